@@ -134,7 +134,7 @@ impl App {
             count => format!("{count} changes are"),
         };
         let message = format!(
-            "{unsaved} not saved yet; free some space or use “Save project as…”, or close once more to lose what is not saved"
+            "{unsaved} not saved yet; free some space or use “Save project as…”, or close again to discard them"
         );
         self.apply(Message::Event(Event::WentWrong(Problem::general(message))));
     }
@@ -302,7 +302,7 @@ fn in_words(error: &str) -> String {
     };
     if reason.contains("DISPLAY") {
         return format!(
-            "there is no display for a window ({}); `spotcheck help` lists the commands, which need none",
+            "there is no display for a window ({}); `spotcheck help` lists the commands, which work without one",
             reason.trim_end_matches('.')
         );
     }
@@ -363,7 +363,8 @@ fn start_log(dirs: &AppDirs) {
     let started = env_logger::Builder::new()
         .filter_level(log::LevelFilter::Warn)
         .filter_module("spotcheck", log::LevelFilter::Info)
-        // The AWS crates write whole predictions of servers into their warnings; what matters of them is told in our own words.
+        // The AWS crates write whole predictions of servers into their warnings; what matters of them is told in our
+        // own words.
         .filter_module("aws", log::LevelFilter::Off)
         .target(env_logger::Target::Pipe(Box::new(file)))
         .try_init();

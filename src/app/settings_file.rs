@@ -21,8 +21,8 @@ impl SettingsFile {
         }
     }
 
-    /// Defaults where there is no file. One that cannot be read is kept aside as `settings.json.unreadable`, because the next
-    /// writing would replace it, and the log says so.
+    /// Defaults where there is no file. One that cannot be read is kept aside as `settings.json.unreadable`, because
+    /// the next writing would replace it, and the log says so.
     pub(super) fn read(&mut self) -> Settings {
         match std::fs::read_to_string(&self.path) {
             Ok(text) => serde_json::from_str::<Settings>(&text)
@@ -41,8 +41,8 @@ impl SettingsFile {
             "{} could not be read, starting with defaults: {error}; {}",
             self.path.display(),
             match kept {
-                Ok(()) => format!("it lies in {} now", aside.display()),
-                Err(error) => format!("it could not be kept aside: {error}"),
+                Ok(()) => format!("the unreadable file is now {}", aside.display()),
+                Err(error) => format!("no backup could be made: {error}"),
             }
         );
         Settings::default()

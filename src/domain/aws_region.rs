@@ -1,6 +1,7 @@
 //! Names of AWS regions: how they look, and those that this version knows.
 
-/// Those of botocore 1.44.5, by partition and name; a test holds them against it. New ones come, so none is refused for not being here.
+/// Those of botocore 1.44.5, by partition and name; a test holds them against it. New ones come, so none is refused for
+/// not being here.
 pub const AWS_REGIONS: [&str; 48] = [
     "af-south-1",
     "ap-east-1",
@@ -62,7 +63,7 @@ pub fn region_problem(region: &str) -> Option<String> {
     let fits = region.rsplit_once('-').is_some_and(|(words, number)| {
         is_number(number) && words.contains('-') && words.split('-').all(|word| is_word(&word))
     });
-    (!fits).then(|| format!("“{region}” is no region of AWS; they look like eu-west-1"))
+    (!fits).then(|| format!("“{region}” is not an AWS region; a region looks like eu-west-1"))
 }
 
 /// What to know of a region that looks like one and that this version does not know; `None` of one that it knows.
@@ -74,7 +75,7 @@ pub fn region_doubt(region: &str) -> Option<String> {
         .iter()
         .map(|known| (differences(region, known), *known));
     let likely = likely.min().filter(|(count, _)| *count <= 2);
-    let meant = likely.map_or_else(String::new, |(_, known)| format!("; is {known} meant?"));
+    let meant = likely.map_or_else(String::new, |(_, known)| format!("; did you mean {known}?"));
     Some(format!(
         "this version of Spotcheck does not know the region {region}{meant}"
     ))
@@ -124,8 +125,8 @@ mod tests {
     #[test]
     fn a_region_that_is_misspelt_names_the_one_that_is_meant_and_a_new_one_names_none() {
         let doubt = |region| region_doubt(region).unwrap();
-        assert!(doubt("us-esat-1").ends_with("; is us-east-1 meant?"));
-        assert!(doubt("eu-wst-2").ends_with("; is eu-west-2 meant?"));
+        assert!(doubt("us-esat-1").ends_with("; did you mean us-east-1?"));
+        assert!(doubt("eu-wst-2").ends_with("; did you mean eu-west-2?"));
         assert!(doubt("antarctica-south-1").ends_with("the region antarctica-south-1"));
     }
 }

@@ -57,13 +57,13 @@ impl ExportFormat {
     /// What one gets, for people.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Jsonl => "One line an image with everything that is known of it",
-            Self::Csv => "A table with a row for each box, for spreadsheets",
+            Self::Jsonl => "One line per image with all its data",
+            Self::Csv => "One row per box, for spreadsheets",
             Self::Coco => "One dataset file with scores and verdicts",
-            Self::Yolo => "A folder with a label file for each image, for training",
-            Self::Voc => "A folder with an XML file for each image",
+            Self::Yolo => "One label file per image, for training",
+            Self::Voc => "One XML file per image",
             Self::AnnotatedImages => "A folder of images, drawn as on screen",
-            Self::Report => "One page to read and to pass on: summary, charts, examples",
+            Self::Report => "One page to read and share: summary, charts, examples",
         }
     }
 
@@ -91,7 +91,8 @@ impl ExportFormat {
         task == ModelTask::Detection || !self.is_dataset()
     }
 
-    /// Formats that hold only boxes and their classes: what is judged is put right in them instead of being written beside.
+    /// Formats that hold only boxes and their classes: what is judged is put right in them instead of being written
+    /// beside.
     pub fn is_dataset(self) -> bool {
         matches!(self, Self::Coco | Self::Yolo | Self::Voc)
     }
@@ -122,10 +123,8 @@ impl ComparisonFormat {
     /// What one gets, for people.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Json => "One file with the summary and an entry for each image",
-            Self::Csv => {
-                "A table with a row for each image; the summary lies beside it in NAME-summary.csv"
-            }
+            Self::Json => "One file with the summary and an entry per image",
+            Self::Csv => "One row per image; the summary is beside it in NAME-summary.csv",
         }
     }
 }
@@ -201,7 +200,7 @@ impl VerdictChoice {
     pub fn name(self) -> &'static str {
         match self {
             Self::All => "All, judged or not",
-            Self::WithoutRejected => "Without the rejected",
+            Self::WithoutRejected => "Without rejected ones",
             Self::Accepted => "Accepted only",
         }
     }
@@ -244,7 +243,7 @@ impl AnnotatedKind {
     /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
-            Self::AsImage => "As the images",
+            Self::AsImage => "Same as the images",
             Self::Png => "PNG",
             Self::Jpeg => "JPEG",
         }

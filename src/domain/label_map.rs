@@ -12,7 +12,7 @@ pub(super) fn parse(text: &str) -> Result<BTreeMap<u32, String>, LabelError> {
     let mut names = BTreeMap::new();
     while let Some(token) = tokens.next()? {
         if token != Token::Word("item".to_owned()) {
-            return Err(tokens.error("begins with something else than an item"));
+            return Err(tokens.error("does not begin with an item"));
         }
         let item = read_item(&mut tokens)?;
         let id = item
@@ -50,7 +50,7 @@ fn read_item(tokens: &mut Tokens<'_>) -> Result<Item, LabelError> {
             Token::Sign('}') => return Ok(item),
             Token::Sign(',' | ';') => continue,
             Token::Word(field) => field,
-            _ => return Err(tokens.error("has something else where a field's name should be")),
+            _ => return Err(tokens.error("has something other than a field's name")),
         };
         match (field.as_str(), tokens.must_next()?) {
             (_, Token::Sign('{')) => skip_message(tokens)?,
@@ -58,7 +58,7 @@ fn read_item(tokens: &mut Tokens<'_>) -> Result<Item, LabelError> {
                 (_, Token::Sign('{')) => skip_message(tokens)?,
                 ("id", Token::Word(number)) => {
                     let id = number.parse();
-                    item.id = Some(id.map_err(|_| tokens.error("has an id that is no number"))?);
+                    item.id = Some(id.map_err(|_| tokens.error("has an id that is not a number"))?);
                 }
                 ("name", Token::Text(text)) => item.name = Some(text),
                 ("display_name", Token::Text(text)) => item.display_name = Some(text),

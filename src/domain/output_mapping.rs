@@ -1,7 +1,8 @@
-//! How the prediction of somebody else's model is read from JSON: where scores, boxes and classes stand, and what they mean.
+//! How the prediction of somebody else's model is read from JSON: where scores, boxes and classes stand, and what they
+//! mean.
 //!
-//! A mapping is to outputs what a model card is to a graph. As a file it is TOML, beside the user's model cards; unknown
-//! fields are refused, so that a misspelt one cannot silently mean nothing.
+//! A mapping is to outputs what a model card is to a graph. As a file it is TOML, beside the user's model cards;
+//! unknown fields are refused, so that a misspelt one cannot silently mean nothing.
 
 mod draft;
 mod example;
@@ -24,8 +25,8 @@ pub struct OutputMapping {
     pub id: String,
     /// The name on screen.
     pub name: String,
-    /// A built-in label set (`imagenet`, `coco-80`, `coco-91`, `cifar-10`), or a label file or label map (`.pbtxt`) beside the
-    /// mapping; without it classes are shown by number.
+    /// A built-in label set (`imagenet`, `coco-80`, `coco-91`, `cifar-10`), or a label file or label map (`.pbtxt`)
+    /// beside the mapping; without it classes are shown by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
     #[serde(rename = "answer")]
@@ -44,8 +45,8 @@ pub enum MappedContent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MappedClasses {
-    /// A number for each class, in their order; where `classes` is given, too, one for each of those. Without it every class has
-    /// score 1.
+    /// A number for each class, in their order; where `classes` is given, too, one for each of those. Without it every
+    /// class has score 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<JsonPointer>,
     /// Ids or names of the classes that are told.
@@ -56,7 +57,8 @@ pub struct MappedClasses {
     /// Whether class 0 is “background” and class `n` stands for label `n - 1`.
     #[serde(default)]
     pub background: bool,
-    /// Where the output names its best class, counted as the scores are. An output whose scores say otherwise is a problem.
+    /// Where the output names its best class, counted as the scores are. An output whose scores say otherwise is a
+    /// problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<JsonPointer>,
 }
@@ -125,7 +127,7 @@ pub enum MappedBoxSpace {
     #[strum(serialize = "in pixels")]
     Pixels,
     /// `0.0..=1.0` of the upright image.
-    #[strum(serialize = "in parts of the image")]
+    #[strum(serialize = "as fractions of the image")]
     Normalised,
 }
 
@@ -137,8 +139,8 @@ impl OutputMapping {
         }
     }
 
-    /// All that the mapping says, in one line for people: `scores at /predictions/0/probabilities, as probabilities, class 0 is
-    /// background`.
+    /// All that the mapping says, in one line for people: `scores at /predictions/0/probabilities, as probabilities,
+    /// class 0 is background`.
     pub fn description(&self) -> String {
         let mut parts = Vec::new();
         let mut at = |what: &str, pointer: Option<&JsonPointer>| {
@@ -214,7 +216,7 @@ impl MappedClasses {
         if self.scores.is_none() && self.classes.is_none() {
             return Err(MappingFault::new(
                 MappingField::Scores,
-                "say where the scores stand, or the classes, or both",
+                "enter the path of the scores, of the classes, or both",
             ));
         }
         if self.values == ScoreValues::Logits && self.classes.is_some() {
@@ -226,15 +228,16 @@ impl MappedClasses {
         if self.best.is_some() && (self.classes.is_some() || self.scores.is_none()) {
             return Err(MappingFault::new(
                 MappingField::Best,
-                "the best class is held against the scores of all classes, in their order; give scores, and no classes",
+                "the best class is checked against the scores of all classes, in their order; give scores, and no \
+                classes",
             ));
         }
         Ok(())
     }
 }
 
-/// A place in a JSON document, as RFC 6901 writes it: `/predictions/0/scores`; the empty text is the whole document. A `*`
-/// stands for every element of a list: `/detections/*/box`.
+/// A place in a JSON document, as RFC 6901 writes it: `/predictions/0/scores`; the empty text is the whole document. A
+/// `*` stands for every element of a list: `/detections/*/box`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct JsonPointer {
@@ -254,7 +257,7 @@ pub enum JsonStep {
 /// What stands there instead of a pointer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "“{0}” is no place in JSON; write it as /predictions/0/scores, with * for every element of a list"
+    "“{0}” is not a path in JSON; write it as /predictions/0/scores, with * for every element of a list"
 )]
 pub struct JsonPointerError(String);
 

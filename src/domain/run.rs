@@ -13,8 +13,8 @@ pub struct RunId(pub u64);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunKey {
     pub model_id: String,
-    /// Of the weights, lower-case hexadecimal: another file under the same id is another model. Empty where the weights are elsewhere
-    /// and nobody here knows them.
+    /// Of the weights, lower-case hexadecimal: another file under the same id is another model. Empty where the weights
+    /// are elsewhere and nobody here knows them.
     pub weights_sha256: String,
     pub device: DeviceChoice,
     /// `None` leaves it to the device.
@@ -78,7 +78,8 @@ pub struct RunInfo {
 }
 
 impl RunKey {
-    /// The model's name, where the run was made unless that was here, with the settings that are not the usual ones, and a number where that is taken.
+    /// The model's name, where the run was made unless that was here, with the settings that are not the usual ones,
+    /// and a number where that is taken.
     pub fn run_name(&self, model_name: &str, is_taken: impl Fn(&str) -> bool) -> String {
         let made = (!self.made.is_here()).then(|| self.made.to_string());
         let device = (self.device != DeviceChoice::Auto).then(|| self.device.to_string());
@@ -89,7 +90,7 @@ impl RunKey {
         });
         let usual = KeepRule::default();
         let min_score = (self.keep.min_score != usual.min_score)
-            .then(|| format!("scores from {}", self.keep.min_score));
+            .then(|| format!("scores ≥ {}", self.keep.min_score));
         let top_k = (self.keep.top_k != usual.top_k).then(|| format!("top {}", self.keep.top_k));
         let unusual = [made, device, batch, threads, min_score, top_k]
             .into_iter()
@@ -154,7 +155,7 @@ mod tests {
             ..usual
         };
         let name = unusual.run_name("Toy", |_| false);
-        assert_eq!(name, "Toy, batch 4, scores from 0.25, top 10");
+        assert_eq!(name, "Toy, batch 4, scores ≥ 0.25, top 10");
         let remote = RunKey {
             made: InferenceLocation::TransformJob {
                 name: "photos-1".to_owned(),
@@ -164,7 +165,7 @@ mod tests {
         };
         assert_eq!(
             remote.run_name("Toy", |_| false),
-            "Toy, Batch Transform job photos-1 in eu-west-1, batch 4, scores from 0.25, top 10"
+            "Toy, Batch Transform job photos-1 in eu-west-1, batch 4, scores ≥ 0.25, top 10"
         );
     }
 }

@@ -19,7 +19,8 @@ use super::SampleUri;
 #[serde(try_from = "String", into = "String")]
 pub struct S3Address {
     pub bucket: String,
-    /// As S3 knows it, not percent-encoded. Empty for the whole bucket; `photos/` is a folder, `photos` may be an object.
+    /// As S3 knows it, not percent-encoded. Empty for the whole bucket; `photos/` is a folder, `photos` may be an
+    /// object.
     pub prefix: String,
 }
 
@@ -131,7 +132,7 @@ impl std::fmt::Display for Credentials {
         match self {
             Self::Ambient => formatter.write_str("the usual AWS credentials"),
             Self::Profile(name) => write!(formatter, "profile {name}"),
-            Self::Anonymous => formatter.write_str("nobody (anonymous)"),
+            Self::Anonymous => formatter.write_str("anonymous access"),
         }
     }
 }
@@ -198,8 +199,8 @@ impl S3Place {
         }
     }
 
-    /// The same place with the server that it turned out to be on, where only the environment or the profile says which: tomorrow they
-    /// may name another one.
+    /// The same place with the server that it turned out to be on, where only the environment or the profile says
+    /// which: tomorrow they may name another one.
     pub fn on_server(self, server: Option<&str>) -> Self {
         let endpoint = self.access.endpoint.or_else(|| server.map(str::to_owned));
         Self {
@@ -254,7 +255,8 @@ impl Identity {
     }
 }
 
-/// `arn:aws:iam::123456789012:user/team/alice` is alice, `arn:aws:sts::123456789012:assumed-role/Admin/bob` is Admin as bob.
+/// `arn:aws:iam::123456789012:user/team/alice` is alice, `arn:aws:sts::123456789012:assumed-role/Admin/bob` is Admin as
+/// bob.
 fn who_of_arn(arn: &str) -> String {
     let resource = arn.splitn(6, ':').nth(5).unwrap_or(arn);
     let mut parts = resource.split('/');

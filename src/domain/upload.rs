@@ -143,8 +143,8 @@ impl LeftOut {
         }
         match self.others {
             0 => {}
-            1 => parts.push("1 file that is no image".to_owned()),
-            many => parts.push(format!("{many} files that are no images")),
+            1 => parts.push("1 file that is not an image".to_owned()),
+            many => parts.push(format!("{many} files that are not images")),
         }
         (!parts.is_empty()).then(|| parts.join(" and "))
     }
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(describe(0, 0), None);
         assert_eq!(
             describe(1, 2).as_deref(),
-            Some("1 hidden file or folder and 2 files that are no images")
+            Some("1 hidden file or folder and 2 files that are not images")
         );
     }
 }

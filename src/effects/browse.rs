@@ -167,7 +167,7 @@ fn find(
                 });
             }
             let source = WithRecords::open(Path::new(&root)).map_err(|error| {
-                format!("The images of this project are not where they were, {root}: {error}")
+                format!("The images of this project are no longer in {root}: {error}")
             })?;
             Ok(Place {
                 name: source.name(),

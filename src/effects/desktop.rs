@@ -82,7 +82,7 @@ pub(super) fn pick_mapping(shared: &Arc<Shared>) {
     pick(shared, async |dialog| {
         let file = dialog
             .set_title("Load a mapping")
-            .add_filter("Mappings of outputs", &["toml"])
+            .add_filter("Output mappings", &["toml"])
             .pick_file()
             .await?;
         Some(FilePick::Mapping(file.path().to_owned()))
@@ -123,7 +123,7 @@ pub(super) fn pick_export_target(shared: &Arc<Shared>, name: String) {
 
 pub(super) fn pick_moved_folder(shared: &Arc<Shared>) {
     pick(shared, async |dialog| {
-        let title = "Where the images lie now";
+        let title = "New folder of the images";
         let folder = dialog.set_title(title).pick_folder().await?;
         Some(FilePick::MovedFolder(folder.path().to_owned()))
     });
@@ -172,7 +172,7 @@ pub(super) fn reveal(shared: &Arc<Shared>, uri: SampleUri) {
     shared.spawn("show in file manager", move |shared| {
         if let Err(error) = opener::reveal(uri.file()) {
             shared.went_wrong(format!(
-                "Could not open a file manager; the image lies here: {uri} ({error})"
+                "Could not open a file manager; the image is here: {uri} ({error})"
             ));
         }
     });
@@ -183,7 +183,7 @@ pub(super) fn open_log(shared: &Arc<Shared>) {
         let path = shared.dirs.log_file();
         if let Err(error) = open_file(&path) {
             shared.went_wrong(format!(
-                "Could not open the log file, it lies here: {} ({error})",
+                "Could not open the log file {}: {error}",
                 path.display()
             ));
         }
@@ -247,7 +247,7 @@ pub(super) fn restart(shared: &Arc<Shared>) {
         match started {
             Ok(_) => drop(shared.deliver(Delivery::Close)),
             Err(error) => shared.went_wrong(format!(
-                "Could not start Spotcheck again; close it and start it yourself: {error}"
+                "Could not restart Spotcheck; close it and start it again: {error}"
             )),
         }
     });

@@ -19,8 +19,8 @@ const BOXES_TOLD: usize = 20;
 /// One may cut while another waits for the window to take a tile.
 const CUTTERS: usize = 2;
 
-/// Opens one image at a time; a newer request replaces one that has not begun. One thread decodes, others cut tiles of what
-/// is decoded already.
+/// Opens one image at a time; a newer request replaces one that has not begun. One thread decodes, others cut tiles of
+/// what is decoded already.
 pub(super) struct DisplayMaker {
     queue: Arc<DisplayQueue>,
 }
@@ -309,7 +309,7 @@ fn load(shared: &Shared, queue: &DisplayQueue, open: &Open, level: usize) -> boo
     }
     drop(content);
     shared.went_wrong(format!(
-        "The image can only be shown coarsely, because it {reason}"
+        "The image is shown at a lower resolution because it {reason}"
     ));
     true
 }

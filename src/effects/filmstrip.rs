@@ -183,7 +183,7 @@ fn cut_out(shared: &Shared, job: &Job) -> bool {
             Ok(images) => images
                 .get(number)
                 .cloned()
-                .ok_or_else(|| "The box is not there any more".to_owned()),
+                .ok_or_else(|| "The box no longer exists".to_owned()),
             Err(reason) => Err(reason.clone()),
         };
         shared.deliver(Delivery::Crop {
@@ -224,7 +224,7 @@ fn read_prediction(shared: &Shared, job: &Job, crop: &CropRequest) -> Result<Pre
     let prediction = project
         .prediction(job.run, &crop.uri)
         .map_err(|error| error.to_string())?;
-    prediction.ok_or("There is no prediction any more")?
+    prediction.ok_or("The prediction no longer exists")?
 }
 
 /// The box with a little around it; for a classifier the whole image.

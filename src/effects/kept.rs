@@ -8,16 +8,16 @@ use crate::domain::Problem;
 use crate::state::Event;
 
 pub(super) fn measure(shared: &Arc<Shared>) {
-    shared.spawn("measure what is kept on disk", |shared| {
+    shared.spawn("measure the disk cache", |shared| {
         shared.report(Event::CacheMeasured(shared.cache.usage()));
     });
 }
 
 pub(super) fn clear(shared: &Arc<Shared>) {
-    shared.spawn("delete what is kept on disk", |shared| {
+    shared.spawn("clear the disk cache", |shared| {
         match shared.cache.clear() {
             Ok(()) => {
-                shared.report(Event::Told("Deleted what was kept on disk".to_owned()));
+                shared.report(Event::Told("Cleared the disk cache".to_owned()));
             }
             Err(error) => tell(shared, &error),
         }

@@ -1,8 +1,8 @@
 //! Carries out what `state` asks for, on tasks, and predictions with events.
 //!
-//! Nothing here ever blocks the window: each effect is handed to a thread, and predictions come back through bounded channels
-//! with a wake-up call. Pixels do not pass through the state; they go to the window in a channel of their own. The only
-//! home of file dialogs and of opening things on the desktop.
+//! Nothing here ever blocks the window: each effect is handed to a thread, and predictions come back through bounded
+//! channels with a wake-up call. Pixels do not pass through the state; they go to the window in a channel of their own.
+//! The only home of file dialogs and of opening things on the desktop.
 
 mod arrange;
 mod browse;
@@ -830,7 +830,7 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 }
 
 fn mistake(panic_text: &str) -> String {
-    format!("Spotcheck made a mistake, the rest goes on; please report it: {panic_text}")
+    format!("Internal error in Spotcheck; please report it: {panic_text}")
 }
 
 #[cfg(test)]

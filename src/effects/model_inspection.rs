@@ -51,9 +51,7 @@ impl ModelInspector {
             let result = recognise(shared, &mut patient, &look);
             ended(result.map_err(|error| format!("{error:#}")))
         };
-        shared.spawn_reporting("look into a model", work, move |mistake| {
-            ended(Err(mistake))
-        });
+        shared.spawn_reporting("inspect a model", work, move |mistake| ended(Err(mistake)));
     }
 
     pub(super) fn add(&self, shared: &Arc<Shared>, import: ImportId) {
@@ -222,7 +220,7 @@ fn add(shared: &Shared, patient: Option<&Patient>, import: ImportId) -> anyhow::
         (*looked == import).then_some((patient, recognition))
     });
     let (patient, recognition) =
-        found.ok_or_else(|| anyhow::anyhow!("The model has changed; look at it once more"))?;
+        found.ok_or_else(|| anyhow::anyhow!("The model has changed; inspect it again"))?;
     let label_file = recognition.labels.as_ref().map(write_labels).transpose()?;
     let label_path = label_file.as_ref().map(tempfile::NamedTempFile::path);
     let model = shared

@@ -66,7 +66,7 @@ impl Overlaps {
         if !unknown.is_empty()
             && let Err(error) = read(&project, run, &unknown, cancelled, &mut known.hidden)
         {
-            log::warn!("which boxes overlap could not be read: {error}");
+            log::warn!("could not read which boxes overlap: {error}");
         }
         Some(known.hidden.clone())
     }

@@ -39,7 +39,7 @@ struct Request {
 impl PredictionReader {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
         let (requests, taken) = latest::<Request>();
-        shared.spawn("read answers", move |shared| {
+        shared.spawn("read predictions", move |shared| {
             while let Some(request) = taken.take() {
                 if !prediction(shared, &request) {
                     break;
@@ -70,7 +70,7 @@ fn prediction(shared: &Shared, request: &Request) -> bool {
                     return false;
                 }
             }
-            Err(reason) => shared.went_wrong(format!("Could not read answers: {reason}")),
+            Err(reason) => shared.went_wrong(format!("Could not read predictions: {reason}")),
         }
     }
     true
@@ -100,8 +100,8 @@ fn read_part(
     Ok(predictions)
 }
 
-/// Opens the default project of the folder `root`, which may be a `place` in S3, whatever thread it takes, and tells the window. Where no file can be
-/// used the project is in memory, and the window says so.
+/// Opens the default project of the folder `root`, which may be a `place` in S3, whatever thread it takes, and tells
+/// the window. Where no file can be used the project is in memory, and the window says so.
 pub(super) fn open_default(
     shared: &Arc<Shared>,
     source: SourceId,
@@ -136,8 +136,8 @@ pub(super) fn open_default(
     });
 }
 
-/// Opens a project file that the user chose; gives the folder that its images lie in, and how that is reached where it is
-/// in S3.
+/// Opens a project file that the user chose; gives the folder that its images lie in, and how that is reached where it
+/// is in S3.
 ///
 /// # Errors
 /// It cannot be opened, or does not know where its images lie.
@@ -152,7 +152,7 @@ pub(super) fn open_chosen(
     take_over(shared, source, opened.project, opened.notes, None);
     root.map(|root| (root.to_string(), place)).ok_or_else(|| {
         format!(
-            "The project does not say where its images lie: {}",
+            "The project does not record the folder of its images: {}",
             path.display()
         )
     })
@@ -200,11 +200,11 @@ fn on_saved(shared: &Arc<Shared>, source: SourceId) -> impl Fn(SaveEvent) + Send
             SaveEvent::Saved { up_to } => Event::Saved { source, up_to },
             SaveEvent::Failed { reason } => Event::SaveFailed {
                 source,
-                reason: format!("{reason}; it is tried again all the time"),
+                reason: format!("{reason}; Spotcheck keeps retrying"),
             },
             SaveEvent::Stopped { reason } => Event::SaveFailed {
                 source,
-                reason: format!("{reason}; no attempt can succeed, so it is not tried again"),
+                reason: format!("{reason}; Spotcheck does not retry this"),
             },
             SaveEvent::Rejected { reason, .. } => Event::SaveFailed { source, reason },
         });

@@ -90,7 +90,7 @@ pub(super) fn list_folder(shared: &Arc<Shared>, listing: FolderListing) {
     };
     let of_mistake = ended.clone();
     shared.spawn_reporting(
-        "list a folder in S3",
+        "list an S3 folder",
         move |shared| ended(list_pages(shared, listing)),
         move |mistake| of_mistake(Err(failed(mistake))),
     );

@@ -13,8 +13,8 @@ use crate::decode::DecodeLimits;
 use crate::domain::{AnnotatedKind, ExportOptions, Prediction, Problem, Sample, ViewSettings};
 use crate::source::Source;
 
-/// What `predict` writes while it runs. The folder's structure is that of the source; JPEG and PNG keep their names, other
-/// formats become `NAME.png`.
+/// What `predict` writes while it runs. The folder's structure is that of the source; JPEG and PNG keep their names,
+/// other formats become `NAME.png`.
 pub struct AnnotatedFolder {
     folder: PathBuf,
     names: FileNames,
@@ -23,10 +23,12 @@ pub struct AnnotatedFolder {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AnnotatedFolderError {
-    #[error("the images themselves lie there and would be overwritten; choose another folder")]
+    #[error(
+        "the images themselves are in this folder and would be overwritten; choose another one"
+    )]
     InsideSource,
     #[error(
-        "it holds files that are not annotated images of Spotcheck's, which could be overwritten; choose an empty folder"
+        "the folder holds files that Spotcheck did not write and could overwrite; choose an empty folder"
     )]
     Foreign,
     #[error("{0}")]

@@ -8,8 +8,8 @@ use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
 use crate::domain::Verdict;
 
-/// The first line. `index` counts the stored boxes (or classes) of an image from 0; boxes are in pixels of the upright image and
-/// clipped to it. `class_id` and `label` are what the model said, `right_class` what people said.
+/// The first line. `index` counts the stored boxes (or classes) of an image from 0; boxes are in pixels of the upright
+/// image and clipped to it. `class_id` and `label` are what the model said, `right_class` what people said.
 const COLUMNS: [&str; 21] = [
     "image",
     "status",
@@ -34,8 +34,8 @@ const COLUMNS: [&str; 21] = [
     "uri",
 ];
 
-/// Texts from outside never become a formula: one that begins as such gets an apostrophe in front, which spreadsheets do not
-/// show (OWASP, “CSV Injection”). Tags are separated by blanks.
+/// Texts from outside never become a formula: one that begins as such gets an apostrophe in front, which spreadsheets
+/// do not show (OWASP, “CSV Injection”). Tags are separated by blanks.
 pub(super) struct CsvWriter {
     table: csv::Writer<WholeFile>,
     target: ExportTarget,
@@ -247,7 +247,7 @@ mod tests {
         assert!(lines[2].starts_with("b.jpg,ok,100,80,,,"), "{}", lines[2]);
         assert_eq!((written.report.images, written.report.boxes), (2, 1));
         assert!(
-            written.report.notes[0].contains("1 box left out because no part lies inside"),
+            written.report.notes[0].contains("1 box left out because no part is inside"),
             "{:?}",
             written.report.notes
         );

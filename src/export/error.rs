@@ -9,28 +9,31 @@ use crate::tasks::Cancelled;
 /// Nothing was written under the name that was asked for; what had been begun is removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    #[error("there is already a file or folder of that name; choose another one, or say that it may be replaced: {}", path.display())]
+    #[error("a file or folder of that name exists; choose another name, or allow replacing it: {}", path.display())]
     Exists { path: PathBuf },
     #[error(
-        "the folder was not written by an export of Spotcheck, so it is never replaced; choose another name: {}", path.display()
+        "the folder was not written by an export of Spotcheck, so it is never replaced; choose another name: \
+        {}", path.display()
     )]
     NotAnExport { path: PathBuf },
-    #[error("an image lies under that name and is never replaced; choose another one: {}", path.display())]
+    #[error("an image has that name and is never replaced; choose another name: {}", path.display())]
     IsImage { path: PathBuf },
-    #[error("a project or another database lies under that name and is never replaced; choose another one: {}", path.display())]
+    #[error("a project or another database has that name and is never replaced; choose another name: \
+        {}", path.display())]
     IsProject { path: PathBuf },
-    #[error("a pipe or a device lies under that name and is never replaced; choose the name of a file: {}", path.display())]
+    #[error("a pipe or a device has that name and is never replaced; choose the name of a file: {}", path.display())]
     IsDevice { path: PathBuf },
-    #[error("there is no such folder to write into; make it first, or choose another one: {}", path.display())]
+    #[error("the folder to write into does not exist; create it, or choose another one: {}", path.display())]
     NoFolder { path: PathBuf },
-    #[error("{} holds boxes, and a classifier gives none; choose JSON Lines, CSV, annotated images or the report", format.name())]
+    #[error("{} holds boxes, and a classifier has none; choose JSON Lines, CSV, annotated images or the \
+        report", format.name())]
     NeedsBoxes { format: ExportFormat },
     #[error("the disk is full; make room or choose another disk, then export again: {}", path.display())]
     DiskFull { path: PathBuf },
     #[error("could not be written: {reason}: {}", path.display())]
     Write { path: PathBuf, reason: io::Error },
     #[error(
-        "the images cannot be read any more, so nothing was written; export again once they can be: {0}"
+        "the images can no longer be read, so nothing was written; export again once they can be: {0}"
     )]
     SourceUnreachable(String),
     #[error("the predictions could not be read: {0}")]

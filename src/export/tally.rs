@@ -95,21 +95,21 @@ impl Tally {
         );
         note(
             self.outdated,
-            "answer",
-            "answers",
-            "left out because the file has changed since: predict it again",
+            "prediction",
+            "predictions",
+            "left out because outdated: predict again",
         );
         note(
             self.outside,
             "box",
             "boxes",
-            "left out because no part lies inside the image",
+            "left out because no part is inside the image",
         );
         note(
             self.relabelled,
             "box",
             "boxes",
-            "written with the class that people said is right",
+            "written with the corrected class",
         );
         if let Some(class) = &self.foreign_class {
             let text = format!(
@@ -119,7 +119,8 @@ impl Tally {
         }
         if let Some((image, file)) = &self.first_renamed {
             let text = format!(
-                "under another name than the image's, because the name was taken or cannot be used ({image} became {file})"
+                "under another name than the image's, because the name was taken or cannot be used ({image} became \
+                {file})"
             );
             note(self.renamed, "file", "files", &text);
         }

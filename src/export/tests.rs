@@ -74,7 +74,7 @@ fn a_judged_class_replaces_the_models_in_datasets_where_the_model_has_it() {
     assert!(judged.text.contains("\"model_category_id\":1"));
     let notes = judged.report.notes.join("\n");
     assert!(
-        notes.contains("1 box written with the class that people said is right"),
+        notes.contains("1 box written with the corrected class"),
         "{notes}"
     );
     assert!(notes.contains("such as “fox”"), "{notes}");

@@ -295,7 +295,7 @@ background = true
                 "/detections/*/box",
                 "detections",
                 7,
-                "no place in JSON",
+                "not a path in JSON",
             ),
             (
                 DETECTOR,
@@ -316,7 +316,7 @@ background = true
                 "scores = \"/outputs/0\"\n",
                 "",
                 6,
-                "where the scores stand",
+                "path of the scores",
             ),
             (
                 CLASSIFIER,

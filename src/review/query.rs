@@ -4,9 +4,9 @@
 //! class:cat score>0.8 !verdict
 //! ```
 //!
-//! A word is looked for in names. `key:value`, or `score>0.8`, asks for something else; `!` turns the next one around; a
-//! space means “and”, `or` means “or”, parentheses group. A `score` or `boxes` beside a `class` is about the boxes of that
-//! class.
+//! A word is looked for in names. `key:value`, or `score>0.8`, asks for something else; `!` turns the next one around;
+//! a space means “and”, `or` means “or”, parentheses group. A `score` or `boxes` beside a `class` is about the boxes of
+//! that class.
 
 mod complete;
 mod parse;
@@ -89,8 +89,8 @@ pub(super) struct ClassTerm {
     pub(super) boxes: Option<Span>,
 }
 
-/// Numbers from `low` to `high`, each end with or without itself. As precise as scores are, so that `0.8` is the 0.8 of a
-/// score.
+/// Numbers from `low` to `high`, each end with or without itself. As precise as scores are, so that `0.8` is the 0.8 of
+/// a score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Span {
     pub(super) low: f32,
@@ -102,14 +102,15 @@ pub(super) struct Span {
 impl Query {
     /// A longer text is refused unread: hundreds of names fit, and each image is compared with all of them.
     pub const MAX_LETTERS: usize = 10_000;
-    /// As much as a field for it holds: by far more than a query may have, so that what is left of a text that was cut off is refused
-    /// as too long instead of meaning something else.
+    /// As much as a field for it holds: by far more than a query may have, so that what is left of a text that was cut
+    /// off is refused as too long instead of meaning something else.
     pub const MAX_FIELD_LETTERS: usize = 2 * Self::MAX_LETTERS;
 
     /// An empty text wants all images.
     ///
     /// # Errors
-    /// Something that cannot be understood, is too long or nested too deep; the message says what, and what to write instead.
+    /// Something that cannot be understood, is too long or nested too deep; the message says what, and what to write
+    /// instead.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         parse::parse(text)
     }
@@ -119,8 +120,9 @@ impl Query {
         self.root.is_none()
     }
 
-    /// What in the query can find nothing with this model: a class that it does not know, boxes of a classifier. Nothing
-    /// is wrong with the text itself, so this is for telling and the query can be used all the same. At most five.
+    /// What in the query can find nothing with this model: a class that it does not know, boxes of a classifier.
+    /// Nothing is wrong with the text itself, so this is for telling and the query can be used all the same. At most
+    /// five.
     pub fn warnings(&self, task: ModelTask, labels: &LabelSet) -> Vec<QueryError> {
         let mut warnings = Vec::new();
         if let Some(root) = &self.root {
@@ -149,7 +151,7 @@ impl Query {
 }
 
 const HELP: [(&str, &str); 20] = [
-    ("beach", "“beach” in the name, small or capital letters"),
+    ("beach", "“beach” in the name, in upper or lower case"),
     ("\"two words\"", "Both words, with the space, in the name"),
     ("class:cat", "A cat is shown; for a classifier: comes first"),
     ("class:\"traffic light\"", "A name with a space"),
@@ -159,9 +161,12 @@ const HELP: [(&str, &str); 20] = [
         "The best cat scores above 0.8, whatever the threshold",
     ),
     ("class:cat boxes>=3", "At least three cats are shown"),
-    ("score:0.4..0.6", "The best score lies between the two"),
+    ("score:0.4..0.6", "The best score is between the two"),
     ("boxes:0", "No box is shown"),
-    ("margin<0.1", "Nearly another prediction, see the sort menu"),
+    (
+        "margin<0.1",
+        "The model is least certain; see the sort menu",
+    ),
     (
         "!verdict",
         "Not judged: neither the image nor all boxes shown have a verdict",
@@ -173,16 +178,16 @@ const HELP: [(&str, &str); 20] = [
     ("tag:night", "Has this tag; tag alone: any tag"),
     ("note:blurry", "Has this in its note; note alone: any note"),
     ("problem", "Could not be shown or predicted"),
-    ("!answered", "The model has not answered yet"),
+    ("!answered", "No prediction yet"),
     ("damaged", "Predicted although data is missing in the file"),
-    ("outdated", "The file was written to since the model saw it"),
+    ("outdated", "The file changed after it was predicted"),
     (
         "changed:cat>dog",
         "While two runs are compared: cat in the first, dog in the second",
     ),
     (
         "class:cat or (dog !tag)",
-        "Either of the two; parentheses group, ! turns around",
+        "Either of the two; parentheses group, ! negates",
     ),
 ];
 

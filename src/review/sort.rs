@@ -6,8 +6,8 @@ use super::filter::Look;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-/// An order of samples. Samples of the same rank stay in the order of the listing, and those without one (no prediction, no
-/// date) come last in either direction.
+/// An order of samples. Samples of the same rank stay in the order of the listing, and those without one (no
+/// prediction, no date) come last in either direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sort {
     pub by: SortBy,
@@ -62,21 +62,22 @@ pub enum Direction {
 impl SortBy {
     pub fn tooltip(self) -> &'static str {
         match self {
-            Self::Listing => "As the folder lists them, subfolders after each other",
-            Self::Name => "By name, numbers in it by their value",
-            Self::Date => "By when the file was last written",
-            Self::Size => "By the bytes of the file",
+            Self::Listing => "In folder order, one subfolder after another",
+            Self::Name => "By name, with numbers by value",
+            Self::Date => "By the time the file was last changed",
+            Self::Size => "By file size",
             Self::TopScore => {
                 "By the best score of the classes that are shown, whatever the threshold"
             }
             Self::Uncertainty => {
-                "Classifier: how near the first two scores are. Detector: how near to its threshold the nearest box is"
+                "Classifier: margin between the first two scores. Detector: distance of the nearest box from its \
+                threshold"
             }
-            Self::Boxes => "By how many boxes are shown",
+            Self::Boxes => "By the number of boxes shown",
             Self::Verdict => {
-                "By the worst verdict on the image or a box of it; what is not judged comes last"
+                "By the worst verdict on the image or a box of it; unjudged images come last"
             }
-            Self::Disagreement => "By how far the two compared runs differ",
+            Self::Disagreement => "By the disagreement of the two compared runs",
         }
     }
 

@@ -146,7 +146,7 @@ impl Action {
                     .source
                     .as_ref()
                     .is_some_and(|open| open.place.is_some());
-                need(!lies_in_s3, "The image lies in S3, not on this machine")
+                need(!lies_in_s3, "The image is in S3, not on this machine")
             }),
             Self::Export => need(state.run().is_some(), "Predict something first"),
             Self::ExportComparison => need(
@@ -163,7 +163,7 @@ impl Action {
                         .source
                         .as_ref()
                         .is_some_and(|open| open.place.is_some());
-                    need(!lies_in_s3, "The images lie in S3 already")
+                    need(!lies_in_s3, "The images are in S3 already")
                 }),
             Self::Send => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.samples.is_empty(), "There is no image to send"))
@@ -171,11 +171,11 @@ impl Action {
                 .and_then(|()| has_model_here(state)),
             Self::Deploy => need(
                 state.models.chosen().is_some_and(|chosen| chosen.is_ready),
-                "Choose a model first, and download it where it is not here yet",
+                "Choose a model first, and download it if needed",
             ),
             Self::OpenOutputs => need(
                 state.source.is_some(),
-                "Open the images that the outputs are about first",
+                "Open the images of the outputs first",
             )
             .and_then(|()| need(!state.is_listing(), "The images are being listed"))
             .and_then(|()| state.project.check_writable()),
@@ -193,13 +193,13 @@ impl Action {
             }
             Self::Explain => need(
                 state.question().is_some(),
-                "There is no answer to explain; predict this image first",
+                "There is no prediction to explain; predict this image first",
             )
             .and_then(|()| {
                 let is_here = state.run().is_none_or(|run| run.info.key.made.is_here());
                 need(
                     is_here,
-                    "This prediction was made elsewhere; only one of this computer can be explained",
+                    "This prediction was made remotely; only predictions of this computer can be explained",
                 )
             }),
             Self::PredictHere => need(
@@ -323,57 +323,57 @@ impl Action {
             ),
             Self::OpenS3 => words(
                 "Open S3…",
-                "Finds a bucket or a folder in S3: by its address, or by looking into the buckets of a profile",
+                "Opens a bucket or folder in S3, by its address or from the buckets of a profile",
                 &["Ctrl+L"],
             ),
             Self::OpenSamples => words(
                 "Open sample images",
-                "Photographs that come with Spotcheck, to try it out",
+                "Opens images that come with Spotcheck, to try it out",
                 &[],
             ),
             Self::Reload => words(
                 "Reload",
-                "Lists the images again: new ones come last, changed ones are shown anew, verdicts stay",
+                "Lists the images again: new ones come last, changed ones are read again, verdicts are kept",
                 &["F5"],
             ),
             Self::OpenProject => words(
                 "Open project…",
-                "Opens a project file: its images, answers and verdicts",
+                "Opens a project file with its images, predictions and verdicts",
                 &[],
             ),
             Self::Export => words(
                 "Export…",
-                "Writes images, answers and verdicts for other programs, or a report to read",
+                "Writes predictions and verdicts for other programs, or a report to read",
                 &["Ctrl+E"],
             ),
             Self::ExportComparison => words(
                 "Export comparison…",
-                "Writes how far two runs agree: a summary, and the disagreement of each image",
+                "Writes the agreement of two runs: a summary, and the disagreement of each image",
                 &[],
             ),
             Self::Upload => words(
                 "Upload to S3…",
-                "Sends the files of images to a bucket; what is there already stays",
+                "Uploads the image files to a bucket; existing objects are kept",
                 &[],
             ),
             Self::Send => words(
                 "Send to SageMaker…",
-                "Runs the model over these images as a Batch Transform job on instances of AWS",
+                "Runs the model over these images as a SageMaker Batch Transform job",
                 &["Ctrl+Shift+B"],
             ),
             Self::Jobs => words(
                 "Jobs…",
-                "The Batch Transform jobs of an account: how far they are, what failed, what they cost",
+                "Lists the Batch Transform jobs of an account with progress, failures and cost",
                 &["Ctrl+J"],
             ),
             Self::Deploy => words(
                 "Deploy to an endpoint…",
-                "Makes the model answer at a real-time endpoint of SageMaker, until it is deleted",
+                "Serves the model from a SageMaker real-time endpoint until it is deleted",
                 &["Ctrl+Shift+E"],
             ),
             Self::Endpoints => words(
                 "Endpoints…",
-                "The real-time endpoints of an account: how they are, what they cost, when they are deleted",
+                "Lists the real-time endpoints of an account with status, cost and deletion time",
                 &["Ctrl+Shift+J"],
             ),
             Self::OpenOutputs => words(
@@ -398,42 +398,38 @@ impl Action {
             ),
             Self::CompareWithLocal => words(
                 "Compare local with remote",
-                "Holds the run that was made elsewhere against the one made on this machine, image by image",
+                "Compares the remote run with the local one, image by image",
                 &[],
             ),
             Self::SaveProjectAs => words(
                 "Save project as…",
-                "Goes on in a copy of the project, to be taken along or handed on",
+                "Saves a copy of the project and continues in it",
                 &["Ctrl+Shift+S"],
             ),
             Self::MoveProject => words(
-                "Images have moved…",
-                "Tells the open project in which folder its images lie now",
+                "Locate images…",
+                "Sets the folder of the project's images after they have moved",
                 &[],
             ),
             Self::AddModel => words(
                 "Add a model…",
-                "Looks into an .onnx file of your own and takes it into the list",
+                "Inspects an .onnx file of your own and adds it to the list",
                 &[],
             ),
             Self::CopyImage => words(
                 "Copy image with boxes",
-                "Puts the image, with what is drawn on it, on the clipboard",
+                "Copies the image with everything drawn on it",
                 &["Ctrl+Shift+C"],
             ),
-            Self::CopyPath => words(
-                "Copy path",
-                "Puts the path of the image on the clipboard",
-                &["Ctrl+Alt+C"],
-            ),
+            Self::CopyPath => words("Copy path", "Copies the path of the image", &["Ctrl+Alt+C"]),
             Self::Reveal => words(
                 "Show in file manager",
-                "Opens the folder that the image lies in",
+                "Opens the folder of the image",
                 &["Ctrl+Shift+R"],
             ),
             Self::Quit => words(
                 "Quit",
-                "Closes Spotcheck; work under way is cancelled",
+                "Closes Spotcheck and cancels all tasks",
                 &["Ctrl+Q"],
             ),
             Self::PredictShown => words(
@@ -442,8 +438,8 @@ impl Action {
                 &["Ctrl+Enter"],
             ),
             Self::PredictAnew => words(
-                "Take verdicts back and predict again",
-                "Takes back what was judged of this image's answer, and predicts the file as it is now",
+                "Clear verdicts and predict again",
+                "Clears the verdicts on this image's prediction and predicts the file as it is now",
                 &[],
             ),
             Self::PredictSelection => words(
@@ -458,13 +454,13 @@ impl Action {
             ),
             Self::PauseTasks => words(
                 "Pause",
-                "Holds predictions after the images under way",
+                "Pauses predicting after the images in progress",
                 &["Ctrl+P"],
             ),
-            Self::ResumeTasks => words("Resume", "Goes on where it was paused", &["Ctrl+Shift+P"]),
+            Self::ResumeTasks => words("Resume", "Continues predicting", &["Ctrl+Shift+P"]),
             Self::CancelTasks => words(
                 "Cancel tasks",
-                "Stops all work under way; answers so far are kept",
+                "Cancels all tasks; predictions so far are kept",
                 &["Ctrl+."],
             ),
             Self::PredictFiltered => words(
@@ -479,12 +475,12 @@ impl Action {
             ),
             Self::ClearSearch => words(
                 "Clear search",
-                "Empties the search field, so that every image is shown",
+                "Clears the search field and shows all images",
                 &["Ctrl+Shift+F"],
             ),
             Self::SelectAll => words(
                 "Select all",
-                "Selects every image, while searching every one that is found",
+                "Selects all images, or all that the search finds",
                 &["Ctrl+A"],
             ),
             Self::PreviousImage => words(
@@ -499,21 +495,19 @@ impl Action {
             ),
             Self::FirstImage => words("First image", "Shows the first image", &["Home"]),
             Self::LastImage => words("Last image", "Shows the last image", &["End"]),
-            Self::Accept => words("Accept", "What the model says is right", &["A"]),
-            Self::Reject => words("Reject", "What the model says is wrong", &["R"]),
-            Self::Unsure => words("Unsure", "It cannot be told from this image", &["U"]),
+            Self::Accept => words("Accept", "The prediction is right", &["A"]),
+            Self::Reject => words("Reject", "The prediction is wrong", &["R"]),
+            Self::Unsure => words("Unsure", "This image does not allow a decision", &["U"]),
             Self::WrongClass => words(
                 "Wrong class…",
-                "The place is right, the class is not: type the right one",
+                "The box is right, the class is wrong: enter the right class",
                 &["W"],
             ),
-            Self::ClearVerdict => words(
-                "Clear verdict",
-                "Takes the verdict back",
-                &["Backspace", "C"],
-            ),
-            Self::WriteNote => words("Note…", "Write something about the image", &["N"]),
-            Self::AddTag => words("Tag…", "Put a word on the image, to find it again", &["T"]),
+            Self::ClearVerdict => {
+                words("Clear verdict", "Removes the verdict", &["Backspace", "C"])
+            }
+            Self::WriteNote => words("Note…", "Adds a note to the image", &["N"]),
+            Self::AddTag => words("Tag…", "Adds a tag to find the image again", &["T"]),
             Self::NextUnjudged => words(
                 "Next unjudged",
                 "Goes to the next image without a verdict",
@@ -521,28 +515,24 @@ impl Action {
             ),
             Self::NextUncertain => words(
                 "Next uncertain",
-                "Goes to the image without a verdict that the model was least sure about",
+                "Goes to the unjudged image with the least certain prediction",
                 &["K"],
             ),
-            Self::Undo => words("Undo", "Takes the last judgement back", &["Ctrl+Z"]),
+            Self::Undo => words("Undo", "Undoes the last judgement", &["Ctrl+Z"]),
             Self::Redo => words(
                 "Redo",
-                "Does again what was undone",
+                "Redoes what was undone",
                 &["Ctrl+Shift+Z", "Ctrl+Y"],
             ),
-            Self::GoTo => words(
-                "Go to image…",
-                "Finds an image by typing the beginning or a part of its name, or its number",
-                &["G"],
-            ),
+            Self::GoTo => words("Go to image…", "Finds an image by name or number", &["G"]),
             Self::LargeImage => words(
                 "Large image",
-                "The image without the panels around it, and back",
+                "Hides or shows the panels around the image",
                 &["Space"],
             ),
             Self::ThumbnailsOnly => words(
                 "Thumbnails only",
-                "The thumbnails take the place of the image, and back",
+                "Shows thumbnails in place of the image, or the image again",
                 &["Ctrl+G"],
             ),
             Self::FitImage => words("Fit image", "Shows the whole image", &["F", "Ctrl+9"]),
@@ -566,7 +556,7 @@ impl Action {
             ),
             Self::Explain => words(
                 "Explain",
-                "Covers one part of the image after the other, to find out which ones carry the prediction",
+                "Covers one part of the image after another to find which ones the prediction depends on",
                 &["E"],
             ),
             Self::Filmstrip => words(
@@ -591,17 +581,17 @@ impl Action {
             ),
             Self::Present => words(
                 "Presentation",
-                "Shows the images one after the other on the whole screen, with large labels and without paths",
+                "Shows the images one after another full screen, with large labels and without paths",
                 &["F11"],
             ),
             Self::ToggleThumbnailBoxes => words(
                 "Boxes on thumbnails",
-                "Draws the boxes that the filters show on the thumbnails, too",
+                "Also draws the filtered boxes on the thumbnails",
                 &["Ctrl+B"],
             ),
             Self::ToggleStoredBoxes => words(
                 "Boxes stored with the image",
-                "Draws the boxes that a TFRecord file has of its image, dashed in white",
+                "Draws the boxes that a TFRecord file stores with its image, dashed in white",
                 &["Ctrl+Alt+B"],
             ),
             Self::ToggleJudging => words(
@@ -611,7 +601,8 @@ impl Action {
             ),
             Self::GoOnAfterVerdict => words(
                 "Go on after a verdict",
-                "A verdict on an image shows the next image; one on a box selects the next box, and after the last box shows the next image",
+                "A verdict on an image shows the next image; one on a box selects the next box, and after the last \
+                box shows the next image",
                 &[],
             ),
             Self::LargerThumbnails => words(
@@ -639,12 +630,16 @@ impl Action {
                 "All text and buttons at the system's own size",
                 &["Ctrl+0"],
             ),
-            Self::ThemeSystem => words("System theme", "Light or dark as the system is", &[]),
+            Self::ThemeSystem => words(
+                "System theme",
+                "Follows the system's light or dark theme",
+                &[],
+            ),
             Self::ThemeLight => words("Light theme", "Dark text on a light background", &[]),
             Self::ThemeDark => words("Dark theme", "Light text on a dark background", &[]),
             Self::ResetView => words(
                 "Reset filters",
-                "Thresholds, hidden classes and overlap back to how they were at first",
+                "Resets thresholds, hidden classes and overlap",
                 &[],
             ),
             Self::ClearProblems => words("Clear problems", "Empties the list of problems", &[]),
@@ -653,17 +648,17 @@ impl Action {
                 "Finds a command by typing its name",
                 &["Ctrl+K"],
             ),
-            Self::Help => words("Help and keys", "What the keys and the mouse do", &["F1"]),
+            Self::Help => words(
+                "Help and keys",
+                "Lists what the keys and the mouse do",
+                &["F1"],
+            ),
             Self::CopyDiagnostics => words(
                 "Copy diagnostics",
-                "Puts versions, device report and the last errors on the clipboard, without secrets",
+                "Copies versions, device report and the last errors, without secrets",
                 &[],
             ),
-            Self::OpenLog => words(
-                "Open log file",
-                "Opens what Spotcheck wrote down while running",
-                &[],
-            ),
+            Self::OpenLog => words("Open log file", "Opens the log file of Spotcheck", &[]),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Which samples are on screen and in which order: what was asked for, what holds, and what is being computed.
 //!
-//! An order is computed by a worker from snapshots. What it depends on is written down with each request ([`Basis`]), and
-//! after every message the state is compared with that: so nothing that changes an order can be forgotten, and nothing is
-//! computed twice.
+//! An order is computed by a worker from snapshots. What it depends on is written down with each request ([`Basis`]),
+//! and after every message the state is compared with that: so nothing that changes an order can be forgotten, and
+//! nothing is computed twice.
 
 use std::sync::Arc;
 
@@ -135,7 +135,8 @@ impl Arranging {
         self.sort = sort;
     }
 
-    /// The user chooses a sort: the first image of another order is shown, because the place of the shown one says nothing in it.
+    /// The user chooses a sort: the first image of another order is shown, because the place of the shown one says
+    /// nothing in it.
     pub(super) fn sort_anew(&mut self, sort: Sort) {
         self.wants_first |= sort != self.sort;
         self.sort = sort;
@@ -156,7 +157,8 @@ impl Arranging {
         };
     }
 
-    /// How urgently the state has to be arranged anew; `None` where what is there, or under way, is of the state as it is.
+    /// How urgently the state has to be arranged anew; `None` where what is there, or under way, is of the state as it
+    /// is.
     pub(super) fn wanted(&self, basis: &Basis) -> Option<Pace> {
         let newest = self
             .asked
@@ -167,7 +169,8 @@ impl Arranging {
         match newest {
             None => Some(Pace::AtOnce),
             Some(newest) if newest.request != basis.request => Some(Pace::AtOnce),
-            // Others wait for what is under way: while a threshold is dragged, each result is late instead of none in time.
+            // Others wait for what is under way: while a threshold is dragged, each result is late instead of none in
+            // time.
             Some(_) if self.asked.is_some() => None,
             Some(newest) if newest.view != basis.view => Some(Pace::AtOnce),
             Some(newest) if newest.data != basis.data => Some(Pace::Calm),
@@ -251,8 +254,7 @@ impl State {
         if query.needs_comparison() && compared.is_none_or(|it| it.agreement().is_none()) {
             warnings.push(QueryError {
                 at: 0..self.arranging.text.len(),
-                message: "“changed” needs two runs that are compared; compare two under Runs"
-                    .to_owned(),
+                message: "“changed” needs a comparison; compare two runs under Runs".to_owned(),
             });
         }
         warnings

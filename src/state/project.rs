@@ -60,9 +60,9 @@ impl Project {
             ProjectStatus::Closed => Err("Open a folder first"),
             ProjectStatus::Opening => Err("The project is still being opened"),
             ProjectStatus::Writable | ProjectStatus::InMemory { .. } => Ok(()),
-            ProjectStatus::ReadOnly { .. } => Err(
-                "This project is read-only, as the banner above the thumbnails says; “Save project as…” makes a copy to work on",
-            ),
+            ProjectStatus::ReadOnly { .. } => {
+                Err("This project is read-only; “Save project as…” makes a copy to work on")
+            }
         }
     }
 

@@ -1,4 +1,5 @@
-//! Bottom: all boxes of one class over all images, by score. Only what is on screen is looked at, however many there are.
+//! Bottom: all boxes of one class over all images, by score. Only what is on screen is looked at, however many there
+//! are.
 
 use eframe::egui::{
     self, Align, Color32, ComboBox, CornerRadius, Layout, Panel, Rect, ScrollArea, Sense, Stroke,
@@ -30,7 +31,8 @@ pub(super) fn filmstrip_ui(
         .default_size(196.0)
         .size_range(130.0..=420.0)
         .show(ui, |ui| {
-            // A panel takes the size of what is in it: a single line while boxes are looked for would make it small for good.
+            // A panel takes the size of what is in it: a single line while boxes are looked for would make it small for
+            // good.
             ui.set_min_height(ui.available_height());
             ui.add_space(4.0);
             heading_ui(ui, state, strip, commands);
@@ -65,9 +67,7 @@ fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Vec<Command>) {
         FilmOrder::HighestFirst => ("Highest score first", FilmOrder::LowestFirst),
         FilmOrder::LowestFirst => ("Lowest score first", FilmOrder::HighestFirst),
     };
-    let turn = ui
-        .button(label)
-        .on_hover_text("Click to begin at the other end");
+    let turn = ui.button(label).on_hover_text("Click to reverse the order");
     if turn.clicked() {
         commands.push(Command::SetFilmOrder(other));
     }
@@ -146,7 +146,7 @@ fn frames_ui(
         {
             "The filters hide this class"
         } else {
-            "No prediction so far has this class with a score that is high enough"
+            "No prediction has this class with a high enough score"
         };
         ui.weak(text);
         return;

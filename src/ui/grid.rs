@@ -25,7 +25,8 @@ pub(super) struct GridMemory {
     last: Option<Seen>,
 }
 
-/// What the grid showed in a frame, to scroll only where something else is to be shown: whoever scrolls away is left alone.
+/// What the grid showed in a frame, to scroll only where something else is to be shown: whoever scrolls away is left
+/// alone.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     /// Which source, and whether the grid takes the place of the image.
@@ -42,8 +43,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// What is to be on screen after `self`: `now` with its top moved so that the grid stays where it was looked at, whatever
-    /// moved or grew, and that a sample which has just been shown is in sight.
+    /// What is to be on screen after `self`: `now` with its top moved so that the grid stays where it was looked at,
+    /// whatever moved or grew, and that a sample which has just been shown is in sight.
     fn followed_by(&self, mut now: Self) -> Self {
         if self.beginnings != now.beginnings {
             now.top = 0.0;
@@ -60,8 +61,8 @@ impl Seen {
         now
     }
 
-    /// A cell that is to stay where it is on screen, as its places before and after: the shown one, or the first of those in
-    /// sight where others have another size.
+    /// A cell that is to stay where it is on screen, as its places before and after: the shown one, or the first of
+    /// those in sight where others have another size.
     fn anchor(&self, now: &Self) -> Option<(usize, usize)> {
         let visible = self.layout.visible(self.top, self.top + self.height);
         let shown = self
@@ -125,7 +126,8 @@ impl Layout {
         (place / self.columns) as f32 * self.row_height()
     }
 
-    /// Where a cell lies on screen, when the part of the content that begins `top` below its beginning is shown at `origin`.
+    /// Where a cell lies on screen, when the part of the content that begins `top` below its beginning is shown at
+    /// `origin`.
     fn rect(&self, origin: Pos2, top: f32, place: usize) -> Rect {
         let (row, column) = (place / self.columns, place % self.columns);
         // Far down, a whole point is less than an `f32` can tell apart.
@@ -361,7 +363,7 @@ fn cell_ui<'state>(
         }
         if let Some(number) = headline.disagreement {
             ui.label(format!(
-                "Δ: the runs disagree by {number:.3} (0 not at all, 1 wholly)"
+                "Δ: the runs disagree by {number:.3} (0 not at all, 1 completely)"
             ));
         }
         if !headline.tooltip.is_empty() {
@@ -435,8 +437,9 @@ fn judged_text(state: &State, sample: SampleId) -> String {
 /// Between the middles of two signs.
 const SIGN_WIDTH: f32 = 20.0;
 
-/// At the right end of the second line, from right to left, where they cover neither the image nor its labels: a problem, the
-/// verdict with a ring around it while it is not in the project file yet, a note or tags. Gives how wide they are.
+/// At the right end of the second line, from right to left, where they cover neither the image nor its labels: a
+/// problem, the verdict with a ring around it while it is not in the project file yet, a note or tags. Gives how wide
+/// they are.
 fn paint_signs(ui: &Ui, state: &State, cell: &Cell<'_>) -> f32 {
     let mark = state.judgements.marks().get(cell.sample);
     let painter = ui.painter();
@@ -522,7 +525,7 @@ fn headline(state: &State, sample: SampleId) -> Headline {
         is_problem: true,
     };
     if state.samples.is_gone(sample) {
-        let tooltip = "The file was moved or deleted; what is known of it is kept";
+        let tooltip = "The file was moved or deleted; its predictions and verdicts are kept";
         return problem("no longer there", tooltip);
     }
     if let Some(reason) = state.samples.unreadable(sample) {
@@ -544,11 +547,11 @@ fn headline(state: &State, sample: SampleId) -> Headline {
                 )
                 .unwrap_or_default();
             if run.is_outdated(sample) {
-                let text = format!("older file: {headline}");
+                let text = format!("outdated: {headline}");
                 let tooltip = if state.keeps_prediction(run.id(), sample) {
-                    "The file was written to since. This prediction is kept because it was judged"
+                    "Outdated: the file changed after it was predicted. The prediction is kept because it was judged"
                 } else {
-                    "The file was written to since; predict it again"
+                    "Outdated: the file changed after it was predicted. Predict it again"
                 };
                 return problem(&text, tooltip);
             }

@@ -295,7 +295,7 @@ fn a_prediction_about_an_older_version_of_a_file_is_left_out_and_said() {
     image::RgbImage::new(300, 200)
         .save(predicted.images().join("coffee.png"))
         .unwrap();
-    let said = "1 answer left out because the file has changed since";
+    let said = "1 prediction left out because outdated";
     let lines = predicted.out("lines.jsonl");
     let output = predicted.export("jsonl", &lines, &["--all-boxes"]);
     assert!(stderr(&output).contains(said), "{}", stderr(&output));
@@ -639,7 +639,7 @@ fn what_cannot_work_ends_with_a_reason() {
     let predicted = Predicted::new(CLASSIFIER);
     let out = predicted.out("x");
     for (format, more, code, reason) in [
-        ("coco", vec![], 1, "a classifier gives none"),
+        ("coco", vec![], 1, "a classifier has none"),
         ("csv", vec!["--run", "second"], 1, "1  first run"),
         ("csv", vec!["--filter", "score>"], 1, "--filter"),
         ("docx", vec![], 2, "jsonl, csv, coco"),

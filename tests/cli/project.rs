@@ -483,7 +483,7 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
     let summary = compare(&["--min-score", "0.1"]);
     let text = String::from_utf8_lossy(&summary.stdout);
     assert!(
-        text.contains("100.0 % agree: the same boxes (IoU at least 0.5) in 5 of 5 images"),
+        text.contains("100.0 % agree: the same boxes (IoU ≥ 0.5) in 5 of 5 images"),
         "{text}{}",
         stderr(&summary)
     );

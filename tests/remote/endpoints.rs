@@ -339,9 +339,9 @@ fn names_and_regions_that_cannot_be_are_told_before_anybody_is_asked() {
         ),
         (
             &["status", "cats", "--region", "Ireland"],
-            "“Ireland” is no region of AWS; they look like eu-west-1",
+            "“Ireland” is not an AWS region; a region looks like eu-west-1",
         ),
-        (&["list", "--region", "us-east"], "is no region of AWS"),
+        (&["list", "--region", "us-east"], "is not an AWS region"),
     ] {
         account.endpoint(args).must(2, "").says(&[words]);
     }
@@ -350,11 +350,11 @@ fn names_and_regions_that_cannot_be_are_told_before_anybody_is_asked() {
     of(&["my cats"]).must(2, "").says(&["letters a to z"]);
     of(&["cats", "--sagemaker-region", "Ireland"])
         .must(2, "")
-        .says(&["is no region of AWS"]);
+        .says(&["is not an AWS region"]);
     assert!(account.plane.requests().is_empty());
     // It may be a new one.
     let said = account.endpoint(&["list", "--region", "us-esat-1"]);
-    said.says(&["warning: this version of Spotcheck does not know the region us-esat-1; is us-east-1 meant?"]);
+    said.says(&["warning: this version of Spotcheck does not know the region us-esat-1; did you mean us-east-1?"]);
 }
 
 #[test]
@@ -502,7 +502,8 @@ fn what_somebody_else_made_under_the_same_name_is_neither_used_nor_deleted() {
     std::fs::remove_file(account.record("cats")).unwrap();
     account
         .endpoint(&["delete", "dogs", "--yes"])
-        .must(0, "deleted endpoint dogs\ndeleted configuration dogs\nkept model cats: it was not made for this endpoint; it costs nothing\n");
+        .must(0, "deleted endpoint dogs\ndeleted configuration dogs\nkept model cats: it was not made for this \
+            endpoint; it costs nothing\n");
     while account.has_endpoint("cats") {
         std::thread::sleep(POLL);
     }
@@ -577,7 +578,8 @@ fn an_endpoint_that_was_deployed_remote_tells_what_it_costs_by_the_table_of_pric
         .says(&["what it costs is not known"]);
     let prices = account.home.path().join("config/prices.toml");
     std::fs::create_dir_all(prices.parent().unwrap()).unwrap();
-    let table = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 36.0\nsource = \"me\"\ndate = \"2026-11-21\"\n";
+    let table = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 36.0\nsource = \"me\"\ndate = \
+        \"2026-11-21\"\n";
     std::fs::write(prices, table).unwrap();
     account
         .endpoint(&["status", "cats"])
@@ -585,7 +587,8 @@ fn an_endpoint_that_was_deployed_remote_tells_what_it_costs_by_the_table_of_pric
         .says(&["$36.00 an hour"]);
     account
         .endpoint(&["delete", "cats", "--yes"])
-        .must(0, "deleted endpoint cats\ndeleted configuration cats\nkept model cats: it was not made for this endpoint; it costs nothing\n");
+        .must(0, "deleted endpoint cats\ndeleted configuration cats\nkept model cats: it was not made for this \
+            endpoint; it costs nothing\n");
 }
 
 /// File name, and label and score of the classes, of each line of `predict --out -`.

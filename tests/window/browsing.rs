@@ -186,15 +186,15 @@ fn predictions_about_older_files_are_found_and_predicted_again() {
     wait_until_idle(&mut window);
     let coffee = samples().join("coffee.png");
     std::fs::copy(coffee, folder.path().join("2-chelsea.png")).unwrap();
-    wait_for(&mut window, "2-chelsea.png, older file");
+    wait_for(&mut window, "2-chelsea.png, outdated");
     wait_until_idle(&mut window);
-    click(&mut window, "Older file 1");
+    click(&mut window, "Outdated 1");
     wait_for(&mut window, "1 of 3 images");
     click(&mut window, "All 3");
     wait_for(&mut window, "3 images");
     click(&mut window, "Predict all");
     wait_until(&mut window, "a prediction about the new file", |window| {
-        !sees(window, "older file") && !sees(window, "Older file")
+        !sees(window, "outdated") && !sees(window, "Outdated")
     });
     wait_until_idle(&mut window);
     assert!(sees(&window, "2-chelsea.png, espresso"));
@@ -286,13 +286,13 @@ fn kept_thumbnails_are_counted_and_cleared_from_the_menu() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     click(&mut window, "View");
-    click(&mut window, "Kept on disk");
+    click(&mut window, "Disk cache");
     wait_until(&mut window, "the size in use", |window| {
         sees(window, "Thumbnails: ") && sees(window, "Images from S3: ")
     });
     assert!(sees(&window, "At most 1.0 GiB"));
     click(&mut window, "Clear cache");
-    wait_for(&mut window, "Deleted what was kept on disk");
+    wait_for(&mut window, "Cleared the disk cache");
 }
 
 #[test]

@@ -62,10 +62,7 @@ fn two_runs_of_one_model_agree_and_are_sorted_by_disagreement() {
 fn boxes_of_two_runs_lie_over_each_other_with_a_legend() {
     let mut window = two_runs(DETECTOR, &samples().join("coffee.png"));
     click(&mut window, "Compare with ");
-    wait_for(
-        &mut window,
-        "The same boxes (IoU at least 0.5) in 1 of 1 image",
-    );
+    wait_for(&mut window, "The same boxes (IoU ≥ 0.5) in 1 of 1 image");
     wait_for(&mut window, "B, dashed: ");
     assert!(sees(&window, "0 only in A, 0 only in B"));
     window
@@ -135,7 +132,7 @@ fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
     wait_for(&mut window, "100.0 % agree");
     click(&mut window, "Export comparison…");
     click(&mut window, "CSV: ");
-    let field = window.get_by_role_and_label(Role::TextInput, "File to write");
+    let field = window.get_by_role_and_label(Role::TextInput, "Target file");
     field.focus();
     field.type_text(target.to_str().unwrap());
     window.step();
@@ -153,7 +150,7 @@ fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
     // It is not replaced, and the dialog stays open with the way out.
     click(&mut window, "Export comparison…");
     click(&mut window, "Export now");
-    wait_for(&mut window, "already a file or folder of that name");
+    wait_for(&mut window, "a file or folder of that name exists");
     let overlay = |window: &Harness<'static, App>| window.state().state().overlay;
     assert_eq!(overlay(&window), Overlay::ExportComparison);
     click(&mut window, "JSON: ");

@@ -1,5 +1,6 @@
-//! Endpoints from the window, against a control plane that runs the containers. Each test has a process of its own, because the AWS settings
-//! are those of its process, and a home of its own, because what was deployed from a machine is shown in all its windows.
+//! Endpoints from the window, against a control plane that runs the containers. Each test has a process of its own,
+//! because the AWS settings are those of its process, and a home of its own, because what was deployed from a machine
+//! is shown in all its windows.
 
 use std::path::Path;
 use std::process::Command as Process;
@@ -38,7 +39,8 @@ pub(crate) fn home_with_prices(home: &Path) -> AppDirs {
     let runtime = AppDirs::below(runtime_home()).data.join("runtime");
     std::os::unix::fs::symlink(runtime, dirs.data.join("runtime")).unwrap();
     std::fs::create_dir_all(&dirs.config).unwrap();
-    let price = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 0.25\nsource = \"an invoice\"\ndate = \"2026-11-21\"\n";
+    let price = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 0.25\nsource = \"an invoice\"\ndate = \
+        \"2026-11-21\"\n";
     std::fs::write(dirs.prices(), price).unwrap();
     dirs
 }
@@ -50,7 +52,7 @@ pub(crate) fn fill_in(window: &mut Harness<'static, App>, bucket: &Bucket) -> St
         chosen.is_some_and(|chosen| chosen.is_ready)
     });
     window.state_mut().command(Action::Deploy.into());
-    wait_for(window, "Say in which folder of S3");
+    wait_for(window, "Enter the S3 folder");
     type_into(
         window,
         "Folder in S3 for the model's archive",
@@ -138,7 +140,9 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
             window.state_mut().command(over);
             wait_for(
                 &mut window,
-                &format!("The time of the endpoint {name} was over. Deleted: endpoint {name}"),
+                &format!(
+                    "The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"
+                ),
             );
             wait_until(&mut window, "the end of the banner", |window| {
                 !sees(window, &format!("Endpoint {name}: "))
@@ -187,7 +191,9 @@ fn an_endpoint_whose_time_was_over_while_nobody_looked_goes_at_the_next_start() 
             let mut window = open_with_model_at(dirs, CLASSIFIER);
             wait_for(
                 &mut window,
-                &format!("The time of the endpoint {name} was over. Deleted: endpoint {name}"),
+                &format!(
+                    "The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"
+                ),
             );
             assert!(!record.exists());
             assert!(!sees(&window, &format!("Endpoint {name}: ")));
@@ -374,7 +380,7 @@ fn what_the_command_line_deploys_and_deletes_comes_and_goes_in_an_open_window() 
             wait_for(&mut window, "Endpoint cats: InService");
             assert!(sees(
                 &window,
-                "so far at $0.50 an hour, not deleted by itself"
+                "so far at $0.50 per hour, no automatic deletion"
             ));
 
             run(&dirs, &["endpoint", "delete", "cats", "--yes"]);
@@ -496,7 +502,7 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
             choice.click_accesskit();
             window.run_steps(2);
             click(&mut window, "a TensorFlow SavedModel");
-            wait_for(&mut window, "Say in which folder the SavedModel lies");
+            wait_for(&mut window, "Enter the folder of the SavedModel");
             let path = model.path().to_str().unwrap();
             type_into(&mut window, "Folder of the TensorFlow SavedModel", path);
             wait_for(&mut window, " points passed");

@@ -22,7 +22,7 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
         window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
         wait_for(&mut window, "Images on screen (1; ");
         click(&mut window, "COCO");
-        let field = window.get_by_role_and_label(Role::TextInput, "File to write");
+        let field = window.get_by_role_and_label(Role::TextInput, "Target file");
         if !is_again {
             field.focus();
             field.type_text(target.to_str().unwrap());
@@ -31,9 +31,9 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
         click(&mut window, "Export now");
         if is_again {
             // The dialog stays open, with what went wrong and a way out.
-            wait_for(&mut window, "already a file or folder of that name");
+            wait_for(&mut window, "a file or folder of that name exists");
             assert_eq!(window.state().state().overlay, Overlay::Export);
-            click(&mut window, "Replace a file or an earlier export");
+            click(&mut window, "Replace an existing file");
             click(&mut window, "Export now");
             wait_for(&mut window, "1 image and");
             assert_eq!(window.state().state().overlay, Overlay::None);
@@ -64,7 +64,7 @@ fn a_prediction_about_an_older_version_of_a_file_is_not_exported_and_that_is_sai
     window.state_mut().command(Command::SetPredictOnOpen(false));
     let changed = images.path().join("1-coffee.png");
     std::fs::copy(samples().join("chelsea.png"), changed).unwrap();
-    wait_for(&mut window, "1-coffee.png, older file");
+    wait_for(&mut window, "1-coffee.png, outdated");
     let options = ExportOptions::of_format(ExportFormat::Coco);
     let set = Command::SetExport(options, ExportScope::All);
     window.state_mut().command(set);
@@ -73,10 +73,7 @@ fn a_prediction_about_an_older_version_of_a_file_is_not_exported_and_that_is_sai
         replaces: false,
     });
     wait_for(&mut window, "1 image and");
-    assert!(sees(
-        &window,
-        "1 answer left out because the file has changed"
-    ));
+    assert!(sees(&window, "1 prediction left out because outdated"));
     let written = std::fs::read_to_string(path).unwrap();
     assert!(written.contains("0-coffee.png") && !written.contains("1-coffee.png"));
 }
@@ -153,10 +150,10 @@ fn a_path_is_suggested_and_its_ending_follows_the_format() {
         choose(&mut window, ExportFormat::Yolo),
         suggested("coffee-yolo")
     );
-    fill(&mut window, "Folder to write", Path::new("/out/mine"));
+    fill(&mut window, "Target folder", Path::new("/out/mine"));
     assert_eq!(choose(&mut window, ExportFormat::Report), "/out/mine.html");
     assert_eq!(choose(&mut window, ExportFormat::Jsonl), "/out/mine.jsonl");
-    fill(&mut window, "File to write", Path::new("/out/mine.txt"));
+    fill(&mut window, "Target file", Path::new("/out/mine.txt"));
     assert_eq!(choose(&mut window, ExportFormat::Csv), "/out/mine.txt");
 }
 
@@ -174,8 +171,8 @@ fn every_format_is_written_from_the_dialog() {
         wait_for(&mut window, format.description());
         let mut target = folder.path().join(format!("out-{}", format.into_str()));
         let label = match format.extension() {
-            Some(_) => "File to write",
-            None => "Folder to write",
+            Some(_) => "Target file",
+            None => "Target folder",
         };
         fill(&mut window, label, &target);
         click(&mut window, "Export now");

@@ -195,7 +195,7 @@ fn a_typed_threshold_counts_once_it_is_complete_and_leaves_those_of_classes_alon
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     click(&mut window, "By class");
-    wait_for(&mut window, "Least score of cup");
+    wait_for(&mut window, "Minimum score of cup");
     let before = window.state().state().shown_boxes().len();
     threshold_field(&window).scroll_to_me();
     window.run_steps(3);
@@ -226,14 +226,14 @@ fn a_setting_that_is_only_drawn_stays_as_it_is() {
     state.command(Command::ChangeView(ViewChange::MinScore(0.0)));
     state.command(Command::ChangeView(ViewChange::ClassMinScore(1, Some(0.0))));
     click(&mut window, "By class");
-    wait_for(&mut window, "Least score of cup");
+    wait_for(&mut window, "Minimum score of cup");
     window.run_steps(5);
     let view = window.state().state().view().clone();
     assert_eq!(view.min_score, 0.0);
     assert_eq!(view.min_score_by_class, [(1, 0.0)].into());
     // A field that is opened and left has changed nothing either.
     let field = |window: &Harness<'static, App>, act: &dyn Fn(&egui_kittest::Node<'_>)| {
-        act(&window.get_by_label("Least score of cup"));
+        act(&window.get_by_label("Minimum score of cup"));
     };
     field(&window, &|node| node.scroll_to_me());
     window.run_steps(3);

@@ -52,7 +52,7 @@ fn letters_judge_the_image_and_go_on_to_the_next() {
     // The cell says it too, and not only by a colour.
     assert!(sees(&window, "1-chelsea.png") && sees(&window, ", rejected"));
     press_with(&mut window, Modifiers::COMMAND, Key::Z);
-    wait_for(&mut window, "Undone: be unsure about 2-chelsea.png");
+    wait_for(&mut window, "Undone: mark 2-chelsea.png as unsure");
     wait_for(&mut window, "2 of 4 images judged: 1 accepted, 1 rejected");
     press_with(&mut window, Modifiers::COMMAND, Key::Y);
     wait_for(&mut window, "3 of 4 images judged");
@@ -98,7 +98,7 @@ fn the_right_class_is_typed_and_completed() {
     wait_for(&mut window, "Which class is right?");
     let field = window.get_by_label("Right class");
     field.type_text("my own word");
-    wait_for(&mut window, "is none of the model's classes");
+    wait_for(&mut window, "is not a class of the model");
     press(&mut window, Key::Enter);
     wait_for(&mut window, "Image: wrong class, is “my own word”");
     wait_for(&mut window, "1 of 1 image judged: 1 wrong class");
@@ -124,19 +124,19 @@ fn a_note_and_tags_are_written_without_the_mouse() {
         .get_by_role_and_label(Role::TextInput, "Tag")
         .type_text("blurry");
     press(&mut window, Key::Enter);
-    wait_for(&mut window, "Take the tag blurry away");
+    wait_for(&mut window, "Remove the tag blurry");
     press(&mut window, Key::Escape);
     press(&mut window, Key::ArrowRight);
     wait_for(&mut window, "2 of 2 images");
-    assert!(!sees(&window, "Take the tag blurry away"));
+    assert!(!sees(&window, "Remove the tag blurry"));
     press(&mut window, Key::ArrowLeft);
-    wait_for(&mut window, "Take the tag blurry away");
+    wait_for(&mut window, "Remove the tag blurry");
     let judgements = &window.state().state().judgements;
     let sample = window.state().state().shown_sample().unwrap();
     assert_eq!(judgements.note(sample), "ears cut off");
-    click(&mut window, "Take the tag blurry away");
+    click(&mut window, "Remove the tag blurry");
     wait_until(&mut window, "the tag to go", |window| {
-        !sees(window, "Take the tag blurry away")
+        !sees(window, "Remove the tag blurry")
     });
 }
 
@@ -275,7 +275,7 @@ fn enter_gives_the_keyboard_back_and_a_tag_that_was_not_finished_waits_for_no_ot
     assert!(is_typing(&window));
     window.event(egui::Event::Text("night".to_owned()));
     press(&mut window, Key::Enter);
-    wait_for(&mut window, "Take the tag night away");
+    wait_for(&mut window, "Remove the tag night");
     assert!(!is_typing(&window));
     press(&mut window, Key::A);
     wait_for(&mut window, "1 of 3 images judged: 1 accepted");
@@ -395,20 +395,20 @@ fn a_verdict_on_a_box_stays_with_the_prediction_that_it_is_about_when_the_file_c
     std::fs::copy(samples().join("chelsea.png"), file).unwrap();
 
     let mut window = open_in(projects.path(), Some(images.path()), DETECTOR);
-    wait_for(&mut window, "0-coffee.png, older file");
-    wait_for(&mut window, "It is kept because it was judged");
+    wait_for(&mut window, "0-coffee.png, outdated");
+    wait_for(&mut window, "The prediction is kept because it was judged");
     wait_until(&mut window, "the prediction that was judged", |window| {
         boxes(window) == judged
     });
     assert!(sees(&window, "1 of 2 boxes judged"));
     press_with(&mut window, Modifiers::COMMAND, Key::Enter);
-    wait_for(&mut window, "keeps the prediction that was judged");
-    click(&mut window, "Take verdicts back and predict again");
+    wait_for(&mut window, "keeps its judged prediction");
+    click(&mut window, "Clear verdicts and predict again");
     wait_until(&mut window, "a prediction about the new file", |window| {
         boxes(window).is_some() && boxes(window) != judged
     });
     assert!(sees(&window, "Image: not judged"));
-    assert!(!sees(&window, "older file"));
+    assert!(!sees(&window, "outdated"));
 }
 
 #[test]

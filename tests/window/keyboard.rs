@@ -174,7 +174,8 @@ fn everything_in_the_window_has_a_name_and_is_reached_with_tab() {
     }
 }
 
-/// What is there under the same name is the same widget: another one would have neither the keyboard nor a click that has begun.
+/// What is there under the same name is the same widget: another one would have neither the keyboard nor a click that
+/// has begun.
 #[track_caller]
 fn must_be_the_same(window: &Harness<'static, App>, before: &[Widget], view: &str) {
     let now = widgets(window);
@@ -233,10 +234,10 @@ fn two_runs_beside_each_other_can_be_reached_and_have_names() {
     wait_for(&mut window, "0-coffee.png, disagreement 0.00");
     check(&mut window, "two runs");
     window.state_mut().command(Action::ExportComparison.into());
-    wait_for(&mut window, "File to write");
+    wait_for(&mut window, "Target file");
     must_be_named(&window, "Export comparison");
     tab_round(&mut window, "Export comparison");
-    escape_closes(&mut window, "File to write");
+    escape_closes(&mut window, "Target file");
 }
 
 #[test]
@@ -248,8 +249,8 @@ fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
         (Action::Help, "Keys and mouse"),
         (Action::GoTo, "Name or number of an image"),
         (Action::WrongClass, "Which class is right?"),
-        (Action::Export, "File to write"),
-        (Action::OpenS3, "Place in S3"),
+        (Action::Export, "Target file"),
+        (Action::OpenS3, "S3 address"),
         (Action::Upload, "Folder in S3"),
         (Action::Deploy, "Folder in S3 for the model's archive"),
         (Action::Endpoints, "Part of the name of an endpoint"),
@@ -292,7 +293,7 @@ fn tap(window: &mut Harness<'static, App>, place: egui::Pos2) {
 fn the_lists_of_a_dialog_open_above_it_wherever_was_clicked_before() {
     let mut window = open(None, DETECTOR);
     window.state_mut().command(Action::OpenS3.into());
-    wait_for(&mut window, "Place in S3");
+    wait_for(&mut window, "S3 address");
     window.run_steps(4);
     wait_until_idle(&mut window);
     let list = window.get_by_label("Profile").rect().center();
@@ -305,7 +306,7 @@ fn the_lists_of_a_dialog_open_above_it_wherever_was_clicked_before() {
         window.key_press(Key::Escape);
         window.run_steps(2);
         tap(&mut window, heading);
-        assert!(sees(&window, "Place in S3"));
+        assert!(sees(&window, "S3 address"));
     }
 }
 
@@ -329,17 +330,17 @@ fn the_fields_of_a_mapping_have_names_and_are_reached_with_tab() {
     window.state_mut().command(Action::OpenOutputs.into());
     wait_for(&mut window, "Open as a run");
     walk_through(&mut window, &before, "outputs");
-    click(&mut window, "How the predictions are read");
-    click(&mut window, "With a mapping of your own");
+    click(&mut window, "How predictions are read");
+    click(&mut window, "With a mapping");
     wait_for(&mut window, "Best class, to check against");
     walk_through(&mut window, &before, "a mapping of classes");
-    click(&mut window, "Boxes in it");
-    wait_for(&mut window, "Number of boxes that count");
+    click(&mut window, "Boxes in an image");
+    wait_for(&mut window, "Number of valid boxes");
     walk_through(&mut window, &before, "a mapping of boxes");
     // Escape closes a menu, and only then the dialog.
     click(&mut window, "Choose: Boxes");
-    wait_for(&mut window, "Look at the first predictions, then");
-    escape_closes(&mut window, "Look at the first predictions, then");
+    wait_for(&mut window, "Preview predictions first");
+    escape_closes(&mut window, "Preview predictions first");
     assert!(sees(&window, "Open as a run"));
     escape_closes(&mut window, "Open as a run");
 }
@@ -485,7 +486,7 @@ fn a_menu_is_whole_where_there_is_room_for_it() {
     wait_until_idle(&mut window);
     for (menu, last) in [
         ("Predict", "Predict on this computer"),
-        ("View", "Kept on disk"),
+        ("View", "Disk cache"),
     ] {
         let title = window.get_by_role_and_label(Role::Button, menu);
         let title = title.rect().center();
@@ -509,7 +510,7 @@ fn every_menu_fits_into_a_small_window() {
         ("File", "Quit"),
         ("Judge", "Redo"),
         ("Go", "Select all"),
-        ("View", "Kept on disk"),
+        ("View", "Disk cache"),
     ] {
         window.get_by_role_and_label(Role::Button, menu).focus();
         window.step();

@@ -120,7 +120,7 @@ fn section(window: &Harness<'static, App>, name: &str) -> Rect {
 /// What one works with on image after image.
 fn controls(window: &Harness<'static, App>) -> [(&'static str, Rect); 4] {
     [
-        ("threshold", rect_of(window, Role::Slider, "Score at least")),
+        ("threshold", rect_of(window, Role::Slider, "Minimum score")),
         (
             "classes",
             rect_of(window, Role::Button, "Sort classes by class"),
@@ -181,7 +181,7 @@ fn the_first_predictions_come_without_moving_anything() {
     wait_for(&mut window, "All 8");
     wait_until_idle(&mut window);
     let [threshold, _, grid, image] = {
-        let slider = rect_of(&window, Role::Slider, "Score at least");
+        let slider = rect_of(&window, Role::Slider, "Minimum score");
         let grid = rect_of(&window, Role::ListBox, "Images, ");
         [
             slider,

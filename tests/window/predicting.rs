@@ -22,7 +22,7 @@ fn the_threshold_changes_boxes_and_headlines_at_once() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     let before = boxes(&window);
-    let slider = window.get_by_role_and_label(egui::accesskit::Role::Slider, "Score at least");
+    let slider = window.get_by_role_and_label(egui::accesskit::Role::Slider, "Minimum score");
     slider.set_value_accesskit(0.1);
     window.step();
     window.step();
@@ -195,7 +195,7 @@ fn a_model_that_is_dropped_is_explained_overruled_and_previewed() {
     wait_for(&mut window, "Add a model");
     wait_for(&mut window, "This is a model for classification");
     assert!(sees(&window, "assumed"));
-    assert!(sees(&window, "What the model gets"));
+    assert!(sees(&window, "Model input"));
     wait_for(&mut window, "made from chelsea.png");
     let field = window.get_by_role_and_label(egui::accesskit::Role::TextInput, "Set a field");
     field.focus();
@@ -206,7 +206,7 @@ fn a_model_that_is_dropped_is_explained_overruled_and_previewed() {
     wait_for(&mut window, "given, you said so");
     click(&mut window, "Cancel");
     wait_until(&mut window, "the dialog to close", |window| {
-        !sees(window, "What the model gets")
+        !sees(window, "Model input")
     });
 }
 

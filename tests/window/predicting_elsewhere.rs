@@ -1,5 +1,5 @@
-//! Predicting from the window with a model elsewhere: behind an endpoint of the tests' control plane, with the real handler, and in a
-//! stand-in for TensorFlow Serving that speaks its REST API as its documentation has it.
+//! Predicting from the window with a model elsewhere: behind an endpoint of the tests' control plane, with the real
+//! handler, and in a stand-in for TensorFlow Serving that speaks its REST API as its documentation has it.
 
 use std::path::Path;
 use std::process::{Command as Process, Output};
@@ -142,7 +142,7 @@ fn an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_tha
 
             choose_endpoint(&mut window, "photos");
             wait_for(&mut window, "✓ photos is InService in us-east-1");
-            click(&mut window, "Predict there");
+            click(&mut window, "Connect");
             wait_for(&mut window, "by endpoint photos in us-east-1");
             wait_for(&mut window, "3 images, 1 predicted");
             wait_for_predictions(&mut window, 1);
@@ -198,7 +198,7 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
 
             choose_endpoint(&mut window, "nobody");
             wait_for(&mut window, "There is no endpoint nobody in us-east-1");
-            click(&mut window, "Predict there");
+            click(&mut window, "Connect");
             wait_for(&mut window, "Could not ask the endpoint nobody");
             wait_for(&mut window, "look at the name and the region");
 
@@ -206,7 +206,7 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
             let edit = Command::EditRemoteModel(Box::new(broken));
             window.state_mut().command(edit);
             wait_for(&mut window, "✓ broken is InService");
-            click(&mut window, "Predict there");
+            click(&mut window, "Connect");
             wait_for(&mut window, "CUDA out of memory");
             wait_for(&mut window, "/aws/sagemaker/Endpoints/broken");
 
@@ -279,8 +279,8 @@ fn an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_it_was_asked(
             let mut window = open_folder(folder.path(), 2);
             choose_endpoint(&mut window, "early");
             wait_for(&mut window, "early is Creating in us-east-1");
-            assert!(sees(&window, "It answers once it is InService"));
-            click(&mut window, "Predict there");
+            assert!(sees(&window, "It takes requests once it is InService"));
+            click(&mut window, "Connect");
             wait_for(
                 &mut window,
                 "Could not ask the endpoint early: it is Creating; wait until it is InService",
@@ -308,8 +308,8 @@ fn an_endpoint_that_failed_says_why_before_and_after_it_was_asked() {
             choose_endpoint(&mut window, "failed");
             wait_for(&mut window, "failed is Failed in us-east-1");
             assert!(sees(&window, "did not pass the ping health check"));
-            assert!(sees(&window, "It does not answer in this state"));
-            click(&mut window, "Predict there");
+            assert!(sees(&window, "It takes no requests in this state"));
+            click(&mut window, "Connect");
             wait_for(
                 &mut window,
                 "Could not ask the endpoint failed: it is Failed (AWS says: ",
@@ -332,7 +332,7 @@ fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_predictions_stay() {
             let mut window = open_folder(folder.path(), 2);
             choose_endpoint(&mut window, "gone");
             wait_for(&mut window, "✓ gone is InService");
-            click(&mut window, "Predict there");
+            click(&mut window, "Connect");
             wait_for_predictions(&mut window, 1);
 
             let home = tempfile::tempdir().unwrap();
@@ -368,7 +368,7 @@ fn a_session_that_ends_between_two_images_is_said_with_what_renews_it() {
             let mut window = open_folder(folder.path(), 2);
             choose_endpoint(&mut window, "cats");
             wait_for(&mut window, "✓ cats is InService");
-            click(&mut window, "Predict there");
+            click(&mut window, "Connect");
             wait_for_predictions(&mut window, 1);
             window.state_mut().command(Command::Walk(Step::By(1)));
             wait_for(&mut window, "has expired");
@@ -385,7 +385,8 @@ fn a_session_that_ends_between_two_images_is_said_with_what_renews_it() {
 #[test]
 fn a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_where_it_was_asked() {
     let home = tempfile::tempdir().unwrap();
-    let config = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = Reader\nregion = us-east-1\n\n\
+    let config = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = \
+        Reader\nregion = us-east-1\n\n\
          [sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n";
     let mut plane = None;
     alone(
@@ -410,7 +411,7 @@ fn a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_whe
             window.state_mut().command(edit);
             let said = "run `aws sso login --profile work`, then try again";
             wait_for(&mut window, said);
-            click(&mut window, "Predict there");
+            click(&mut window, "Connect");
             wait_until(&mut window, "the inspector", |window| {
                 window.state().state().engine.has_failed() && sees(window, said)
             });
@@ -423,7 +424,8 @@ fn a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_whe
     }
 }
 
-/// A model of CIFAR-10 in TensorFlow Serving: most of the probability is on the class that the length of the image says.
+/// A model of CIFAR-10 in TensorFlow Serving: most of the probability is on the class that the length of the image
+/// says.
 fn cifar() -> HttpServer {
     HttpServer::start(|request| match request.path.as_str() {
         "/v1/models/cifar" => said(&json!({
@@ -485,7 +487,7 @@ fn a_model_in_tensorflow_serving_predictions_by_the_signature_and_labels_that_we
     wait_for(&mut window, "Signature encoded takes encoded images");
     assert_eq!(predictions(&server), 0, "looking costs no prediction");
     type_into(&mut window, "Label set or label file", "cifar-10");
-    click(&mut window, "Predict there");
+    click(&mut window, "Connect");
     wait_for(&mut window, "by TensorFlow Serving at http");
     wait_for_predictions(&mut window, 1);
     let len = std::fs::metadata(samples().join("chelsea.png"))
@@ -535,15 +537,12 @@ fn predictions_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept
     let mut window = open_at_home(home.path(), folder.path(), 2);
     choose_tf_serving(&mut window, &server.url("/v1/models/own:predict"));
     wait_for(&mut window, "TensorFlow Serving has no model own");
-    click(&mut window, "Predict there");
-    wait_for(
-        &mut window,
-        "answers in a shape that Spotcheck does not know",
-    );
+    click(&mut window, "Connect");
+    wait_for(&mut window, "returns predictions in an unknown format");
     assert_eq!(predictions(&server), 1);
 
     // What it answered is there to make a mapping of.
-    click(&mut window, "Say how answers are read…");
+    click(&mut window, "Set up a mapping…");
     wait_for(
         &mut window,
         "the predictions have no shape that Spotcheck knows",
@@ -561,7 +560,7 @@ fn predictions_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept
     assert!(kept.join("verdicts.toml").exists());
     assert!(kept.join("verdicts.txt").exists());
     assert_eq!(predictions(&server), 1, "trying costs no prediction");
-    click(&mut window, "Predict there");
+    click(&mut window, "Connect");
     wait_for_predictions(&mut window, 1);
     wait_for(&mut window, "cat 75.0 %");
     assert_eq!(predictions(&server), 2);
@@ -591,7 +590,7 @@ fn a_prediction_is_looked_at_before_anything_is_predicted_and_belongs_to_its_add
     let mut window = open_at_home(home.path(), folder.path(), 2);
     choose_tf_serving(&mut window, &server.url("/v1/models/own:predict"));
     wait_for(&mut window, "TensorFlow Serving has no model own");
-    click(&mut window, "Look at a prediction");
+    click(&mut window, "Preview a prediction");
     wait_for(
         &mut window,
         "the predictions have no shape that Spotcheck knows",
@@ -604,9 +603,9 @@ fn a_prediction_is_looked_at_before_anything_is_predicted_and_belongs_to_its_add
     let other = server.url("/v1/models/other:predict");
     replace_in(&mut window, "Address of the model", &other);
     wait_until(&mut window, "the other address", |window| {
-        sees(window, "sends the image in view there") && !sees(window, "class 1 75.0 %")
+        sees(window, "sends the image in view and") && !sees(window, "class 1 75.0 %")
     });
-    click(&mut window, "Look at a prediction");
+    click(&mut window, "Preview a prediction");
     wait_until(&mut window, "why there is none", |window| {
         let form = &window.state().state().remote.remote_inference.form;
         form.looking.is_none() && form.not_seen.is_some()
@@ -616,7 +615,7 @@ fn a_prediction_is_looked_at_before_anything_is_predicted_and_belongs_to_its_add
     wait_for(&mut window, "class 1 75.0 %");
     // Nothing became a run, and nothing was chosen.
     assert!(sees(&window, "2 images, 1 predicted"));
-    click(&mut window, "Predict there");
+    click(&mut window, "Connect");
     wait_for_predictions(&mut window, 1);
     assert_eq!(predictions(&server), 3);
 }
@@ -633,7 +632,7 @@ fn a_server_that_is_not_there_is_said_in_the_dialog_and_where_it_was_asked() {
     let address = format!("http://127.0.0.1:{port}/v1/models/m");
     choose_tf_serving(&mut window, &address);
     wait_for(&mut window, "nobody answers there");
-    click(&mut window, "Predict there");
+    click(&mut window, "Connect");
     wait_for(&mut window, "m in TensorFlow Serving cannot be asked");
     assert!(sees(&window, "look whether TensorFlow Serving runs"));
     assert!(sees(&window, "Try again"));

@@ -152,7 +152,7 @@ fn what_can_never_be_saved_is_not_tried_again_and_goes_into_another_file() {
     let sql = "CREATE TRIGGER t AFTER INSERT ON verdicts BEGIN INSERT INTO nowhere VALUES (1); END";
     connection.execute_batch(sql).unwrap();
     window.state_mut().command(Action::Accept.into());
-    wait_for(&mut window, "it is not tried again");
+    wait_for(&mut window, "does not retry this");
     assert_eq!(window.state().state().project.unsaved(), 1);
 
     connection.execute_batch("DROP TRIGGER t").unwrap();
@@ -162,7 +162,7 @@ fn what_can_never_be_saved_is_not_tried_again_and_goes_into_another_file() {
     window.state_mut().command(save);
     wait_for(&mut window, "All saved");
     assert_eq!(window.state().state().project.path, Some(copy));
-    assert!(!sees(&window, "it is not tried again"));
+    assert!(!sees(&window, "does not retry this"));
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
     std::fs::rename(images.path(), &moved).unwrap();
 
     let mut again = open_in(projects.path(), Some(&project), CLASSIFIER);
-    wait_for(&mut again, "not where they were");
-    assert!(sees(&again, "Images have moved"));
+    wait_for(&mut again, "are no longer in");
+    assert!(sees(&again, "Locate images"));
     again.state_mut().command(Command::MoveProject(moved));
     wait_until(&mut again, "the images where they are now", |window| {
         sees(window, "2 predicted")

@@ -1,5 +1,5 @@
-//! Sending to SageMaker from the window, against a control plane that does the work. Each test has a process of its own, because the AWS
-//! settings are those of its process.
+//! Sending to SageMaker from the window, against a control plane that does the work. Each test has a process of its
+//! own, because the AWS settings are those of its process.
 
 use std::process::Command as Process;
 
@@ -215,7 +215,7 @@ fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stop
             window.state_mut().command(Command::Show(first));
             window.state_mut().command(Command::ToggleSelected(last));
             window.state_mut().command(Action::Send.into());
-            wait_for(&mut window, "Say in which folder of S3");
+            wait_for(&mut window, "Enter the S3 folder");
             assert!(sees(&window, "Selected images (2)"));
             type_into(
                 &mut window,
@@ -348,9 +348,12 @@ fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_i
     );
     wait_for(&mut window, "cat 75.0 %");
     // Nothing is an image of the other task, and what is wrong is said beside the field.
-    click(&mut window, "Boxes in it");
-    wait_for(&mut window, "say where the boxes stand, four numbers each");
-    click(&mut window, "Classes of the image");
+    click(&mut window, "Boxes in an image");
+    wait_for(
+        &mut window,
+        "enter the path of the boxes, four numbers each",
+    );
+    click(&mut window, "Classes of an image");
     wait_for(&mut window, "cat 75.0 %");
     replace_in(&mut window, "Name of the mapping", "Verdicts of old");
     click(&mut window, "Save the mapping");
@@ -373,9 +376,9 @@ fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_i
     let kept = home.path().join("data/mappings");
     std::os::unix::fs::symlink(kept, again.path().join("data/mappings")).unwrap();
     let mut window = open_outputs_of(&images, outputs.path(), again.path());
-    click(&mut window, "How the predictions are read");
+    click(&mut window, "How predictions are read");
     click(&mut window, "Saved: Verdicts of old");
-    click(&mut window, "Look at the first");
+    click(&mut window, "Preview");
     wait_for(&mut window, "cat 75.0 %");
     assert!(sees(&window, "✓ saved"));
 }
@@ -390,17 +393,17 @@ fn boxes_of_a_shape_that_nobody_knows_are_read_as_the_fields_of_a_mapping_say() 
     std::fs::write(&labels, "spoon\ncup\n").unwrap();
     let home = tempfile::tempdir().unwrap();
     let mut window = open_outputs_of(&images, outputs.path(), home.path());
-    click(&mut window, "Look at the first");
+    click(&mut window, "Preview");
     wait_for(
         &mut window,
         "the predictions have no shape that Spotcheck knows",
     );
     click(&mut window, "Make a mapping");
-    wait_for(&mut window, "say where the class of each box stands");
+    wait_for(&mut window, "enter the path of the class of each box");
     click(&mut window, "Choose: Classes");
     wait_for(&mut window, "2 texts");
     click(&mut window, "/items/*/kind");
-    wait_for(&mut window, "say where the score of each box stands");
+    wait_for(&mut window, "enter the path of the score of each box");
     click(&mut window, "Choose: Scores");
     click(&mut window, "/items/*/sure");
     wait_for(
@@ -416,7 +419,9 @@ fn boxes_of_a_shape_that_nobody_knows_are_read_as_the_fields_of_a_mapping_say() 
 
     // A file says the rest.
     let file = outputs.path().join("tops-first.toml");
-    let text = "id = \"tops-first\"\nname = \"Tops first\"\nlabels = \"labels.txt\"\n[answer.detection]\nboxes = \"/items/*/at\"\nclasses = \"/items/*/kind\"\nscores = \"/items/*/sure\"\nbox_format = \"yxyx\"\nbox_space = \"pixels\"\n";
+    let text = "id = \"tops-first\"\nname = \"Tops first\"\nlabels = \"labels.txt\"\n[answer.detection]\nboxes = \
+        \"/items/*/at\"\nclasses = \"/items/*/kind\"\nscores = \"/items/*/sure\"\nbox_format = \"yxyx\"\nbox_space = \
+        \"pixels\"\n";
     std::fs::write(&file, text).unwrap();
     type_into(&mut window, "File of a mapping", file.to_str().unwrap());
     click(&mut window, "Load");
@@ -441,13 +446,13 @@ fn outputs_that_are_known_are_seen_before_they_are_opened_and_can_become_a_mappi
     let outputs = outputs_about(2, "chelsea.png", r#"{"predictions": [[0.1, 0.2, 0.7]]}"#);
     let home = tempfile::tempdir().unwrap();
     let mut window = open_outputs_of(&images, outputs.path(), home.path());
-    click(&mut window, "Look at the first");
+    click(&mut window, "Preview");
     wait_for(&mut window, "Read as List of scores");
     wait_for(&mut window, "class 2 70.0 %");
     // Nothing became a run.
     assert!(sees(&window, "2 images, 1 predicted"));
-    click(&mut window, "How the predictions are read");
-    click(&mut window, "With a mapping of your own");
+    click(&mut window, "How predictions are read");
+    click(&mut window, "With a mapping");
     click(&mut window, "Class 0 is the background");
     wait_for(&mut window, "class 1 70.0 %");
 }
@@ -478,7 +483,7 @@ fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
             wait_for(&mut window, "aws sagemaker create-transform-job");
             // It costs nothing to try the archive here.
             click(&mut window, "Try it here");
-            wait_for(&mut window, "✓ 2 of 2 images come back as here");
+            wait_for(&mut window, "✓ 2 of 2 predictions are as on this computer");
             // What it measured may be what the estimate counts with.
             click(&mut window, "Cost");
             click(&mut window, "a second, as rehearsed on this machine");

@@ -1,5 +1,5 @@
-//! The window on S3: the dialog that finds a place, and who is signed in. Each test has a process of its own, because the AWS
-//! settings are those of its process.
+//! The window on S3: the dialog that finds a place, and who is signed in. Each test has a process of its own, because
+//! the AWS settings are those of its process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
@@ -48,7 +48,7 @@ fn type_into(window: &mut Window, field: &str, text: &str) {
 /// The dialog, with the server's address typed.
 fn dialog(window: &mut Window) {
     window.key_press_modifiers(Modifiers::COMMAND, Key::L);
-    wait_for(window, "Open this place");
+    wait_for(window, "Open this address");
     click(window, "Server and region");
     wait_for(window, "Address of the server");
     type_into(
@@ -123,7 +123,7 @@ fn an_address_and_a_profile_show_the_images_and_who_is_signed_in() {
             let mut window = open_in(projects.path(), None, CLASSIFIER);
             dialog(&mut window);
             sign_in_with(&mut window, "reader");
-            type_into(&mut window, "Place in S3", &bucket.uri("photos/"));
+            type_into(&mut window, "S3 address", &bucket.uri("photos/"));
             wait_for(&mut window, "folder photos/");
             window.key_press(Key::Enter);
             wait_for(&mut window, "3 images");
@@ -196,9 +196,9 @@ fn a_folder_itself_is_opened_without_what_lies_below() {
             let mut window = open(None, CLASSIFIER);
             dialog(&mut window);
             sign_in_with(&mut window, "reader");
-            type_into(&mut window, "Place in S3", &bucket.uri("photos/"));
-            click(&mut window, "Only the folder itself");
-            click(&mut window, "Open this place");
+            type_into(&mut window, "S3 address", &bucket.uri("photos/"));
+            click(&mut window, "This folder only");
+            click(&mut window, "Open this address");
             wait_for(&mut window, "1 image");
             wait_for(&mut window, "top.png, ");
         },
@@ -215,14 +215,14 @@ fn a_public_bucket_needs_nobody_and_an_https_url_names_its_server() {
             fill(&bucket);
             let mut window = open(None, CLASSIFIER);
             window.key_press_modifiers(Modifiers::COMMAND, Key::L);
-            wait_for(&mut window, "Open this place");
+            wait_for(&mut window, "Open this address");
             sign_in_with(&mut window, "Anonymous");
             let url = format!(
                 "{}/{}/photos/may/",
                 Seaweed::shared().endpoint(),
                 bucket.name
             );
-            type_into(&mut window, "Place in S3", &url);
+            type_into(&mut window, "S3 address", &url);
             wait_for(&mut window, &format!("at {}", Seaweed::shared().endpoint()));
             window.key_press(Key::Enter);
             wait_for(&mut window, "2 images");
@@ -249,10 +249,10 @@ fn a_wrong_secret_and_a_missing_permission_are_said_where_they_were_met() {
             wait_until(&mut window, "the other's refusal to go", |window| {
                 !sees(window, wrong)
             });
-            type_into(&mut window, "Place in S3", &bucket.uri("photos/"));
+            type_into(&mut window, "S3 address", &bucket.uri("photos/"));
             click(&mut window, "Browse");
             wait_for(&mut window, "s3:ListBucket on the bucket");
-            click(&mut window, "Open this place");
+            click(&mut window, "Open this address");
             wait_for(&mut window, "This cannot be opened");
             assert!(sees(
                 &window,
@@ -269,10 +269,10 @@ fn an_address_that_is_none_is_explained_before_anything_is_asked() {
     type_into(&mut window, "Path of a folder or image", "s3://a/b");
     window.key_press(Key::Enter);
     wait_for(&mut window, "cannot be the name of a bucket");
-    assert!(sees(&window, "Open this place"));
+    assert!(sees(&window, "Open this address"));
     window.key_press(Key::Escape);
     wait_until(&mut window, "the dialog to close", |window| {
-        !sees(window, "Open this place")
+        !sees(window, "Open this address")
     });
 }
 
@@ -280,7 +280,8 @@ fn an_address_that_is_none_is_explained_before_anything_is_asked() {
 fn ending_profile(home: &Path) -> String {
     let script: PathBuf = home.join("give-keys.sh");
     let text = format!(
-        "cat <<END\n{{\"Version\": 1, \"AccessKeyId\": \"{}\", \"SecretAccessKey\": \"{}\", \"Expiration\": \"$(cat '{}/expires')\"}}\nEND\n",
+        "cat <<END\n{{\"Version\": 1, \"AccessKeyId\": \"{}\", \"SecretAccessKey\": \"{}\", \"Expiration\": \"$(cat \
+        '{}/expires')\"}}\nEND\n",
         ADMIN.access_key,
         ADMIN.secret_key,
         home.display()
@@ -307,11 +308,11 @@ fn a_sign_in_that_ends_soon_is_warned_of_and_goes_on_when_it_was_renewed() {
             let mut window = open(None, CLASSIFIER);
             dialog(&mut window);
             sign_in_with(&mut window, "tool");
-            type_into(&mut window, "Place in S3", &bucket.uri("photos/"));
+            type_into(&mut window, "S3 address", &bucket.uri("photos/"));
             window.key_press(Key::Enter);
             wait_for(&mut window, "3 images");
             wait_for(&mut window, "The sign-in with profile tool ends in ");
-            wait_for(&mut window, "renew it where it comes from");
+            wait_for(&mut window, "renew it at its provider");
             std::fs::write(home.join("expires"), "2099-01-02T03:04:05Z").unwrap();
             click(&mut window, "Try again");
             wait_until(&mut window, "the warning to go", |window| {
@@ -326,7 +327,8 @@ fn a_sign_in_that_ends_soon_is_warned_of_and_goes_on_when_it_was_renewed() {
 #[test]
 fn a_single_sign_on_that_is_over_offers_the_command_that_renews_it() {
     let home = tempfile::tempdir().unwrap();
-    let config = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = Reader\nregion = us-east-1\n\n\
+    let config = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = \
+        Reader\nregion = us-east-1\n\n\
          [sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n";
     alone(
         "s3_picker::a_single_sign_on_that_is_over_offers_the_command_that_renews_it",

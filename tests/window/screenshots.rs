@@ -152,7 +152,7 @@ fn the_window_compares_two_runs() {
     }
     click(&mut window, "Runs");
     click(&mut window, "Compare with ");
-    wait_for(&mut window, "The same boxes (IoU at least 0.5) in ");
+    wait_for(&mut window, "The same boxes (IoU ≥ 0.5) in ");
     click(&mut window, "grace_hopper.jpg, ");
     click(&mut window, "Side by side");
     take(&mut window, "comparing-dark");

@@ -321,7 +321,7 @@ fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
             choice.click_accesskit();
             window.run_steps(2);
             click(&mut window, "a TensorFlow SavedModel");
-            wait_for(&mut window, "Say in which folder the SavedModel lies");
+            wait_for(&mut window, "Enter the folder of the SavedModel");
             let path = folder.path().to_str().unwrap();
             type_into(&mut window, "Folder of the TensorFlow SavedModel", path);
             wait_for(&mut window, "/tensorflow-inference:2.19.0-cpu");
@@ -376,7 +376,7 @@ fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_
             window.run_steps(2);
             click(&mut window, "a TensorFlow SavedModel");
             let path = folder.path().to_str().unwrap();
-            wait_for(&mut window, "Say in which folder the SavedModel lies");
+            wait_for(&mut window, "Enter the folder of the SavedModel");
             type_into(&mut window, "Folder of the TensorFlow SavedModel", path);
             wait_for(&mut window, "nothing else runs a SavedModel");
             // Without an address there is nobody to ask.
@@ -422,7 +422,7 @@ fn a_model_that_sagemaker_has_is_used_and_none_is_made() {
             choice.click_accesskit();
             window.run_steps(2);
             click(&mut window, "a model that SageMaker has");
-            wait_for(&mut window, "Say how SageMaker calls the model");
+            wait_for(&mut window, "Enter the name of the model in SageMaker");
             type_into(&mut window, "Name of the model in SageMaker", "chain");
             wait_for(&mut window, "several containers");
             start(&mut window);
@@ -479,7 +479,7 @@ fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_ea
                 !window.state().state().is_listing()
             });
             window.state_mut().command(Action::Send.into());
-            wait_for(&mut window, "Say in which folder of S3");
+            wait_for(&mut window, "Enter the S3 folder");
             let field = "Folder in S3 for the outputs of jobs";
             type_into(&mut window, field, &bucket.uri("out/"));
             type_into(&mut window, "Role that the container runs as", ROLE);
@@ -530,11 +530,11 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             click(&mut window, "Known types");
             click(&mut window, "ml.m5.24xlarge");
             click(&mut window, "Cost");
-            wait_for(&mut window, "The table of prices is empty");
+            wait_for(&mut window, "The price table is empty");
             type_into(&mut window, "US dollars an hour for an instance", "5.5");
-            type_into(&mut window, "Where this price comes from", "an invoice");
-            click(&mut window, "Keep in the table of prices");
-            wait_for(&mut window, "Show the file of the table");
+            type_into(&mut window, "Source of this price", "an invoice");
+            click(&mut window, "Save to the price table");
+            wait_for(&mut window, "Show the price file");
             let kept = std::fs::read_to_string(&table).unwrap();
             assert!(kept.contains("usd_per_hour = 5.5"), "{kept}");
             assert!(kept.contains(&format!("region = \"{REGION}\"")), "{kept}");
@@ -549,7 +549,7 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             // What stands in the table can be put right there.
             wait_for(&mut window, "Change the price of ml.m5.24xlarge…");
             click(&mut window, "Change the price of ml.m5.24xlarge…");
-            let field = "Where the changed price comes from";
+            let field = "Source of the changed price";
             replace_in(&mut window, field, "a newer invoice");
             click(&mut window, "Keep the change");
             wait_for(&mut window, ", from a newer invoice)");
@@ -566,8 +566,8 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             wait_for(&mut window, "billed; no price is known");
             click(&mut window, "Say what ml.m5.xlarge costs");
             type_into(&mut window, "US dollars an hour for an instance", "3.6");
-            type_into(&mut window, "Where this price comes from", "a colleague");
-            click(&mut window, "Keep in the table of prices");
+            type_into(&mut window, "Source of this price", "a colleague");
+            click(&mut window, "Save to the price table");
             wait_until(&mut window, "what the job has cost", |window| {
                 let job = window.state().state().remote.open_job();
                 job.and_then(|job| job.progress.as_ref()?.cost_usd)

@@ -1,4 +1,5 @@
-//! Uploading from the window to a real S3 server. The test has a process of its own, because the AWS settings are those of its process.
+//! Uploading from the window to a real S3 server. The test has a process of its own, because the AWS settings are those
+//! of its process.
 
 use egui_kittest::kittest::Queryable;
 use spotcheck::state::Action;
@@ -29,7 +30,7 @@ fn an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done() {
             wait_for(&mut window, "3 images");
 
             window.state_mut().command(Action::Upload.into());
-            wait_for(&mut window, "See what would be sent");
+            wait_for(&mut window, "Preview upload");
             assert!(sees(&window, "All images (3)"));
             let field = window.get_by_label("Folder in S3");
             field.focus();
@@ -37,14 +38,14 @@ fn an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done() {
             let address = bucket.uri("photos");
             window.get_by_label("Folder in S3").type_text(&address);
             window.run_steps(2);
-            click(&mut window, "See what would be sent");
+            click(&mut window, "Preview upload");
             wait_for(&mut window, "2 files (");
-            wait_for(&mut window, "for which something else is there");
+            wait_for(&mut window, "with other contents already there");
             wait_for(&mut window, "an object of another size (4 B) is there");
             assert_eq!(bucket.get(&format!("photos/{}", names[1])), None);
 
             click(&mut window, "Upload now");
-            wait_for(&mut window, "Open this place in S3");
+            wait_for(&mut window, "Open this S3 folder");
             wait_for(&mut window, "Stayed: ");
             for name in &names[1..] {
                 let content = std::fs::read(folder.path().join(name)).unwrap();
@@ -54,7 +55,7 @@ fn an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done() {
             let kept = bucket.get(&format!("photos/{}", names[0]));
             assert_eq!(kept.as_deref(), Some(&b"hers"[..]));
 
-            click(&mut window, "Open this place in S3");
+            click(&mut window, "Open this S3 folder");
             let place = bucket.uri("photos/");
             wait_until(&mut window, "the place in S3", |window| {
                 let source = window.state().state().source.as_ref();

@@ -223,17 +223,17 @@ impl BoxesDraft {
             boxes: needed(
                 &self.boxes,
                 MappingField::Boxes,
-                "say where the boxes stand, four numbers each",
+                "enter the path of the boxes, four numbers each",
             )?,
             classes: needed(
                 &self.classes,
                 MappingField::Classes,
-                "say where the class of each box stands",
+                "enter the path of the class of each box",
             )?,
             scores: needed(
                 &self.scores,
                 MappingField::Scores,
-                "say where the score of each box stands",
+                "enter the path of the score of each box",
             )?,
             count: place(&self.count, MappingField::Count)?,
             box_format: self.box_format,
@@ -392,10 +392,10 @@ mod tests {
         assert_eq!(field, MappingField::Name);
         let (field, reason) = fault(&|draft| draft.classes.scores = "scores".to_owned());
         assert_eq!(field, MappingField::Scores);
-        assert!(reason.contains("no place in JSON"), "{reason}");
+        assert!(reason.contains("not a path in JSON"), "{reason}");
         let (field, reason) = fault(&|draft| draft.classes.scores.clear());
         assert_eq!(field, MappingField::Scores);
-        assert!(reason.contains("where the scores stand"), "{reason}");
+        assert!(reason.contains("path of the scores"), "{reason}");
         let (field, _) = fault(&|draft| {
             draft.classes.classes = "/classes".to_owned();
             draft.classes.values = ScoreValues::Logits;

@@ -4,23 +4,23 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     #[error(
-        "a server's address begins with http:// or https://, as in https://minio.example.org:9000"
+        "a server address begins with http:// or https://, as in https://minio.example.org:9000"
     )]
     NoScheme,
     #[error("the server has no name; write it as in https://minio.example.org:9000")]
     NoHost,
     #[error(
-        "a name and password have no place in a server's address; put them into a profile of the AWS configuration"
+        "a server address cannot contain a name and password; put them into a profile of the AWS configuration"
     )]
     HasPassword,
     #[error(
-        "a server's address has no spaces, `?` and `#`; write it as in https://minio.example.org:9000"
+        "a server address cannot contain spaces, `?` or `#`; write it as in https://minio.example.org:9000"
     )]
     HasQuery,
 }
 
-/// The address as it is kept, without a slash at its end; `None` for an empty text, which means AWS. Some servers speak S3 below a
-/// path, as in `https://example.org/storage/s3`.
+/// The address as it is kept, without a slash at its end; `None` for an empty text, which means AWS. Some servers speak
+/// S3 below a path, as in `https://example.org/storage/s3`.
 pub fn parse_endpoint(text: &str) -> Result<Option<String>, EndpointError> {
     let text = text.trim();
     if text.is_empty() {

@@ -17,7 +17,7 @@ pub struct S3Link {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum S3LinkError {
     #[error(
-        "“{0}” is no place in S3; write s3://bucket/folder/, or paste the URL of an object or of the AWS console"
+        "“{0}” is not an S3 address; write s3://bucket/folder/, or paste the URL of an object or of the AWS console"
     )]
     NotALink(String),
     #[error("“{0}” names no bucket; write s3://bucket/folder/")]
@@ -30,7 +30,7 @@ pub enum S3LinkError {
         "access points are opened by their alias, as in s3://my-point-1a2b3c-s3alias/folder/, not by their ARN"
     )]
     AccessPoint,
-    #[error("“{0}” is not percent-encoded UTF-8; copy the URL once more")]
+    #[error("“{0}” is not percent-encoded UTF-8; copy the URL again")]
     BadEncoding(String),
 }
 
@@ -55,8 +55,9 @@ impl S3Link {
             .any(begins_with)
     }
 
-    /// Reads whatever people copy: `s3://bucket/prefix` (not percent-encoded), `arn:aws:s3:::bucket/prefix`, https URLs of objects
-    /// in either style, also of other servers, and URLs of the AWS console. A signature or version in a URL is left out.
+    /// Reads whatever people copy: `s3://bucket/prefix` (not percent-encoded), `arn:aws:s3:::bucket/prefix`, https URLs
+    /// of objects in either style, also of other servers, and URLs of the AWS console. A signature or version in a URL
+    /// is left out.
     pub fn parse(text: &str) -> Result<Self, S3LinkError> {
         let text = text.trim();
         let (scheme, rest) = text.split_once(':').unwrap_or_default();
@@ -134,8 +135,10 @@ struct AwsService {
     region: Option<String>,
 }
 
-/// `bucket.s3.region.amazonaws.com`, `s3.region.amazonaws.com`, and what AWS used before or offers beside them: `s3-region`,
-/// `s3.dualstack.region`, `s3-fips.region`, `s3-accelerate`, `s3-website-region`. `None` for hosts that are not S3 of AWS.
+/// `bucket.s3.region.amazonaws.com`, `s3.region.amazonaws.com`, and what AWS used before or offers beside them:
+/// `s3-region`,
+/// `s3.dualstack.region`, `s3-fips.region`, `s3-accelerate`, `s3-website-region`. `None` for hosts that are not S3 of
+/// AWS.
 fn aws_service(host: &str) -> Option<AwsService> {
     let inner = host
         .strip_suffix(".amazonaws.com")
@@ -192,7 +195,8 @@ fn console_host(host: &str) -> Option<&str> {
     .map(|before| before.trim_end_matches('.'))
 }
 
-/// `/s3/buckets/NAME?region=R&prefix=P` and `/s3/object/NAME?region=R&prefix=KEY`; older ones have the prefix in the path.
+/// `/s3/buckets/NAME?region=R&prefix=P` and `/s3/object/NAME?region=R&prefix=KEY`; older ones have the prefix in the
+/// path.
 fn console_url(
     text: &str,
     subdomain: &str,

@@ -106,7 +106,7 @@ impl fmt::Display for AmbientSignIn {
             }
             Self::MissingProfile(name) => write!(
                 formatter,
-                "profile {name}, which AWS_PROFILE names and which is not there"
+                "profile {name}, which AWS_PROFILE names but which does not exist"
             ),
             Self::WebIdentity => formatter.write_str("the web identity in the environment"),
             Self::Container => formatter.write_str("the role of this container"),

@@ -23,7 +23,8 @@ const KEPT: usize = 4;
 /// One that was used more recently may still be on its way to S3.
 const MAY_BE_IN_USE: Duration = Duration::from_hours(24);
 
-/// The archive of a model, packed where it is not; one of this machine goes `to` there. `None`: SageMaker has the model.
+/// The archive of a model, packed where it is not; one of this machine goes `to` there. `None`: SageMaker has the
+/// model.
 pub(super) fn archive_of(
     shared: &Shared,
     model: &ChosenModel,
@@ -44,9 +45,8 @@ pub(super) fn archive_of(
         ChosenModel::ArchiveInS3(address) => return Ok(Some(NewArchive::There(address.clone()))),
         ChosenModel::SageMaker(_) => return Ok(None),
     };
-    let to = to.ok_or_else(|| {
-        JobError::Plan("Say in which folder of S3 the model's archive is to lie".to_owned())
-    })?;
+    let to =
+        to.ok_or_else(|| JobError::Plan("Enter the S3 folder for the model's archive".to_owned()))?;
     Ok(Some(NewArchive::Here { path, to, content }))
 }
 
@@ -108,7 +108,7 @@ fn packed_saved_model(
 ) -> Result<PathBuf, JobError> {
     let failed = |error: PackageError| match error {
         PackageError::Cancelled(_) => JobError::Cancelled,
-        error => JobError::Plan(format!("The SavedModel cannot be packed: {error}")),
+        error => JobError::Plan(format!("Could not pack the SavedModel: {error}")),
     };
     let name = format!(
         "saved-model-{}-{:016x}.tar.gz",
@@ -132,7 +132,8 @@ fn packed_saved_model(
     Ok(path)
 }
 
-/// Of two that pack the same at once, in this window or another one, the first one's archive stays: somebody may be sending it already.
+/// Of two that pack the same at once, in this window or another one, the first one's archive stays: somebody may be
+/// sending it already.
 fn unless_packed_meanwhile(packed: Result<Packaged, PackageError>) -> Result<(), PackageError> {
     match packed {
         Err(PackageError::Target(ExportError::Exists { .. })) => Ok(()),
@@ -146,7 +147,7 @@ fn archives_folder(shared: &Shared) -> Result<PathBuf, JobError> {
     match std::fs::create_dir_all(&folder) {
         Ok(()) => Ok(folder),
         Err(error) => Err(JobError::Plan(format!(
-            "The folder for packed models cannot be made: {error}: {}",
+            "Could not create the folder for packed models {error}: {}",
             folder.display()
         ))),
     }

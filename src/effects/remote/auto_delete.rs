@@ -1,5 +1,6 @@
-//! Keeps an eye on the endpoints that were deployed from this machine, as long as the window is open: on what is written down of them, which
-//! another Spotcheck may change, and on when they are to be deleted. Asks nobody but this machine.
+//! Keeps an eye on the endpoints that were deployed from this machine, as long as the window is open: on what is
+//! written down of them, which another Spotcheck may change, and on when they are to be deleted. Asks nobody but this
+//! machine.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,12 +32,12 @@ impl EndpointDeleter {
         }
         let control = TaskControl::new(crate::tasks::ProgressUnit::Steps);
         let (shared, of_thread) = (Arc::clone(shared), control.clone());
-        let thread = std::thread::Builder::new().name("endpoint keeper".to_owned());
+        let thread = std::thread::Builder::new().name("endpoint deletion".to_owned());
         let thread = thread.spawn(move || keep(&shared, &of_thread));
         match thread {
             Ok(thread) => self.0 = Some((control, thread)),
             Err(error) => log::error!(
-                "endpoints are not deleted by themselves, as the system refuses a thread: {error}"
+                "endpoints are not deleted automatically, as the system refuses a thread: {error}"
             ),
         }
     }

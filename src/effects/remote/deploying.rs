@@ -178,6 +178,6 @@ fn failed(error: &DeployError) -> TaskOutcome {
     match error.kept.is_empty() {
         true if is_cancelled => TaskOutcome::Cancelled,
         true => TaskOutcome::Failed(error.to_string()),
-        false => TaskOutcome::Failed(format!("{error}; “Endpoints…” tries once more")),
+        false => TaskOutcome::Failed(format!("{error}; retry in “Endpoints…”")),
     }
 }

@@ -110,7 +110,7 @@ fn follow(
             shared.report(Event::EndpointTrouble {
                 id: id.clone(),
                 task,
-                text: format!("{why}. It is tried again in {} s", again_in.as_secs()),
+                text: format!("{why}. Retry in {} s", again_in.as_secs()),
             });
         }
     })
@@ -258,11 +258,11 @@ pub(super) fn failure_of_endpoint(
 
 /// When Spotcheck deletes it by itself.
 pub(in super::super) fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
-    shared.spawn("keep when an endpoint is deleted", move |shared| {
+    shared.spawn("save the deletion time of an endpoint", move |shared| {
         let records = records(shared);
         let Some(record) = records.find(&id.name, id.region()) else {
             return shared.went_wrong(format!(
-                "The endpoint {} was not deployed from this machine, so Spotcheck does not delete it by itself",
+                "The endpoint {} was not deployed from this machine, so Spotcheck does not delete it automatically",
                 id.name
             ));
         };
@@ -272,7 +272,7 @@ pub(in super::super) fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_
         };
         if let Err(error) = records.write(&record) {
             shared.went_wrong(format!(
-                "When the endpoint {} is deleted could not be kept, so it stays as it was: {error}",
+                "Could not save the deletion time of endpoint {}: {error}",
                 id.name
             ));
         }

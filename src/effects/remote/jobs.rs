@@ -95,7 +95,7 @@ fn follow(
     let last = watch.follow(control, |event| match event {
         WatchEvent::Progress(progress) => seen(progress),
         WatchEvent::Trouble { why, again_in } => {
-            let text = format!("{why}. It is tried again in {} s", again_in.as_secs());
+            let text = format!("{why}. Retry in {} s", again_in.as_secs());
             shared.report(Event::JobTrouble {
                 id: id.clone(),
                 task,
@@ -169,7 +169,7 @@ pub(in super::super) fn find_outcome(
     };
     prediction(
         shared,
-        "look for what failed",
+        "find failed images",
         (id, task),
         work,
         |id, task, result| Event::OutcomeFound { id, task, result },
@@ -231,7 +231,7 @@ pub(in super::super) fn start_retry(
     };
     prediction(
         shared,
-        "send again what failed",
+        "retry failed images",
         (id, task),
         work,
         |id, task, result| Event::RetryStarted { id, task, result },
@@ -262,7 +262,7 @@ pub(in super::super) fn find_leftovers(
     };
     prediction(
         shared,
-        "look for what a job left behind",
+        "find the leftovers of a job",
         (id, task),
         work,
         |id, task, result| Event::LeftoversFound { id, task, result },
@@ -280,7 +280,7 @@ pub(in super::super) fn delete_leftovers(
         let record = record_of(shared, id, &control)?;
         let record = record.filter(|record| record.left == found);
         let record = record.ok_or_else(|| {
-            JobError::Plan("What the job left behind has changed meanwhile; look again".to_owned())
+            JobError::Plan("The leftovers of the job have changed; list them again".to_owned())
         })?;
         let done = clean_up(&shared.aws, &records(shared), record, &control)?;
         let deleted = match done.deleted.as_slice() {

@@ -52,7 +52,7 @@ pub(in super::super) fn look(
 ) {
     let source = place.source;
     shared.spawn_reporting(
-        "look at outputs",
+        "preview outputs",
         move |shared| Event::OutputsLookedAt {
             source,
             task,
@@ -221,13 +221,14 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> Tas
     }
     if let Some(reason) = &outcome.unreachable {
         return TaskOutcome::Failed(format!(
-            "Outputs or images cannot be read any more. {} answers were read; open the outputs again once they can be. {reason}",
+            "Outputs or images can no longer be read. {} predictions were read; open the outputs again once the \
+            source is available. {reason}",
             outcome.done
         ));
     }
-    let mut parts = vec![format!("{} answers read", outcome.done)];
+    let mut parts = vec![format!("{} predictions read", outcome.done)];
     if outcome.failed > 0 {
-        parts.push(format!("{} could not be", outcome.failed));
+        parts.push(format!("{} could not be read", outcome.failed));
     }
     parts.extend(found.retries_text());
     let without = outcome.without_output.len();

@@ -14,7 +14,7 @@ pub(in super::super) fn read(shared: &Arc<Shared>) {
 }
 
 pub(in super::super) fn keep(shared: &Arc<Shared>, price: Price) {
-    work(shared, "keep a price", move |shared| {
+    work(shared, "save a price", move |shared| {
         add_price(&shared.dirs.prices(), &price)
     });
 }

@@ -45,7 +45,7 @@ pub(in super::super) fn try_it(
         trial: Box::new(trial),
     };
     shared.spawn_reporting(
-        "try how answers are read",
+        "try a mapping",
         move |_| event(trial_of(&examples, request)),
         move |mistake| event(failed_trial(of_mistake, mistake)),
     );

@@ -63,12 +63,13 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
     })?;
     let Some(NewArchive::Here { path: archive, .. }) = archive else {
         return Err(failed(
-            &"Only a model of this machine can be tried here: fetch its archive and choose that, or go without",
+            &"Only a model on this machine can be rehearsed: download its archive and choose that, or skip the \
+                rehearsal",
         ));
     };
     control.set_step("unpacking the archive");
     let no_folder =
-        |error: std::io::Error| failed(&format!("No temporary folder can be made: {error}"));
+        |error: std::io::Error| failed(&format!("Could not create a temporary folder: {error}"));
     let scratch = Scratch::new().map_err(no_folder)?;
     let folder = scratch.path().join("archive");
     std::fs::create_dir(&folder).map_err(no_folder)?;
@@ -185,19 +186,22 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
             "images are"
         };
         notes.push(format!(
-            "{refused} {are} refused here and there; a job over them ends failed, with the outputs of the others"
+            "{refused} {are} refused by both; a job over them fails, but keeps the outputs of the others"
         ));
     }
     let ready = rehearsal.ready_after.as_secs_f64();
     let pace = match rehearsal.images_per_s() {
-        Some(rate) => format!("{rate:.1} a second on this machine"),
+        Some(rate) => format!("{rate:.1} per second on this machine"),
         None => "none was sent".to_owned(),
     };
     let (payload_mb, at_once) = (rehearsal.max_payload_mb, rehearsal.max_concurrent);
     let is_compared = !rehearsal.images.contains(&Rehearsed::Predicted);
     let found = match rehearsal.predicted() {
-        0 => format!("The handler answered about none of {total} images, so nothing was compared"),
-        _ if is_compared => format!("{} of {total} images come back as here", as_here - refused),
+        0 => format!("The handler predicted none of {total} images, so nothing was compared"),
+        _ if is_compared => format!(
+            "{} of {total} predictions are as on this computer",
+            as_here - refused
+        ),
         predicted => format!(
             "{predicted} of {total} images have a prediction; there is no model on this machine to compare with"
         ),
@@ -205,7 +209,8 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
     RehearsalReport {
         is_well: as_here == total && rehearsal.predicted() > 0,
         summary: format!(
-            "{found}, {pace}, with requests of up to {payload_mb} MB and {at_once} at once; the handler was ready after {ready:.1} s"
+            "{found}, {pace}, with requests of up to {payload_mb} MB and {at_once} at once; the handler was ready \
+            after {ready:.1} s"
         ),
         notes,
         images_per_s: rehearsal.images_per_s(),
@@ -216,21 +221,24 @@ fn what_became(image: &Rehearsed) -> String {
     match image {
         Rehearsed::Equal(_) | Rehearsed::Predicted => "answered".to_owned(),
         Rehearsed::Different(difference) if difference.incomparable => {
-            "the handler says another size of the image, or another number of classes".to_owned()
+            "the handler returns another image size or number of classes".to_owned()
         }
         Rehearsed::Different(difference) => format!(
-            "scores differ by up to {:.1e}, edges by up to {:.3} px, {} found only here, {} only by the handler",
+            "scores differ by up to {:.1e}, edges by up to {:.3} px, {} found only on this computer, {} only by the \
+            handler",
             difference.largest_score,
             difference.largest_edge_px,
             difference.only_here,
             difference.only_there
         ),
-        Rehearsed::RefusedByBoth { here, .. } => format!("refused here and by the handler: {here}"),
+        Rehearsed::RefusedByBoth { here, .. } => {
+            format!("refused on this computer and by the handler: {here}")
+        }
         Rehearsed::RefusedHere(reason) => {
-            format!("answered by the handler, but here it {reason}")
+            format!("predicted by the handler, but on this computer it {reason}")
         }
         Rehearsed::RefusedThere(reason) => {
-            format!("answered here, but for the handler it {reason}")
+            format!("predicted on this computer, but for the handler it {reason}")
         }
         Rehearsed::TooLarge { needed_mb, .. }
             if *needed_mb > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) =>

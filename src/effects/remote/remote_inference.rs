@@ -83,7 +83,7 @@ impl RemoteWorker {
                 Arc::clone(&connected),
                 Arc::clone(&newest),
             );
-            shared.spawn("ask a model elsewhere", move |shared| {
+            shared.spawn("predict remotely", move |shared| {
                 while let Some(question) = taken.take() {
                     let model = connected_with(&connected, &question.key);
                     prediction(shared, model, &question, &newest);
@@ -108,7 +108,7 @@ impl RemoteWorker {
             result: result.map(Box::new),
         };
         shared.spawn_reporting(
-            "connect to a model elsewhere",
+            "connect to a remote model",
             move |shared| ended(connect(shared, &connected, &request)),
             move |mistake| ended(Err(not_connected(mistake))),
         );
@@ -282,7 +282,7 @@ fn first_prediction(
         .map(|(_, name, reason)| format!("{name}: {reason}"))
         .collect();
     Err(not_connected(format!(
-        "{} answered about none of the first images, so what it answers is not known: {}",
+        "{} returned no prediction for the first images, so its format is unknown: {}",
         asking.transport.name(),
         told.join("; ")
     )))
@@ -300,7 +300,7 @@ fn ask_first(
     let source = shared
         .source(request.source)
         .ok_or(ConnectFailure::Cancelled)?;
-    control.set_step(format!("asking about {}", entry.uri.file_name()));
+    control.set_step(format!("predicting {}", entry.uri.file_name()));
     let stamp = entry.stamp();
     let bytes = for_task(&source, control).read(&entry.uri);
     let bytes = bytes.map_err(|error| match error {
@@ -323,7 +323,8 @@ fn ask_first(
         Unrecognised::Broken(reason) => of_image(reason),
         Unrecognised::Unknown(_) => ConnectFailure::Failed {
             message: format!(
-                "{} answers in a shape that Spotcheck does not know; say where scores, boxes and classes stand in its predictions",
+                "{} returns predictions in an unknown format; set up a mapping with the paths of scores, boxes and \
+                classes",
                 asking.transport.name()
             ),
             examples: Some(examples_of(entry, size, &prediction)),
@@ -465,7 +466,7 @@ pub(in super::super) fn show_response(
     };
     let of_mistake = looked_at.clone();
     shared.spawn_reporting(
-        "look at a prediction from elsewhere",
+        "preview a remote prediction",
         move |shared| looked_at(first_look(shared, source, &model, &entry, &control)),
         move |mistake| of_mistake(Err(failed(mistake))),
     );
@@ -511,7 +512,7 @@ pub(in super::super) fn check(
     control: TaskControl,
 ) {
     shared.spawn_reporting(
-        "look at a model elsewhere",
+        "check a remote model",
         move |shared| Event::RemoteModelChecked {
             task,
             result: look(shared, &model, &control),
@@ -566,7 +567,7 @@ fn look_at_endpoint(
         .map_err(of_aws)?;
     let Some(endpoint) = endpoint else {
         let missing = format!(
-            "There is no endpoint {name} in {region}; look at the name, the region and the profile"
+            "There is no endpoint {name} in {region}; check the name, the region and the profile"
         );
         return Ok(RemoteCheck {
             found: vec![missing],
@@ -585,9 +586,9 @@ fn look_at_endpoint(
     found.extend(endpoint.failure);
     if !status.accepts_requests() {
         found.push(if status.is_changing() {
-            "It answers once it is InService".to_owned()
+            "It takes requests once it is InService".to_owned()
         } else {
-            "It does not answer in this state; deploy it anew, or look at its log".to_owned()
+            "It takes no requests in this state; deploy it again, or check its log".to_owned()
         });
     }
     Ok(RemoteCheck {

@@ -123,23 +123,23 @@ impl Examples {
             .retain(|(_, example)| !least_certain.has(example));
         let hesitation = match task {
             ModelTask::Classification => {
-                "Where the model hesitated most: a small margin between the first two classes. Worth a look first."
+                "Small margin between the first two classes. Check these first."
             }
             ModelTask::Detection => {
-                "Where the model hesitated most: a box near its threshold, shown or just not shown. Worth a look first."
+                "A box near its threshold, shown or just not shown. Check these first."
             }
         };
         let sections = [
             ("Least certain", hesitation, least_certain),
             (
                 "Most certain",
-                "Where the model hesitated least. A mistake here is one that no threshold catches.",
+                "The model is sure. A threshold does not catch a mistake here.",
                 most_certain,
             ),
-            ("Rejected", "What people said is not right.", rejected),
-            ("Wrong class", "What people said is something else.", wrong),
-            ("Unsure", "What people could not decide.", unsure),
-            ("Accepted", "What people said is right.", accepted),
+            ("Rejected", "Rejected by a person.", rejected),
+            ("Wrong class", "A person chose another class.", wrong),
+            ("Unsure", "A person could not decide.", unsure),
+            ("Accepted", "Accepted by a person.", accepted),
         ];
         let sections = sections
             .into_iter()

@@ -1,5 +1,5 @@
-//! The page itself. Everything that comes from outside is escaped by `maud`, and a policy in its head forbids the browser to
-//! fetch or run anything.
+//! The page itself. Everything that comes from outside is escaped by `maud`, and a policy in its head forbids the
+//! browser to fetch or run anything.
 
 use std::sync::Arc;
 
@@ -77,11 +77,11 @@ fn key_figures(context: &ExportContext, summary: &Summary) -> Markup {
                 (figure(summary.scores.total(), "boxes"))
                 (figure(summary.without_boxes, "images without a box"))
             }
-            (figure(summary.classes.len() as u64, if is_detector { "classes seen" } else { "classes in first place" }))
+            (figure(summary.classes.len() as u64, if is_detector { "classes found" } else { "classes in first place" }))
             (figure(judged, "verdicts"))
             @if summary.failed > 0 { (figure(summary.failed, "images failed")) }
             @if summary.unasked > 0 { (figure(summary.unasked, "images without a prediction yet")) }
-            @if summary.outdated > 0 { (figure(summary.outdated, "images changed since they were predicted")) }
+            @if summary.outdated > 0 { (figure(summary.outdated, "outdated images")) }
         }
     }
 }
@@ -124,7 +124,7 @@ fn verdicts(summary: &Summary) -> Markup {
     html! {
         @if images.total() + boxes.total() + summary.notes > 0 || !summary.tags.is_empty() {
             section {
-                h2 { "Judged by people" }
+                h2 { "Verdicts" }
                 div.scroll { table {
                     thead { tr { th scope="col" { "Verdict" } th.number scope="col" { "Images" } th.number scope="col" { "Boxes" } } }
                     tbody {
@@ -167,7 +167,8 @@ fn example_card(example: &Example, thumbnail: Option<&Thumbnail>) -> Markup {
         figure {
             @match thumbnail {
                 Some(thumbnail) => {
-                    img width=(thumbnail.width) height=(thumbnail.height) alt=(format!("{}: {seen}", example.sample.name))
+                    img width=(thumbnail.width) height=(thumbnail.height) alt=(format!("{}: \
+                        {seen}", example.sample.name))
                         src=(format!("data:image/jpeg;base64,{}", BASE64.encode(&thumbnail.jpeg)));
                 }
                 None => { div.missing { "The image could not be read" } }
@@ -272,15 +273,12 @@ fn settings(context: &ExportContext, options: ExportOptions) -> Markup {
         ..
     } = &context.run;
     let or_device = |value: Option<usize>| {
-        value.map_or_else(
-            || "left to the device".to_owned(),
-            |value| value.to_string(),
-        )
+        value.map_or_else(|| "automatic".to_owned(), |value| value.to_string())
     };
     let line = |name: &str, value: &str| html! { tr { th scope="row" { (name) } td { (value) } } };
     html! {
         section {
-            h2 { "Model, run and what is shown" }
+            h2 { "Model, run and filters" }
             div.scroll { table.settings { tbody {
                 (line("Model", &format!("{} ({})", card.name, key.model_id)))
                 (line("Task", card.task.into_str()))
@@ -290,13 +288,13 @@ fn settings(context: &ExportContext, options: ExportOptions) -> Markup {
                 (line("Licence", &card.licence))
                 (line("Origin", &card.origin))
                 @if let Some(accuracy) = &card.accuracy { (line("Stated accuracy", accuracy)) }
-                @if !card.assumed.is_empty() { (line("Assumed, not known", &card.assumed.join("; "))) }
+                @if !card.assumed.is_empty() { (line("Assumed", &card.assumed.join("; "))) }
                 (line("Run", name))
-                (line("Made", &utc(*created_ms)))
-                (line("Made at", &key.made.to_string()))
+                (line("Created", &utc(*created_ms)))
+                (line("Predicted by", &key.made.to_string()))
                 @if key.made.is_here() {
-                    (line("Device asked for", &key.device.to_string()))
-                    (line("Images in one call", &or_device(key.batch)))
+                    (line("Requested device", &key.device.to_string()))
+                    (line("Batch size", &or_device(key.batch)))
                     (line("Threads", &or_device(key.threads)))
                 }
                 (line("Kept", &kept(&context.run)))
@@ -309,7 +307,7 @@ fn settings(context: &ExportContext, options: ExportOptions) -> Markup {
 fn kept(run: &RunInfo) -> String {
     match run.card.task {
         ModelTask::Detection => {
-            format!("boxes with a score of at least {}", run.key.keep.min_score)
+            format!("boxes with a score ≥ {}", run.key.keep.min_score)
         }
         ModelTask::Classification => format!("the {} best classes", run.key.keep.top_k),
     }
@@ -319,13 +317,13 @@ fn shown(context: &ExportContext, options: ExportOptions) -> String {
     let view = &context.view;
     let mut parts = Vec::new();
     match (context.task(), options.boxes) {
-        (_, BoxChoice::All) => parts.push("everything that is kept".to_owned()),
+        (_, BoxChoice::All) => parts.push("all that the run keeps".to_owned()),
         (ModelTask::Classification, BoxChoice::Visible) => {
             parts.push(format!("the {} best classes", view.top_k));
         }
         (ModelTask::Detection, BoxChoice::Visible) => {
             parts.push(format!(
-                "boxes with a score of at least {}, and those that were accepted",
+                "boxes with a score ≥ {}, and those that were accepted",
                 view.min_score
             ));
             if !view.min_score_by_class.is_empty() {
@@ -350,8 +348,8 @@ fn shown(context: &ExportContext, options: ExportOptions) -> String {
     }
     match options.verdicts {
         VerdictChoice::All => {}
-        VerdictChoice::WithoutRejected => parts.push("without what was rejected".to_owned()),
-        VerdictChoice::Accepted => parts.push("only what was accepted".to_owned()),
+        VerdictChoice::WithoutRejected => parts.push("without rejected ones".to_owned()),
+        VerdictChoice::Accepted => parts.push("only accepted ones".to_owned()),
     }
     parts.join("; ")
 }

@@ -79,14 +79,14 @@ const KEY_COMPLETIONS: [(&str, &str); 12] = [
     ("class:", "with this class"),
     ("score>", "best score"),
     ("boxes>", "number of boxes"),
-    ("verdict:", "judged so"),
+    ("verdict:", "with this verdict"),
     ("tag:", "with this tag"),
     ("note:", "with this in its note"),
     ("problem", "could not be shown or predicted"),
-    ("answered", "the model has answered"),
+    ("answered", "has a prediction"),
     ("damaged", "predicted although data is missing"),
-    ("outdated", "the file was written to since"),
-    ("margin<", "nearly another prediction"),
+    ("outdated", "the file changed after it was predicted"),
+    ("margin<", "least certain predictions"),
     ("name:", "with this in its name"),
 ];
 
@@ -212,8 +212,8 @@ fn without(text: &str, is_left_out: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// Where the word begins that goes on at the end of the text: after the last space or parenthesis, a `!` before the word,
-/// and whatever was in quotes.
+/// Where the word begins that goes on at the end of the text: after the last space or parenthesis, a `!` before the
+/// word, and whatever was in quotes.
 fn word_start(text: &str) -> usize {
     let (mut start, mut at) = (0, 0);
     while let Some(letter) = text[at..].chars().next() {
@@ -236,7 +236,8 @@ fn word_start(text: &str) -> usize {
     start
 }
 
-/// What stands between spaces, and each “or”; quotes and parentheses hold together what is in them, and `!` what follows it.
+/// What stands between spaces, and each “or”; quotes and parentheses hold together what is in them, and `!` what
+/// follows it.
 fn spans(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     let (mut start, mut depth, mut at) = (None, 0_usize, 0);

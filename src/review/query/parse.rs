@@ -88,7 +88,7 @@ pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
     let root = parser.any()?;
     if !parser.is_done() {
         let at = parser.at..parser.at + 1;
-        return fail(at, "This ) closes nothing; take it away or open it with (");
+        return fail(at, "This ) closes nothing; delete it or add (");
     }
     Ok(Query { root: Some(root) })
 }
@@ -189,9 +189,8 @@ impl Parser<'_> {
         read: impl FnOnce(&mut Self) -> Result<Node, QueryError>,
     ) -> Result<Node, QueryError> {
         if self.depth == MAX_DEPTH {
-            let message = format!(
-                "Parentheses and “!” go at most {MAX_DEPTH} deep into one another; take some of them away"
-            );
+            let message =
+                format!("Parentheses and “!” nest at most {MAX_DEPTH} deep; remove some of them");
             return fail(start..start + 1, message);
         }
         self.depth += 1;
@@ -255,7 +254,7 @@ impl Parser<'_> {
             Key::Verdict => Term::Verdict(Some(verdict(&value, &lower)?)),
             _ => {
                 let message = format!(
-                    "“{0}” stands alone; write {0}, or !{0} for those without",
+                    "“{0}” takes no value; write {0}, or !{0} for those without",
                     word.text
                 );
                 return fail(word.at.start..value.at.end, message);
@@ -287,7 +286,7 @@ impl Parser<'_> {
         let advice = near.map_or_else(String::new, |name| format!("did you mean {name}? "));
         let rest = self.text[word.at.start..].split_whitespace().next();
         let message = format!(
-            "Nothing is called “{}” here; {advice}To look for it in names, put it in quotes: \"{}\"",
+            "“{}” is not a search word; {advice}To look for it in names, put it in quotes: \"{}\"",
             shortened(&word.text),
             shortened(rest.unwrap_or_default().trim_end_matches(')'))
         );
@@ -411,8 +410,8 @@ pub(super) fn starts_with_or(text: &str) -> bool {
     })
 }
 
-/// What lies between an opening quote, which `text` follows, and the closing one, and where that ends; `None` where it is
-/// never closed. In it `\"` is a quote and `\\` a backslash; before anything else a backslash is itself.
+/// What lies between an opening quote, which `text` follows, and the closing one, and where that ends; `None` where it
+/// is never closed. In it `\"` is a quote and `\\` a backslash; before anything else a backslash is itself.
 pub(super) fn unquoted(text: &str) -> (String, Option<usize>) {
     let mut inside = String::new();
     let mut letters = text.char_indices();
@@ -490,7 +489,7 @@ fn span(key: Key, value: &Word, operator: Operator) -> Result<Span, QueryError> 
         let high = bound(key, high, value)?.unwrap_or(f32::INFINITY);
         if low > high {
             let message = format!(
-                "Nothing lies in {}; write the smaller number first",
+                "{} is an empty range; write the smaller number first",
                 shortened(&value.text)
             );
             return fail(value.at.clone(), message);
@@ -561,7 +560,7 @@ fn bound(key: Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError> 
     };
     if key != Key::Boxes && number > 1.0 {
         let text = shortened(text);
-        let message = format!("Scores go from 0 to 1; for {text} of a hundred write {text}%");
+        let message = format!("Scores go from 0 to 1; for {text} percent write {text}%");
         return fail(value.at.clone(), message.replace("%%", "%"));
     }
     Ok(Some(number as f32))
@@ -569,7 +568,7 @@ fn bound(key: Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError> 
 
 fn not_a_number(key: Key, value: &Word) -> String {
     format!(
-        "“{}” is no number; write it such as in {}",
+        "“{}” is not a number; write it as in {}",
         shortened(&value.text),
         example(key)
     )
@@ -777,9 +776,9 @@ mod tests {
         check("changed:", "changed:", "changed:cat>dog");
         check("score", "score", "score>0.8");
         check("score>", "score>", "score>0.8");
-        check("score>high", "high", "no number");
-        check("score>-1", "-1", "no number");
-        check("score>nan", "nan", "no number");
+        check("score>high", "high", "not a number");
+        check("score>-1", "-1", "not a number");
+        check("score>nan", "nan", "not a number");
         check("score>80", "80", "write 80%");
         check("score:0.8", "0.8", "score>=0.8");
         check("score:0.8..0.2", "0.8..0.2", "smaller number first");

@@ -133,7 +133,7 @@ impl DeployDraft {
         }
         let archive_folder = if self.model.is_uploaded() {
             let base = folder_of(&self.base)
-                .ok_or("Say in which folder of S3 the model's archive is to lie")?
+                .ok_or("Enter the S3 folder for the model's archive")?
                 .map_err(|why| format!("The folder for the archive: {why}"))?;
             Some(support_folder(&base, name))
         } else {

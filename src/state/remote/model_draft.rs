@@ -65,7 +65,7 @@ impl ModelDraft {
                 Ok(ChosenModel::Library(id))
             }
             ModelFrom::Archive => {
-                let text = text_of(&self.archive).ok_or("Say which archive is to be sent")?;
+                let text = text_of(&self.archive).ok_or("Enter the archive")?;
                 if !S3Link::is_meant_by(&text) {
                     return Ok(ChosenModel::Archive(PathBuf::from(text)));
                 }
@@ -74,13 +74,13 @@ impl ModelDraft {
             }
             ModelFrom::SavedModel => {
                 let folder = text_of(&self.saved_model);
-                let folder = folder.ok_or("Say in which folder the SavedModel lies")?;
+                let folder = folder.ok_or("Enter the folder of the SavedModel")?;
                 Ok(ChosenModel::SavedModel(PathBuf::from(folder)))
             }
             ModelFrom::SageMaker => {
                 let name = text_of(&self.existing);
                 Ok(ChosenModel::SageMaker(
-                    name.ok_or("Say how SageMaker calls the model")?,
+                    name.ok_or("Enter the name of the model in SageMaker")?,
                 ))
             }
         }

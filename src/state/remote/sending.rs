@@ -245,7 +245,8 @@ impl Default for RehearsalRequest {
 /// How a rehearsal went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RehearsalReport {
-    /// Every image comes back as on this machine; of a `SavedModel`, which nothing but TensorFlow Serving runs, with a prediction.
+    /// Every image comes back as on this machine; of a `SavedModel`, which nothing but TensorFlow Serving runs, with a
+    /// prediction.
     pub is_well: bool,
     pub summary: String,
     /// What is not as here, and why.
@@ -308,7 +309,7 @@ impl SendDraft {
             return Err("Give the job a name".to_owned());
         }
         let base = folder_of(&self.base)
-            .ok_or("Say in which folder of S3 the outputs are to lie")?
+            .ok_or("Enter the S3 folder for the outputs")?
             .map_err(|why| format!("The folder for the outputs: {why}"))?;
         let images = self.images(state, &base)?;
         let is_listed = !matches!(images.lie, SendFrom::Manifest(_));

@@ -64,7 +64,7 @@ pub(super) fn open_again(state: &mut State, effects: &mut Vec<Effect>) {
     match (source.place.clone(), source.path.clone()) {
         (Some(place), _) => open_place(state, place, effects),
         (None, Some(path)) => open_path(state, path, effects),
-        (None, None) => state.tell("Open it again to try once more"),
+        (None, None) => state.tell("Open it again to retry"),
     }
 }
 

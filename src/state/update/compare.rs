@@ -19,8 +19,7 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Vec<Effect>) 
         return;
     };
     if left_run.task() != right_run.task() {
-        let text =
-            "A classifier and a detector answer different questions; choose two runs of one kind";
+        let text = "A classifier and a detector cannot be compared; choose two runs of one kind";
         state.tell(text);
         return;
     }

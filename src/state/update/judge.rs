@@ -100,7 +100,7 @@ pub(super) fn take_back_prediction(
         .samples
         .get(sample)
         .map_or("", |entry| entry.uri.file_name());
-    let label = format!("take back the verdicts on {name}");
+    let label = format!("clear the verdicts on {name}");
     let targets = state.judgements.verdicts_on_prediction(run, sample);
     let marks = targets.map(|target| (sample, Mark::Verdict(target, None)));
     let marks = marks.collect();
@@ -122,8 +122,8 @@ fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
     (is_alone && is_box).then_some((sample, run, box_index))
 }
 
-/// To the next box without a verdict, and from the last one of an image to the next image. Where a verdict was only changed,
-/// to the next box of the list.
+/// To the next box without a verdict, and from the last one of an image to the next image. Where a verdict was only
+/// changed, to the next box of the list.
 fn go_on_from_box(
     state: &mut State,
     sample: SampleId,
@@ -157,7 +157,7 @@ pub(super) fn set_note(
     let text = text.trim();
     let what = images_name(state, samples);
     let label = if text.is_empty() {
-        format!("take the note away from {what}")
+        format!("remove the note from {what}")
     } else {
         format!("write a note on {what}")
     };
@@ -183,7 +183,7 @@ pub(super) fn add_tag(state: &mut State, tag: &str, effects: &mut Vec<Effect>) {
 
 /// Takes a tag away from every selected image.
 pub(super) fn remove_tag(state: &mut State, tag: &str, effects: &mut Vec<Effect>) {
-    let label = format!("take the tag “{tag}” away from {}", selected_name(state));
+    let label = format!("remove the tag “{tag}” from {}", selected_name(state));
     let without_tag = |tags: &[String]| {
         let tags = tags.iter().filter(|other| *other != tag);
         tags.cloned().collect()
@@ -280,8 +280,8 @@ pub(super) fn next_unjudged(state: &mut State, effects: &mut Vec<Effect>) {
     go_to(state, found, effects);
 }
 
-/// Of the images in the order on screen that have a prediction and no verdict, the one whose prediction is the next less certain
-/// after the shown one; begins again with the least certain.
+/// Of the images in the order on screen that have a prediction and no verdict, the one whose prediction is the next
+/// less certain after the shown one; begins again with the least certain.
 pub(super) fn next_uncertain(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(run) = state.run() else {
         state.tell("Choose a model first");
@@ -304,7 +304,7 @@ fn go_to(state: &mut State, found: Option<SampleId>, effects: &mut Vec<Effect>) 
             state.tell("This is the last image without a verdict");
         }
         Some(sample) => browse::show(state, sample, effects),
-        None => state.tell("Every image here that can be judged has a verdict"),
+        None => state.tell("All images that can be judged have a verdict"),
     }
 }
 
@@ -326,9 +326,9 @@ fn verdict_label(verdict: Option<&Verdict>, what: &str) -> String {
     match verdict {
         Some(Verdict::Accept) => format!("accept {what}"),
         Some(Verdict::Reject) => format!("reject {what}"),
-        Some(Verdict::Unsure) => format!("be unsure about {what}"),
-        Some(Verdict::WrongClass(class)) => format!("call {what} “{class}”"),
-        None => format!("take back the verdict on {what}"),
+        Some(Verdict::Unsure) => format!("mark {what} as unsure"),
+        Some(Verdict::WrongClass(class)) => format!("set the class of {what} to “{class}”"),
+        None => format!("clear the verdict on {what}"),
     }
 }
 

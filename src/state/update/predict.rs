@@ -33,7 +33,7 @@ pub(super) fn models_listed(
     }
     if state.models.chosen().is_none() {
         if let Some(missing) = state.models.chosen_id() {
-            state.tell(format!("There is no model “{missing}” any more"));
+            state.tell(format!("The model “{missing}” no longer exists"));
         }
         let default = defaults.detection.or(defaults.classification);
         state.models.choose(default);
@@ -67,7 +67,8 @@ pub(super) fn chosen_changed(state: &mut State, effects: &mut Vec<Effect>) {
     run_changed(state, effects);
 }
 
-/// The run that is there already of what is chosen. Of a model elsewhere that nobody has asked yet: the newest that it made.
+/// The run that is there already of what is chosen. Of a model elsewhere that nobody has asked yet: the newest that it
+/// made.
 pub(super) fn chosen_run(state: &State) -> Option<RunId> {
     let key = run_key(state);
     let Some(model) = &state.remote.remote_inference.chosen else {
@@ -117,8 +118,8 @@ fn run_key(state: &State) -> Option<RunKey> {
     })
 }
 
-/// The run of the chosen model and settings, begun where there is none; `None` where the model has no weights yet, or is elsewhere and
-/// nobody knows yet what it answers.
+/// The run of the chosen model and settings, begun where there is none; `None` where the model has no weights yet, or
+/// is elsewhere and nobody knows yet what it answers.
 pub(super) fn ensure_run(state: &mut State) -> Option<RunId> {
     let key = run_key(state)?;
     if let Some(run) = chosen_run(state) {
@@ -190,7 +191,7 @@ pub(super) fn predict_shown(state: &mut State, effects: &mut Vec<Effect>) {
         if state.keeps_prediction(run, sample) {
             let how = Action::PredictAnew.label();
             state.tell(format!(
-                "This image keeps the prediction that was judged; “{how}” does both"
+                "This image keeps its judged prediction; replace it with “{how}”"
             ));
             return;
         }
@@ -302,10 +303,8 @@ pub(super) fn grant_request(state: &mut State, effects: &mut Vec<Effect>) {
     match kept {
         0 if samples.is_empty() => state.tell("Every one of these images has a prediction already"),
         0 => {}
-        1 => state.tell("1 image keeps the prediction that was judged"),
-        count => state.tell(format!(
-            "{count} images keep the predictions that were judged"
-        )),
+        1 => state.tell("1 image keeps its judged prediction"),
+        count => state.tell(format!("{count} images keep their judged predictions")),
     }
     if !samples.is_empty() {
         start_many(state, run_id, samples, effects);
@@ -468,7 +467,7 @@ pub(super) fn engine_cancelled(state: &mut State, task: TaskId) {
         state.engine.waiting = None;
         super::explain::stop_waiting(state, "the model was not loaded");
         state.engine.status = EngineStatus::Failed {
-            message: "You cancelled before the model was ready".to_owned(),
+            message: "Cancelled before the model was ready".to_owned(),
             offer: Some(Offer::TryAgain),
         };
     }
@@ -599,8 +598,8 @@ fn is_of_file(state: &State, prediction: &NewPrediction) -> bool {
     entry.is_none_or(|entry| prediction.stamp.is_of(&entry.stamp()))
 }
 
-/// Leaves out answers for images whose present answer was judged while they were computed, and those about an older version of
-/// a file that has a prediction about the present one already.
+/// Leaves out answers for images whose present answer was judged while they were computed, and those about an older
+/// version of a file that has a prediction about the present one already.
 fn without_kept(
     state: &mut State,
     run: RunId,
@@ -623,7 +622,7 @@ fn without_kept(
     if let Some(entry) = first {
         let name = entry.uri.file_name();
         state.tell(format!(
-            "{name} keeps the prediction that was judged; the new one is dropped"
+            "{name} keeps its judged prediction; the new one is discarded"
         ));
     }
     taken
@@ -663,8 +662,8 @@ pub(super) fn take_shown(state: &mut State) {
     state.shown.failure = failure;
 }
 
-/// Why a prediction from elsewhere cannot be about the image, now that its size is known: answers about images far away are opened
-/// without a look at them.
+/// Why a prediction from elsewhere cannot be about the image, now that its size is known: answers about images far away
+/// are opened without a look at them.
 fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
     let Display::Ready(info) = &state.shown.display else {
         return None;
@@ -676,8 +675,8 @@ fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
     }
     let [width, height] = info.size;
     Some(format!(
-        "the prediction is about an image of {} x {} pixels, and this one has {width} x {height}: it is about another image, or about an older \
-         state of this one",
+        "the prediction is for an image of {} x {} pixels, and this one has {width} x {height}: it belongs to another \
+        image, or to an earlier version of this one",
         told[0], told[1]
     ))
 }

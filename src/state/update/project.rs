@@ -230,20 +230,20 @@ fn tell_outdated(state: &mut State, run_id: RunId) {
     match outdated {
         0 => {}
         1 => {
-            texts.push("1 image has changed since it was predicted; predict it again".to_owned());
+            texts.push("1 image is outdated: it changed after it was predicted. Predict it again".to_owned());
         }
         count => texts.push(format!(
-            "{count} images have changed since they were predicted; predict them again"
+            "{count} images are outdated: they changed after they were predicted. Predict them again"
         )),
     }
     match kept {
         0 => {}
         1 => texts.push(
-            "1 image has changed since its prediction was judged; the prediction is kept, marked as being about the older file"
+            "1 image is outdated: it changed after its prediction was judged. The prediction is kept"
                 .to_owned(),
         ),
         count => texts.push(format!(
-            "{count} images have changed since their predictions were judged; the predictions are kept, marked as being about the older files"
+            "{count} images are outdated: they changed after their predictions were judged. The predictions are kept"
         )),
     }
     for text in texts {
@@ -351,7 +351,8 @@ pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Vec<Eff
     let Some(key) = state.runs.get(run_id).map(|run| run.info.key.clone()) else {
         return;
     };
-    // So that asking for more predictions goes on with this run, where its model is still there. No image is sent anywhere for that.
+    // So that asking for more predictions goes on with this run, where its model is still there. No image is sent
+    // anywhere for that.
     if key.made.is_here() {
         super::remote::come_back(state, effects);
     }
@@ -424,7 +425,7 @@ pub(super) fn saved_as(
         Ok((path, next_run)) => {
             // Another program may have added runs while this one could only read.
             state.runs.begin_ids_at(next_run);
-            state.tell(format!("The project is {} now", path.display()));
+            state.tell(format!("The project is now {}", path.display()));
             state.project.path = Some(path);
             state.project.status = crate::state::ProjectStatus::Writable;
         }

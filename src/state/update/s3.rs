@@ -159,7 +159,7 @@ fn list_folder(state: &mut State, folder: &S3Address, effects: &mut Vec<Effect>)
         state,
         TaskKind::Browse,
         ProgressUnit::Steps,
-        format!("Look into {folder}"),
+        format!("List {folder}"),
     );
     let continuation = state.s3.tree.continuation(folder);
     state.s3.tree.folder_asked(folder, task);
@@ -209,7 +209,7 @@ pub(super) fn renew(state: &mut State, access: &S3Access, effects: &mut Vec<Effe
         return;
     }
     let title = match &access.credentials {
-        Credentials::Anonymous => "Sign in to S3 as nobody".to_owned(),
+        Credentials::Anonymous => "Sign in to S3 anonymously".to_owned(),
         credentials => format!("Sign in to S3 with {credentials}"),
     };
     let (task, control) = begin(state, TaskKind::SignIn, ProgressUnit::Steps, title);

@@ -775,7 +775,7 @@ fn the_predictions_of_a_stored_run_are_read_once_the_folder_is_listed() {
     };
     event(&mut state, ended);
     let problem = &state.problems.entries()[0].problem.message;
-    assert!(problem.starts_with("1 image has changed"), "{problem}");
+    assert!(problem.starts_with("1 image is outdated"), "{problem}");
 }
 
 #[test]

@@ -121,7 +121,7 @@ pub(super) fn ended(
     };
     let summary = format!("{} sent", report.sent);
     let rest = format!(
-        "Not tried: {}. Uploading again goes on with the rest",
+        "Not attempted: {}. Upload again to continue with the rest",
         report.not_tried
     );
     let mut notes = Vec::new();

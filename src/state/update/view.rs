@@ -103,8 +103,8 @@ pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Vec<Eff
     }
 }
 
-/// The next box in the order of the list, from the best score on; after the last comes the first. An image that is enlarged
-/// follows.
+/// The next box in the order of the list, from the best score on; after the last comes the first. An image that is
+/// enlarged follows.
 pub(super) fn walk_boxes(state: &mut State, by: isize) {
     let Some(prediction) = state.shown.prediction.clone() else {
         return;
@@ -134,7 +134,8 @@ pub(super) fn walk_boxes(state: &mut State, by: isize) {
     }
 }
 
-/// A box that the filters have hidden is not selected any more: no key may judge what is not to be seen. After every message.
+/// A box that the filters have hidden is not selected any more: no key may judge what is not to be seen. After every
+/// message.
 pub(super) fn follow(state: &mut State) {
     let is_hidden = |index: &mut usize| {
         state.shown.prediction.is_some() && !state.shown_boxes().contains(index)
@@ -203,7 +204,7 @@ pub(super) fn diagnostics(state: &State) -> Vec<String> {
     lines.push(format!("images: {}, {listing}", state.samples.len()));
     if let Some(run) = state.run() {
         let (predicted, failed) = (run.predictions.predicted(), run.predictions.failed());
-        lines.push(format!("answers: {predicted}, failed: {failed}"));
+        lines.push(format!("predictions: {predicted}, failed: {failed}"));
     }
     lines.push(format!("problems: {}", state.problems.len()));
     let problems = state.problems.entries();

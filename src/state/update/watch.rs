@@ -188,6 +188,6 @@ fn unwatched(state: &mut State, reason: &str) {
         return;
     };
     source.unwatched = Some(reason.to_owned());
-    let message = format!("New and changed files are not noticed: {reason}");
+    let message = format!("Not watching for new and changed files: {reason}");
     super::went_wrong(state, Problem::general(message));
 }

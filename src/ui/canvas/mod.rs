@@ -391,7 +391,7 @@ fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
     };
     let outdated = state
         .shown_is_outdated()
-        .then_some("The prediction is about an older version of the file");
+        .then_some("Outdated: the file changed after it was predicted");
     let damage = info.warning.as_ref();
     let damage = damage.map(|warning| format!("This image {warning}"));
     let warnings: Vec<String> = damage

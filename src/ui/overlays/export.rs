@@ -142,8 +142,8 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut V
         commands.push(Command::SetExport(options, scope));
     }
     let name = match options.format.extension() {
-        Some(_) => "File to write",
-        None => "Folder to write",
+        Some(_) => "Target file",
+        None => "Target folder",
     };
     target_ui(ui, name, target, commands);
     let is_possible = task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0;
@@ -193,7 +193,7 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
     if format != state.export.comparison {
         commands.push(Command::SetComparisonFormat(format));
     }
-    target_ui(ui, "File to write", target, commands);
+    target_ui(ui, "Target file", target, commands);
     if confirmed_ui(ui, state, target, true, commands) {
         commands.push(Command::ExportComparison {
             path: PathBuf::from(target.path.trim()),
@@ -226,7 +226,7 @@ fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
                 let entry = ui
                     .add_enabled(is_possible, button)
                     .on_hover_text(format.description())
-                    .on_disabled_hover_text("This format holds boxes, and a classifier gives none");
+                    .on_disabled_hover_text("This format holds boxes; a classifier has none");
                 if entry.clicked() {
                     options.format = format;
                 }
@@ -239,7 +239,7 @@ fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
 /// Those that mean something for the format.
 fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
     let format = options.format;
-    ui.label(strong("What of them"));
+    ui.label(strong("Contents"));
     let mut all = options.boxes == BoxChoice::All;
     let things = if task == Some(ModelTask::Classification) {
         "classes"
@@ -249,7 +249,7 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     checkbox_ui(
         ui,
         &mut all,
-        format!("All stored {things}, also those that the filters hide"),
+        format!("All stored {things}, including hidden ones"),
     );
     options.boxes = if all {
         BoxChoice::All
@@ -261,11 +261,7 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     }
     if format.is_dataset() {
         let mut judged = options.classes == ClassChoice::Judged;
-        checkbox_ui(
-            ui,
-            &mut judged,
-            "Put wrong classes right, as they were judged",
-        );
+        checkbox_ui(ui, &mut judged, "Correct wrong classes as judged");
         options.classes = if judged {
             ClassChoice::Judged
         } else {
@@ -274,13 +270,13 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     }
     if format == ExportFormat::Yolo {
         checkbox_ui(ui, &mut options.yolo_scores, "Scores as a sixth column")
-            .on_hover_text("Many trainers refuse it");
+            .on_hover_text("Many training tools reject it");
     }
     if matches!(format, ExportFormat::Yolo | ExportFormat::Voc) {
         checkbox_ui(
             ui,
             &mut options.with_images,
-            "Copies of the images beside the labels",
+            "Copy the images beside the labels",
         );
     }
     if format == ExportFormat::AnnotatedImages {
@@ -317,7 +313,7 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Vec<Co
     checkbox_ui(
         ui,
         &mut target.replaces,
-        "Replace a file or an earlier export of this name",
+        "Replace an existing file or export of this name",
     );
     ui.add_space(10.0);
 }
@@ -345,7 +341,7 @@ fn confirmed_ui(
         let is_ready = is_possible && !target.path.trim().is_empty();
         let button = primary_button(ui, "Export now");
         let export = ui.add_enabled(is_ready, button).on_disabled_hover_text(
-            "Choose a format that fits the model, at least one image, and where to write",
+            "Choose a format that fits the model, at least one image, and a target",
         );
         if ui.button("Cancel").clicked() {
             commands.push(Command::SetOverlay(Overlay::None));
@@ -367,7 +363,7 @@ fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Vec<Comma
         if ui.button("Cancel the export").clicked() {
             commands.push(Command::SignalTask(task, TaskSignal::Cancel));
         }
-        if ui.button("Go on in the background").clicked() {
+        if ui.button("Continue in the background").clicked() {
             commands.push(Command::SetOverlay(Overlay::None));
         }
     });

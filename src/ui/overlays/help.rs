@@ -10,8 +10,8 @@ use crate::state::{Action, Command, Overlay, State};
 
 /// What has no action of its own.
 const GESTURES: [(&str, &str); 9] = [
-    ("Arrow keys, Page up and down", "Walk through the images"),
-    ("Shift with these", "Select on the way"),
+    ("Arrow keys, Page up and down", "Go through the images"),
+    ("Shift with these", "Extend the selection"),
     (
         "Ctrl or Shift click",
         "Select single images, or everything between",
@@ -26,7 +26,7 @@ const GESTURES: [(&str, &str); 9] = [
     ("Hold H", "Hide the boxes"),
     (
         "Escape",
-        "Close what lies over the window, go from a box back to its image, or from many images back to one",
+        "Close dialogs, go back from a box to its image, or from many images to one",
     ),
 ];
 

@@ -1,4 +1,5 @@
-//! The dialog about a model of the user's own: what was recognised, what was only assumed, and what the model gets to see.
+//! The dialog about a model of the user's own: what was recognised, what was only assumed, and what the model gets to
+//! see.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -141,7 +142,7 @@ fn draft_ui(
 }
 
 fn preview_ui(ui: &mut Ui, draft: &ImportDraft, preview: Option<&TextureHandle>) {
-    ui.label(strong("What the model gets"));
+    ui.label(strong("Model input"));
     match preview {
         Some(texture) => {
             let size = texture.size_vec2();
@@ -149,7 +150,7 @@ fn preview_ui(ui: &mut Ui, draft: &ImportDraft, preview: Option<&TextureHandle>)
             ui.image((texture.id(), size * scale));
         }
         None if draft.tensor.is_empty() => {
-            ui.weak("Open an image to see it as the model does");
+            ui.weak("Open an image to see the model input");
         }
         None => {}
     }
@@ -211,7 +212,7 @@ fn labels_ui(ui: &mut Ui, memory: &mut ImportMemory, commands: &mut Vec<Command>
         ui.label("Label file");
         let edit = ui.add(
             TextEdit::singleline(&mut memory.labels)
-                .hint_text("Path of a text file, one class a line")
+                .hint_text("Path of a text file, one class per line")
                 .desired_width(f32::INFINITY),
         );
         if edit.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter)) {
@@ -251,7 +252,7 @@ fn other_field_ui(
     });
     for (field, value) in &import.overrules {
         ui.horizontal(|ui| {
-            ui.label(format!("You set {field} = {value}"));
+            ui.label(format!("Set: {field} = {value}"));
             let undo = ui.small_button("Undo");
             if undo.clicked() {
                 commands.push(Command::OverruleImport {

@@ -43,8 +43,8 @@ fn heading_ui(ui: &mut Ui, title: &str, commands: &mut Vec<Command>) {
     ui.add_space(4.0);
 }
 
-/// What is to be known of a list before its lines: why it could not be read, that nobody was asked yet (`unasked`), or that somebody else was.
-/// Gives who was asked.
+/// What is to be known of a list before its lines: why it could not be read, that nobody was asked yet (`unasked`), or
+/// that somebody else was. Gives who was asked.
 pub(super) fn list_head_ui<'l, Q, T>(
     ui: &mut Ui,
     state: &State,
@@ -62,7 +62,7 @@ pub(super) fn list_head_ui<'l, Q, T>(
         return None;
     };
     if *access != state.s3.access {
-        ui.weak("These were listed in another way; list them again");
+        ui.weak("Listed with other settings; list again");
     }
     Some(access)
 }
@@ -73,7 +73,8 @@ pub(super) struct NothingOpen {
     pub(super) advice: &'static str,
 }
 
-/// `page` draws what is chosen, and is `None` where nothing is. `list` and `page` get their height, in points. Gives whether the button
+/// `page` draws what is chosen, and is `None` where nothing is. `list` and `page` get their height, in points. Gives
+/// whether the button
 /// `back`, which leads from the page to the list in a narrow window, was clicked.
 pub(super) fn columns_ui<C>(
     ui: &mut Ui,

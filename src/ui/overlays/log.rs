@@ -8,7 +8,7 @@ const HEIGHT: f32 = 150.0;
 
 pub(super) fn log_lines_ui(ui: &mut Ui, lines: &[LogLine]) {
     if lines.is_empty() {
-        ui.weak("Nothing was written yet");
+        ui.weak("The log is empty");
         return;
     }
     ScrollArea::both()

@@ -1,5 +1,5 @@
-//! The dialog that opens answers made elsewhere as a run: where they lie and how they are read, with what the first of them say
-//! beside it.
+//! The dialog that opens answers made elsewhere as a run: where they lie and how they are read, with what the first of
+//! them say beside it.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ const FOOTER_HEIGHT: f32 = 48.0;
 const LOOK_WIDTH: f32 = 124.0;
 const WHERE: &str = "Folder of outputs";
 const NOTHING_SEEN: &str =
-    "“Look at the first” shows some of them here: what they read as, and what stands in them";
+    "“Preview” shows the first outputs here: what they read as, and their contents";
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -66,7 +66,7 @@ fn contents_ui(
     commands: &mut Vec<Command>,
 ) {
     ui.label(strong(Action::OpenOutputs.label().trim_end_matches('…')).size(18.0));
-    ui.weak("Answers that were made elsewhere become a run over the images that are open");
+    ui.weak("Opens outputs of a job or another program as a run over the open images");
     ui.add_space(4.0);
     let mut is_entered = false;
     two_columns_ui(
@@ -105,12 +105,9 @@ fn place_ui(
     is_new: bool,
     commands: &mut Vec<Command>,
 ) -> bool {
-    ui.label(strong("Where they lie"));
+    ui.label(strong("Folder"));
     if let Some(id) = job_of(state, memory) {
-        let text = format!(
-            "In the outputs of the job {}, or in another folder:",
-            id.name
-        );
+        let text = format!("The outputs of the job {}, or another folder:", id.name);
         ui.add(Label::new(RichText::new(text).weak()).wrap());
     }
     let mut is_entered = false;
@@ -126,10 +123,10 @@ fn place_ui(
         field.accessible_name(WHERE);
         let at = at_of(state, memory);
         let is_ready = at.is_some() && state.remote.outputs.task.is_none();
-        let look = Button::new("Look at the first").min_size(vec2(LOOK_WIDTH, 0.0));
+        let look = Button::new("Preview").min_size(vec2(LOOK_WIDTH, 0.0));
         let look = ui.add_enabled(is_ready, look);
-        let look = look.on_hover_text("Shows some of them on the right, without opening them");
-        let look = look.on_disabled_hover_text("Say where the outputs lie");
+        let look = look.on_hover_text("Shows the first outputs on the right, without opening them");
+        let look = look.on_disabled_hover_text("Enter the folder of the outputs");
         if let (true, Some(at)) = (look.clicked(), at) {
             commands.push(Command::LookAtOutputs(Box::new(at)));
         }
@@ -183,9 +180,9 @@ fn footer_ui(
         let is_ready = request.is_some() && task.is_none();
         let open = ui.add_enabled(is_ready, primary_button(ui, "Open as a run"));
         let open = open.on_disabled_hover_text(match memory.reading.request() {
-            _ if task.is_some() => "Wait for what is being read, or stop it".to_owned(),
+            _ if task.is_some() => "Wait until reading ends, or stop it".to_owned(),
             Err(fault) => format!("The mapping is not complete: {}", fault.reason),
-            Ok(_) => "Say where the outputs lie".to_owned(),
+            Ok(_) => "Enter the folder of the outputs".to_owned(),
         });
         if let (true, Some((at, reading))) = (open.clicked() || (is_entered && is_ready), request) {
             commands.push(Command::OpenOutputs(Box::new(OutputsRequest {

@@ -19,7 +19,7 @@ use crate::state::{Command, Overlay, State};
 const WIDTH: f32 = 720.0;
 /// What stands below the tree: the layout and the buttons.
 const FOOTER_HEIGHT: f32 = 84.0;
-const ADDRESS: &str = "Place in S3";
+const ADDRESS: &str = "S3 address";
 const HINT: &str = "s3://bucket/folder/, or the URL of an object or of the AWS console";
 
 /// Drafts of the fields.
@@ -111,8 +111,8 @@ fn footer_ui(ui: &mut Ui, memory: &mut OpenS3Memory, request: &Wish, commands: &
     ui.add_space(8.0);
     ui.horizontal_wrapped(|ui| {
         let layouts = [
-            (S3Layout::Flat, "Everything below it"),
-            (S3Layout::Folder, "Only the folder itself"),
+            (S3Layout::Flat, "With subfolders"),
+            (S3Layout::Folder, "This folder only"),
         ];
         for (layout, name) in layouts {
             radio_ui(ui, &mut memory.layout, layout, name);
@@ -138,7 +138,7 @@ fn address_ui(
             let browse = ui
                 .add_enabled(link.is_ok(), Button::new("Browse"))
                 .on_hover_text(
-                    "Shows this folder in the tree, also where the buckets cannot be listed",
+                    "Shows this folder in the tree, even if the buckets cannot be listed",
                 );
             if let (true, Ok(link)) = (browse.clicked(), link) {
                 memory.address = link.address.to_string();
@@ -191,7 +191,7 @@ pub(super) fn access_of(known: &S3Access, link: &S3Link) -> S3Access {
 
 fn understood_ui(ui: &mut Ui, address: &str) {
     if address.trim().is_empty() {
-        ui.weak("Type or paste an address, or look for a folder below");
+        ui.weak("Type or paste an address, or choose a folder below");
         return;
     }
     match S3Link::parse(address) {
@@ -209,7 +209,7 @@ fn understood(link: &S3Link) -> String {
     let S3Address { bucket, prefix } = &link.address;
     let mut parts = vec![format!("Bucket {bucket}")];
     parts.push(match prefix.as_str() {
-        "" => "all of it".to_owned(),
+        "" => "whole bucket".to_owned(),
         folder if folder.ends_with('/') => format!("folder {folder}"),
         other => format!("object or folder {other}"),
     });
@@ -254,7 +254,7 @@ fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, request: &Wish, commands: &mut
     let is_ready = link.is_ok() && memory.access.is_valid();
     ui.horizontal(|ui| {
         let open = ui
-            .add_enabled(is_ready, primary_button(ui, "Open this place"))
+            .add_enabled(is_ready, primary_button(ui, "Open this address"))
             .on_disabled_hover_text(
                 "Type the address of a bucket or folder, or choose one in the tree",
             );
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn what_was_understood_is_said_in_words() {
         for (address, expected) in [
-            ("s3://photos", "Bucket photos, all of it"),
+            ("s3://photos", "Bucket photos, whole bucket"),
             (
                 "https://photos.s3.eu-west-1.amazonaws.com/a/b.jpg",
                 "Bucket photos, object or folder a/b.jpg, in eu-west-1",

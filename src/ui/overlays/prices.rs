@@ -56,20 +56,19 @@ pub(super) fn keep_price_ui(
     usd_per_hour: Option<f64>,
     commands: &mut Vec<Command>,
 ) {
-    let name = "Where this price comes from";
+    let name = "Source of this price";
     text_ui(
         ui,
         &mut memory.source,
         name,
-        "an address, an invoice, a person",
+        "a web address, an invoice, a person",
     );
     let source = memory.source.trim();
     let button = ui.add_enabled(
         usd_per_hour.is_some() && !source.is_empty(),
-        Button::new("Keep in the table of prices"),
+        Button::new("Save to the price table"),
     );
-    let button =
-        button.on_disabled_hover_text("A price has an amount and says where it comes from");
+    let button = button.on_disabled_hover_text("Enter an amount and its source");
     if let (true, Some(usd_per_hour)) = (button.clicked(), usd_per_hour) {
         commands.push(Command::KeepPrice(Box::new(Price {
             instance_type: instance_type.trim().to_owned(),
@@ -114,17 +113,16 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
         .max_decimals(6)
         .prefix("$");
     ui.add(amount)
-        .accessible_name("Changed price, US dollars an hour");
+        .accessible_name("Changed price, US dollars per hour");
     let source = TextEdit::singleline(&mut changed.source).min_size(vec2(SOURCE_WIDTH, 0.0));
     ui.add(source)
-        .accessible_name("Where the changed price comes from");
+        .accessible_name("Source of the changed price");
     ui.weak("today");
     let change = changed.change();
     let mut is_over = false;
     ui.horizontal(|ui| {
         let keep = ui.add_enabled(change.is_some(), Button::new("Keep"));
-        let keep =
-            keep.on_disabled_hover_text("A price has an amount and says where it comes from");
+        let keep = keep.on_disabled_hover_text("Enter an amount and its source");
         if let (true, Some(change)) = (keep.clicked(), change) {
             commands.push(Command::ChangePrice(Box::new(change)));
             is_over = true;
@@ -149,7 +147,7 @@ pub(super) fn price_table_ui(
     price_problem_ui(ui, state);
     let prices = &state.remote.prices;
     if prices.table.prices.is_empty() {
-        ui.weak("The table of prices is empty");
+        ui.weak("The price table is empty");
         return;
     }
     ScrollArea::both()
@@ -158,7 +156,7 @@ pub(super) fn price_table_ui(
         .auto_shrink([false, true])
         .show(ui, |ui| {
             Grid::new("prices").striped(true).show(ui, |ui| {
-                for title in ["Instance", "Region", "An hour", "From", "Of", ""] {
+                for title in ["Instance", "Region", "Per hour", "From", "Of", ""] {
                     ui.weak(title);
                 }
                 ui.end_row();
@@ -170,8 +168,8 @@ pub(super) fn price_table_ui(
                 }
             });
         });
-    ui.weak("Of two for the same type and region, the newer one counts");
-    if ui.button("Show the file of the table").clicked() {
+    ui.weak("If two prices match, the newer one is used");
+    if ui.button("Show the price file").clicked() {
         let path = SampleUri::new(prices.path.clone());
         commands.push(Command::RevealPath(path));
     }

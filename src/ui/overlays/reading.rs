@@ -1,5 +1,5 @@
-//! How answers from elsewhere are read: as they are recognised, or with a mapping that is made, tried and kept here. A part of
-//! the dialogs that ask for it.
+//! How answers from elsewhere are read: as they are recognised, or with a mapping that is made, tried and kept here. A
+//! part of the dialogs that ask for it.
 
 mod fields;
 mod preview;
@@ -21,8 +21,8 @@ const LABEL_SETS: [&str; 4] = ["imagenet", "coco-80", "coco-91", "cifar-10"];
 /// Of the buttons on the right of fields, in points.
 const BUTTON_WIDTH: f32 = 92.0;
 const LOAD_WIDTH: f32 = 60.0;
-const RECOGNISED: &str = "As Spotcheck recognises them";
-const OWN: &str = "With a mapping of your own";
+const RECOGNISED: &str = "Automatically";
+const OWN: &str = "With a mapping";
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -93,7 +93,8 @@ impl ReadingMemory {
     }
 }
 
-/// The choice, the fields of a mapping, and the names of the classes. Has the examples read anew whenever something changes.
+/// The choice, the fields of a mapping, and the names of the classes. Has the examples read anew whenever something
+/// changes.
 pub(super) fn reading_ui(
     ui: &mut Ui,
     state: &State,
@@ -107,7 +108,7 @@ pub(super) fn reading_ui(
         memory.taken_over = *number;
         memory.take_over(loaded);
     }
-    ui.label(strong("How answers are read"));
+    ui.label(strong("How predictions are read"));
     choice_ui(ui, state, memory);
     let fault = memory.request().err();
     if memory.has_mapping {
@@ -140,7 +141,7 @@ fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Vec<Co
 fn choice_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory) {
     let reading = &state.remote.reading;
     let chosen = if memory.has_mapping { OWN } else { RECOGNISED };
-    let combo = ComboBox::from_id_salt("how answers are read")
+    let combo = ComboBox::from_id_salt("how predictions are read")
         .width(ui.available_width())
         .selected_text(chosen)
         .show_ui(ui, |ui| {
@@ -162,9 +163,7 @@ fn choice_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory) {
                 }
             }
         });
-    combo
-        .response
-        .accessible_name("How the predictions are read");
+    combo.response.accessible_name("How predictions are read");
     for problem in &reading.problems {
         let text = format!("⚠ A saved mapping was left out: {problem}");
         let text = RichText::new(text).color(ui.visuals().warn_fg_color);
@@ -176,11 +175,11 @@ fn labels_ui(ui: &mut Ui, labels: &mut String) {
     ui.label(strong("Names of the classes"));
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(labels)
-            .hint_text("as the predictions or the model say")
+            .hint_text("from the predictions or the model")
             .desired_width(width_beside_button(ui));
         let field = ui.add(field);
         field
-            .on_hover_text("A label set, a file with a name a line, or a label map (.pbtxt)")
+            .on_hover_text("A label set, a file with one name per line, or a label map (.pbtxt)")
             .accessible_name("Label set or label file");
         menu_ui(ui, "Label sets", |ui| {
             for name in LABEL_SETS {
@@ -213,9 +212,12 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
             _ => "Save the mapping",
         };
         let save = ui.add_enabled(request.is_ok() && !is_kept, Button::new(text));
-        let save = save.on_hover_text(format!("Writes {id}.toml among your mappings, for the next time and for the command line (--mapping {id})"));
+        let save = save.on_hover_text(format!(
+            "Saves {id}.toml with your mappings, for later and for the command line \
+            (--mapping {id})"
+        ));
         let save = save.on_disabled_hover_text(match &request {
-            Ok(_) => "It is saved as it stands here",
+            Ok(_) => "No unsaved changes",
             Err(fault) => &fault.reason,
         });
         if let (true, Ok(request)) = (save.clicked(), request) {
@@ -228,7 +230,7 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
             && memory.doomed.as_ref() != Some(&saved.path)
             && ui
                 .button("Delete the saved mapping…")
-                .on_hover_text("Its file goes; runs that were read with it stay as they are")
+                .on_hover_text("Deletes its file; runs that were read with it are kept")
                 .clicked()
         {
             memory.doomed = Some(saved.path.clone());

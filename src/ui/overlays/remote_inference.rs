@@ -1,4 +1,5 @@
-//! The dialog about a model elsewhere: its address, looked at while it is typed, how images are sent, and how answers are read.
+//! The dialog about a model elsewhere: its address, looked at while it is typed, how images are sent, and how answers
+//! are read.
 
 use eframe::egui::{self, Button, Key, Label, RichText, TextEdit, Ui, vec2};
 
@@ -20,7 +21,8 @@ const IN_JSON: [(RequestForm, &str); 2] = [
     (RequestForm::Instances, "{\"instances\": [{\"b64\": …}]}"),
     (RequestForm::Inputs, "{\"inputs\": {\"b64\": …}}"),
 ];
-const NOTHING_SEEN: &str = "“Look at a prediction” sends the image in view there, and shows here what comes back and what it reads as";
+const NOTHING_SEEN: &str = "“Preview a prediction” sends the image in view and shows here the response and what it \
+    reads as";
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -111,7 +113,7 @@ pub(in super::super) fn remote_model_ui(
     if is_new {
         memory.take_over(form.serial, draft, state);
     }
-    let modal = dialog(ctx, "predict elsewhere").show(ctx, |ui| {
+    let modal = dialog(ctx, "predict remotely").show(ctx, |ui| {
         let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
         ui.set_width(WIDTH.min(room.x));
         let is_entered = contents_ui(ui, state, memory, textures, (is_new, room.y), commands);
@@ -135,13 +137,13 @@ fn contents_ui(
     let (title, about, field, hint) = match memory.kind {
         Kind::Endpoint => (
             "Predict at a SageMaker endpoint",
-            "A model behind a real-time endpoint answers about the image in view",
+            "Sends the image in view to a model behind a real-time endpoint",
             "Name of the endpoint",
             "its name, not its ARN",
         ),
         Kind::TfServing => (
             "Predict in TensorFlow Serving",
-            "A model behind its REST API answers about the image in view",
+            "Sends the image in view to a model behind its REST API",
             "Address of the model",
             "http://127.0.0.1:8501/v1/models/resnet:predict",
         ),
@@ -210,12 +212,12 @@ fn prediction_ui(
     ui.horizontal_wrapped(|ui| {
         let is_shown = state.shown_sample().is_some();
         let is_ready = model.is_some() && is_shown && form.looking.is_none();
-        let look = ui.add_enabled(is_ready, Button::new("Look at a prediction"));
+        let look = ui.add_enabled(is_ready, Button::new("Preview a prediction"));
         let look = look.on_hover_text("Sends the image in view, and nothing else");
         let look = look.on_disabled_hover_text(if is_shown {
-            "Say first where the model is"
+            "Enter the address of the model first"
         } else {
-            "Open an image first: it is asked about"
+            "Open an image first"
         });
         if let (true, Some(model)) = (look.clicked(), &model) {
             commands.push(Command::ShowResponse(Box::new(model.clone())));
@@ -246,11 +248,11 @@ fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &m
     let form = &state.remote.remote_inference.form;
     let model = memory.model(state);
     if model.is_none() {
-        ui.weak("It is looked at as soon as it is typed; no image is sent for that");
+        ui.weak("Checked as you type; no image is sent");
         return;
     }
     if !is_same_look(form.checked.as_ref(), model.as_ref()) {
-        ui.weak("Looking at it in a moment…");
+        ui.weak("Checking in a moment…");
         return;
     }
     match &form.check {
@@ -258,7 +260,7 @@ fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &m
         SendStage::Running(_) => {
             ui.horizontal(|ui| {
                 ui.spinner();
-                ui.weak("Looking whether it is there…");
+                ui.weak("Checking…");
             });
         }
         SendStage::Done(check) if check.is_well => {
@@ -305,11 +307,11 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
         ui.label("Signature");
         let field = TextEdit::singleline(&mut memory.signature)
             .id_salt("signature")
-            .hint_text("the one that the model uses by itself")
+            .hint_text("the model's default")
             .desired_width(260.0);
         let field = ui.add(field);
         field
-            .on_hover_text("Of a model of TensorFlow with several")
+            .on_hover_text("For a TensorFlow model with several signatures")
             .accessible_name("Signature");
         let SendStage::Done(check) = &state.remote.remote_inference.form.check else {
             return;
@@ -336,15 +338,16 @@ fn footer_ui(
     commands: &mut Vec<Command>,
 ) {
     ui.add_space(8.0);
-    let note = "An image that comes into view is sent there, and what you ask for; neighbours and thumbnails are not";
+    let note =
+        "The image in view is sent, and images that you predict; neighbours and thumbnails are not";
     ui.add(Label::new(RichText::new(note).small().weak()).wrap());
     ui.horizontal(|ui| {
         let fault = memory.reading.request().err();
         let model = memory.model(state).filter(|_| fault.is_none());
-        let predict = ui.add_enabled(model.is_some(), primary_button(ui, "Predict there"));
+        let predict = ui.add_enabled(model.is_some(), primary_button(ui, "Connect"));
         let predict = predict.on_disabled_hover_text(match (&fault, memory.kind) {
             (Some(fault), _) => format!("The mapping is not complete: {}", fault.reason),
-            (None, Kind::Endpoint) => "Name the endpoint".to_owned(),
+            (None, Kind::Endpoint) => "Enter the name of the endpoint".to_owned(),
             (None, Kind::TfServing) => "Type the address of the model".to_owned(),
         });
         if let (true, Some(model)) = (predict.clicked() || is_entered, model) {

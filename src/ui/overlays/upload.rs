@@ -82,7 +82,7 @@ fn contents_ui(
     }
     memory.scope = Some(scope);
     ui.add_space(6.0);
-    ui.label(strong("Where to"));
+    ui.label(strong("Destination"));
     let field = TextEdit::singleline(&mut memory.address)
         .hint_text("s3://bucket/folder/")
         .desired_width(f32::INFINITY);
@@ -121,7 +121,7 @@ fn contents_ui(
         let is_ready =
             link.is_ok() && memory.access.is_valid() && scope.len(state) > 0 && !is_looking;
         let look = ui
-            .add_enabled(is_ready, primary_button(ui, "See what would be sent"))
+            .add_enabled(is_ready, primary_button(ui, "Preview upload"))
             .on_disabled_hover_text("Type the address of a bucket or folder");
         if let (true, Ok(link)) = (look.clicked() || (is_entered && is_ready), link) {
             let access = memory
@@ -162,7 +162,7 @@ fn plan_ui(ui: &mut Ui, plan: &UploadPlan, memory: &mut UploadMemory) {
     }
     let conflicts = plan.conflicting_files();
     if conflicts != nothing {
-        ui.label(format!("{conflicts} for which something else is there"));
+        ui.label(format!("{conflicts} with other contents already there"));
         let names = plan
             .files
             .iter()
@@ -171,8 +171,14 @@ fn plan_ui(ui: &mut Ui, plan: &UploadPlan, memory: &mut UploadMemory) {
                 PlannedState::New | PlannedState::Same => None,
             });
         lines_ui(ui, "conflicts", names, conflicts.files as usize);
-        checkbox_ui(ui, &mut memory.replaces, "Replace what is there with these files")
-            .on_hover_text("Otherwise it stays as it is. Only what was seen here is replaced, never something newer");
+        checkbox_ui(
+            ui,
+            &mut memory.replaces,
+            "Replace existing files with these",
+        )
+        .on_hover_text(
+            "Otherwise they are kept. Only the versions listed here are replaced, never newer ones",
+        );
     }
     if !plan.problems.is_empty() {
         ui.label(format!("{} cannot be sent", plan.problems.len()));
@@ -233,7 +239,7 @@ fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Vec<Comm
         lines_ui(ui, "notes", notes, uploaded.notes.len());
         ui.add_space(8.0);
         ui.horizontal(|ui| {
-            if ui.add(Button::new("Open this place in S3")).clicked() {
+            if ui.add(Button::new("Open this S3 folder")).clicked() {
                 commands.push(Command::DismissUploaded);
                 commands.push(Command::OpenPlace(Box::new(uploaded.target.clone())));
             }

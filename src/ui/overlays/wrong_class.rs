@@ -109,9 +109,9 @@ fn hint_ui(ui: &mut egui::Ui, taken: &str, typed: &str, classes: &[&str], is_lin
     let text = if taken.is_empty() {
         "Type a name, or choose one with the arrow keys".to_owned()
     } else if is_line || classes.contains(&typed) {
-        format!("Enter takes “{taken}”")
+        format!("Enter uses “{taken}”")
     } else {
-        format!("“{taken}” is none of the model's classes; Enter takes it as it is")
+        format!("“{taken}” is not a class of the model; Enter uses it as it is")
     };
     ui.add(Label::new(RichText::new(text).weak()).wrap());
 }

@@ -91,7 +91,7 @@ fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             if end.clicked() {
                 commands.push(Command::StopComparing);
             }
-            end.on_hover_text("Shows the one run alone again")
+            end.on_hover_text("Shows one run alone again")
                 .accessible_name("End the comparison");
         });
     });
@@ -115,7 +115,7 @@ fn again_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
 fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
     ui.add_space(4.0);
     let Some(rate) = summary.rate() else {
-        ui.weak("No image has a prediction of both runs");
+        ui.weak("Both runs have predicted no image in common");
         return;
     };
     ui.label(strong(format!("{:.1} % agree", rate * 100.0)).size(18.0));
@@ -124,7 +124,7 @@ fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
     let text = match task {
         ModelTask::Classification => format!("The same top class in {agreeing} of {compared}"),
         ModelTask::Detection => {
-            format!("The same boxes (IoU at least 0.5) in {agreeing} of {compared}")
+            format!("The same boxes (IoU ≥ 0.5) in {agreeing} of {compared}")
         }
     };
     ui.add(Label::new(RichText::new(text).weak()).wrap());
@@ -141,7 +141,7 @@ fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
     }
     let alone = summary.predicted_only_left + summary.predicted_only_right;
     if alone > 0 {
-        let text = format!("{} answered by one run only", image_count(alone));
+        let text = format!("{} predicted by one run only", image_count(alone));
         ui.add(Label::new(RichText::new(text).weak()).wrap());
     }
 }
@@ -257,7 +257,7 @@ fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) 
         .shown_sample()
         .and_then(|sample| comparing.agreement()?.of(sample));
     let Some(image) = image else {
-        ui.label("Has no prediction of both runs");
+        ui.label("Not predicted by both runs");
         return;
     };
     match task {

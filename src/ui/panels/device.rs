@@ -24,7 +24,7 @@ pub(super) fn device_ui(
     choices_ui(ui, state, commands);
     match &state.engine.status {
         _ if state.remote.remote_inference.chosen.is_some() => {
-            ui.weak("Images are predicted elsewhere; this is about this computer");
+            ui.weak("Images are predicted remotely; this is the device of this computer");
         }
         EngineStatus::Idle | EngineStatus::Connected(_) => {
             ui.weak("The device is chosen when the model first runs");
@@ -84,7 +84,7 @@ fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &
     );
     let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
     field
-        .on_hover_text("Used instead of the one that Spotcheck finds or installs; leave it empty to look for one")
+        .on_hover_text("Used instead of the one that Spotcheck finds or installs; leave it empty to search for one")
         .accessible_name("Path of an ONNX Runtime library");
     if is_entered {
         let path = draft.trim();
@@ -148,7 +148,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         commands.push(Command::SetPredictOnOpen(predict_on_open));
     }
     ui.horizontal(|ui| {
-        let name = "Refuse images above";
+        let name = "Maximum image size";
         ui.label(name);
         let mut megapixels = settings.max_megapixels;
         let drag = number_field(&mut megapixels)
@@ -156,7 +156,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .suffix(" megapixels");
         let response = ui
             .add(drag)
-            .on_hover_text("For images that are opened from now on");
+            .on_hover_text("Applies to images opened from now on");
         response.accessible_name(name);
         if megapixels != settings.max_megapixels {
             commands.push(Command::SetMaxMegapixels(megapixels));
@@ -179,16 +179,14 @@ fn number_ui(ui: &mut Ui, name: &str, value: Option<usize>, max: usize) -> Optio
             "auto" | "" => Some(0.0),
             number => number.parse().ok(),
         });
-    let response = ui
-        .add(drag)
-        .on_hover_text("Drag or type; 0 chooses by itself");
+    let response = ui.add(drag).on_hover_text("Drag or type; 0 is automatic");
     response.accessible_name(name);
     (number > 0).then_some(number)
 }
 
 fn choice_name(choice: DeviceChoice) -> &'static str {
     match choice {
-        DeviceChoice::Auto => "The fastest that works",
+        DeviceChoice::Auto => "Automatic: the fastest that works",
         DeviceChoice::Only(device) => device.name(),
     }
 }
@@ -207,8 +205,8 @@ fn report_ui(ui: &mut Ui, report: &DeviceReport) {
     }
     ui.add_space(4.0);
     let batch = match report.batch {
-        1 => "1 image a call".to_owned(),
-        count => format!("{count} images a call"),
+        1 => "1 image per call".to_owned(),
+        count => format!("{count} images per call"),
     };
     key_value_ui(ui, "Batch", &batch);
     let threads = format!(

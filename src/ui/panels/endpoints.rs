@@ -128,7 +128,7 @@ mod tests {
         record.delete_at_ms = None;
         assert_eq!(
             banner_text(&endpoint, now),
-            "Endpoint cats: not looked at, costs unknown: no price was given, not deleted by itself"
+            "Endpoint cats: not checked, cost unknown: no price given, no automatic deletion"
         );
         let record = endpoint.record.as_mut().unwrap();
         record.usd_per_hour = Some(0.37);
@@ -136,18 +136,19 @@ mod tests {
         record.delete_at_ms = Some(now + HOUR);
         endpoint.seen = EndpointSight::example(EndpointStatus::InService);
         let text = banner_text(&endpoint, now);
-        let begin = "Endpoint cats: InService, about $1.48 so far at $0.74 an hour, deleted ";
+        let begin = "Endpoint cats: InService, about $1.48 so far at $0.74 per hour, deleted ";
         assert!(text.starts_with(begin), "{text}");
         assert!(text.ends_with(" (in 1 h 0 min)"), "{text}");
         endpoint.seen = EndpointSight::example(EndpointStatus::Failed);
         let text = banner_text(&endpoint, now);
         assert!(text.starts_with("✗ Endpoint cats: Failed, "), "{text}");
         endpoint.seen = EndpointSight::NotYet;
-        endpoint.trouble = Some("nobody answers".to_owned());
+        endpoint.trouble = Some("connection refused".to_owned());
         endpoint.undeleted = Some(S3Failure::Cancelled);
         assert_eq!(
             banner_text(&endpoint, now),
-            "⚠ Endpoint cats: could not be looked at, about $1.48 so far at $0.74 an hour, could not be deleted yet, tried again now and then"
+            "⚠ Endpoint cats: could not be checked, about $1.48 so far at $0.74 per hour, could not be deleted yet, \
+            retrying"
         );
     }
 }

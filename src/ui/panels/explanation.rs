@@ -35,7 +35,7 @@ fn ask_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     };
     ui.horizontal(|ui| {
         action_button_ui(ui, state, Action::Explain, commands);
-        let text = format!("what carries “{}”", question.label);
+        let text = format!("what “{}” depends on", question.label);
         ui.add(Label::new(RichText::new(text).weak()).truncate());
     });
 }
@@ -47,7 +47,7 @@ fn running_ui(
     question: &Question,
     commands: &mut Vec<Command>,
 ) {
-    ui.label(format!("Looking for what carries “{}”…", question.label));
+    ui.label(format!("Looking for what “{}” depends on…", question.label));
     let progress = state.tasks.get(task).map(|task| task.control.progress());
     let fraction = progress.and_then(|progress| progress.fraction());
     ui.horizontal(|ui| {
@@ -109,7 +109,7 @@ fn summary(question: &Question, saliency: &Saliency) -> String {
     if saliency.largest_drop() > 0.0 {
         format!("{whole}; it loses most when the yellow parts are covered")
     } else {
-        format!("{whole}; it loses nothing, whichever part is covered")
+        format!("{whole}; no covered part lowers the score")
     }
 }
 
@@ -162,7 +162,7 @@ mod tests {
         };
         let text = summary(&question, &saliency(-0.1));
         assert!(
-            text.starts_with("“cat” scores 50.0 %") && text.contains("loses nothing"),
+            text.starts_with("“cat” scores 50.0 %") && text.contains("no covered part"),
             "{text}"
         );
         assert!(summary(&question, &saliency(0.2)).contains("yellow"));

@@ -70,7 +70,7 @@ fn threshold_ui(
     let lowest = lowest_score(state);
     let mut min_score = state.view().min_score;
     ui.horizontal(|ui| {
-        let label = ui.label("Score at least");
+        let label = ui.label("Minimum score");
         fit_slider(ui);
         let field = slider(&mut min_score, lowest..=1.0).fixed_decimals(2);
         let response = ui.add(field).labelled_by(label.id);
@@ -101,7 +101,7 @@ fn classifier_ui(
 ) {
     let mut min_score = state.view().min_class_score;
     ui.horizontal(|ui| {
-        let label = ui.label("Score at least").on_hover_text(
+        let label = ui.label("Minimum score").on_hover_text(
             "Classes below this are not listed; an image without any counts as “none”",
         );
         fit_slider(ui);
@@ -116,7 +116,7 @@ fn classifier_ui(
     let most = KeepRule::default().top_k;
     let mut top_k = state.view().top_k.min(most);
     ui.horizontal(|ui| {
-        let label = ui.label("Classes listed at most");
+        let label = ui.label("Maximum number of classes");
         fit_slider(ui);
         let field = slider(&mut top_k, 1..=most);
         if ui.add(field).labelled_by(label.id).changed() {
@@ -265,7 +265,7 @@ fn own_threshold_ui(
         .fixed_decimals(2)
         .prefix(if has_own { "≥ " } else { "" });
     let response = ui.add(drag).on_hover_text(
-        "Least score of this class. Drag or type; a right click follows the global one again",
+        "Minimum score of this class. Drag or type; right-click to reset to the global one",
     );
     // A field that is opened and left unchanged chooses nothing.
     let is_other = format!("{min_score:.2}") != format!("{:.2}", view.min_score_of(class_id));
@@ -278,5 +278,5 @@ fn own_threshold_ui(
     if response.secondary_clicked() {
         change(commands, ViewChange::ClassMinScore(class_id, None));
     }
-    response.accessible_name(format!("Least score of {name}"));
+    response.accessible_name(format!("Minimum score of {name}"));
 }

@@ -154,7 +154,7 @@ fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut 
     let reason = source.unwatched.as_deref().unwrap_or_default();
     ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new("Not watched for changes").weak())
-            .on_hover_text(format!("New and changed files are not noticed: {reason}"));
+            .on_hover_text(format!("Not watching for new and changed files: {reason}"));
         action_button_ui(ui, state, Action::Reload, commands);
     });
 }

@@ -195,7 +195,8 @@ fn subject_ui(ui: &mut Ui, state: &State) {
         let ring = egui::Stroke::new(1.5, theme::accent(ui.visuals()));
         ui.painter().circle_stroke(sign, 10.0, ring);
     }
-    // The sign says that it is another class, and the ring that it is being saved: words for it would come and go with each verdict.
+    // The sign says that it is another class, and the ring that it is being saved: words for it would come and go with
+    // each verdict.
     let words = match verdict {
         Some(Verdict::WrongClass(right)) => format!("is “{right}”"),
         _ => words,
@@ -250,8 +251,8 @@ fn subject(state: &State) -> String {
     }
 }
 
-/// Its verdict, or how many boxes of an image have one, because they judge it together. Nothing of several images: each of
-/// them may have another verdict.
+/// Its verdict, or how many boxes of an image have one, because they judge it together. Nothing of several images: each
+/// of them may have another verdict.
 fn subject_words(state: &State, verdict: Option<&Verdict>) -> String {
     if state.selection.selected().len() > 1 {
         return String::new();
@@ -342,7 +343,7 @@ fn note_ui(
         }
     }
     field
-        .on_hover_text("For all selected images; Enter writes it, Escape gives it up")
+        .on_hover_text("For all selected images; Enter saves, Escape cancels")
         .accessible_name("Note");
 }
 
@@ -380,11 +381,11 @@ fn tags_ui(
         let chip = Button::new(chip_text(tag)).corner_radius(12);
         let chip = ui
             .add_enabled(is_writable, chip)
-            .on_hover_text(format!("Take the tag “{tag}” away"));
+            .on_hover_text(format!("Remove the tag “{tag}”"));
         if chip.clicked() {
             commands.push(Command::RemoveTag(tag.clone()));
         }
-        chip.accessible_name(format!("Take the tag {tag} away"));
+        chip.accessible_name(format!("Remove the tag {tag}"));
     }
     let field = ui.add_enabled(
         is_writable,
@@ -419,7 +420,7 @@ fn tags_ui(
         suggestion.accessible_name(format!("Tag with {tag}"));
     }
     field
-        .on_hover_text("Enter puts the tag on all selected images")
+        .on_hover_text("Enter adds the tag to all selected images")
         .accessible_name("Tag");
 }
 

@@ -233,13 +233,13 @@ fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 
 fn kept_on_disk_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let is_open = ui
-        .menu_button("Kept on disk", |ui| {
+        .menu_button("Disk cache", |ui| {
             kept_on_disk_ui(ui, state, commands);
         })
         .inner
         .is_some();
     // Measured when somebody looks, because it takes a while.
-    let id = Id::unique("kept on disk");
+    let id = Id::unique("disk cache");
     let was_open = ui.data_mut(|data| data.get_temp(id)).unwrap_or(false);
     ui.data_mut(|data| data.insert_temp(id, is_open));
     if is_open && !was_open {
@@ -267,7 +267,7 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     }
     for bytes in CACHE_SIZES {
         let label = match bytes {
-            0 => "Keep none".to_owned(),
+            0 => "None".to_owned(),
             bytes => format!("At most {}", human_bytes(bytes)),
         };
         let mut chosen = state.settings.cache_bytes;
@@ -275,9 +275,9 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             commands.push(Command::SetCacheBytes(bytes));
         }
     }
-    let clear = ui.button("Clear cache").on_hover_text(
-        "Deletes all that is kept on disk; it is made and fetched anew when it is looked at",
-    );
+    let clear = ui
+        .button("Clear cache")
+        .on_hover_text("Deletes cached thumbnails and images; they are created again when needed");
     if clear.clicked() {
         commands.push(Command::ClearCache);
     }

@@ -94,10 +94,7 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Vec
     facts.extend(card.accuracy.clone());
     ui.add(Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
     if !card.assumed.is_empty() {
-        let message = format!(
-            "Assumed, not read from the file: {}",
-            card.assumed.join(", ")
-        );
+        let message = format!("Assumed: {}", card.assumed.join(", "));
         banner_ui(ui, Tone::Warning, &message, |_| {});
     }
     if let Some(problem) = &chosen.problem {
@@ -127,7 +124,7 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             }
             Some(Offer::SetResponseMapping) => {
                 if let Some(chosen) = &state.remote.remote_inference.chosen
-                    && ui.button("Say how answers are read…").clicked()
+                    && ui.button("Set up a mapping…").clicked()
                 {
                     commands.push(Command::EditRemoteModel(Box::new(chosen.clone())));
                 }
@@ -197,7 +194,7 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
             }
             let file = ui
                 .button("Use a file…")
-                .on_hover_text("For a file of this model that was downloaded in another way");
+                .on_hover_text("Uses a file of this model that is already on this machine");
             if file.clicked() {
                 commands.push(Command::PickWeights(id.clone()));
             }

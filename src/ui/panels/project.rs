@@ -9,14 +9,15 @@ use crate::state::{Action, Command, Listing, ProjectStatus, State};
 pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     match &state.project.status {
         ProjectStatus::ReadOnly { reason } => {
-            let message = format!("Answers and verdicts are read-only: {reason}");
+            let message = format!("Predictions and verdicts are read-only: {reason}");
             banner_ui(ui, Tone::Warning, &message, |ui| {
                 action_button_ui(ui, state, Action::SaveProjectAs, commands);
             });
         }
         ProjectStatus::InMemory { reason } => {
-            let message =
-                format!("Nothing is saved; answers and verdicts end with this window: {reason}");
+            let message = format!(
+                "Nothing is saved; predictions and verdicts are lost when this window closes: {reason}"
+            );
             banner_ui(ui, Tone::Warning, &message, |ui| {
                 action_button_ui(ui, state, Action::SaveProjectAs, commands);
             });

@@ -93,26 +93,26 @@ pub(super) fn remote_model_ui(
     match &state.engine.status {
         EngineStatus::Connected(report) => report_ui(ui, state, report),
         EngineStatus::Preparing => {
-            ui.weak(format!("Asking {} about an image…", chosen.name()));
+            ui.weak(format!("Waiting for {}…", chosen.name()));
         }
         // The failure has a banner of its own.
         EngineStatus::Failed { .. } => {}
         EngineStatus::Idle | EngineStatus::Ready(_) => {
-            ui.weak("Nothing was sent yet");
+            ui.weak("No request sent yet");
         }
     }
-    let note = "Only the image in view is sent, and what you ask for";
+    let note = "Only the image in view is sent, and images that you predict";
     let note = ui.add(Label::new(RichText::new(note).small().weak()).wrap());
     note.on_hover_text(if state.settings.predict_on_open {
-        "An image is sent when it stays in view and has no prediction yet; turn off “Predict an image when it is opened” to send it only when \
-         you ask for that. Neighbours and thumbnails are never sent"
+        "An image is sent when it stays in view and has no prediction yet; turn off “Predict an image when it is \
+        opened” to send it only on request. Neighbours and thumbnails are never sent"
     } else {
         "An image is sent when you ask for its prediction. Neighbours and thumbnails are never sent"
     });
     ui.horizontal_wrapped(|ui| {
         if ui
             .button("Change…")
-            .on_hover_text("The address, how images are sent, and how answers are read")
+            .on_hover_text("The address, how images are sent, and how predictions are read")
             .clicked()
         {
             commands.push(Command::EditRemoteModel(Box::new(chosen.clone())));
@@ -123,15 +123,15 @@ pub(super) fn remote_model_ui(
 
 fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport) {
     ui.add(Label::new(strong(&report.name)).wrap());
-    let reading = format!("Answers are read as {}", report.reading);
+    let reading = format!("Predictions are read as {}", report.reading);
     ui.add(Label::new(RichText::new(reading).weak()).wrap());
     if let Some(latency) = report.latency {
         let text = match latency.calls {
-            1 => format!("{} (1 answer)", milliseconds(latency.p50)),
+            1 => format!("{} (1 prediction)", milliseconds(latency.p50)),
             // Too few for more than their middle.
-            count @ ..20 => format!("p50 {} ({count} answers)", milliseconds(latency.p50)),
+            count @ ..20 => format!("p50 {} ({count} predictions)", milliseconds(latency.p50)),
             count => format!(
-                "p50 {}, p95 {} ({count} answers)",
+                "p50 {}, p95 {} ({count} predictions)",
                 milliseconds(latency.p50),
                 milliseconds(latency.p95)
             ),
@@ -141,7 +141,7 @@ fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport) {
     let run = state.run().filter(|run| !run.info.key.made.is_here());
     let assumed = run.map_or(&[][..], |run| &run.info.card.assumed);
     if !assumed.is_empty() {
-        let message = format!("Assumed, not known: {}", assumed.join(", "));
+        let message = format!("Assumed: {}", assumed.join(", "));
         banner_ui(ui, Tone::Warning, &message, |_| {});
     }
 }
@@ -149,11 +149,11 @@ fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport) {
 /// Below the results: how long the answer took.
 pub(super) fn latency_ui(ui: &mut Ui, state: &State) {
     if let Some((took_ms, made)) = state.shown_took_ms() {
-        let text = format!("Answered in {} by {made}", milliseconds(took_ms));
+        let text = format!("Predicted in {} by {made}", milliseconds(took_ms));
         let label = ui.add(Label::new(RichText::new(text).weak()).wrap());
         label.on_hover_text(
-            "From sending the request to having the whole prediction: the way there and back, waiting in line, decoding the image and the model, \
-             with further attempts where one did not get through. Reading the file on this computer is not in it",
+            "From sending the request to the complete response: network, queueing, decoding, inference and retries. \
+            Reading the file on this computer is not included",
         );
     }
 }

@@ -15,7 +15,7 @@ use crate::state::{Action, Command, EngineStatus, State, TaskEntry, TaskKind, Ta
 
 pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let Some(sample) = state.shown_sample() else {
-        ui.weak("Choose an image to see what the model says about it");
+        ui.weak("Choose an image to see its prediction");
         return;
     };
     if let Some(prediction) = &state.shown.prediction {
@@ -52,12 +52,12 @@ fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<
     };
     let (text, action) = if state.keeps_prediction(run.id(), sample) {
         (
-            "This prediction is about an older version of the file. It is kept because it was judged",
+            "Outdated: the file changed after it was predicted. The prediction is kept because it was judged",
             Action::PredictAnew,
         )
     } else {
         (
-            "This prediction is about an older version of the file",
+            "Outdated: the file changed after it was predicted",
             Action::PredictShown,
         )
     };
@@ -75,8 +75,8 @@ fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<C
         return;
     };
     let model = state.remote.remote_inference.chosen.as_ref();
-    let name = model.map_or_else(|| "the model elsewhere".to_owned(), RemoteModel::name);
-    ui.weak(format!("Asking {name}…"));
+    let name = model.map_or_else(|| "the remote model".to_owned(), RemoteModel::name);
+    ui.weak(format!("Waiting for {name}…"));
     if ui.button("Cancel").clicked() {
         commands.push(Command::SignalTask(task.id, TaskSignal::Cancel));
     }
@@ -85,7 +85,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<C
 /// The first time this takes a while: ONNX Runtime is downloaded, or somebody elsewhere wakes up.
 fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.label(match &state.remote.remote_inference.chosen {
-        Some(model) => format!("Asking {}…", model.name()),
+        Some(model) => format!("Waiting for {}…", model.name()),
         None => "Getting the model ready…".to_owned(),
     });
     let is_preparing =
@@ -135,7 +135,7 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mu
             commands.push(Command::SelectClass(selected));
         }
         response.on_hover_text(format!(
-            "{} (class {})\nClick to have this class explained",
+            "{} (class {})\nClick to explain this class",
             class.label, class.index
         ));
     }

@@ -52,7 +52,7 @@ fn run_ui(
         if can_compare && letter(state, run).is_empty() {
             let compare = ui
                 .button("Compare")
-                .on_hover_text("Holds the predictions on screen against those of this run");
+                .on_hover_text("Compares the predictions on screen with those of this run");
             if compare.clicked() {
                 commands.push(Command::CompareWith(run.id()));
             }
@@ -151,13 +151,13 @@ fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Vec<Command>) 
 fn predictions_text(run: &Run) -> Option<String> {
     match run.predictions.predicted() {
         0 => None,
-        1 => Some("1 answer".to_owned()),
-        count => Some(format!("{} answers", grouped(count))),
+        1 => Some("1 prediction".to_owned()),
+        count => Some(format!("{} predictions", grouped(count))),
     }
 }
 
 fn delete_ui(ui: &mut Ui, run: &Run, memory: &mut RunsMemory, commands: &mut Vec<Command>) {
-    let predictions = predictions_text(run).unwrap_or_else(|| "answers".to_owned());
+    let predictions = predictions_text(run).unwrap_or_else(|| "predictions".to_owned());
     let message = format!(
         "Delete “{}” with its {predictions} and the verdicts on them? This cannot be undone",
         run.info.name,

@@ -276,7 +276,7 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
         ),
         chip("Problems", counts.problems, "problem"),
         chip("Damaged", counts.damaged, "damaged"),
-        chip("Older file", counts.outdated, "outdated"),
+        chip("Outdated", counts.outdated, "outdated"),
     ];
     if counts.predicted > 0 {
         let unpredicted = counts.all - counts.predicted;
@@ -347,7 +347,8 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 fn chip_tooltip(chip: &Chip) -> String {
     let search = format!("Searches for {}", chip.term);
     if chip.term.contains("verdict") {
-        let counted = "Each image is counted once: judged once it, or every box shown, has a verdict; the worst one counts";
+        let counted = "Each image is counted once: judged once it, or every box shown, has a verdict; the worst one \
+            counts";
         return format!("{counted}. {search}");
     }
     search

@@ -10,7 +10,8 @@ use crate::state::{Action, Command, EngineStatus, State, TaskEntry};
 pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     Panel::bottom("status bar").show(ui, |ui| {
         let row = vec2(ui.available_width(), 26.0);
-        // From the right: tasks that come and go must not change who the widgets are, or the button loses keyboard and clicks.
+        // From the right: tasks that come and go must not change who the widgets are, or the button loses keyboard and
+        // clicks.
         ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
             panel_button_ui(ui, state, commands);
             ui.separator();
@@ -78,8 +79,8 @@ fn engine_text(state: &State) -> String {
     if let Some(chosen) = &state.remote.remote_inference.chosen {
         let name = chosen.name();
         return match &state.engine.status {
-            EngineStatus::Preparing => format!("{name}, being asked…"),
-            EngineStatus::Failed { .. } => format!("⚠ {name} cannot be asked"),
+            EngineStatus::Preparing => format!("waiting for {name}…"),
+            EngineStatus::Failed { .. } => format!("⚠ {name} cannot be reached"),
             EngineStatus::Idle | EngineStatus::Ready(_) | EngineStatus::Connected(_) => name,
         };
     }

@@ -28,10 +28,10 @@ pub(in super::super) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
         EndpointSight::Gone if endpoint.deletion.is_some() => "deleted".to_owned(),
         EndpointSight::Gone => "gone".to_owned(),
         EndpointSight::NotYet if endpoint.trouble.is_some() || endpoint.failure.is_some() => {
-            "could not be looked at".to_owned()
+            "could not be checked".to_owned()
         }
-        EndpointSight::NotYet if endpoint.watching.is_some() => "being looked at".to_owned(),
-        EndpointSight::NotYet => "not looked at".to_owned(),
+        EndpointSight::NotYet if endpoint.watching.is_some() => "being checked".to_owned(),
+        EndpointSight::NotYet => "not checked".to_owned(),
     }
 }
 
@@ -44,9 +44,9 @@ pub(in super::super) fn endpoint_cost_text(endpoint: &KnownEndpoint, now_ms: i64
             } else {
                 format!("about ${so_far:.2}")
             };
-            format!("{so_far} so far at {} an hour", human_usd(hour))
+            format!("{so_far} so far at {} per hour", human_usd(hour))
         }
-        None => "costs unknown: no price was given".to_owned(),
+        None => "cost unknown: no price given".to_owned(),
     }
 }
 
@@ -54,10 +54,8 @@ pub(in super::super) fn endpoint_cost_text(endpoint: &KnownEndpoint, now_ms: i64
 pub(in super::super) fn endpoint_end_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
     let record = endpoint.record.as_ref();
     match record.and_then(|record| record.delete_at_ms) {
-        _ if endpoint.undeleted.is_some() => {
-            "could not be deleted yet, tried again now and then".to_owned()
-        }
-        None => "not deleted by itself".to_owned(),
+        _ if endpoint.undeleted.is_some() => "could not be deleted yet, retrying".to_owned(),
+        None => "no automatic deletion".to_owned(),
         Some(at) if at <= now_ms => "to be deleted now".to_owned(),
         Some(at) => format!(
             "deleted {} (in {})",
@@ -71,5 +69,5 @@ pub(in super::super) fn endpoint_end_text(endpoint: &KnownEndpoint, now_ms: i64)
 pub(in super::super) fn delete_endpoint_button(ui: &mut Ui, endpoint: &KnownEndpoint) -> Response {
     let is_free = endpoint.deleting.is_none();
     ui.add_enabled(is_free, Button::new("Delete…"))
-        .on_hover_text("Shows first what goes and what stays")
+        .on_hover_text("Lists what is deleted and what is kept before deleting")
 }

@@ -23,7 +23,7 @@ pub(in super::super) fn recent_line_ui(
         let choose = ui.add(button.min_size(vec2(MIN_WIDTH, 0.0)));
         let forget = ui
             .button("×")
-            .on_hover_text("Take it off this list; nothing else is deleted")
+            .on_hover_text("Remove from this list; nothing else is deleted")
             .accessible_name(format!("Forget {name}"));
         if forget.clicked() {
             return Some(RecentLine::Forgotten);

@@ -42,7 +42,8 @@ fn sign_in_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     }
 }
 
-/// “profile work”, “access key …0001”: what tells one sign-in from another at a glance; with a sign where something is wrong.
+/// “profile work”, “access key …0001”: what tells one sign-in from another at a glance; with a sign where something is
+/// wrong.
 fn short_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     let who = sign_in.and_then(|sign_in| sign_in.identity.as_ref());
     let who = match (&access.credentials, who) {
@@ -66,7 +67,8 @@ fn short_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     }
 }
 
-/// “alice, account 123456789012, ends in 2 h 10 min”; with a sign where something is wrong. `None` while nothing is known.
+/// “alice, account 123456789012, ends in 2 h 10 min”; with a sign where something is wrong. `None` while nothing is
+/// known.
 pub(in super::super) fn who_text(sign_in: &SignIn) -> Option<String> {
     let now = now_ms();
     let Some(identity) = &sign_in.identity else {
@@ -114,7 +116,7 @@ fn sign_in_details_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &
     if let Some(identity) = sign_in.and_then(|sign_in| sign_in.identity.as_ref()) {
         identity_ui(ui, identity);
     }
-    key_value_ui(ui, "With", &access.credentials.to_string());
+    key_value_ui(ui, "Credentials", &access.credentials.to_string());
     let server = access.endpoint.as_deref().unwrap_or("AWS");
     key_value_ui(ui, "Server", server);
     if let Some(region) = &access.region {
@@ -131,7 +133,7 @@ fn sign_in_details_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &
 }
 
 fn identity_ui(ui: &mut Ui, identity: &Identity) {
-    key_value_ui(ui, "Who", &identity.who);
+    key_value_ui(ui, "Identity", &identity.who);
     if let Some(account) = &identity.account {
         key_value_ui(ui, "Account", account);
     }
@@ -140,7 +142,7 @@ fn identity_ui(ui: &mut Ui, identity: &Identity) {
     }
     let end = match identity.expires_ms {
         Some(end) => end_text(end - now_ms()),
-        None => "does not end, as far as is known".to_owned(),
+        None => "no known end".to_owned(),
     };
     key_value_ui(ui, "Until", &end);
 }
@@ -185,7 +187,7 @@ fn ending_message(access: &S3Access, sign_in: &SignIn, left_ms: i64) -> String {
     };
     let what_to_do = match &sign_in.renewal {
         Some(command) => format!("run `{command}`, then try again"),
-        None => "renew it where it comes from, then try again".to_owned(),
+        None => "renew it at its provider, then try again".to_owned(),
     };
     format!("The sign-in with {whose} {when}; {what_to_do}")
 }
@@ -224,7 +226,7 @@ pub(in super::super) fn copy_sign_in_ui(
 pub(in super::super) fn copy_command_ui(ui: &mut Ui, command: &str, commands: &mut Vec<Command>) {
     let copy = ui
         .button("Copy command")
-        .on_hover_text(format!("Puts `{command}` on the clipboard"));
+        .on_hover_text(format!("Copies `{command}`"));
     if copy.clicked() {
         commands.push(Command::CopyCommand(command.to_owned()));
     }

@@ -109,7 +109,7 @@ pub(in super::super) fn records_read(
     for problem in &unreadable {
         if !state.remote.endpoints.unreadable.contains(problem) {
             let text = format!(
-                "{problem}. Whether that endpoint still costs money, “Endpoints…” or the AWS console tells"
+                "{problem}. Check in “Endpoints…” or the AWS console whether that endpoint still costs money"
             );
             state.problems.add(Problem::general(text), None);
         }
@@ -220,7 +220,8 @@ fn tell_of(state: &mut State, id: &EndpointId, before: &EndpointSight, now: &End
             EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
                 let why = endpoint.failure_words();
                 let text = format!(
-                    "The endpoint {name} failed: {why}. Look into its log in CloudWatch, /aws/sagemaker/Endpoints/{name}, and delete it"
+                    "The endpoint {name} failed: {why}. Check its log in CloudWatch, /aws/sagemaker/Endpoints/{name}, \
+                    and delete it"
                 );
                 if !is_on_screen {
                     state.tell(text.clone());
@@ -230,7 +231,8 @@ fn tell_of(state: &mut State, id: &EndpointId, before: &EndpointSight, now: &End
             _ => {}
         },
         (_, EndpointSight::Gone) => state.tell(format!(
-            "There is no endpoint {name} any more: somebody else has deleted it. Delete what is left of it in “Endpoints…”"
+            "The endpoint {name} no longer exists: it was deleted outside this window. Delete its leftovers in \
+            “Endpoints…”"
         )),
         (_, EndpointSight::NotYet) => {}
     }
@@ -318,7 +320,9 @@ pub(in super::super) fn delete(
     stop_watching(state, id, effects);
     let title = match cause {
         DeletionCause::Wish => format!("Delete the endpoint {}", id.name),
-        DeletionCause::TimeIsOver => format!("Delete the endpoint {}: its time is over", id.name),
+        DeletionCause::TimeIsOver => {
+            format!("Delete the endpoint {} at its deletion time", id.name)
+        }
     };
     let (task, control) = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
     let endpoints = &mut state.remote.endpoints;
@@ -391,7 +395,7 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
     if failure == S3Failure::Cancelled {
         if cause == DeletionCause::TimeIsOver {
             state.tell(format!(
-                "The end of the endpoint {name} has come, so it is deleted in a moment; put it off in “Endpoints…” to keep it"
+                "The endpoint {name} is about to be deleted; postpone this in “Endpoints…” to keep it"
             ));
         }
         return;
@@ -403,7 +407,8 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
     }
     let why = words_of(failure);
     let text = format!(
-        "The endpoint {name} still costs money, as it could not be deleted yet: {why}. Spotcheck tries again while it runs and when it is started; where that does not help, delete it in the AWS console"
+        "The endpoint {name} could not be deleted and still costs money: {why}. Spotcheck retries while it runs and \
+        at its next start; if that does not help, delete it in the AWS console"
     );
     state.tell(text.clone());
     state.problems.add(Problem::general(text), None);
@@ -430,7 +435,7 @@ fn list_as(state: &mut State, id: &EndpointId, status: EndpointStatus) {
 /// “Deleted: endpoint cats, configuration cats. Left: model cats (…)”
 fn words_of_deletion(name: &str, cause: DeletionCause, deletion: &EndpointDeletion) -> String {
     let mut said = match cause {
-        DeletionCause::TimeIsOver => format!("The time of the endpoint {name} was over. "),
+        DeletionCause::TimeIsOver => format!("The endpoint {name} has reached its deletion time. "),
         DeletionCause::Wish => String::new(),
     };
     said.push_str(&deletion.to_string());

@@ -234,7 +234,8 @@ fn over(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
     look_for_leftovers(state, id, effects);
 }
 
-/// Begins something about a job that is known: `note` writes down with the job who does it, and `effect` says what is to be done.
+/// Begins something about a job that is known: `note` writes down with the job who does it, and `effect` says what is
+/// to be done.
 fn begin_for(
     state: &mut State,
     id: &JobId,
@@ -281,7 +282,7 @@ pub(in super::super) fn look_for_outcome(state: &mut State, id: &JobId, effects:
     effects.extend(begin_for(
         state,
         id,
-        format!("Look for what failed in the job {}", id.name),
+        format!("Find failed images of the job {}", id.name),
         |job, task| job.outcome = JobFinding::Looking(task),
         |id, task, control| Effect::FindOutcome { id, task, control },
     ));
@@ -308,7 +309,7 @@ pub(in super::super) fn plan_retry(state: &mut State, id: &JobId, effects: &mut 
     effects.extend(begin_for(
         state,
         id,
-        format!("Plan a retry of what failed in the job {}", id.name),
+        format!("Plan a retry of the job {}", id.name),
         |job, task| job.retry = JobFinding::Looking(task),
         |id, task, control| Effect::PlanRetry {
             id,
@@ -357,7 +358,7 @@ pub(in super::super) fn start_retry(state: &mut State, id: &JobId, effects: &mut
     effects.extend(begin_for(
         state,
         id,
-        format!("Send again what failed in the job {}", id.name),
+        format!("Retry failed images of the job {}", id.name),
         |job, task| job.retrying = Some(task),
         |id, task, control| Effect::StartRetry {
             id,
@@ -410,7 +411,7 @@ pub(in super::super) fn look_for_leftovers(
     effects.extend(begin_for(
         state,
         id,
-        format!("Look for what the job {} left behind", id.name),
+        format!("Find the leftovers of the job {}", id.name),
         |job, task| {
             job.left = JobFinding::Looking(task);
             job.cleaned = None;

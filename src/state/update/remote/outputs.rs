@@ -36,7 +36,7 @@ pub(in super::super) fn look_at_outputs(
         return;
     };
     let (source, root) = (open.id, open.root());
-    let title = format!("Look at the first outputs of {}", at.name());
+    let title = format!("Preview the outputs of {}", at.name());
     let (task, control) = begin(state, TaskKind::ReadOutputs, ProgressUnit::Images, title);
     state.remote.outputs.task = Some(task);
     state.remote.outputs.failure = None;
@@ -186,7 +186,7 @@ pub(in super::super) fn outputs_read(
     };
     if let TaskOutcome::Done(text) = &outcome {
         state.tell(text.clone());
-        if text.contains("could not be") || text.contains("no output") {
+        if text.contains("could not be read") || text.contains("no output") {
             state.problems.add(Problem::general(text.clone()), None);
         }
     }
@@ -217,8 +217,8 @@ pub(in super::super) fn compare_with_local(state: &mut State, effects: &mut Vec<
 }
 
 impl State {
-    /// The newest run of the other side that can be held against the one on screen: made here for one made elsewhere, and the other way
-    /// round; of the same model, or else of the same task.
+    /// The newest run of the other side that can be held against the one on screen: made here for one made elsewhere,
+    /// and the other way round; of the same model, or else of the same task.
     pub fn other_side(&self) -> Option<RunId> {
         let current = self.run()?;
         let is_here = |run: &Run| run.info.key.made == InferenceLocation::Here;

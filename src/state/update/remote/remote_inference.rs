@@ -69,7 +69,8 @@ pub(in super::super) fn come_back(state: &mut State, effects: &mut Vec<Effect>) 
     }
 }
 
-/// Finds out what the chosen model answers: with the image in view, or with the first of those that are to be predicted.
+/// Finds out what the chosen model answers: with the image in view, or with the first of those that are to be
+/// predicted.
 pub(in super::super) fn connect(state: &mut State, effects: &mut Vec<Effect>) {
     let (Some(model), Some(source)) = (
         state.remote.remote_inference.chosen.clone(),
@@ -207,7 +208,7 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Vec<Ef
     state.engine.waiting = None;
     let (message, offer) = match failure {
         ConnectFailure::Cancelled => (
-            "You cancelled before the model had answered".to_owned(),
+            "Cancelled before the model responded".to_owned(),
             Offer::TryAgain,
         ),
         ConnectFailure::OfImage(sample, message) => {
@@ -258,7 +259,7 @@ pub(in super::super) fn ask(
     ) else {
         return;
     };
-    let title = format!("Ask {} about {}", model.name(), entry.uri.file_name());
+    let title = format!("Predict with {}: {}", model.name(), entry.uri.file_name());
     let kind = TaskKind::Ask {
         run: run_id,
         sample,
@@ -420,7 +421,7 @@ pub(in super::super) fn show_response(
     let Some(entry) = state.samples.get(sample).cloned() else {
         return;
     };
-    let title = format!("Look at a prediction of {}", model.name());
+    let title = format!("Preview a prediction of {}", model.name());
     let (task, control) = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
     let form = &mut state.remote.remote_inference.form;
     form.looking = Some(task);
@@ -490,7 +491,7 @@ fn stop_checking(state: &mut State, effects: &mut Vec<Effect>) {
 /// Looks whether it is there. A look before it is of no use any more.
 pub(in super::super) fn check(state: &mut State, model: RemoteModel, effects: &mut Vec<Effect>) {
     stop_checking(state, effects);
-    let title = format!("Look at {}", model.name());
+    let title = format!("Check {}", model.name());
     let kind = TaskKind::CheckRemoteModel;
     let (task, control) = begin(state, kind, ProgressUnit::Steps, title);
     let form = &mut state.remote.remote_inference.form;

@@ -120,7 +120,7 @@ fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it
     );
     see(&mut state, EndpointSight::Gone);
     let text = notice(&mut state).expect("that is unexpected");
-    assert!(text.contains("somebody else has deleted it"), "{text}");
+    assert!(text.contains("was deleted outside this window"), "{text}");
     assert_eq!(state.endpoints_at_our_cost().count(), 0);
     assert_eq!(
         known(&state).goes_with_it(),
@@ -177,7 +177,7 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
     let text = notice(&mut state).expect("it is done");
     assert_eq!(
         text,
-        "The time of the endpoint cats was over. Deleted: endpoint cats"
+        "The endpoint cats has reached its deletion time. Deleted: endpoint cats"
     );
     assert_eq!(state.endpoints_at_our_cost().count(), 0);
     let last = state.tasks.finished().next().expect("it is listed");
@@ -190,7 +190,7 @@ fn whoever_stops_a_deletion_that_is_due_is_told_how_to_put_it_off() {
     read(&mut state, vec![record()], vec![id()]);
     end_deletion(&mut state, Err(S3Failure::Cancelled));
     let text = notice(&mut state).expect("it is still due");
-    assert!(text.contains("put it off"), "{text}");
+    assert!(text.contains("postpone"), "{text}");
     assert!(state.problems.is_empty());
     assert_eq!(known(&state).undeleted, None);
 }

@@ -122,10 +122,7 @@ fn a_prediction_that_was_judged_is_not_replaced_when_its_file_has_changed() {
     let effects = command(&mut state, Action::PredictShown);
     assert!(!has!(effects, Effect::PredictOne { .. }), "{effects:?}");
     let notice = &state.notice.as_ref().unwrap().text;
-    assert!(
-        notice.contains("keeps the prediction that was judged"),
-        "{notice}"
-    );
+    assert!(notice.contains("keeps its judged prediction"), "{notice}");
     command(&mut state, Action::SelectAll);
     let effects = command(&mut state, Action::PredictSelection);
     assert!(
@@ -277,7 +274,7 @@ fn a_judged_prediction_about_an_older_file_is_there_when_the_project_is_opened_a
         .collect();
     assert!(
         said.iter()
-            .any(|text| text.contains("the prediction is kept")),
+            .any(|text| text.contains("The prediction is kept")),
         "{said:?}"
     );
 }
@@ -446,7 +443,7 @@ fn the_next_unjudged_image_is_found_around_the_end() {
     command(&mut state, Action::Accept);
     command(&mut state, Action::NextUnjudged);
     let notice = state.notice.as_ref().unwrap();
-    assert!(notice.text.contains("has a verdict"), "{}", notice.text);
+    assert!(notice.text.contains("have a verdict"), "{}", notice.text);
 }
 
 #[test]

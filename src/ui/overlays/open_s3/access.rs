@@ -116,7 +116,7 @@ fn credentials_ui(ui: &mut Ui, state: &State, wanted: &mut Credentials) -> bool 
             );
             ui.separator();
             match setup {
-                None => drop(ui.weak("The AWS configuration is being read…")),
+                None => drop(ui.weak("Reading the AWS configuration…")),
                 Some(setup) if setup.profiles.is_empty() => {
                     ui.weak("There are no profiles in ~/.aws/config and ~/.aws/credentials");
                 }
@@ -158,7 +158,7 @@ fn profile_text(profile: &AwsProfile) -> String {
 
 fn credentials_text(credentials: &Credentials, setup: Option<&AwsSetup>) -> String {
     match (credentials, setup) {
-        (Credentials::Ambient, Some(setup)) => format!("As usual: {}", setup.ambient),
+        (Credentials::Ambient, Some(setup)) => format!("Default: {}", setup.ambient),
         (Credentials::Ambient, None) => "Environment and default profile".to_owned(),
         (Credentials::Profile(name), _) => format!("Profile {name}"),
         (Credentials::Anonymous, _) => "Anonymous".to_owned(),
@@ -182,14 +182,14 @@ fn server_ui(
             ui.end_row();
             ui.label("Region");
             let region = &mut memory.region;
-            is_done |= text_ui(ui, region, "Region of the bucket", "found by itself");
+            is_done |= text_ui(ui, region, "Region of the bucket", "automatic");
             ui.end_row();
             ui.label("Bucket");
             path_style_ui(ui, &mut wanted.path_style);
             ui.end_row();
             ui.label("");
             checkbox_ui(ui, &mut wanted.requester_pays, "Requester pays")
-                .on_hover_text("For buckets whose owner lets readers pay: reading costs you money");
+                .on_hover_text("For buckets whose readers pay: reading costs you money");
             ui.end_row();
         });
     if let Err(error) = memory.parsed_endpoint() {
@@ -217,7 +217,7 @@ fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) -> bool {
 
 fn path_style_ui(ui: &mut Ui, path_style: &mut Option<bool>) {
     let choices = [
-        (None, "where the server expects it"),
+        (None, "automatic"),
         (Some(true), "in the path"),
         (Some(false), "in the host name"),
     ];
@@ -235,17 +235,17 @@ fn path_style_ui(ui: &mut Ui, path_style: &mut Option<bool>) {
         .on_hover_text(
             "AWS has the bucket's name in the host name; most other servers have it in the path",
         )
-        .accessible_name("Where the bucket's name stands");
+        .accessible_name("Bucket name");
 }
 
 /// What stands above the tree while nobody was asked.
 pub(super) fn invitation(credentials: &Credentials) -> &'static str {
     match credentials {
         Credentials::Anonymous => {
-            "Without signing in, no buckets can be listed: type the address of a public one above and browse it"
+            "Buckets cannot be listed without signing in: type the address of a public one above and browse it"
         }
         Credentials::Ambient | Credentials::Profile(_) => {
-            "Nobody was asked yet: list the buckets, or type an address above and browse it"
+            "Not listed yet: list the buckets, or type an address above and browse it"
         }
     }
 }

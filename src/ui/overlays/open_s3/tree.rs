@@ -118,7 +118,7 @@ fn empty_ui(ui: &mut Ui, state: &State) {
     let text = if tree.bucket_task().is_some() {
         "Listing the buckets…"
     } else if tree.has_listed_buckets() {
-        "There are no buckets that may be listed; type the address of one above and browse it"
+        "No buckets to list; type the address of one above and browse it"
     } else if tree.bucket_failure().is_some() {
         "Type the address of a bucket above and browse it"
     } else {
@@ -274,11 +274,11 @@ fn row_ui(
             };
             line_ui(ui, content, |ui| drop(ui.weak(text)));
         }
-        S3RowKind::Empty => line_ui(ui, content, |ui| drop(ui.weak("Nothing is in here"))),
+        S3RowKind::Empty => line_ui(ui, content, |ui| drop(ui.weak("Empty folder"))),
         S3RowKind::Listing { task } => line_ui(ui, content, |ui| {
             ui.spinner();
-            ui.weak("Looking…");
-            cancel_ui(ui, *task, "Cancel looking into this folder", commands);
+            ui.weak("Listing…");
+            cancel_ui(ui, *task, "Cancel listing this folder", commands);
         }),
         S3RowKind::More { folder } => line_ui(ui, content, |ui| {
             let more = ui.small_button("List more");
@@ -336,7 +336,7 @@ fn folder_ui(
     let toggle_rect = content.with_max_x(content.left() + TOGGLE_WIDTH);
     let toggle = ui.interact(toggle_rect, id.with("toggle"), Sense::CLICK);
     toggle.widget_info(|| {
-        let verb = if is_open { "Close" } else { "Look into" };
+        let verb = if is_open { "Close" } else { "Expand" };
         egui::WidgetInfo::labeled(egui::Role::Button, true, format!("{verb} {address}"))
     });
     let visuals = ui.visuals();

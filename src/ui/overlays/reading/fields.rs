@@ -19,15 +19,15 @@ pub(super) fn fields_ui(
 ) {
     let before = draft.task;
     ui.horizontal(|ui| {
-        ui.label("They tell");
+        ui.label("Content");
         let mut choice = |task, text| {
             let label = ui.selectable_label(draft.task == task, text);
             if label.clicked() {
                 draft.task = task;
             }
         };
-        choice(ModelTask::Classification, "Classes of the image");
-        choice(ModelTask::Detection, "Boxes in it");
+        choice(ModelTask::Classification, "Classes of an image");
+        choice(ModelTask::Detection, "Boxes in an image");
     });
     if before != draft.task {
         draft.fill(places.unwrap_or_default());
@@ -49,14 +49,14 @@ struct Form<'f> {
 
 impl Form<'_> {
     fn classes_ui(self, ui: &mut Ui, draft: &mut ClassesDraft) {
-        let scores = ("Scores", "one a class, in the order of the classes");
+        let scores = ("Scores", "one per class, in class order");
         self.place_ui(ui, &mut draft.scores, MappingField::Scores, scores);
         ui.horizontal(|ui| {
-            ui.label("The scores are");
+            ui.label("Score range");
             for &values in ScoreValues::VARIANTS {
                 let hint = match values {
                     ScoreValues::Probabilities => "From 0 to 1",
-                    ScoreValues::Logits => "Any numbers; Spotcheck applies the softmax",
+                    ScoreValues::Logits => "Logits; Spotcheck applies the softmax",
                 };
                 radio_ui(ui, &mut draft.values, values, values.into_str()).on_hover_text(hint);
             }
@@ -64,7 +64,7 @@ impl Form<'_> {
         fault_ui(ui, self.fault, MappingField::Values);
         checkbox_ui(ui, &mut draft.background, "Class 0 is the background")
             .on_hover_text("It is left out, and class 1 is the first of the names");
-        let classes = ("Classes", "only where the prediction lists the best ones");
+        let classes = ("Classes", "only if the prediction lists the best ones");
         self.place_ui(ui, &mut draft.classes, MappingField::Classes, classes);
         let best = ("Best class, to check against", "optional");
         self.place_ui(ui, &mut draft.best, MappingField::Best, best);
@@ -74,7 +74,7 @@ impl Form<'_> {
         let boxes = ("Boxes", "four numbers each");
         self.place_ui(ui, &mut draft.boxes, MappingField::Boxes, boxes);
         Grid::new("numbers of a box").num_columns(2).show(ui, |ui| {
-            ui.label("Their numbers");
+            ui.label("Number order");
             ComboBox::from_id_salt("order of the numbers")
                 .width(ui.available_width())
                 .selected_text(format_text(draft.box_format))
@@ -87,7 +87,7 @@ impl Form<'_> {
                 .response
                 .accessible_name("Order of the four numbers of a box");
             ui.end_row();
-            ui.label("In");
+            ui.label("Unit");
             ComboBox::from_id_salt("units of the boxes")
                 .width(ui.available_width())
                 .selected_text(space_text(draft.box_space))
@@ -100,17 +100,17 @@ impl Form<'_> {
                 .accessible_name("Units of the boxes");
             ui.end_row();
         });
-        let classes = ("Classes", "a number or a name a box");
+        let classes = ("Classes", "a number or a name per box");
         self.place_ui(ui, &mut draft.classes, MappingField::Classes, classes);
         ui.horizontal(|ui| {
             ui.label("Add to class numbers");
             ui.add(number_field(&mut draft.class_offset).range(-1000..=1000))
-                .on_hover_text("−1 where the predictions count classes from 1 and the names from 0")
-                .accessible_name("Number that is added to class numbers");
+                .on_hover_text("−1 if the predictions count classes from 1 and the names from 0")
+                .accessible_name("Number to add to class numbers");
         });
-        let scores = ("Scores", "one a box, from 0 to 1");
+        let scores = ("Scores", "one per box, from 0 to 1");
         self.place_ui(ui, &mut draft.scores, MappingField::Scores, scores);
-        let count = ("Number of boxes that count", "optional");
+        let count = ("Number of valid boxes", "optional");
         self.place_ui(ui, &mut draft.count, MappingField::Count, count);
     }
 
@@ -122,7 +122,7 @@ impl Form<'_> {
             ui.add(field).accessible_name("Name of the mapping");
             fault_ui(ui, self.fault, MappingField::Name);
             let ui = &mut columns[1];
-            ui.label(RichText::new("Id, and name of its file").small().weak());
+            ui.label(RichText::new("Id and file name").small().weak());
             let of_name = MappingDraft {
                 id: String::new(),
                 ..draft.clone()
@@ -148,7 +148,7 @@ impl Form<'_> {
                 .hint_text(hint)
                 .desired_width(width_beside_button(ui));
             ui.add(edit)
-                .on_hover_text("A JSON Pointer such as /predictions/0/scores; * stands for every element of a list")
+                .on_hover_text("A JSON Pointer such as /predictions/0/scores; * matches every element of a list")
                 .accessible_name(name);
             let menu = menu_ui(ui, "Choose", |ui| self.places_ui(ui, text, field));
             menu.accessible_name(format!("Choose: {name}"));
@@ -158,12 +158,12 @@ impl Form<'_> {
 
     fn places_ui(self, ui: &mut Ui, text: &mut String, field: MappingField) {
         let Some(places) = self.places else {
-            ui.weak("Look at the first predictions, then what stands there can be chosen");
+            ui.weak("Preview predictions first to choose one of their fields");
             return;
         };
         let mut suiting = places.iter().filter(|place| place.suits(field)).peekable();
         if suiting.peek().is_none() {
-            ui.weak("Nothing in the first prediction could be this");
+            ui.weak("No field of the first prediction fits");
         }
         ScrollArea::vertical().max_height(300.0).show(ui, |ui| {
             for place in suiting {
@@ -200,6 +200,6 @@ fn format_text(format: MappedBoxFormat) -> String {
 fn space_text(space: MappedBoxSpace) -> &'static str {
     match space {
         MappedBoxSpace::Pixels => "pixels of the image",
-        MappedBoxSpace::Normalised => "parts of the image, from 0 to 1",
+        MappedBoxSpace::Normalised => "fractions of the image, from 0 to 1",
     }
 }

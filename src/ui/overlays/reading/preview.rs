@@ -29,7 +29,7 @@ pub(in super::super) fn examples_ui(
     nothing: &str,
 ) {
     let reading = &state.remote.reading;
-    ui.label(strong("What the first predictions say"));
+    ui.label(strong("First predictions"));
     let Some(examples) = reading.examples() else {
         ui.add(Label::new(RichText::new(nothing).weak()).wrap());
         return;
@@ -122,7 +122,7 @@ fn sketch_ui(
     let size = vec2(prediction.width as f32, prediction.height as f32).max(vec2(1.0, 1.0));
     let scale = (SKETCH_WIDTH / size.x).min(SKETCH_HEIGHT / size.y);
     let (rect, response) = ui.allocate_exact_size(size * scale, Sense::hover());
-    response.on_hover_text("Where the boxes lie in the image");
+    response.on_hover_text("Boxes in the image");
     let painter = ui.painter_at(rect);
     painter.rect_filled(rect, CornerRadius::ZERO, theme::sunken_fill(ui.visuals()));
     let sample = state.samples.find(&example.uri);
@@ -158,7 +158,7 @@ fn raw_ui(ui: &mut Ui, shown: &str) {
         .show(ui, |ui| {
             ui.set_width(ui.available_width());
             ScrollArea::both()
-                .id_salt("raw answer")
+                .id_salt("raw prediction")
                 .max_height(RAW_HEIGHT)
                 .auto_shrink([false, true])
                 .show(ui, |ui| {
