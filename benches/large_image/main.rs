@@ -34,7 +34,7 @@ fn main() {
 
 fn measure(file: &Path) {
     println!("{}", file.display());
-    let home = std::env::temp_dir().join("spotcheck-bench-large-picture");
+    let home = std::env::temp_dir().join("spotcheck-bench-large-image");
     let begun = Instant::now();
     let options = WindowOptions {
         source: Some(file.to_owned()),

@@ -2,6 +2,7 @@
 
 usage: python onnxruntime_alone.py MODEL.onnx COUNT
 """
+
 import sys
 
 import numpy as np

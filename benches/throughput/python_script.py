@@ -2,6 +2,7 @@
 
 usage: python python_script.py MODEL.onnx lite0|resnet FOLDER COUNT OUT.jsonl
 """
+
 import json
 import sys
 from pathlib import Path

@@ -2,8 +2,9 @@
 
     python3 tests/agreement/make.py > tests/agreement/expected.json
 
-Written from the definitions alone (those in the documentation of `src/evaluation`), with NumPy and nothing of Spotcheck's
-own code: the whole matrix of overlaps is laid out at once, where Spotcheck looks at one pair after the other.
+Written from the definitions alone (those in the documentation of `src/evaluation`), with NumPy and nothing of
+Spotcheck's own code: the whole matrix of overlaps is laid out at once, where Spotcheck looks at one pair after the
+other.
 """
 
 import json

@@ -1,7 +1,9 @@
-"""Holds what Spotcheck sends to AWS, and the answers that the tests give it, against AWS's own description of its services (botocore).
+"""Holds what Spotcheck sends to AWS, and the answers that the tests give it, against AWS's own description of its
+services (botocore).
 
-Reads lines {"service": …, "operation": …, "kind": "request" | "answer", "body": …} and writes a line for everything that is wrong with one:
-a member that does not exist, one that is missing, a type, a range, a value that is not among those allowed, a pattern that does not match.
+Reads lines {"service": …, "operation": …, "kind": "request" | "answer", "body": …} and writes a line for everything
+that is wrong with one: a member that does not exist, one that is missing, a type, a range, a value that is not among
+those allowed, a pattern that does not match.
 
     python3 check_shapes.py < lines                       needs botocore
     python3 check_shapes.py least SERVICE OPERATION       writes an answer with no more than what must be there

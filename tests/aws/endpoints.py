@@ -1,6 +1,7 @@
-"""Writes endpoints.txt: where botocore finds SageMaker and CloudWatch Logs in each partition, with and without FIPS and dual stack.
+"""Writes endpoints.txt: where botocore finds SageMaker and CloudWatch Logs in each partition, with and without FIPS
+and dual stack.
 
-    PYTHONPATH=<packages of tests/setup/aws-models.txt> python3 endpoints.py > endpoints.txt
+PYTHONPATH=<packages of tests/setup/aws-models.txt> python3 endpoints.py > endpoints.txt
 """
 
 import botocore.session

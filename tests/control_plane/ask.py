@@ -1,6 +1,6 @@
 """Makes one call with boto3, once, and prints "well", or what went wrong.
 
-    ask.py SERVICE 'list_models()'
+ask.py SERVICE 'list_models()'
 """
 
 import sys

@@ -1,5 +1,5 @@
-"""Drives the tests' control plane with AWS's own client for Python: what boto3 accepts and understands is how AWS speaks, whatever our
-client thinks. Signed in and sent there by the environment.
+"""Drives the tests' control plane with AWS's own client for Python: what boto3 accepts and understands is how AWS
+speaks, whatever our client thinks. Signed in and sent there by the environment.
 
     drive.py BUCKET ROLE IMAGE
 
@@ -34,7 +34,11 @@ def main():
 def models():
     arn = sagemaker.create_model(
         ModelName="echo",
-        PrimaryContainer={"Image": IMAGE, "ModelDataUrl": f"s3://{BUCKET}/model.tar.gz", "Environment": {"GREETING": "hello"}},
+        PrimaryContainer={
+            "Image": IMAGE,
+            "ModelDataUrl": f"s3://{BUCKET}/model.tar.gz",
+            "Environment": {"GREETING": "hello"},
+        },
         ExecutionRoleArn=ROLE,
         Tags=[{"Key": "team", "Value": "vision"}],
     )["ModelArn"]
@@ -77,7 +81,10 @@ def start(name, **more):
 
 
 def until_over(name):
-    while (job := sagemaker.describe_transform_job(TransformJobName=name))["TransformJobStatus"] in ("InProgress", "Stopping"):
+    while (job := sagemaker.describe_transform_job(TransformJobName=name))["TransformJobStatus"] in (
+        "InProgress",
+        "Stopping",
+    ):
         time.sleep(0.05)
     return job
 
@@ -90,10 +97,13 @@ def jobs():
     assert job["TransformJobArn"] == arn and job["Environment"] == {"STAGE": "test"}, job
     assert job["CreationTime"] <= job["TransformStartTime"] <= job["TransformEndTime"], job
     assert job["DataProcessing"] == {"InputFilter": "$", "OutputFilter": "$", "JoinSource": "None"}, job
-    start("second", TransformInput={
-        "DataSource": {"S3DataSource": {"S3DataType": "ManifestFile", "S3Uri": f"s3://{BUCKET}/good.manifest"}},
-        "ContentType": "text/plain",
-    })
+    start(
+        "second",
+        TransformInput={
+            "DataSource": {"S3DataSource": {"S3DataType": "ManifestFile", "S3Uri": f"s3://{BUCKET}/good.manifest"}},
+            "ContentType": "text/plain",
+        },
+    )
     waiter = sagemaker.get_waiter("transform_job_completed_or_stopped")
     waiter.wait(TransformJobName="second", WaiterConfig={"Delay": 1, "MaxAttempts": 60})
 
@@ -143,9 +153,13 @@ def reading_logs():
     page = logs.get_log_events(logGroupName=GROUP, logStreamName=data, limit=1, nextToken=page["nextBackwardToken"])
     assert page["events"][0]["message"] == events[-2]
     assert any('"POST /invocations' in event for event in whole_stream(container))
-    found = logs.filter_log_events(logGroupName=GROUP, logStreamNamePrefix="first/", filterPattern="ClientError")["events"]
+    found = logs.filter_log_events(logGroupName=GROUP, logStreamNamePrefix="first/", filterPattern="ClientError")[
+        "events"
+    ]
     assert [event["logStreamName"] for event in found] == [data], found
-    refused("ResourceNotFoundException", "does not exist", logs.get_log_events, logGroupName="/none", logStreamName="none")
+    refused(
+        "ResourceNotFoundException", "does not exist", logs.get_log_events, logGroupName="/none", logStreamName="none"
+    )
 
 
 def whole_stream(name):
@@ -156,14 +170,23 @@ def whole_stream(name):
 def endpoint():
     sagemaker.create_endpoint_config(
         EndpointConfigName="config",
-        ProductionVariants=[{"VariantName": "AllTraffic", "ModelName": "echo", "InstanceType": "ml.m5.xlarge", "InitialInstanceCount": 1}],
+        ProductionVariants=[
+            {
+                "VariantName": "AllTraffic",
+                "ModelName": "echo",
+                "InstanceType": "ml.m5.xlarge",
+                "InitialInstanceCount": 1,
+            }
+        ],
     )
     described = sagemaker.describe_endpoint_config(EndpointConfigName="config")
     assert described["ProductionVariants"][0]["InitialVariantWeight"] == 1, described
     sagemaker.create_endpoint(EndpointName="live", EndpointConfigName="config")
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="live", WaiterConfig={"Delay": 1, "MaxAttempts": 60})
     assert [one["EndpointName"] for one in sagemaker.list_endpoints(StatusEquals="InService")["Endpoints"]] == ["live"]
-    answer = runtime.invoke_endpoint(EndpointName="live", ContentType="text/plain", Accept="application/json", Body=b"hello")
+    answer = runtime.invoke_endpoint(
+        EndpointName="live", ContentType="text/plain", Accept="application/json", Body=b"hello"
+    )
     said = json.loads(answer["Body"].read())
     assert answer["InvokedProductionVariant"] == "AllTraffic" and answer["ContentType"] == "application/json", answer
     assert (said["text"], said["content_type"], said["accept"]) == ("hello", "text/plain", "application/json"), said

@@ -1,4 +1,5 @@
-"""The instance types of Batch Transform as botocore describes them, as JSON on standard output. The type ml.FAMILY.SIZE."""
+"""The instance types of Batch Transform as botocore describes them, as JSON on standard output. The type
+ml.FAMILY.SIZE."""
 
 import json
 

@@ -9,6 +9,7 @@ Each case is a folder with one file `image.*` and `case.json`:
                                     `expected.ppm` within T, or not at all where "shown" is missing
 Expected pixels come from Pillow, except for 16 bit, which Pillow cannot keep: those come from NumPy.
 """
+
 import io, json, shutil, struct, zlib
 from pathlib import Path
 
@@ -103,6 +104,7 @@ def bad(name, data, extension, error):
 
 # --- JPEG -----------------------------------------------------------------------------------------------------------
 
+
 def segments(jpeg):
     """(marker, start of the marker, end of the segment) up to the first scan."""
     position = 2
@@ -149,12 +151,23 @@ def exif(orientation):
 def camera_exif():
     tags = Image.Exif()
     tags[0x010F], tags[0x0110] = "Nikon", "D90"
-    tags.get_ifd(0x8769).update({
-        0x829A: IFDRational(1, 250), 0x829D: 2.8, 0x8827: 200, 0x9003: "2026:05:01 12:30:00", 0x920A: 50.0,
-    })
-    tags.get_ifd(0x8825).update({
-        1: "N", 2: (48.0, 51.0, 30.0), 3: "W", 4: (2.0, 17.0, 40.0),
-    })
+    tags.get_ifd(0x8769).update(
+        {
+            0x829A: IFDRational(1, 250),
+            0x829D: 2.8,
+            0x8827: 200,
+            0x9003: "2026:05:01 12:30:00",
+            0x920A: 50.0,
+        }
+    )
+    tags.get_ifd(0x8825).update(
+        {
+            1: "N",
+            2: (48.0, 51.0, 30.0),
+            3: "W",
+            4: (2.0, 17.0, 40.0),
+        }
+    )
     return tags.tobytes()
 
 
@@ -215,7 +228,12 @@ def jpeg_cases():
     damaged_jpeg_cases(large)
     bad("jpeg-header-only", base[: data_start(base)], "jpg", "is truncated")
     bad("jpeg-three-bytes", base[:3], "jpg", "is truncated")
-    bad("jpeg-before-the-first-scan", base[: next(start for marker, start, _ in segments(base) if marker == 0xDA)], "jpg", "is truncated")
+    bad(
+        "jpeg-before-the-first-scan",
+        base[: next(start for marker, start, _ in segments(base) if marker == 0xDA)],
+        "jpg",
+        "is truncated",
+    )
     bad("jpeg-65500x65500", with_size(base, 65500, 65500), "jpg", "is too large: 65500 x 65500 are 4291 megapixels")
     bad("jpeg-20000x20000-without-data", with_size(base, 20000, 20000), "jpg", "is truncated")
     scan = max(i for i in range(len(progressive) - 1) if progressive[i : i + 2] == b"\xff\xda")
@@ -259,6 +277,7 @@ def damaged_jpeg_cases(large):
 
 # --- PNG ------------------------------------------------------------------------------------------------------------
 
+
 def chunk(kind, body):
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
@@ -279,8 +298,13 @@ def png(values, depth, colour, extra=b"", interlaced=False, size=None):
         body = rows(values)
     claimed = size or (width, height)
     header = struct.pack(">IIBBBBB", *claimed, depth, colour, 0, 0, int(interlaced))
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + extra + chunk(b"IDAT", zlib.compress(body, 9))
-            + chunk(b"IEND", b""))
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + extra
+        + chunk(b"IDAT", zlib.compress(body, 9))
+        + chunk(b"IEND", b"")
+    )
 
 
 def png_cases():
@@ -306,8 +330,12 @@ def png_cases():
     good("png-grey-16-bit", png(grey, 16, 0), "png", expected=np.repeat(to_8_bits(grey), 3, axis=2))
     good("png-alpha-16-bit", png(values, 16, 6), "png", expected=over_white_16(values[..., :3], values[..., 3:]))
     pair = values[..., :2]
-    good("png-grey-alpha-16-bit", png(pair, 16, 4), "png",
-         expected=np.repeat(over_white_16(pair[..., :1], pair[..., 1:]), 3, axis=2))
+    good(
+        "png-grey-alpha-16-bit",
+        png(pair, 16, 4),
+        "png",
+        expected=np.repeat(over_white_16(pair[..., :1], pair[..., 1:]), 3, axis=2),
+    )
     good("png-1x1", encoded(picture(width=1, height=1), "PNG"), "png")
     # Where a row ends early the decoder may show it or not: only whole rows that are surely there are compared.
     flat = png(eight(scene(width=64, height=64)), 8, 2)
@@ -320,6 +348,7 @@ def png_cases():
 
 
 # --- the others -----------------------------------------------------------------------------------------------------
+
 
 def other_cases():
     rgb, grey, rgba = picture(), picture(1), picture(4)
@@ -342,13 +371,21 @@ def other_cases():
     good("gif", encoded(rgb.quantize(64), "GIF"), "gif")
     good("gif-interlaced", encoded(rgb.quantize(64), "GIF", interlace=1), "gif")
     good("gif-transparent", encoded(rgb.quantize(8), "GIF", transparency=3), "gif")
-    good("gif-animated", encoded(rgb.quantize(32), "GIF", save_all=True, append_images=[rgb.rotate(180).quantize(32)]), "gif")
+    good(
+        "gif-animated",
+        encoded(rgb.quantize(32), "GIF", save_all=True, append_images=[rgb.rotate(180).quantize(32)]),
+        "gif",
+    )
     gif = encoded(rgb.quantize(64), "GIF")
     bad("gif-65535x65535", patched(gif, 6, b"\xff\xff\xff\xff"), "gif", "is too large")
     bad("gif-truncated", gif[: len(gif) // 2], "gif", "is truncated")
 
     for compression in ["raw", "tiff_lzw", "tiff_adobe_deflate", "packbits"]:
-        good("tiff-" + compression.removeprefix("tiff_").replace("_", "-"), encoded(rgb, "TIFF", compression=compression), "tif")
+        good(
+            "tiff-" + compression.removeprefix("tiff_").replace("_", "-"),
+            encoded(rgb, "TIFF", compression=compression),
+            "tif",
+        )
     good("tiff-jpeg", encoded(rgb, "TIFF", compression="jpeg", quality=90), "tif", CLOSE)
     good("tiff-grey", encoded(grey, "TIFF"), "tiff")
     good("tiff-1-bit", encoded(grey.convert("1"), "TIFF"), "tiff")
@@ -356,11 +393,19 @@ def other_cases():
     good("tiff-cmyk", encoded(Image.fromarray(eight(scene(channels=4)), "CMYK"), "TIFF"), "tif", ROUNDING)
     bad("tiff-palette", encoded(rgb.quantize(16), "TIFF"), "tif", "is a kind of TIFF that Spotcheck cannot read")
     values = scene(channels=1)
-    good("tiff-grey-16-bit", encoded(Image.fromarray(values[..., 0]), "TIFF"), "tif",
-         expected=np.repeat(to_8_bits(values), 3, axis=2))
+    good(
+        "tiff-grey-16-bit",
+        encoded(Image.fromarray(values[..., 0]), "TIFF"),
+        "tif",
+        expected=np.repeat(to_8_bits(values), 3, axis=2),
+    )
     good("tiff-orientation-6", encoded(rgb, "TIFF", tiffinfo={274: 6}), "tif")
-    bad("tiff-float", encoded(Image.fromarray(scene(channels=1)[..., 0].astype(np.float32)), "TIFF"), "tif",
-        "is a kind of TIFF that Spotcheck cannot read")
+    bad(
+        "tiff-float",
+        encoded(Image.fromarray(scene(channels=1)[..., 0].astype(np.float32)), "TIFF"),
+        "tif",
+        "is a kind of TIFF that Spotcheck cannot read",
+    )
     bad("tiff-truncated", encoded(rgb, "TIFF")[:1500], "tif", "is ")
 
     bad("empty", b"", "jpg", "is empty")

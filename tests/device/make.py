@@ -1,6 +1,6 @@
 """Makes the small graph that the tests run on every device, and that `spotcheck runtime status` tries devices with.
 
-    python3 tests/device/make.py        (needs numpy and onnx; not needed to run the tests)
+python3 tests/device/make.py        (needs numpy and onnx; not needed to run the tests)
 """
 
 from pathlib import Path
@@ -31,9 +31,12 @@ graph = helper.make_graph(
     [helper.make_tensor_value_info("input", TensorProto.FLOAT, ["N", 3, 32, 32])],
     [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["N", 10])],
     [
-        weights("w1", 8, 3, 3, 3), weights("b1", 8),
-        weights("w2", 16, 8, 3, 3), weights("b2", 16),
-        weights("w3", 10, 16), weights("b3", 10),
+        weights("w1", 8, 3, 3, 3),
+        weights("b1", 8),
+        weights("w2", 16, 8, 3, 3),
+        weights("b2", 16),
+        weights("w3", 10, 16),
+        weights("b3", 10),
     ],
 )
 model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)

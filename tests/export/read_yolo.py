@@ -6,6 +6,4 @@ import supervision
 from supervised import print_dataset
 
 folder = sys.argv[1]
-print_dataset(
-    supervision.DetectionDataset.from_yolo(f"{folder}/images", f"{folder}/labels", f"{folder}/data.yaml")
-)
+print_dataset(supervision.DetectionDataset.from_yolo(f"{folder}/images", f"{folder}/labels", f"{folder}/data.yaml"))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes cases.json beside itself: outputs of other people's containers, and what they mean, worked out with NumPy alone.
+"""Writes cases.json beside itself: outputs of other people's containers, and what they mean, worked out with NumPy
+alone.
 
 Independent of Spotcheck's own code. Random numbers come from a fixed seed."""
 
@@ -50,28 +51,85 @@ def detections(order):
     found = []
     for index in order:
         top_edge, left, bottom, right = boxes[index]
-        found.append({"box": [left * width, top_edge * height, right * width, bottom * height], "class_id": int(classes[index]),
-                      "score": scores[index]})
+        found.append(
+            {
+                "box": [left * width, top_edge * height, right * width, bottom * height],
+                "class_id": int(classes[index]),
+                "score": scores[index],
+            }
+        )
     return sorted(found, key=lambda each: -each["score"])
 
 
 of_tf = {"detection_boxes": boxes, "detection_classes": classes, "detection_scores": scores}
 cases = [
-    case("resnet of TensorFlow Serving", {"predictions": [{"probabilities": resnet, "classes": resnet_best}]}, [500, 375],
-         shape="TensorFlow Serving classifier", labels="imagenet", classes=top(resnet, 1)),
-    case("the same by columns", {"outputs": {"probabilities": [resnet], "classes": [resnet_best]}}, [500, 375],
-         shape="TensorFlow Serving classifier", labels="imagenet", classes=top(resnet, 1)),
-    case("ten logits", {"predictions": [cifar]}, [32, 32], shape="List of scores", labels=None, classes=top(softmax(np.array(cifar)))),
-    case("ten probabilities", {"predictions": [sure]}, [32, 32], shape="List of scores", labels=None, classes=top(sure)),
+    case(
+        "resnet of TensorFlow Serving",
+        {"predictions": [{"probabilities": resnet, "classes": resnet_best}]},
+        [500, 375],
+        shape="TensorFlow Serving classifier",
+        labels="imagenet",
+        classes=top(resnet, 1),
+    ),
+    case(
+        "the same by columns",
+        {"outputs": {"probabilities": [resnet], "classes": [resnet_best]}},
+        [500, 375],
+        shape="TensorFlow Serving classifier",
+        labels="imagenet",
+        classes=top(resnet, 1),
+    ),
+    case(
+        "ten logits",
+        {"predictions": [cifar]},
+        [32, 32],
+        shape="List of scores",
+        labels=None,
+        classes=top(softmax(np.array(cifar))),
+    ),
+    case(
+        "ten probabilities", {"predictions": [sure]}, [32, 32], shape="List of scores", labels=None, classes=top(sure)
+    ),
     case("a list of a list", [sure], [32, 32], shape="List of scores", labels=None, classes=top(sure)),
-    case("one named output", {"predictions": [{"dense/1": sure}]}, [32, 32], shape="List of scores", labels=None, classes=top(sure)),
-    case("joined with its input", {"id": 7, "SageMakerOutput": {"predictions": [sure]}}, [32, 32], shape="List of scores", labels=None,
-         classes=top(sure)),
-    case("object detection", {"predictions": [{**of_tf, "num_detections": float(count)}]}, [width, height],
-         shape="TensorFlow Object Detection", labels=None, detections=detections(range(count))),
-    case("object detection without a count", {"predictions": [of_tf]}, [width, height],
-         shape="TensorFlow Object Detection", labels=None, detections=detections(range(6))),
-    case("object detection by columns", {"outputs": {**{key: [value] for key, value in of_tf.items()}, "num_detections": [4.0]}},
-         [width, height], shape="TensorFlow Object Detection", labels=None, detections=detections(range(count))),
+    case(
+        "one named output",
+        {"predictions": [{"dense/1": sure}]},
+        [32, 32],
+        shape="List of scores",
+        labels=None,
+        classes=top(sure),
+    ),
+    case(
+        "joined with its input",
+        {"id": 7, "SageMakerOutput": {"predictions": [sure]}},
+        [32, 32],
+        shape="List of scores",
+        labels=None,
+        classes=top(sure),
+    ),
+    case(
+        "object detection",
+        {"predictions": [{**of_tf, "num_detections": float(count)}]},
+        [width, height],
+        shape="TensorFlow Object Detection",
+        labels=None,
+        detections=detections(range(count)),
+    ),
+    case(
+        "object detection without a count",
+        {"predictions": [of_tf]},
+        [width, height],
+        shape="TensorFlow Object Detection",
+        labels=None,
+        detections=detections(range(6)),
+    ),
+    case(
+        "object detection by columns",
+        {"outputs": {**{key: [value] for key, value in of_tf.items()}, "num_detections": [4.0]}},
+        [width, height],
+        shape="TensorFlow Object Detection",
+        labels=None,
+        detections=detections(range(count)),
+    ),
 ]
 Path(__file__).with_name("cases.json").write_text(json.dumps(cases, indent=1) + "\n")

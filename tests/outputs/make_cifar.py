@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes cifar.json beside itself: outputs of a CIFAR-10 classifier for images that carry what they show in their names, with accuracy and
+"""Writes cifar.json beside itself: outputs of a CIFAR-10 classifier for images that carry what they show in their
+names, with accuracy and
 row-normalised confusion matrix as a person would print them. By NumPy alone."""
 
 import json
@@ -25,5 +26,6 @@ counts = np.array([[np.sum((truth == row) & (answers == column)) for column in c
 by_row = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 correct = int(np.sum(truth == answers))
 rows = [[LABELS[name], *(f"{share:.2f}" for share in row)] for name, row in zip(classes, by_row)]
-Path(__file__).with_name("cifar.json").write_text(json.dumps({
-    "outputs": outputs, "accuracy": f"{correct / 60 * 100:.2f} %, {correct} of 60", "rows": rows}) + "\n")
+Path(__file__).with_name("cifar.json").write_text(
+    json.dumps({"outputs": outputs, "accuracy": f"{correct / 60 * 100:.2f} %, {correct} of 60", "rows": rows}) + "\n"
+)

@@ -1,4 +1,5 @@
-"""Holds the handler's decoder against the expected pixels of tests/cases/decode; prints a line for each case that misses.
+"""Holds the handler's decoder against the expected pixels of tests/cases/decode; prints a line for each case that
+misses.
 
 usage: python check_pictures.py CODE_FOLDER CASES_FOLDER
 """

@@ -1,4 +1,5 @@
-"""Serves an unpacked archive with Ray Serve, on this machine alone; says `port N` when it is ready, and ends when stdin closes.
+"""Serves an unpacked archive with Ray Serve, on this machine alone; says `port N` when it is ready, and ends when
+stdin closes.
 
 usage: python ray_serve.py FOLDER
 """

@@ -3,11 +3,12 @@
 usage: python make.py PHOTO...        (pip install torch==2.8.0 torchvision==0.23.0 onnx onnxruntime pillow numpy)
 Both graphs have the full depth and every operator of the real ones, an eighth of the width, and seeded random weights;
 batch normalisation is calibrated on the photographs, so that the numbers stay in the range that trained ones have.
-Writes resnet50/ and faster-rcnn/, each with model.onnx, model.toml and expected.json: the answers for each photograph, by
-torch, with torchvision's own transforms on Pillow's pictures. Needed to make the cases anew, not to test.
+Writes resnet50/ and faster-rcnn/, each with model.onnx, model.toml and expected.json: the answers for each
+photograph, by torch, with torchvision's own transforms on Pillow's pictures. Needed to make the cases anew, not to
+test.
 
-The photographs are chelsea.png, coffee.png and grace_hopper.jpg. Not every size will do: the detector scales the short side
-to floor(side * (256 / side)), which torch and ONNX may round to 256 and to 255; compare() below shows it.
+The photographs are chelsea.png, coffee.png and grace_hopper.jpg. Not every size will do: the detector scales the
+short side to floor(side * (256 / side)), which torch and ONNX may round to 256 and to 255; compare() below shows it.
 """
 
 import hashlib
@@ -209,7 +210,9 @@ def spread(model, images):
     ]
     for head, wanted in heads:
         seen = []
-        hook = head.register_forward_hook(lambda _module, _inputs, out: seen.append(out.movedim(1, -1).reshape(-1, out.shape[1])))
+        hook = head.register_forward_hook(
+            lambda _module, _inputs, out: seen.append(out.movedim(1, -1).reshape(-1, out.shape[1]))
+        )
         with torch.no_grad():
             model(images)
             values = torch.cat(seen)
@@ -231,7 +234,9 @@ def faster_rcnn(photos):
     model.roi_heads.box_head.fc7 = torch.nn.Linear(128, 128)
     model.roi_heads.box_predictor.cls_score = torch.nn.Linear(128, 91)
     model.roi_heads.box_predictor.bbox_pred = torch.nn.Linear(128, 91 * 4)
-    images = {path.name: v2.functional.to_dtype(v2.functional.pil_to_tensor(picture(path)), scale=True) for path in photos}
+    images = {
+        path.name: v2.functional.to_dtype(v2.functional.pil_to_tensor(picture(path)), scale=True) for path in photos
+    }
     model.eval()
     calibrate(model, lambda: [model([image]) for image in images.values()])
     spread(model, list(images.values()))

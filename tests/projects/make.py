@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes version-N.spotcheck beside itself for each N before today's: a project as that format had it. Independent of Spotcheck's own code.
+"""Writes version-N.spotcheck beside itself for each N before today's: a project as that format had it. Independent of
+Spotcheck's own code.
 
 1 has no tags and not the state of the files that the answers belong to; 2 has both, but no ETags; 3 has them, but not where a run was
 made; 4 has that, but no warnings."""
@@ -10,7 +11,11 @@ import struct
 from pathlib import Path
 
 # What else the table of answers has.
-STAMP_COLUMNS = {1: "", 2: "size_bytes INTEGER, modified_ns INTEGER, ", 3: "size_bytes INTEGER, modified_ns INTEGER, etag TEXT, "}
+STAMP_COLUMNS = {
+    1: "",
+    2: "size_bytes INTEGER, modified_ns INTEGER, ",
+    3: "size_bytes INTEGER, modified_ns INTEGER, etag TEXT, ",
+}
 STAMP_COLUMNS[4] = STAMP_COLUMNS[3]
 # Of the two images that have an answer.
 STAMPS = {1: ((), ()), 2: ((4711, 1700000000000000001), (12, None)), 3: ((4711, None, "abc"), (12, None, None))}
@@ -24,8 +29,8 @@ PRAGMA application_id = 0x73706f74;
 PRAGMA user_version = %(version)d;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE runs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, run_key TEXT NOT NULL, card TEXT NOT NULL, labels TEXT NOT NULL,
-    created_ms INTEGER NOT NULL);
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, run_key TEXT NOT NULL, card TEXT NOT NULL, labels TEXT
+    NOT NULL, created_ms INTEGER NOT NULL);
 CREATE TABLE samples (
     id INTEGER PRIMARY KEY, is_below_root INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (name, is_below_root));
 CREATE TABLE answers (
@@ -42,10 +47,16 @@ CREATE TABLE notes (sample INTEGER PRIMARY KEY REFERENCES samples (id), text TEX
 %(tags)sCREATE TABLE views (name TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
 """
 CARD = {
-    "id": "toy", "name": "Toy", "task": "detection", "licence": "unknown", "origin": "a test",
+    "id": "toy",
+    "name": "Toy",
+    "task": "detection",
+    "licence": "unknown",
+    "origin": "a test",
     "file": {"name": "model.onnx", "bytes": 1, "sha256": "00"},
     "input": {"layout": "nhwc", "type": "uint8", "resize": {"keep": {}}},
-    "output": {"detection": {"boxes": "b", "labels": "l", "scores": "s", "box_format": "xyxy", "box_space": "model-pixels"}},
+    "output": {
+        "detection": {"boxes": "b", "labels": "l", "scores": "s", "box_format": "xyxy", "box_space": "model-pixels"}
+    },
 }
 
 
@@ -57,7 +68,11 @@ def write(version):
     db.executescript(TABLES % {"version": version, "stamp_columns": STAMP_COLUMNS[version], "tags": tags})
     in_s3 = version >= 3
     key = {
-        "model_id": "toy", "weights_sha256": "00", "device": {"only": "cpu"}, "batch": None, "threads": 2,
+        "model_id": "toy",
+        "weights_sha256": "00",
+        "device": {"only": "cpu"},
+        "batch": None,
+        "threads": 2,
         "keep": {"min_score": 0.005 if in_s3 else 0.25, "top_k": 5},
     }
     if version == 4:

@@ -1,10 +1,11 @@
 """TFRecord files by a writer that shares nothing with Spotcheck, and the same images as files beside them.
 
 usage: python make.py SAMPLES_DIR      (pip install tfrecord==1.14.6 pillow)
-Writes photos/ and photos.tfrecord into the folder of this script. The photographs are those of assets/samples, scaled to
-160 pixels; licences as its CREDITS.md says. Labels are ImageNet's (from 1, as TensorFlow's own records have them), boxes
-were drawn by eye. The last record has neither a name nor anything else beside its image.
+Writes photos/ and photos.tfrecord into the folder of this script. The photographs are those of assets/samples, scaled
+to 160 pixels; licences as its CREDITS.md says. Labels are ImageNet's (from 1, as TensorFlow's own records have them),
+boxes were drawn by eye. The last record has neither a name nor anything else beside its image.
 """
+
 import os, sys
 from PIL import Image
 from tfrecord.writer import TFRecordWriter
@@ -14,7 +15,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PHOTOS = {
     "chelsea.png": (282, "tabby cat", [((0.25, 0.0, 0.875, 1.0), 17, "cat")]),
     "china.jpg": (663, "monastery", []),
-    "coffee.png": (505, "coffee mug", [((0.25, 0.125, 0.75, 0.625), 47, "cup"), ((0.625, 0.5, 1.0, 0.875), 50, "spoon")]),
+    "coffee.png": (
+        505,
+        "coffee mug",
+        [((0.25, 0.125, 0.75, 0.625), 47, "cup"), ((0.625, 0.5, 1.0, 0.875), 50, "spoon")],
+    ),
     "flower.jpg": (986, "daisy", []),
     "grace_hopper.jpg": (653, "military uniform", [((0.125, 0.0, 0.875, 1.0), 1, "person")]),
     "rocket.jpg": (745, "projectile, missile", []),

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Writes cifar.json beside itself, by NumPy alone: a classifier of CIFAR-10's classes that looks at the mean colour of an image, images of
-one colour each with the class that their names say, and what the classifier makes of them: accuracy and row-normalised confusion matrix."""
+"""Writes cifar.json beside itself, by NumPy alone: a classifier of CIFAR-10's classes that looks at the mean colour
+of an image, images of
+one colour each with the class that their names say, and what the classifier makes of them: accuracy and
+row-normalised confusion matrix."""
 
 import json
 from pathlib import Path
@@ -22,11 +24,19 @@ occurring = np.union1d(truth, answer)
 rows = counts[np.ix_(occurring, occurring)]
 sums = rows.sum(axis=1, keepdims=True)
 by_row = np.divide(rows, sums, out=np.zeros_like(rows), where=sums > 0)
-Path(__file__).with_name("cifar.json").write_text(json.dumps({
-    "weights": weights.tolist(),
-    "images": [{"name": f"{number:04}_{CLASSES[label]}.png", "rgb": color.tolist(), "answer": CLASSES[found]}
-               for number, (label, color, found) in enumerate(zip(truth, images, answer))],
-    "correct": int(np.sum(truth == answer)),
-    "classes": [CLASSES[number] for number in occurring],
-    "by_row": by_row.round(6).tolist(),
-}, indent=0) + "\n")
+Path(__file__).with_name("cifar.json").write_text(
+    json.dumps(
+        {
+            "weights": weights.tolist(),
+            "images": [
+                {"name": f"{number:04}_{CLASSES[label]}.png", "rgb": color.tolist(), "answer": CLASSES[found]}
+                for number, (label, color, found) in enumerate(zip(truth, images, answer))
+            ],
+            "correct": int(np.sum(truth == answer)),
+            "classes": [CLASSES[number] for number in occurring],
+            "by_row": by_row.round(6).tolist(),
+        },
+        indent=0,
+    )
+    + "\n"
+)

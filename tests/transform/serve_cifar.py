@@ -1,4 +1,5 @@
-"""A container that answers as TensorFlow Serving does for a classifier of CIFAR-10: {"predictions": [[p0, …, p9]]}, from the mean colour
+"""A container that answers as TensorFlow Serving does for a classifier of CIFAR-10: {"predictions": [[p0, …, p9]]},
+from the mean colour
 of an image and the weights in cifar.json. Started as SageMaker starts containers."""
 
 import argparse

@@ -1,10 +1,11 @@
 """Small graphs with the outside of well-known models, and what a recogniser should make of each.
 
 usage: python make.py        (pip install onnx==1.23.2 onnxruntime==1.31.1 pillow numpy)
-Writes CASE/model.onnx, CASE/renamed.onnx (the same with every input and output renamed) and CASE/expected.json: the parts of
-the card, which of its fields are recognised and which only assumed, or a part of the refusal. The two detectors do not
-learn: they find the red and the blue patch of picture.png, so that a wrong channel order, mean, size, padding or box
-convention shows in boxes, classes and scores. Their "detections" come from Pillow and NumPy below, not from the graphs.
+Writes CASE/model.onnx, CASE/renamed.onnx (the same with every input and output renamed) and CASE/expected.json: the
+parts of the card, which of its fields are recognised and which only assumed, or a part of the refusal. The two
+detectors do not learn: they find the red and the blue patch of picture.png, so that a wrong channel order, mean,
+size, padding or box convention shows in boxes, classes and scores. Their "detections" come from Pillow and NumPy
+below, not from the graphs.
 """
 
 import json
@@ -288,7 +289,8 @@ def size_only_said_to_be_free():
 
 
 def patch_box(graph, plane, threshold, side_axes):
-    """The four edges x1, y1, x2, y2 of where `plane` [H, W] is above `threshold`, as [1] each, the mean of the plane there, [1],
+    """The four edges x1, y1, x2, y2 of where `plane` [H, W] is above `threshold`, as [1] each, the mean of the plane
+    there, [1],
     and whether there is such a place, [1]."""
     mask = graph.op("Greater", plane, graph.const(threshold))
     as_float = graph.op("Cast", mask, to=F32)

@@ -1,8 +1,8 @@
-"""A container that answers at once with what it was sent, for tests of everything but the answers. It keeps to SageMaker's contract:
-GET /ping, GET /execution-parameters, POST /invocations, the port from SAGEMAKER_BIND_TO_PORT.
+"""A container that answers at once with what it was sent, for tests of everything but the answers. It keeps to
+SageMaker's contract: GET /ping, GET /execution-parameters, POST /invocations, the port from SAGEMAKER_BIND_TO_PORT.
 
-A body that begins with "fail NNN" is answered with that status; one that begins with "fail once NNN", only the first time; "exit" ends
-the process, "wait" is never answered, "environment" has the environment told.
+A body that begins with "fail NNN" is answered with that status; one that begins with "fail once NNN", only the first
+time; "exit" ends the process, "wait" is never answered, "environment" has the environment told.
 """
 
 import argparse

@@ -1,14 +1,15 @@
 """Holds requests and answers against AWS's own description of its services (botocore's service models).
 
-Each line of standard input is a JSON object, and gets a line on standard output: a JSON list of complaints, empty where all is well.
+Each line of standard input is a JSON object, and gets a line on standard output: a JSON list of complaints, empty
+where all is well.
 
     {"service": "sagemaker" | "logs", "operation": NAME, "request": BODY}
     {"service": …, "operation": NAME, "answer": BODY}                 what a successful call answered
     {"service": …, "operation": NAME, "error": CODE, "status": HTTP STATUS, "body": BODY}
     {"service": "sagemaker-runtime", "operation": NAME, "request" | "answer": {"path": …, "headers": {…}, "body_len": N}}
 
-A complaint is {"kind": "shape" | "value", "message": …}. "shape" is an unknown or missing member or another type; "value" is one out of
-its range, said as AWS says it in a ValidationException.
+A complaint is {"kind": "shape" | "value", "message": …}. "shape" is an unknown or missing member or another type;
+"value" is one out of its range, said as AWS says it in a ValidationException.
 """
 
 import base64
@@ -229,7 +230,14 @@ def check_range(given, expected, path):
 
 def of_java(pattern):
     """Python knows no classes like \\p{L}."""
-    classes = {r"\p{L}": r"\w", r"\p{N}": r"\d", r"\p{Z}": r"\s", r"\p{ASCII}": r"[\x00-\x7f]", r"\p{Print}": r"\x20-\x7e", r"\z": r"\Z"}
+    classes = {
+        r"\p{L}": r"\w",
+        r"\p{N}": r"\d",
+        r"\p{Z}": r"\s",
+        r"\p{ASCII}": r"[\x00-\x7f]",
+        r"\p{Print}": r"\x20-\x7e",
+        r"\z": r"\Z",
+    }
     for java, python in classes.items():
         pattern = pattern.replace(java, python)
     return pattern
