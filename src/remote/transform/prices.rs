@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
+use toml_edit::{DocumentMut, Value};
+
 use super::JobError;
 use crate::domain::{InstanceType, Price, PriceChange, PriceTable};
 
@@ -73,8 +75,7 @@ pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
     Ok(table)
 }
 
-/// Puts amount, source and date of a price in the place of those that stand there. The rest of the file stays, comments too, but for one
-/// behind a value on its line.
+/// Puts amount, source and date of a price in the place of those that stand there. The rest of the file stays, comments too.
 ///
 /// # Errors
 /// The price cannot be, it does not stand there any more, its entry is written in a way that only a person should change, or the file
@@ -92,13 +93,12 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
     let place = place.ok_or_else(|| cannot(&"it is another one in the file now; look again"))?;
     table.prices[place] = change.to.clone();
     let text = std::fs::read_to_string(path).map_err(|error| cannot(&error))?;
-    let changed = with_entry(&text, place, &change.to);
     // What was made of the text is what was meant, or the text stays.
-    if toml::from_str::<PriceTable>(&changed).ok().as_ref() != Some(&table) {
-        return Err(cannot(
-            &"its entry is written in a way that only you should change; edit the file",
-        ));
-    }
+    let is_meant = |changed: &String| toml::from_str(changed).ok().as_ref() == Some(&table);
+    let changed = with_entry(&text, place, &change.to).filter(is_meant);
+    let changed = changed.ok_or_else(|| {
+        cannot(&"its entry is written in a way that only you should change; edit the file")
+    })?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let write = || -> std::io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -111,32 +111,31 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
     Ok(table)
 }
 
-/// The text with the values of a price in its entry, counted from 0.
-fn with_entry(text: &str, entry: usize, price: &Price) -> String {
-    let quoted = |text: &str| toml::Value::from(text).to_string();
-    let values = [
-        (
-            "usd_per_hour",
-            toml::Value::from(price.usd_per_hour).to_string(),
-        ),
-        ("source", quoted(&price.source)),
-        ("date", quoted(&price.date)),
-    ];
-    let mut entries = 0;
-    let mut changed = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        entries += usize::from(line.trim_start().starts_with("[[price]]"));
-        let key = line.split_once('=').map(|(key, _)| key.trim());
-        let value = values.iter().find(|(name, _)| key == Some(name));
-        match value.filter(|_| entries == entry + 1) {
-            Some((name, value)) => {
-                let end = &line[line.trim_end_matches(['\r', '\n']).len()..];
-                changed.extend([name, " = ", value.as_str(), end]);
-            }
-            None => changed.push_str(line),
-        }
+/// The text with the values of a price in its entry, counted from 0; `None` where the entries are no tables of their own.
+fn with_entry(text: &str, entry: usize, price: &Price) -> Option<String> {
+    let mut document: DocumentMut = text.parse().ok()?;
+    let entry = document
+        .get_mut("price")?
+        .as_array_of_tables_mut()?
+        .get_mut(entry)?;
+    for (key, mut to) in [
+        ("usd_per_hour", Value::from(price.usd_per_hour)),
+        ("source", Value::from(&price.source)),
+        ("date", Value::from(&price.date)),
+    ] {
+        let value = entry.get_mut(key)?.as_value_mut()?;
+        // The spaces before it, and the comment behind it.
+        value.decor().clone_into(to.decor_mut());
+        *value = to;
     }
-    changed
+    let changed = document.to_string().replace("\r\n", "\n");
+    // An editor of Windows ends lines its own way, and toml_edit does not.
+    let is_of_windows = text.contains("\r\n");
+    Some(if is_of_windows {
+        changed.replace('\n', "\r\n")
+    } else {
+        changed
+    })
 }
 
 fn unreadable(path: &Path, why: impl std::fmt::Display) -> JobError {
@@ -209,8 +208,9 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         let text = text.replace(
             "usd_per_hour = 0.5\n",
-            "# of the second\n  usd_per_hour=0.5\r\n",
+            "# of the second\n  usd_per_hour=0.5 # a guess\n",
         );
+        let text = text.replace('\n', "\r\n");
         std::fs::write(&path, &text).unwrap();
         let change = PriceChange {
             from: price(0.5),
@@ -225,8 +225,13 @@ mod tests {
         assert_eq!(read_prices(&path).unwrap(), table);
         let changed = std::fs::read_to_string(&path).unwrap();
         assert!(
+            changed.lines().count() == changed.matches("\r\n").count(),
+            "{changed:?}"
+        );
+        let changed = changed.replace("\r\n", "\n");
+        assert!(
             changed.starts_with(HEADER)
-                && changed.contains("# of the second\nusd_per_hour = 2.0\r\n"),
+                && changed.contains("# of the second\n  usd_per_hour=2.0 # a guess\n"),
             "{changed}"
         );
 

@@ -18,8 +18,7 @@ pub(super) fn log_lines_ui(ui: &mut Ui, lines: &[LogLine]) {
         .auto_shrink([false, true])
         .show(ui, |ui| {
             for line in lines {
-                let at = Utc::of_ms(line.at_ms);
-                let clock = format!("{:02}:{:02}:{:02}", at.hour, at.minute, at.second);
+                let clock = Utc::of_ms(line.at_ms).time();
                 let text = format!("{clock} {}", line.message.trim_end());
                 ui.add(Label::new(RichText::new(text).monospace().small()).extend());
             }

@@ -161,10 +161,7 @@ pub(in super::super) fn ago_text(at_ms: i64) -> String {
         ..1 => "just now".to_owned(),
         1..60 => format!("{minutes} min ago"),
         60..2880 => format!("{} h ago", minutes / 60),
-        _ => {
-            let at = Utc::of_ms(at_ms);
-            format!("{:04}-{:02}-{:02}", at.year, at.month, at.day)
-        }
+        _ => Utc::of_ms(at_ms).date(),
     }
 }
 
