@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use crate::support::http_server::{Ending, HttpServer, Reply};
 
@@ -106,7 +107,7 @@ fn stalled_fetch(home: &Home) -> Child {
     let fetch = home.command(&["fetch", "mine"]).spawn().unwrap();
     let part = home.path("model.onnx.part");
     while part.metadata().map_or(0, |metadata| metadata.len()) < 5 {
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(5));
     }
     fetch
 }

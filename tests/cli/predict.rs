@@ -509,6 +509,13 @@ fn names_reach_the_terminal_without_what_a_terminal_obeys_and_programs_as_they_a
 #[cfg(unix)]
 #[test]
 fn who_has_read_enough_ends_the_run_without_a_word() {
+    let error = "error: ";
+    let failed = run(predict(
+        Path::new("no/such/folder"),
+        "efficientnet-lite0",
+        &[],
+    ));
+    assert!(stderr(&failed).starts_with(error), "{}", stderr(&failed));
     for more in [&[][..], &["--out", "-"]] {
         let mut command = predict(&samples(), "efficientnet-lite0", more);
         let mut child = command
@@ -519,7 +526,7 @@ fn who_has_read_enough_ends_the_run_without_a_word() {
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(141), "{}", stderr(&output));
-        assert!(!stderr(&output).contains("error"), "{}", stderr(&output));
+        assert!(!stderr(&output).contains(error), "{}", stderr(&output));
     }
 }
 

@@ -570,14 +570,20 @@ fn a_folder_is_the_same_however_one_comes_to_it() {
 
     let by_link = bench.folder.path().join("link");
     std::os::unix::fs::symlink(&images, &by_link).unwrap();
+    let note = "is the same folder moved";
     for source in [&images, &by_dots, &by_link] {
         let again = bench.predict_over(source, &["--resume"]);
         check_says(&again, 3, &["6 of 6 images have a prediction, 0 to go"]);
-        assert!(!stderr(&again).contains("moved"), "{}", stderr(&again));
+        assert!(!stderr(&again).contains(note), "{}", stderr(&again));
         assert_eq!(again.stdout, first.stdout);
     }
     let one = bench.predict_over(&by_link.join("1.png"), &["--resume"]);
     check_says(&one, 0, &["1 of 1 images have a prediction, 0 to go"]);
+
+    let elsewhere = bench.folder.path().join("elsewhere");
+    std::fs::rename(&images, &elsewhere).unwrap();
+    let moved = bench.predict_over(&elsewhere, &["--resume"]);
+    assert!(stderr(&moved).contains(note), "{}", stderr(&moved));
 }
 
 /// The folder goes as an unplugged disk does, and comes back.

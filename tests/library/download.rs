@@ -211,7 +211,7 @@ fn a_cancelled_download_goes_on_in_the_next_run() {
 /// Waits until the download of `home` has so many bytes; the test's own time limit ends it where they never come.
 fn wait_for_bytes(home: &Home, bytes: usize) {
     while home.control.progress().done < bytes as u64 {
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -249,7 +249,7 @@ fn cancel_ends_the_pause_before_another_try() {
     let home = Home::with_policy(&[server.url("/")], patient);
     let fetch = home.fetch_aside();
     while !home.control.progress().step.contains("trying again") {
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(1));
     }
     home.control.cancel();
     assert!(matches!(

@@ -820,6 +820,7 @@ fn predictions_that_were_joined_with_their_input_are_found_by_what_it_names() {
         let name = uri.strip_prefix(&folder).unwrap();
         format!("s3://bucket/in/photos/{name}").into()
     });
+    let without = "WITHOUT OUTPUT: ";
     for list in [&by_name, &in_s3] {
         let output = fetch(
             list,
@@ -828,7 +829,7 @@ fn predictions_that_were_joined_with_their_input_are_found_by_what_it_names() {
             &[],
         );
         assert_eq!(lines(&output.stdout), local);
-        assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+        assert!(!stderr(&output).contains(without));
     }
     let foreign =
         format!("{by_name}{{\"source-ref\": \"../../etc/passwd\", \"SageMakerOutput\": {{}}}}\n");
@@ -841,12 +842,12 @@ fn predictions_that_were_joined_with_their_input_are_found_by_what_it_names() {
         &[],
     );
     assert_eq!(lines(&output.stdout), local);
-    assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+    assert!(!stderr(&output).contains(without));
 
     // What is missing is one image, also where the others are known from before.
     let project = bench.text("p.spotcheck");
     let fewer: String = in_s3.split_inclusive('\n').skip(1).collect();
-    let missing = "WITHOUT OUTPUT: 1 of 4 images, such as";
+    let missing = &format!("{without}1 of 4 images, such as");
     let of_last = local[3]["uri"].as_str().unwrap();
     fetch(&fewer, 3, &[missing, of_last], &["--project", &project]);
     let resume = ["--project", &project, "--resume"];
@@ -860,7 +861,7 @@ fn predictions_that_were_joined_with_their_input_are_found_by_what_it_names() {
     assert_eq!(lines(&output.stdout), local);
     let (outputs, photos) = (outputs.to_str().unwrap(), photos.to_str().unwrap());
     let output = check(Bench::fetch(outputs, photos, &resume), 0, &["0 to go"]);
-    assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+    assert!(!stderr(&output).contains(without));
 }
 
 #[test]

@@ -18,6 +18,10 @@ use crate::support::{python_packages, spotcheck, spotcheck_at};
 
 /// Between two questions whether something has happened.
 const POLL: Duration = Duration::from_millis(10);
+/// What begins the line of an image that failed.
+const FAILED_OBJECT: &str = "failed s3://";
+/// What is said of an image that the log of its job does not name.
+const SILENT_LOG: &str = "says nothing of it";
 
 /// All that a preflight looks at.
 const POINTS: [&str; 16] = [
@@ -1249,7 +1253,7 @@ fn an_image_without_an_output_has_a_line_with_the_reason_and_the_counts_add_up()
         assert!(error.contains("ClientError: 400"), "{error}");
     }
     let error = lines[3].1["error"].as_str().unwrap();
-    assert!(error.contains("says nothing of it"), "{error}");
+    assert!(error.contains(SILENT_LOG), "{error}");
     said.must_say("3 of 5 images failed");
     said.must_say("WITHOUT OUTPUT: 3 of 5");
 }
@@ -1565,7 +1569,7 @@ fn a_job_is_stopped_and_what_it_has_written_stays() {
     transform.plane.resume_jobs();
     transform.plane.wait_until_over("stopped");
     let status = transform.run(&["status", "stopped"]);
-    assert!(!status.stderr.contains("failed s3://"), "{status:#?}");
+    assert!(!status.stderr.contains(FAILED_OBJECT), "{status:#?}");
     status.must(
         3,
         &[
@@ -1673,12 +1677,12 @@ fn logs_that_may_not_be_read_hide_nothing_else() {
     }
     let started = transform.start("no-logs", "photos/", &["--watch"]);
     // What was not read says nothing, and does not say nothing of an image.
-    assert!(!started.stderr.contains("says nothing"), "{started:#?}");
+    assert!(!started.stderr.contains(SILENT_LOG), "{started:#?}");
     started.must(
         3,
         &[
             "logs:DescribeLogStreams",
-            "failed s3://",
+            FAILED_OBJECT,
             "bad.jpg: no output; the data-log of the job no-logs could not be read",
             "of 3 inputs have an output",
         ],
@@ -1952,14 +1956,17 @@ fn no_model_is_packed_for_an_input_with_nothing_in_it() {
     let (folder, output) = (folder.to_str().unwrap(), transform.bucket.uri("out/"));
     let (target, nothing) = (transform.bucket.uri("photos/"), transform.bucket.uri("no/"));
     let local = [folder, "--input-to", &target];
+    let no_model = transform.home.path().join("no-model");
+    let no_model = no_model.to_str().unwrap();
     let model = ["--model", "efficientnet-lite0", "--role", ROLE];
     for input in [&local[..], &[nothing.as_str()]] {
         for what in ["start", "preflight"] {
+            // Packing it would fail before.
+            let model = ["--saved-model", no_model, "--role", ROLE];
             let args = [&[what], input, &["--output", &output], &model].concat();
-            let said = transform
+            transform
                 .run(&args)
                 .must(1, &["There is nothing to transform below"]);
-            assert!(!said.stderr.contains("Packing"), "{said:#?}");
         }
         let forced = [&["start"], input, &["--output", &output, "--force"], &model].concat();
         transform.run(&forced).must(1, &["it was not packed"]);

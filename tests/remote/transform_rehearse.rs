@@ -22,6 +22,10 @@ fn rehearse(arguments: &[&str]) -> Command {
     command
 }
 
+/// What is said of images that the handler answers as this machine does.
+const EQUAL: &str = "a prediction that is as here";
+const LACKS: &str = "this Python lacks what";
+
 fn samples() -> String {
     text(&repository().join("assets/samples"))
 }
@@ -637,7 +641,7 @@ fn where_no_image_has_a_prediction_nothing_is_said_to_be_as_here() {
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("nothing was compared"), "{said}");
-    assert!(!said.contains("a prediction that is as here"), "{said}");
+    assert!(!said.contains(EQUAL), "{said}");
 }
 
 #[test]
@@ -655,7 +659,7 @@ fn images_that_nobody_can_read_are_as_here_and_what_a_job_makes_of_them_is_said(
     must_be_equal(&output, 1);
     assert!(
         said(&output).contains("a job over them ends Failed")
-            && said(&output).contains("\n1 image has a prediction that is as here"),
+            && said(&output).contains(&format!("\n1 image has {EQUAL}")),
         "{}",
         said(&output)
     );
@@ -681,6 +685,7 @@ fn a_python_without_the_packages_is_told_what_to_install() {
     .unwrap();
     let said_ = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said_}");
+    assert!(said_.contains(LACKS), "{said_}");
     assert!(said_.contains("-m pip install \"onnxruntime=="), "{said_}");
     let output = rehearse(&[
         "--model",
@@ -952,7 +957,7 @@ fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
     let alone = rehearse(&[&text(&wanting), &samples()]).output().unwrap();
     assert_eq!(alone.status.code(), Some(1));
     assert!(
-        said(&alone).contains("needs TensorFlow Serving") && !said(&alone).contains("lacks"),
+        said(&alone).contains("needs TensorFlow Serving") && !said(&alone).contains(LACKS),
         "{}",
         said(&alone)
     );

@@ -76,6 +76,11 @@ fn the_endpoint<'w>(window: &'w Harness<'static, App>) -> &'w KnownEndpoint {
     known.next().unwrap()
 }
 
+/// How many endpoints the banner at the top is about.
+fn in_the_banner(window: &Harness<'static, App>) -> usize {
+    window.state().state().endpoints_at_our_cost().count()
+}
+
 /// The control plane lives in the process that started the one with the window, which has none.
 fn assert_asked(plane: Option<&ControlPlane>, operation: &str, times: usize) {
     if let Some(plane) = plane {
@@ -85,6 +90,7 @@ fn assert_asked(plane: Option<&ControlPlane>, operation: &str, times: usize) {
 
 fn wait_until_in_service(window: &mut Harness<'static, App>, name: &str) {
     wait_for(window, &format!("Endpoint {name}: InService"));
+    assert_eq!(in_the_banner(window), 1);
     wait_until(window, "the end of watching", |window| {
         window.state().state().tasks.is_idle()
     });
@@ -145,7 +151,7 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
                 ),
             );
             wait_until(&mut window, "the end of the banner", |window| {
-                !sees(window, &format!("Endpoint {name}: "))
+                in_the_banner(window) == 0
             });
             assert!(bucket.get(&archive).is_none());
             let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
@@ -196,7 +202,7 @@ fn an_endpoint_whose_time_was_over_while_nobody_looked_goes_at_the_next_start() 
                 ),
             );
             assert!(!record.exists());
-            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+            assert_eq!(in_the_banner(&window), 0);
         },
     );
     assert_asked(plane.as_ref(), "DeleteEndpoint", 1);
@@ -222,21 +228,23 @@ fn deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why() {
             window.state_mut().command(Command::CloseEndpoint);
             click(&mut window, "Close");
             wait_until(&mut window, "the dialog to close", |window| {
-                !sees(window, "Endpoints of SageMaker")
+                window.state().state().overlay == Overlay::None
             });
 
             click(&mut window, &format!("Delete the endpoint {name}…"));
-            wait_for(&mut window, "This is deleted:");
+            let question = "This is deleted:";
+            wait_for(&mut window, question);
+            let endpoint = format!("•  the endpoint {name}");
             for what in [
-                format!("the endpoint {name}"),
-                format!("its configuration {name}"),
-                format!("its model {name}"),
-                "the archive s3://".to_owned(),
+                &endpoint,
+                &format!("•  its configuration {name}"),
+                &format!("•  its model {name}"),
+                "•  the archive s3://",
             ] {
-                assert!(sees(&window, &format!("•  {what}")), "{what}");
+                assert!(sees(&window, what), "{what}");
             }
             click(&mut window, "Keep it");
-            assert!(!sees(&window, "This is deleted"));
+            assert!(!sees(&window, question));
             click(&mut window, "Delete…");
             click(&mut window, "Delete it");
             wait_for(&mut window, &format!("Left: model {name}: "));
@@ -244,10 +252,10 @@ fn deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why() {
             assert!(sees(&window, &format!("✓  endpoint {name}")));
             assert!(sees(&window, &format!("✓  configuration {name}")));
             // It costs nothing any more, and what is left can still be deleted.
-            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+            assert_eq!(in_the_banner(&window), 0);
             click(&mut window, "Delete…");
             wait_for(&mut window, &format!("•  the model {name}"));
-            assert!(!sees(&window, &format!("•  the endpoint {name}")));
+            assert!(!sees(&window, &endpoint));
             assert_eq!(window.state().state().problems.len(), 1);
         },
     );
@@ -276,7 +284,7 @@ fn a_deployment_that_the_account_does_not_allow_is_explained_and_leaves_nothing(
                     "What was made for it before was deleted again: configuration {name}, model {name}"
                 )
             ));
-            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+            assert_eq!(in_the_banner(&window), 0);
         },
     );
     assert_asked(plane.as_ref(), "DeleteEndpoint", 0);
@@ -338,7 +346,7 @@ fn an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning() {
             wait_until(&mut window, "the end of watching", |window| {
                 window.state().state().tasks.is_idle()
             });
-            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+            assert_eq!(in_the_banner(&window), 0);
             click(&mut window, "Delete…");
             wait_for(&mut window, "make sure that nobody needs it");
             wait_for(&mut window, &format!("The model {name} stays"));
@@ -377,7 +385,8 @@ fn what_the_command_line_deploys_and_deletes_comes_and_goes_in_an_open_window() 
             let model = ["--archive", &archive, "--role", ROLE, "--image", IMAGE];
             let rest = ["--instance-type", "ml.m5.xlarge", "--hourly-price", "0.5"];
             run(&dirs, &[&name[..], &model, &rest].concat());
-            wait_for(&mut window, "Endpoint cats: InService");
+            let in_service = "Endpoint cats: InService";
+            wait_for(&mut window, in_service);
             assert!(sees(
                 &window,
                 "so far at $0.50 per hour, no automatic deletion"
@@ -385,7 +394,7 @@ fn what_the_command_line_deploys_and_deletes_comes_and_goes_in_an_open_window() 
 
             run(&dirs, &["endpoint", "delete", "cats", "--yes"]);
             wait_until(&mut window, "the end of the banner", |window| {
-                !sees(window, "Endpoint cats: ")
+                in_the_banner(window) == 0 && !sees(window, in_service)
             });
         },
     );
@@ -431,7 +440,7 @@ fn a_deployment_that_is_cancelled_deletes_what_was_made_for_it() {
             let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
             assert_eq!(left.count(), 0);
             assert_eq!(window.state().state().problems.len(), 0);
-            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+            assert_eq!(in_the_banner(&window), 0);
         },
     );
     for (operation, times) in [
@@ -468,7 +477,7 @@ fn what_is_left_of_a_deployment_that_is_cancelled_is_said_and_can_be_deleted_lat
                 window.state().state().tasks.is_idle()
             });
             // It costs nothing, and this machine remembers it.
-            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+            assert_eq!(in_the_banner(&window), 0);
             let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
             assert_eq!(left.count(), 1);
             window

@@ -44,9 +44,11 @@ fn detected() -> Harness<'static, App> {
 fn a_search_leaves_images_out_and_says_how_many_are_left() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "8 images");
+    let chelsea = "chelsea.png".to_owned();
+    assert!(names_on_screen(&window).contains(&chelsea));
     search(&mut window, "!chelsea");
     wait_for(&mut window, "7 of 8 images");
-    assert!(!names_on_screen(&window).contains(&"chelsea.png".to_owned()));
+    assert!(!names_on_screen(&window).contains(&chelsea));
     click(&mut window, "Clear search");
     wait_until(&mut window, "all images", |window| {
         names_on_screen(window).len() == 8

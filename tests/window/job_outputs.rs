@@ -11,7 +11,7 @@ use crate::remote::{place, retry_the_failed, send, serve, wait_for_listing};
 use crate::support::alone::alone;
 use crate::support::repository;
 use crate::support::seaweed::Seaweed;
-use crate::window::{click, folder_of, open, open_in, wait_for, wait_until};
+use crate::window::{click, folder_of, open, open_in, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -130,6 +130,8 @@ pub(crate) fn put_output(folder: &Path, image: &str, classes: &[(u32, &str, f64)
 }
 
 pub(crate) fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder: &Path) {
+    // One folder is read at a time.
+    wait_until_idle(window);
     let request = OutputsRequest {
         at: OutputsAt::Folder(folder.to_owned()),
         reading: spotcheck::domain::ReadingRequest::default(),

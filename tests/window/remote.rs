@@ -108,10 +108,12 @@ pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
     }
 }
 
+const RETRY_FAILED: &str = "Retry only the failed ones…";
+
 /// Starts a retry once it was looked through.
 pub(crate) fn retry_the_failed(window: &mut Harness<'static, App>) {
-    wait_for(window, "Retry only the failed ones…");
-    click(window, "Retry only the failed ones…");
+    wait_for(window, RETRY_FAILED);
+    click(window, RETRY_FAILED);
     wait_for(window, "Start the retry");
     click(window, "Start the retry");
 }
@@ -175,7 +177,7 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
                 &mut window,
                 &format!("All 3 images have an output, 1 by the retry {second}"),
             );
-            assert!(!sees(&window, "Retry only the failed ones…"));
+            assert!(!sees(&window, RETRY_FAILED));
             window.state_mut().command(Command::OpenJob(open));
             wait_for(&mut window, "1 of 1 outputs");
 

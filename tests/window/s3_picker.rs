@@ -311,12 +311,13 @@ fn a_sign_in_that_ends_soon_is_warned_of_and_goes_on_when_it_was_renewed() {
             type_into(&mut window, "S3 address", &bucket.uri("photos/"));
             window.key_press(Key::Enter);
             wait_for(&mut window, "3 images");
-            wait_for(&mut window, "The sign-in with profile tool ends in ");
+            let warning = "The sign-in with profile tool ends in ";
+            wait_for(&mut window, warning);
             wait_for(&mut window, "renew it at its provider");
             std::fs::write(home.join("expires"), "2099-01-02T03:04:05Z").unwrap();
             click(&mut window, "Try again");
             wait_until(&mut window, "the warning to go", |window| {
-                !sees(window, "The sign-in with profile tool")
+                !sees(window, warning)
             });
             window.get_by_label("profile tool").hover();
             wait_for(&mut window, " days");

@@ -563,7 +563,8 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             open_form(&mut window);
             start(&mut window);
             wait_for(&mut window, "✓ completed");
-            wait_for(&mut window, "billed; no price is known");
+            let unpriced = "billed; no price is known";
+            wait_for(&mut window, unpriced);
             click(&mut window, "Say what ml.m5.xlarge costs");
             type_into(&mut window, "US dollars an hour for an instance", "3.6");
             type_into(&mut window, "Source of this price", "a colleague");
@@ -573,7 +574,7 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
                 job.and_then(|job| job.progress.as_ref()?.cost_usd)
                     .is_some()
             });
-            assert!(!sees(&window, "no price is known"));
+            assert!(!sees(&window, unpriced));
         },
     );
 }

@@ -13,6 +13,7 @@ use crate::support::seaweed::{Bucket, Seaweed};
 use crate::window::{click, open, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
+const DELETE_LEFTOVERS: &str = "Delete these…";
 /// More often than a request is made again.
 const AGAIN_AND_AGAIN: usize = 100;
 const CREATE: &str = "CreateTransformJob";
@@ -146,7 +147,7 @@ fn a_job_that_fails_says_why_and_what_it_left_behind() {
             for said in said {
                 wait_for(window, said);
             }
-            wait_for(window, "Delete these…");
+            wait_for(window, DELETE_LEFTOVERS);
             assert!(sees(window, "The model efficientnet-lite0-"));
             assert!(sees(window, "The archive s3://"));
         },
@@ -174,7 +175,7 @@ fn of_a_job_that_was_started_remote_nobody_says_that_nothing_was_left_behind() {
             assert!(sees(&window, "look at its model their-model"));
             let left = &window.state().state().remote.open_job().unwrap().left;
             assert!(matches!(left, JobFinding::Known(Leftovers::Untold)));
-            assert!(!sees(&window, "Delete these…"));
+            assert!(!sees(&window, DELETE_LEFTOVERS));
         },
     );
 }

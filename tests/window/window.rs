@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use egui_kittest::kittest::Queryable;
@@ -15,6 +16,9 @@ use crate::support::{repository, runtime_home};
 
 /// Far beyond what anything here takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Longest wait for a repaint: what a condition reads of a file or a server changes without one, and so does a clock.
+const LONGEST_PARK: Duration = Duration::from_millis(50);
 
 /// A window on `source`, with ONNX Runtime installed.
 pub(crate) fn open(source: Option<&Path>, model: &str) -> Harness<'static, App> {
@@ -99,7 +103,48 @@ pub(crate) fn samples() -> PathBuf {
     repository().join("assets/samples")
 }
 
-/// Draws frames until `condition` holds; the workers have no clock of their own that a test could turn.
+/// When the window wants its next frame.
+#[derive(Default)]
+struct NextFrame {
+    due: Mutex<Option<Instant>>,
+    requested: Condvar,
+}
+
+impl NextFrame {
+    /// Of `harness`, which asks nobody else for frames from now on.
+    fn of(harness: &Harness<'static, App>) -> Arc<Self> {
+        let frame = Arc::new(Self::default());
+        let asked = Arc::clone(&frame);
+        harness.ctx.set_request_repaint_callback(move |info| {
+            let wanted = Instant::now().checked_add(info.delay);
+            let mut due = asked.due.lock().unwrap();
+            *due = [*due, wanted].into_iter().flatten().min();
+            asked.requested.notify_all();
+        });
+        frame
+    }
+
+    fn draw(&self, harness: &mut Harness<'static, App>) {
+        *self.due.lock().unwrap() = None;
+        harness.step();
+    }
+
+    /// Until the frame is due.
+    fn park(&self) {
+        let latest = Instant::now() + LONGEST_PARK;
+        let mut due = self.due.lock().unwrap();
+        loop {
+            let until = due.map_or(latest, |due| due.min(latest));
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            due = self.requested.wait_timeout(due, left).unwrap().0;
+        }
+    }
+}
+
+/// Draws the frames that the window wants until `condition` holds.
 #[track_caller]
 pub(crate) fn wait_until(
     harness: &mut Harness<'static, App>,
@@ -107,11 +152,12 @@ pub(crate) fn wait_until(
     condition: impl Fn(&Harness<'static, App>) -> bool,
 ) {
     let begun = Instant::now();
-    harness.step();
+    let frame = NextFrame::of(harness);
+    frame.draw(harness);
     while !condition(harness) {
         assert!(begun.elapsed() < PATIENCE, "waited in vain for: {what}");
-        std::thread::yield_now();
-        harness.step();
+        frame.park();
+        frame.draw(harness);
     }
     // What has just arrived is laid out in the next frame.
     harness.step();
