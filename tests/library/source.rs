@@ -105,13 +105,13 @@ fn what_a_prefix_names_is_what_people_mean_by_it() {
         assert!(
             error
                 .message
-                .contains(&format!("there is s3://{}/photo", bucket.name))
+                .contains(&format!("s3://{}/photo", bucket.name))
                 || prefix == "photos/a" && error.message.contains("photos/a.jpg"),
             "{error}"
         );
     }
     let error = open(&bucket, "elsewhere/").err().unwrap();
-    assert!(error.message.contains("no folder"), "{error}");
+    assert_eq!(error.kind, AwsErrorKind::NotFound, "{error}");
 }
 
 #[test]
@@ -239,10 +239,8 @@ fn a_tfrecord_object_that_was_replaced_or_deleted_is_noticed_when_it_is_read() {
     assert_eq!(source.read(&samples[2].uri).unwrap(), whole);
     bucket.put("photos.tfrecord", b"something else");
     let error = source.read(&samples[2].uri).unwrap_err();
-    assert!(
-        error.to_string().contains("record 2 is not there any more"),
-        "{error}"
-    );
+    assert!(matches!(error, SourceError::Damaged(_)), "{error:?}");
+    assert!(error.to_string().contains("record 2"), "{error}");
     bucket.delete("photos.tfrecord");
     let error = source.read(&samples[2].uri).unwrap_err();
     assert!(matches!(error, SourceError::NotFound), "{error}");
@@ -273,9 +271,5 @@ fn one_record_of_an_object_opens_by_its_address() {
         .map(|page| (page.samples, page.problems))
         .unzip();
     assert!(samples.concat().is_empty());
-    assert!(
-        problems.concat()[0]
-            .message
-            .contains("6 records were found")
-    );
+    assert!(problems.concat()[0].message.contains("6 records"));
 }

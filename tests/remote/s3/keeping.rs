@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use spotcheck::aws::AwsErrorKind;
 use spotcheck::cache::DiskCache;
 use spotcheck::domain::{ListingChange, Sample, SampleUri};
-use spotcheck::source::{S3Source, Source, WithRecords, for_task};
+use spotcheck::source::{S3Source, Source, SourceError, WithRecords, for_task};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use super::{open, public_place};
@@ -140,8 +141,10 @@ fn a_response_about_another_object_than_was_asked_for_is_not_kept() {
     let source = open_keeping(&bucket, &proxy, folder.path(), PLENTY);
     let first = listed(&source).remove(0);
     proxy.inject(Request::reads, Often::Always, Fault::OtherETag);
-    let message = source.read(&first.uri).unwrap_err().to_string();
-    assert!(message.contains("another object"), "{message}");
+    let Err(SourceError::Aws(error)) = source.read(&first.uri) else {
+        panic!("it was read");
+    };
+    assert_eq!(error.kind, AwsErrorKind::Changed, "{error}");
     proxy.heal();
     assert!(source.read(&first.uri).unwrap() == content(0));
 }
