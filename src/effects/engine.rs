@@ -147,7 +147,7 @@ impl EngineWorker {
             Err(error) if error.is_cancelled() => Event::EngineCancelled { task },
             Err(error) => Event::EngineFailed {
                 task,
-                offer: Some(error.offer(&preparation.key)),
+                offer: error.offer(&preparation.key),
                 message: error.to_string(),
             },
         };
@@ -155,7 +155,7 @@ impl EngineWorker {
             Event::EngineFailed {
                 task,
                 message,
-                offer: Some(Offer::TryAgain),
+                offer: Offer::TryAgain,
             }
         });
     }

@@ -667,7 +667,7 @@ impl Effects {
                     control,
                 },
             ),
-            Effect::AskOne {
+            Effect::PredictRemotely {
                 source,
                 run,
                 key,
@@ -675,9 +675,9 @@ impl Effects {
                 entry,
                 task,
                 control,
-            } => self.remote_inference.ask(
+            } => self.remote_inference.predict(
                 shared,
-                remote::remote_inference::Question {
+                remote::remote_inference::ImageRequest {
                     source,
                     run,
                     key,

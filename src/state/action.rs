@@ -203,7 +203,7 @@ impl Action {
                 )
             }),
             Self::PredictHere => need(
-                state.remote.remote_inference.chosen.is_some(),
+                state.inference.remote.is_some(),
                 "Images are predicted on this computer already",
             ),
             Self::PredictShown => has_shown(state).and_then(|()| has_model(state)),
@@ -686,7 +686,7 @@ fn shown_is_kept(state: &State) -> bool {
 
 /// Here or elsewhere.
 fn has_model(state: &State) -> Result<(), &'static str> {
-    if state.remote.remote_inference.chosen.is_some() {
+    if state.inference.remote.is_some() {
         return state.project.check_soon_writable();
     }
     has_model_here(state)

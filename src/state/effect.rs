@@ -376,8 +376,8 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
-    /// Ask the model elsewhere about one sample. Takes the place of one that was not sent yet.
-    AskOne {
+    /// Predict one image with the remote model. Replaces a request that was not sent yet.
+    PredictRemotely {
         source: SourceId,
         run: RunId,
         key: RunKey,
@@ -647,7 +647,9 @@ impl std::fmt::Debug for Effect {
                     samples.len()
                 )
             }
-            Self::AskOne { run, sample, .. } => write!(formatter, "AskOne({run:?}, {sample:?})"),
+            Self::PredictRemotely { run, sample, .. } => {
+                write!(formatter, "PredictRemotely({run:?}, {sample:?})")
+            }
             Self::CheckRemoteModel { model, .. } => {
                 write!(formatter, "CheckRemoteModel({})", model.name())
             }

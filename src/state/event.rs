@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, Asked, BoxCountId, BoxCounts, ConnectFailure, DeletionCause, DeployCheck,
-    EndpointDeletion, EndpointId, Exported, FilmstripId, FoundModel, FoundRun, ImportDraft,
-    ImportId, JobId, Leftovers, ModelEntry, Offer, OutputsFailure, ProjectContent, ReadingTrial,
-    RehearsalReport, Relisting, RemoteCheck, RetryPlan, S3Failure, S3FolderPage, SavedMapping,
+    ArrangeId, BoxCountId, BoxCounts, ConnectFailure, DeletionCause, DeployCheck, EndpointDeletion,
+    EndpointId, Exported, FilmstripId, FoundModel, FoundRun, ImportDraft, ImportId, JobId,
+    Leftovers, ModelEntry, Offer, OutputsFailure, ProjectContent, ReadingTrial, RehearsalReport,
+    Relisting, RemoteCheck, RemotePrediction, RetryPlan, S3Failure, S3FolderPage, SavedMapping,
     SendCheck, SourceId, TaskId, TaskOutcome, WatchEnd,
 };
 use crate::domain::{
@@ -124,7 +124,7 @@ pub enum Event {
     EngineFailed {
         task: TaskId,
         message: String,
-        offer: Option<Offer>,
+        offer: Offer,
     },
     /// The user cancelled while it was being prepared.
     EngineCancelled {
@@ -138,17 +138,8 @@ pub enum Event {
         at_ms: i64,
         result: Result<Box<FoundModel>, ConnectFailure>,
     },
-    /// What came of asking a model elsewhere about one image.
-    Asked {
-        source: SourceId,
-        task: TaskId,
-        run: RunId,
-        key: Box<RunKey>,
-        /// Milliseconds since 1970-01-01 UTC.
-        at_ms: i64,
-        outcome: Box<Asked>,
-    },
-    /// How long the predictions from elsewhere take.
+    RemotePredicted(Box<RemotePrediction>),
+    /// How long remote predictions take.
     RemoteLatency {
         key: Box<RunKey>,
         latency: Option<LatencyMs>,

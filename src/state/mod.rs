@@ -10,12 +10,12 @@ mod arranging;
 mod command;
 mod comparing;
 mod effect;
-mod engine;
 mod event;
 mod explanation;
 mod export;
 mod filmstrip;
 mod import;
+mod inference;
 mod judgements;
 mod model_shelf;
 mod order;
@@ -41,7 +41,6 @@ pub use comparing::{CompareLayout, CompareStatus, Comparing};
 pub use effect::{
     CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest,
 };
-pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{
     DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow,
 };
@@ -52,20 +51,23 @@ pub use export::{
 };
 pub use filmstrip::{Filmstrip, FilmstripId};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
+pub use inference::{
+    EngineFailure, EngineStatus, Inference, LocalEngine, Offer, RemoteEngine, RuntimeKind,
+};
 pub use judgements::{ImageJudgement, Judgements};
 pub use model_shelf::{ModelEntry, ModelShelf};
 pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
 pub use project::{Project, ProjectContent, ProjectStatus};
 pub use remote::{
-    Asked, ChosenModel, ConnectFailure, DeletionCause, DeployAdvanced, DeployCheck, DeployDraft,
+    ChosenModel, ConnectFailure, DeletionCause, DeployAdvanced, DeployCheck, DeployDraft,
     DeployOrder, DeployStatus, EndpointDeletion, EndpointId, EndpointList, EndpointSight,
     Endpoints, FoundModel, FoundRun, JobFinding, JobId, JobList, KnownEndpoint, KnownJob,
     Leftovers, ModelDraft, ModelFrom, OpeningOutputs, OutputsAt, OutputsFailure, OutputsRequest,
     Prices, Reading, ReadingTrial, RehearsalReport, RehearsalRequest, Remote, RemoteCheck,
-    RemoteInference, RemoteList, RemoteModelForm, RemoteReport, RetryPlan, SavedMapping,
-    SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage, SendStatus,
-    WatchEnd,
+    RemoteList, RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan,
+    SavedMapping, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage,
+    SendStatus, WatchEnd,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};
@@ -115,7 +117,7 @@ pub struct State {
     /// The field of the judging bar that is to take the keyboard, and a number that tells two such wishes apart.
     pub judge_focus: Option<(JudgeField, u64)>,
     pub models: ModelShelf,
-    pub engine: Engine,
+    pub inference: Inference,
     pub tasks: TaskList,
     pub problems: ProblemList,
     pub overlay: Overlay,
@@ -263,6 +265,11 @@ impl Ids {
 }
 
 impl State {
+    /// Whether this source is still the open one; reports about another one are late.
+    fn is_open(&self, source: SourceId) -> bool {
+        self.source.as_ref().is_some_and(|open| open.id == source)
+    }
+
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -286,7 +293,7 @@ impl State {
 
     /// The chosen model, where images are predicted on this computer.
     fn chosen_here(&self) -> Option<&ModelEntry> {
-        let is_here = self.remote.remote_inference.chosen.is_none();
+        let is_here = self.inference.remote.is_none();
         self.models.chosen().filter(|_| is_here)
     }
 

@@ -92,12 +92,6 @@ impl Runs {
         self.all.iter_mut().find(|run| run.info.id == id)
     }
 
-    /// The newest run with this key.
-    pub(super) fn find(&self, key: &RunKey) -> Option<RunId> {
-        let run = self.all.iter().rev().find(|run| run.info.key == *key);
-        run.map(|run| run.info.id)
-    }
-
     pub(super) fn switch_to(&mut self, id: Option<RunId>) {
         self.current = id;
     }

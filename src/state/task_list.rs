@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::engine::RuntimeKind;
+use super::inference::RuntimeKind;
 use crate::domain::{RunId, SampleId, SampleSet};
 use crate::tasks::TaskControl;
 
@@ -29,14 +29,14 @@ pub enum TaskKind {
     },
     /// Finding or installing ONNX Runtime and loading a model.
     Prepare,
-    /// Finding out what a model elsewhere answers.
+    /// Finding out what a remote model responds with.
     Connect,
-    /// Asking a model elsewhere about one image.
-    Ask {
+    /// Predicting one image with a remote model.
+    RemotePrediction {
         run: RunId,
         sample: SampleId,
     },
-    /// Finding out whether a model elsewhere is there.
+    /// Checking whether a remote model is available.
     CheckRemoteModel,
     /// Reading the predictions of a run out of the project.
     LoadRun {
@@ -160,10 +160,10 @@ impl TaskList {
         self.failure(is_it).map(|(_, why)| why)
     }
 
-    /// Whether this run waits for a prediction from elsewhere about this sample.
-    pub(super) fn asks(&self, run: RunId, sample: SampleId) -> bool {
+    /// Whether a task predicts this image for this run.
+    pub(super) fn predicts(&self, run: RunId, sample: SampleId) -> bool {
         self.running.iter().any(|task| match &task.kind {
-            TaskKind::Ask {
+            TaskKind::RemotePrediction {
                 run: of,
                 sample: about,
             } => (*of, *about) == (run, sample),

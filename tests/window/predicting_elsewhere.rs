@@ -413,7 +413,7 @@ fn a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_whe
             wait_for(&mut window, said);
             click(&mut window, "Connect");
             wait_until(&mut window, "the inspector", |window| {
-                window.state().state().engine.has_failed() && sees(window, said)
+                window.state().state().inference.failure().is_some() && sees(window, said)
             });
             click(&mut window, "Copy command");
             wait_for(&mut window, "Copied the command; paste it into a terminal");
@@ -607,8 +607,8 @@ fn a_prediction_is_looked_at_before_anything_is_predicted_and_belongs_to_its_add
     });
     click(&mut window, "Preview a prediction");
     wait_until(&mut window, "why there is none", |window| {
-        let form = &window.state().state().remote.remote_inference.form;
-        form.looking.is_none() && form.not_seen.is_some()
+        let form = &window.state().state().remote.remote_model;
+        form.requesting.is_none() && form.response_failure.is_some()
     });
     let own = server.url("/v1/models/own:predict");
     replace_in(&mut window, "Address of the model", &own);

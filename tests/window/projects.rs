@@ -39,7 +39,7 @@ fn what_was_predicted_is_there_when_the_folder_is_opened_again() {
     wait_for(&mut again, "tiger cat");
     let state = again.state().state();
     assert!(
-        state.engine.report().is_none(),
+        state.inference.local.status.report().is_none(),
         "no model is loaded to look at what is there"
     );
 }

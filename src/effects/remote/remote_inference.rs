@@ -22,8 +22,8 @@ use crate::remote::outputs::{Recognition, Unrecognised};
 use crate::remote::tf_serving::{TfServing, TfServingAddress};
 use crate::source::{SourceError, for_task};
 use crate::state::{
-    Asked, ConnectFailure, Event, FoundModel, NewPrediction, RemoteCheck, RemoteReport, S3Failure,
-    SourceId, TaskId,
+    ConnectFailure, Event, FoundModel, NewPrediction, RemoteCheck, RemoteOutcome, RemotePrediction,
+    RemoteReport, S3Failure, SourceId, TaskId,
 };
 use crate::tasks::{TaskControl, now_ms};
 use crate::vision::PredictError;
@@ -36,7 +36,7 @@ const WALKED_PAST: Duration = Duration::from_millis(200);
 /// Asks models elsewhere.
 pub(in super::super) struct RemoteWorker {
     connected: Arc<Mutex<Option<Connected>>>,
-    questions: LatestSender<Question>,
+    requests: LatestSender<ImageRequest>,
     newest: Arc<AtomicU64>,
 }
 
@@ -61,7 +61,7 @@ pub(in super::super) struct Connection {
 }
 
 /// About one sample.
-pub(in super::super) struct Question {
+pub(in super::super) struct ImageRequest {
     pub(in super::super) source: SourceId,
     pub(in super::super) run: RunId,
     pub(in super::super) key: RunKey,
@@ -73,7 +73,7 @@ pub(in super::super) struct Question {
 
 impl RemoteWorker {
     pub(in super::super) fn new(shared: &Arc<Shared>) -> Self {
-        let (questions, taken) = latest::<Question>();
+        let (requests, taken) = latest::<ImageRequest>();
         let taken = Arc::new(taken);
         let connected = Arc::new(Mutex::<Option<Connected>>::default());
         let newest = Arc::new(AtomicU64::default());
@@ -84,15 +84,15 @@ impl RemoteWorker {
                 Arc::clone(&newest),
             );
             shared.spawn("predict remotely", move |shared| {
-                while let Some(question) = taken.take() {
-                    let model = connected_with(&connected, &question.key);
-                    prediction(shared, model, &question, &newest);
+                while let Some(request) = taken.take() {
+                    let model = connected_with(&connected, &request.key);
+                    prediction(shared, model, &request, &newest);
                 }
             });
         }
         Self {
             connected,
-            questions,
+            requests,
             newest,
         }
     }
@@ -114,11 +114,11 @@ impl RemoteWorker {
         );
     }
 
-    /// Takes the place of a question that was not sent yet.
-    pub(in super::super) fn ask(&self, shared: &Shared, question: Question) {
-        self.newest.store(question.task.0, Ordering::Relaxed);
-        if let Some(passed) = self.questions.put(question) {
-            report(shared, &passed, Asked::NotSent);
+    /// Takes the place of a request that was not sent yet.
+    pub(in super::super) fn predict(&self, shared: &Shared, request: ImageRequest) {
+        self.newest.store(request.task.0, Ordering::Relaxed);
+        if let Some(passed) = self.requests.put(request) {
+            report(shared, &passed, RemoteOutcome::NotSent);
         }
     }
 
@@ -376,76 +376,82 @@ fn s3_access(access: &SageMakerAccess) -> S3Access {
     }
 }
 
-fn report(shared: &Shared, question: &Question, outcome: Asked) {
-    shared.report(Event::Asked {
-        source: question.source,
-        task: question.task,
-        run: question.run,
-        key: Box::new(question.key.clone()),
+fn report(shared: &Shared, request: &ImageRequest, outcome: RemoteOutcome) {
+    shared.report(Event::RemotePredicted(Box::new(RemotePrediction {
+        source: request.source,
+        task: request.task,
+        run: request.run,
+        sample: request.sample,
+        key: request.key.clone(),
         at_ms: now_ms(),
-        outcome: Box::new(outcome),
-    });
+        outcome,
+    })));
 }
 
-fn prediction(shared: &Shared, model: Option<Connected>, question: &Question, newest: &AtomicU64) {
+fn prediction(
+    shared: &Shared,
+    model: Option<Connected>,
+    request: &ImageRequest,
+    newest: &AtomicU64,
+) {
     // Another model is asked by now.
     let Some(model) = model else {
-        return report(shared, question, Asked::NotSent);
+        return report(shared, request, RemoteOutcome::NotSent);
     };
-    let is_passed = question.control.sleep(WALKED_PAST).is_err()
-        || newest.load(Ordering::Relaxed) != question.task.0;
+    let is_passed = request.control.sleep(WALKED_PAST).is_err()
+        || newest.load(Ordering::Relaxed) != request.task.0;
     if is_passed {
-        return report(shared, question, Asked::NotSent);
+        return report(shared, request, RemoteOutcome::NotSent);
     }
-    let outcome = guarded(|| Ok(ask(shared, &model, question)));
-    let outcome = outcome.unwrap_or_else(|reason| predicted(question, Err(reason), None));
-    model.tell_classes(shared, question.source, question.run);
-    report(shared, question, outcome);
+    let outcome = guarded(|| Ok(ask(shared, &model, request)));
+    let outcome = outcome.unwrap_or_else(|reason| predicted(request, Err(reason), None));
+    model.tell_classes(shared, request.source, request.run);
+    report(shared, request, outcome);
     model.tell_latency(shared);
 }
 
 fn predicted(
-    question: &Question,
+    request: &ImageRequest,
     result: Result<crate::domain::Prediction, String>,
     took: Option<Duration>,
-) -> Asked {
-    Asked::Predicted {
+) -> RemoteOutcome {
+    RemoteOutcome::Predicted {
         prediction: NewPrediction {
-            sample: question.sample,
-            stamp: question.entry.stamp(),
+            sample: request.sample,
+            stamp: request.entry.stamp(),
             result,
         },
         took_ms: took.map(|took| took.as_secs_f64() * 1e3),
     }
 }
 
-fn ask(shared: &Shared, model: &Connected, question: &Question) -> Asked {
-    let Some(source) = shared.source(question.source) else {
-        return Asked::NotSent;
+fn ask(shared: &Shared, model: &Connected, request: &ImageRequest) -> RemoteOutcome {
+    let Some(source) = shared.source(request.source) else {
+        return RemoteOutcome::NotSent;
     };
-    let control = &question.control;
-    let bytes = match for_task(&source, control).read(&question.entry.uri) {
+    let control = &request.control;
+    let bytes = match for_task(&source, control).read(&request.entry.uri) {
         Ok(bytes) => bytes,
-        Err(SourceError::Cancelled) => return Asked::NotSent,
-        Err(SourceError::Unreachable(reason)) => return Asked::SourceUnreachable(reason),
-        Err(error) => return predicted(question, Err(error.to_string()), None),
+        Err(SourceError::Cancelled) => return RemoteOutcome::NotSent,
+        Err(SourceError::Unreachable(reason)) => return RemoteOutcome::SourceUnreachable(reason),
+        Err(error) => return predicted(request, Err(error.to_string()), None),
     };
     let size = match upright_size(&bytes) {
         Ok(size) => size,
-        Err(reason) => return predicted(question, Err(reason), None),
+        Err(reason) => return predicted(request, Err(reason), None),
     };
     match model.predictor.ask(&bytes, control) {
         Ok((prediction, took)) => {
             let prediction = model.predictor.read(&prediction, size, took);
             let prediction = prediction.map_err(|error| error.to_string());
-            predicted(question, prediction, Some(took))
+            predicted(request, prediction, Some(took))
         }
-        Err(PredictError::Cancelled) => Asked::NotSent,
-        Err(PredictError::OutOfReach(message)) => Asked::OutOfReach {
+        Err(PredictError::Cancelled) => RemoteOutcome::NotSent,
+        Err(PredictError::OutOfReach(message)) => RemoteOutcome::OutOfReach {
             renewal: renewal_in(shared, &model.model, &message),
             message,
         },
-        Err(error) => predicted(question, Err(error.to_string()), None),
+        Err(error) => predicted(request, Err(error.to_string()), None),
     }
 }
 
@@ -540,9 +546,9 @@ fn look(
                 PredictError::OutOfReach(message) => failed(message),
                 error => failed(error.to_string()),
             })?;
-            let (is_well, found) = served.judged(model.signature.as_deref());
+            let (is_available, found) = served.judged(model.signature.as_deref());
             Ok(RemoteCheck {
-                is_well,
+                is_available,
                 found,
                 signatures: served.signature_names(),
             })
@@ -592,7 +598,7 @@ fn look_at_endpoint(
         });
     }
     Ok(RemoteCheck {
-        is_well: status.accepts_requests(),
+        is_available: status.accepts_requests(),
         found,
         signatures: Vec::new(),
     })

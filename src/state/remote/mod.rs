@@ -22,7 +22,8 @@ pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsRe
 pub use prices::Prices;
 pub use reading::{Reading, ReadingTrial, SavedMapping};
 pub use remote_inference::{
-    Asked, ConnectFailure, FoundModel, RemoteCheck, RemoteInference, RemoteModelForm, RemoteReport,
+    ConnectFailure, FoundModel, RemoteCheck, RemoteModelForm, RemoteOutcome, RemotePrediction,
+    RemoteReport,
 };
 pub use remote_list::RemoteList;
 pub use sending::{
@@ -39,8 +40,9 @@ pub struct Remote {
     pub list: JobList,
     pub endpoints: Endpoints,
     pub outputs: OpeningOutputs,
-    pub remote_inference: RemoteInference,
-    /// How such predictions are read.
+    /// The dialog about a remote model.
+    pub remote_model: RemoteModelForm,
+    /// How responses are read.
     pub reading: Reading,
     /// The jobs that were looked at or are watched, oldest first.
     pub known: Vec<KnownJob>,

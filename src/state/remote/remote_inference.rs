@@ -1,62 +1,42 @@
-//! Predicting with a model elsewhere, instead of on this computer: the choice, and the dialog that makes it.
+//! Remote models: the dialog about them, what they turn out to be, and their predictions.
 
 use std::sync::Arc;
 
 use crate::domain::{
-    InferenceLocation, LabelSet, LatencyMs, ModelCard, RemoteModel, ResponseExamples, RunId,
-    RunKey, SampleId,
+    LabelSet, LatencyMs, ModelCard, RemoteModel, ResponseExamples, RunId, RunKey, SampleId,
 };
-use crate::state::{Engine, NewPrediction, S3Failure, SendStage, State, TaskId};
+use crate::state::{NewPrediction, S3Failure, SendStage, SourceId, TaskId};
 
-/// Where images are predicted.
-#[derive(Debug, Default)]
-pub struct RemoteInference {
-    /// `None`: on this computer.
-    pub chosen: Option<RemoteModel>,
-    pub form: RemoteModelForm,
-    /// The first prediction of the chosen model, to try a mapping on.
-    pub(in crate::state) first: Option<Arc<ResponseExamples>>,
-    /// The command that signs in anew, where that is what helps.
-    pub renewal: Option<String>,
-    /// How long the answers took that were asked for one by one since the program was started.
-    pub(in crate::state) took: Took,
-    /// What is loaded on this computer, while images are predicted elsewhere.
-    pub(in crate::state) parked: Engine,
-}
-
-/// Milliseconds by run and sample.
-type Took = std::collections::HashMap<(RunId, SampleId), f64>;
-
-/// The dialog about a model elsewhere.
+/// The dialog about a remote model.
 #[derive(Debug, Default)]
 pub struct RemoteModelForm {
     /// Counts up whenever the fields are to be taken over.
     pub serial: u64,
     /// What the fields begin with.
     pub draft: Option<RemoteModel>,
-    /// Whether it can be asked, as far as that is known without asking it.
+    /// Whether it is available, as far as that is known without sending it an image.
     pub check: SendStage<RemoteCheck>,
     /// What was checked last, or is being checked.
     pub checked: Option<RemoteModel>,
     pub failure: Option<S3Failure>,
-    /// The model is asked about the image in view, to see how its predictions are read.
-    pub looking: Option<TaskId>,
-    /// Why there is no answer to look at.
-    pub not_seen: Option<S3Failure>,
+    /// The task that requests a response about the image in view, to see how it is read.
+    pub requesting: Option<TaskId>,
+    /// Why there is no such response.
+    pub response_failure: Option<S3Failure>,
 }
 
-/// What is known of a model elsewhere without sending it anything.
+/// What is known of a remote model without sending it an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemoteCheck {
-    /// It answers, as far as is known.
-    pub is_well: bool,
-    /// What was found, for people; what is wrong, and what to do, where something is.
+    /// As far as is known.
+    pub is_available: bool,
+    /// What was found, what is wrong, and what to do about it, for people.
     pub found: Vec<String>,
-    /// The signatures of a model in TensorFlow Serving, where it says them.
+    /// The signatures of a model in TensorFlow Serving, if it lists them.
     pub signatures: Vec<String>,
 }
 
-/// What a model elsewhere turned out to be.
+/// What a remote model turned out to be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundModel {
     pub key: RunKey,
@@ -64,25 +44,25 @@ pub struct FoundModel {
     /// As far as they are known.
     pub labels: LabelSet,
     pub report: RemoteReport,
-    /// The same prediction, to try a mapping on.
+    /// The first response, to try a mapping on.
     pub examples: Option<Arc<ResponseExamples>>,
-    /// The prediction that it was recognised by, and how many milliseconds that took; nothing was asked where a mapping says how answers
-    /// are read.
+    /// The prediction of that response, and how many milliseconds it took; `None` if a mapping says how responses are read, because
+    /// nothing was sent then.
     pub first: Option<(NewPrediction, f64)>,
 }
 
-/// A model elsewhere that is asked.
+/// A remote model that predicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteReport {
     /// “endpoint cats in eu-west-1”
     pub name: String,
-    /// How answers are read, for people.
+    /// How responses are read, for people.
     pub reading: String,
-    /// From sending an image to having its prediction; `None` before the first.
+    /// From sending an image to having its response; `None` before the first.
     pub latency: Option<LatencyMs>,
 }
 
-/// Why a model elsewhere cannot be asked.
+/// Why a remote model cannot predict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectFailure {
     Cancelled,
@@ -90,39 +70,41 @@ pub enum ConnectFailure {
     OfImage(SampleId, String),
     Failed {
         message: String,
-        /// The prediction, where nobody knows its shape.
+        /// The response, if its shape is unknown.
         examples: Option<Arc<ResponseExamples>>,
-        /// The command that signs in anew, where that helps.
+        /// The command that signs in again, if that helps.
         renewal: Option<String>,
     },
 }
 
-/// What came of asking about one image.
+/// What came of requesting one prediction of a remote model.
 #[derive(Debug)]
-pub enum Asked {
+pub struct RemotePrediction {
+    pub source: SourceId,
+    pub task: TaskId,
+    pub run: RunId,
+    pub sample: SampleId,
+    pub key: RunKey,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub at_ms: i64,
+    pub outcome: RemoteOutcome,
+}
+
+#[derive(Debug)]
+pub enum RemoteOutcome {
     Predicted {
         prediction: NewPrediction,
-        /// From sending the request to having the whole prediction, in milliseconds; `None` where nothing was sent.
+        /// From sending the request to having the whole response, in milliseconds; `None` if nothing was sent.
         took_ms: Option<f64>,
     },
-    /// Nobody waited for it any more, so it was not sent.
+    /// The image left the view before it was sent.
     NotSent,
-    /// It could not be read, nor could any other image.
+    /// Neither this image nor any other could be read.
     SourceUnreachable(String),
     /// No other image would do better.
     OutOfReach {
         message: String,
-        /// The command that signs in anew, where that helps.
+        /// The command that signs in again, if that helps.
         renewal: Option<String>,
     },
-}
-
-impl State {
-    /// How long the prediction on screen took, in milliseconds, and who gave it; `None` where it was made here, in a job, or before the
-    /// program was started.
-    pub fn shown_took_ms(&self) -> Option<(f64, &InferenceLocation)> {
-        let (run, sample) = self.run().zip(self.shown_sample())?;
-        let took = self.remote.remote_inference.took.get(&(run.id(), sample))?;
-        Some((*took, &run.info.key.made))
-    }
 }

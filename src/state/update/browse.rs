@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{arrange, predict, project, s3};
+use super::{arrange, models, predict, project, s3, shown};
 use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
     CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, Shown, SourceId,
@@ -79,7 +79,7 @@ pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Vec<Effect
         FilePick::Files(paths) => open_dropped(state, paths, effects),
         FilePick::Model(path) => super::import::open(state, path, effects),
         FilePick::Weights(id, path) => {
-            super::predict::fetch_model(state, id, Some(path), effects);
+            models::fetch_model(state, id, Some(path), effects);
         }
         FilePick::Mapping(path) => super::remote::reading::load(state, path, effects),
         FilePick::ProjectTarget(path) => project::save_as(state, path, effects),
@@ -130,10 +130,6 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effec
     });
 }
 
-fn is_open(state: &State, source: SourceId) -> bool {
-    state.source.as_ref().is_some_and(|open| open.id == source)
-}
-
 pub(super) fn opened(
     state: &mut State,
     source: SourceId,
@@ -162,7 +158,7 @@ pub(super) fn opened(
 }
 
 pub(super) fn listed(state: &mut State, source: SourceId, page: Page, effects: &mut Vec<Effect>) {
-    if !is_open(state, source) {
+    if !state.is_open(source) {
         return;
     }
     for problem in page.problems {
@@ -279,7 +275,7 @@ pub(super) fn shown_changed(state: &mut State, effects: &mut Vec<Effect>) {
         sample,
         uri: entry.uri.clone(),
     });
-    predict::refresh_shown(state, effects);
+    shown::refresh(state, effects);
     predict::predict_shown_if_wanted(state, effects);
 }
 
@@ -290,7 +286,7 @@ pub(super) fn displayed(
     result: Result<DisplayInfo, String>,
     effects: &mut Vec<Effect>,
 ) {
-    if !is_open(state, source) {
+    if !state.is_open(source) {
         return;
     }
     if let Err(reason) = &result {
@@ -302,7 +298,7 @@ pub(super) fn displayed(
             Ok(info) => Display::Ready(info),
             Err(reason) => Display::Failed(reason),
         };
-        predict::take_shown(state);
+        shown::take(state);
     }
 }
 
@@ -327,7 +323,7 @@ fn read_neighbours_ahead(
 }
 
 pub(super) fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: String) {
-    if !is_open(state, source) {
+    if !state.is_open(source) {
         return;
     }
     let Some(uri) = state.samples.get(sample).map(|entry| entry.uri.clone()) else {

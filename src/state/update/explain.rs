@@ -14,24 +14,21 @@ pub(super) fn explain(state: &mut State, effects: &mut Vec<Effect>) {
     let (Some(question), Some(run)) = (state.question(), state.runs.current()) else {
         return;
     };
-    let run = run.id();
-    if predict::is_loaded(state, run) {
+    if state.inference.is_ready_for(&run.info.key) {
         start(state, question, effects);
     } else {
+        let run = run.id();
         state.shown.explanation = Explanation::Waiting(question);
-        predict::prepare(state, run, effects);
+        predict::load(state, run, effects);
     }
     cancel_forgotten(state, effects);
 }
 
 /// The model has been loaded, perhaps for this.
 pub(super) fn start_waiting(state: &mut State, effects: &mut Vec<Effect>) {
-    let is_loaded = state
-        .runs
-        .current()
-        .is_some_and(|run| predict::is_loaded(state, run.id()));
     if let Explanation::Waiting(question) = &state.shown.explanation
-        && is_loaded
+        && let Some(run) = state.runs.current()
+        && state.inference.is_ready_for(&run.info.key)
     {
         start(state, question.clone(), effects);
     }

@@ -1,6 +1,6 @@
 //! The strip with all boxes of one class: opening it, keeping it up to date, going to one of its images.
 
-use super::{browse, predict};
+use super::{browse, shown};
 use crate::domain::{ModelTask, SampleId};
 use crate::review::{FilmFrame, FilmOrder, FilmRequest, Suppressed};
 use crate::state::filmstrip::FilmBasis;
@@ -119,5 +119,5 @@ pub(super) fn show_box(
         browse::show(state, sample, effects);
     }
     state.shown.wanted_box = Some(index);
-    predict::take_shown(state);
+    shown::take(state);
 }

@@ -3,17 +3,20 @@
 mod arrange;
 mod browse;
 mod compare;
+mod engine;
 mod explain;
 mod export;
 mod filmstrip;
 mod go_to;
 mod import;
 mod judge;
+mod models;
 mod predict;
 mod project;
 mod remote;
 mod run_tasks;
 mod s3;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -130,7 +133,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::DropRetry(id) => remote::drop_retry(state, &id, effects),
         Command::OpenOutputs(request) => remote::open_outputs(state, *request, effects),
         Command::PredictAt(model) => {
-            remote::predict_at(state, model.map(|model| *model), effects);
+            predict::predict_at(state, model.map(|model| *model), effects);
         }
         Command::EditRemoteModel(model) => remote::edit_remote_model(state, *model, effects),
         Command::CheckRemoteModel(model) => remote::check_remote_model(state, *model, effects),
@@ -208,27 +211,27 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::AddTag(tag) => judge::add_tag(state, &tag, effects),
         Command::RemoveTag(tag) => judge::remove_tag(state, &tag, effects),
         Command::ChangeView(change) => view::change(state, change, effects),
-        Command::ChooseModel(id) => predict::choose_model(state, id, effects),
-        Command::FetchModel(id) => predict::fetch_model(state, id, None, effects),
+        Command::ChooseModel(id) => models::choose_model(state, id, effects),
+        Command::FetchModel(id) => models::fetch_model(state, id, None, effects),
         Command::PickWeights(id) => effects.push(Effect::PickWeights(id)),
         Command::RemoveModel(id) => effects.push(Effect::RemoveModel { id }),
         Command::ChooseDevice(device) => {
             state.settings.device = device;
-            predict::settings_changed(state, effects);
+            models::settings_changed(state, effects);
         }
         Command::SetBatch(batch) => {
             state.settings.batch = batch;
-            predict::settings_changed(state, effects);
+            models::settings_changed(state, effects);
         }
         Command::SetThreads(threads) => {
             state.settings.threads = threads;
-            predict::settings_changed(state, effects);
+            models::settings_changed(state, effects);
         }
         Command::SetRuntimeLibrary(path) => {
             state.settings.runtime_library = path;
-            predict::runtime_changed(state, effects);
+            models::runtime_changed(state, effects);
         }
-        Command::InstallRuntime(kind) => predict::install_runtime(state, kind, effects),
+        Command::InstallRuntime(kind) => models::install_runtime(state, kind, effects),
         Command::SetPredictOnOpen(enabled) => {
             state.settings.predict_on_open = enabled;
             predict::predict_shown_if_wanted(state, effects);
@@ -246,7 +249,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::SetImportLabels(labels) => import::set_labels(state, labels, effects),
         Command::ConfirmImport => import::confirm(state, effects),
         Command::CancelImport => state.import = None,
-        Command::TryAgain => predict::try_again(state, effects),
+        Command::TryAgain => engine::try_again(state, effects),
         Command::Restart => effects.push(Effect::Restart),
         Command::SetOverlay(overlay) => state.overlay = overlay,
         Command::DismissNotice => state.notice = None,
@@ -281,7 +284,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
             state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
             remote::outputs_dialog(state, effects);
         }
-        Action::PredictHere => remote::predict_at(state, None, effects),
+        Action::PredictHere => predict::predict_at(state, None, effects),
         Action::PredictAtEndpoint => remote::edit_endpoint(state, effects),
         Action::PredictInTfServing => remote::edit_tf_serving(state, effects),
         Action::CompareWithLocal => remote::compare_with_local(state, effects),
@@ -416,19 +419,19 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             entries,
             defaults,
             problems,
-        } => predict::models_listed(state, entries, defaults, problems, effects),
-        Event::ModelRemoved { id, result } => predict::model_removed(state, &id, result, effects),
+        } => models::models_listed(state, entries, defaults, problems, effects),
+        Event::ModelRemoved { id, result } => models::model_removed(state, &id, result, effects),
         Event::EngineReady {
             task,
             report,
             restart_to_use,
-        } => predict::engine_ready(state, task, report, restart_to_use, effects),
+        } => engine::ready(state, task, report, restart_to_use, effects),
         Event::EngineFailed {
             task,
             message,
             offer,
-        } => predict::engine_failed(state, task, message, offer),
-        Event::EngineCancelled { task } => predict::engine_cancelled(state, task),
+        } => engine::failed(state, task, message, offer),
+        Event::EngineCancelled { task } => engine::cancelled(state, task),
         Event::Connected {
             source,
             task,
@@ -438,40 +441,25 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             let result = result.map(|found| *found);
             remote::connected(state, source, task, at_ms, result, effects);
         }
-        Event::Asked {
-            source,
-            task,
-            run,
-            key,
-            at_ms,
-            outcome,
-        } => {
-            let heard = remote::Heard {
-                source,
-                task,
-                run,
-                at_ms,
-            };
-            remote::asked(state, &heard, &key, *outcome, effects);
-        }
-        Event::RemoteLatency { key, latency } => remote::took(state, &key, latency),
+        Event::RemotePredicted(prediction) => remote::predicted(state, *prediction, effects),
+        Event::RemoteLatency { key, latency } => remote::measured(state, &key, latency),
         Event::RemoteModelChecked { task, result } => {
             remote::remote_model_checked(state, task, result);
         }
-        Event::DeviceLost { key, message } => predict::device_lost(state, &key, message),
-        Event::Report { key, report } => predict::reported(state, &key, report),
+        Event::DeviceLost { key, message } => drop(engine::lost(state, &key, message)),
+        Event::Report { key, report } => engine::reported(state, &key, report),
         Event::SourceUnreachable {
             source,
             run,
             sample,
             message,
-        } => predict::source_unreachable(state, source, run, sample, message),
+        } => engine::source_unreachable(state, source, run, sample, message),
         Event::Predicted {
             source,
             run,
             at_ms,
             predictions,
-        } => predict::predicted(state, source, run, at_ms, predictions, effects),
+        } => engine::predicted(state, source, run, at_ms, predictions, effects),
         Event::Compared { task, result } => compare::compared(state, task, result),
         Event::TaskEnded {
             task,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{predict, run_tasks};
+use super::{predict, run_tasks, shown};
 use crate::domain::{Change, Prediction, Problem, RunId, Sample, SampleId};
 use crate::review::PredictionStatus;
 use crate::state::runs::Loading;
@@ -31,7 +31,7 @@ pub(super) fn opened(
     content: ProjectContent,
     effects: &mut Vec<Effect>,
 ) {
-    if !is_open(state, source) {
+    if !state.is_open(source) {
         return;
     }
     state.project.status = content.status;
@@ -51,19 +51,19 @@ pub(super) fn opened(
     for note in content.notes {
         super::went_wrong(state, Problem::general(note));
     }
-    predict::chosen_changed(state, effects);
+    predict::go_to_active_run(state, effects);
     // Without a run of the chosen model the newest one is better than nothing.
     if state.run().is_none()
-        && state.remote.remote_inference.chosen.is_none()
+        && state.inference.remote.is_none()
         && let Some(newest) = state.runs.iter().last().map(Run::id)
     {
         switch_run(state, newest, effects);
     }
-    predict::pursue_request(state, effects);
+    predict::prepare_queued(state, effects);
 }
 
 pub(super) fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Vec<Effect>) {
-    if !is_open(state, source) {
+    if !state.is_open(source) {
         return;
     }
     state.project.set_saved(up_to);
@@ -81,7 +81,7 @@ pub(super) fn save_failed(
     reason: String,
     effects: &mut Vec<Effect>,
 ) {
-    if !is_open(state, source) || state.project.trouble.as_ref() == Some(&reason) {
+    if !state.is_open(source) || state.project.trouble.as_ref() == Some(&reason) {
         return;
     }
     super::went_wrong(state, Problem::general(reason.clone()));
@@ -143,7 +143,7 @@ pub(super) fn run_loaded(
     run_id: RunId,
     predictions: Vec<StoredRow>,
 ) {
-    if !is_open(state, source) {
+    if !state.is_open(source) {
         return;
     }
     let Some(run) = state.runs.get_mut(run_id) else {
@@ -202,7 +202,7 @@ pub(super) fn run_loading_ended(
         Ok(()) => state.tasks.forget(task),
         Err(reason) => drop(state.tasks.end(task, TaskOutcome::Failed(reason.clone()))),
     }
-    if !is_open(state, source) {
+    if !state.is_open(source) {
         return;
     }
     if let Some(run) = state.runs.get_mut(run_id) {
@@ -215,9 +215,9 @@ pub(super) fn run_loading_ended(
     match result {
         Ok(()) => {
             tell_outdated(state, run_id);
-            predict::refresh_shown(state, effects);
+            shown::refresh(state, effects);
             predict::predict_shown_if_wanted(state, effects);
-            predict::grant_request(state, effects);
+            predict::start_queued(state, effects);
         }
         Err(reason) => super::went_wrong(state, Problem::general(reason)),
     }
@@ -316,7 +316,7 @@ pub(super) fn predictions_loaded(
     predictions: Vec<(RunId, SampleId, Option<Prediction>)>,
     effects: &mut Vec<Effect>,
 ) {
-    if !is_open(state, source) {
+    if !state.is_open(source) {
         return;
     }
     let shown = state
@@ -341,9 +341,9 @@ pub(super) fn predictions_loaded(
         }
         state.runs.page_in(run_id, sample, prediction);
     }
-    predict::take_shown(state);
+    shown::take(state);
     if is_shown_missing {
-        predict::predict_the_rest(state, effects);
+        predict::predict_shown_if_missing(state, effects);
     }
 }
 
@@ -354,7 +354,7 @@ pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Vec<Eff
     // So that asking for more predictions goes on with this run, where its model is still there. No image is sent
     // anywhere for that.
     if key.made.is_here() {
-        super::remote::come_back(state, effects);
+        predict::switch_to_local(state, effects);
     }
     if key.made.is_here() && state.models.get(&key.model_id).is_some() {
         state.settings.model = Some(key.model_id.clone());
@@ -401,7 +401,7 @@ pub(super) fn delete_run(state: &mut State, run_id: RunId, effects: &mut Vec<Eff
     if is_in_project {
         save(state, vec![Change::DeleteRun(run_id)], effects);
     }
-    predict::take_shown(state);
+    shown::take(state);
 }
 
 pub(super) fn save_as(state: &State, path: PathBuf, effects: &mut Vec<Effect>) {
@@ -418,7 +418,7 @@ pub(super) fn saved_as(
     source: SourceId,
     result: Result<(PathBuf, RunId), String>,
 ) {
-    if !is_open(state, source) {
+    if !state.is_open(source) {
         return;
     }
     match result {
@@ -440,8 +440,4 @@ pub(super) fn move_to(state: &State, folder: PathBuf, effects: &mut Vec<Effect>)
             folder,
         });
     }
-}
-
-fn is_open(state: &State, source: SourceId) -> bool {
-    state.source.as_ref().is_some_and(|open| open.id == source)
 }

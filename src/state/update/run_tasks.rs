@@ -54,7 +54,7 @@ pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Vec<Effect>) {
             kind,
             TaskKind::List
                 | TaskKind::Predict { .. }
-                | TaskKind::Ask { .. }
+                | TaskKind::RemotePrediction { .. }
                 | TaskKind::LoadRun { .. }
                 | TaskKind::Explain
                 | TaskKind::Compare
@@ -85,7 +85,7 @@ pub(super) fn cancel_run(state: &State, doomed: RunId, effects: &mut Vec<Effect>
     cancel(
         state,
         effects,
-        |kind| matches!(kind, TaskKind::Predict { run, .. } | TaskKind::Ask { run, .. } | TaskKind::LoadRun { run } if *run == doomed),
+        |kind| matches!(kind, TaskKind::Predict { run, .. } | TaskKind::RemotePrediction { run, .. } | TaskKind::LoadRun { run } if *run == doomed),
     );
 }
 
@@ -128,7 +128,7 @@ pub(super) fn ended(
             effects.push(Effect::ListModels);
         }
         // What is new may be what the model runs on next.
-        TaskKind::InstallRuntime(_) if is_done => super::predict::runtime_changed(state, effects),
+        TaskKind::InstallRuntime(_) if is_done => super::models::runtime_changed(state, effects),
         TaskKind::InstallRuntime(_)
         | TaskKind::Explain
         | TaskKind::Compare
@@ -147,7 +147,7 @@ pub(super) fn ended(
         | TaskKind::List
         | TaskKind::Prepare
         | TaskKind::Connect
-        | TaskKind::Ask { .. }
+        | TaskKind::RemotePrediction { .. }
         | TaskKind::CheckRemoteModel
         | TaskKind::LoadRun { .. } => {}
     }

@@ -8,8 +8,8 @@ use crate::domain::{
 };
 use crate::review::PredictionStatus;
 use crate::state::{
-    Action, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Explanation, ExportStage,
-    FilePick, Listing, Message, ModelDefaults, ModelEntry, NewPrediction, Overlay, ProjectContent,
+    Action, Command, Display, DisplayInfo, Effect, Event, Explanation, ExportStage, FilePick,
+    Listing, Message, ModelDefaults, ModelEntry, NewPrediction, Offer, Overlay, ProjectContent,
     ProjectStatus, SourceId, State, Step, StoredPrediction, StoredRow, TaskId, TaskKind,
     TaskOutcome, TaskSignal, ViewChange,
 };
@@ -388,7 +388,7 @@ fn a_preparation_that_was_replaced_cannot_fail_the_new_one() {
     let effects = command(&mut state, Command::ChooseModel("small".to_owned()));
     assert!(has!(effects, Effect::Prepare { .. }), "{effects:?}");
     event(&mut state, Event::EngineCancelled { task: old });
-    assert!(matches!(state.engine.status, EngineStatus::Preparing));
+    assert!(state.inference.is_preparing());
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn after_a_failure_nothing_is_tried_again_before_the_user_says_so() {
         Event::EngineFailed {
             task,
             message,
-            offer: None,
+            offer: Offer::TryAgain,
         },
     );
     let effects = command(&mut state, Action::NextImage);
@@ -420,7 +420,7 @@ fn a_lost_device_keeps_the_predictions_and_offers_to_try_again() {
     let key = Box::new(state.run().unwrap().info.key.clone());
     event(&mut state, Event::DeviceLost { key, message });
     assert_eq!(state.run().unwrap().predictions.predicted(), 1);
-    assert!(state.engine.has_failed());
+    assert!(state.inference.failure().is_some());
 }
 
 #[test]

@@ -162,11 +162,16 @@ pub(super) fn diagnostics(state: &State) -> Vec<String> {
     let model = state.models.chosen_id().unwrap_or("none");
     lines.push(format!("model: {model}"));
     lines.push(format!("device chosen: {}", state.settings.device));
-    match &state.engine.status {
+    if let Some(remote) = &state.inference.remote {
+        lines.push(match &remote.status {
+            EngineStatus::Failed(failure) => format!("remote model: failed, {}", failure.message),
+            _ => format!("remote model: {}", remote.model.name()),
+        });
+    }
+    match &state.inference.local.status {
         EngineStatus::Idle => lines.push("engine: not used yet".to_owned()),
-        EngineStatus::Preparing => lines.push("engine: being prepared".to_owned()),
-        EngineStatus::Failed { message, .. } => lines.push(format!("engine: failed, {message}")),
-        EngineStatus::Connected(report) => lines.push(format!("engine: {}", report.name)),
+        EngineStatus::Preparing(_) => lines.push("engine: being prepared".to_owned()),
+        EngineStatus::Failed(failure) => lines.push(format!("engine: failed, {}", failure.message)),
         EngineStatus::Ready(report) => {
             lines.push(format!(
                 "engine: {} because {}",

@@ -105,7 +105,7 @@ pub(in super::super) fn remote_model_ui(
     textures: &mut Textures,
     commands: &mut Vec<Command>,
 ) {
-    let form = &state.remote.remote_inference.form;
+    let form = &state.remote.remote_model;
     let (true, Some(draft)) = (state.overlay == Overlay::RemoteInference, &form.draft) else {
         return;
     };
@@ -207,11 +207,11 @@ fn prediction_ui(
     textures: &mut Textures,
     commands: &mut Vec<Command>,
 ) {
-    let form = &state.remote.remote_inference.form;
+    let form = &state.remote.remote_model;
     let model = memory.model(state);
     ui.horizontal_wrapped(|ui| {
         let is_shown = state.shown_sample().is_some();
-        let is_ready = model.is_some() && is_shown && form.looking.is_none();
+        let is_ready = model.is_some() && is_shown && form.requesting.is_none();
         let look = ui.add_enabled(is_ready, Button::new("Preview a prediction"));
         let look = look.on_hover_text("Sends the image in view, and nothing else");
         let look = look.on_disabled_hover_text(if is_shown {
@@ -222,14 +222,14 @@ fn prediction_ui(
         if let (true, Some(model)) = (look.clicked(), &model) {
             commands.push(Command::ShowResponse(Box::new(model.clone())));
         }
-        if let Some(task) = form.looking {
+        if let Some(task) = form.requesting {
             ui.spinner();
             if ui.button("Stop").clicked() {
                 commands.push(Command::SignalTask(task, TaskSignal::Cancel));
             }
         }
     });
-    if let Some(failure @ S3Failure::Failed { message, .. }) = &form.not_seen {
+    if let Some(failure @ S3Failure::Failed { message, .. }) = &form.response_failure {
         banner_ui(ui, Tone::Error, message, |ui| {
             copy_sign_in_ui(ui, Some(failure), commands);
         });
@@ -245,7 +245,7 @@ fn prediction_ui(
 
 /// What is known of the address as it stands.
 fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &mut Vec<Command>) {
-    let form = &state.remote.remote_inference.form;
+    let form = &state.remote.remote_model;
     let model = memory.model(state);
     if model.is_none() {
         ui.weak("Checked as you type; no image is sent");
@@ -263,7 +263,7 @@ fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &m
                 ui.weak("Checking…");
             });
         }
-        SendStage::Done(check) if check.is_well => {
+        SendStage::Done(check) if check.is_available => {
             for (number, line) in check.found.iter().enumerate() {
                 let mark = if number == 0 { "✓ " } else { "" };
                 ui.add(Label::new(RichText::new(format!("{mark}{line}")).weak()).wrap());
@@ -313,7 +313,7 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
         field
             .on_hover_text("For a TensorFlow model with several signatures")
             .accessible_name("Signature");
-        let SendStage::Done(check) = &state.remote.remote_inference.form.check else {
+        let SendStage::Done(check) = &state.remote.remote_model.check else {
             return;
         };
         if check.signatures.is_empty() {
@@ -372,7 +372,7 @@ fn look_after_a_pause(
         memory.seen.clone_from(&now);
         memory.seen_since = time;
     }
-    let checked = state.remote.remote_inference.form.checked.as_ref();
+    let checked = state.remote.remote_model.checked.as_ref();
     let Some(model) = now.filter(|now| !is_same_look(checked, Some(now))) else {
         return;
     };

@@ -22,22 +22,22 @@ pub(super) fn device_ui(
     commands: &mut Vec<Command>,
 ) {
     choices_ui(ui, state, commands);
-    match &state.engine.status {
-        _ if state.remote.remote_inference.chosen.is_some() => {
+    match &state.inference.local.status {
+        _ if state.inference.remote.is_some() => {
             ui.weak("Images are predicted remotely; this is the device of this computer");
         }
-        EngineStatus::Idle | EngineStatus::Connected(_) => {
+        EngineStatus::Idle => {
             ui.weak("The device is chosen when the model first runs");
         }
-        EngineStatus::Preparing => {
+        EngineStatus::Preparing(_) => {
             ui.weak("Getting the model ready…");
         }
-        EngineStatus::Failed { message, .. } => {
-            ui.add(egui::Label::new(format!("⚠ {message}")).wrap());
+        EngineStatus::Failed(failure) => {
+            ui.add(egui::Label::new(format!("⚠ {}", failure.message)).wrap());
         }
         EngineStatus::Ready(report) => report_ui(ui, report),
     }
-    if let Some(library) = &state.engine.restart_to_use {
+    if let Some(library) = &state.inference.local.restart_to_use {
         let message = format!("Another ONNX Runtime is loaded. Restart to use {library}");
         banner_ui(ui, Tone::Hint, &message, |ui| {
             if ui.button("Restart Spotcheck").clicked() {

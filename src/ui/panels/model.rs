@@ -3,14 +3,14 @@
 use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 
 use super::super::widgets::{Tone, action_button_ui, banner_ui, copy_command_ui, strong};
-use super::remote_inference::{remote_model_ui, where_ui};
+use super::remote_inference::{remote_engine_ui, where_ui};
 use crate::domain::{ModelTask, human_bytes};
-use crate::state::{Action, Command, EngineStatus, ModelEntry, Offer, State};
+use crate::state::{Action, Command, ModelEntry, Offer, State};
 
 pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     where_ui(ui, state, commands);
-    if let Some(chosen) = &state.remote.remote_inference.chosen {
-        remote_model_ui(ui, state, chosen, commands);
+    if let Some(remote) = &state.inference.remote {
+        remote_engine_ui(ui, state, remote, commands);
         engine_failure_ui(ui, state, commands);
         return;
     }
@@ -112,28 +112,29 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Vec
 }
 
 fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    let EngineStatus::Failed { message, offer } = &state.engine.status else {
+    let Some(failure) = state.inference.failure() else {
         return;
     };
-    banner_ui(ui, Tone::Error, message, |ui| {
-        ui.horizontal_wrapped(|ui| match offer {
-            Some(Offer::UseAutomaticDevice) => {
+    banner_ui(ui, Tone::Error, &failure.message, |ui| {
+        ui.horizontal_wrapped(|ui| match failure.offer {
+            Offer::UseAutomaticDevice => {
                 if ui.button("Choose the device automatically").clicked() {
                     commands.push(Command::ChooseDevice(crate::domain::DeviceChoice::Auto));
                 }
             }
-            Some(Offer::SetResponseMapping) => {
-                if let Some(chosen) = &state.remote.remote_inference.chosen
+            Offer::SetResponseMapping => {
+                if let Some(chosen) = state.inference.remote_model()
                     && ui.button("Set up a mapping…").clicked()
                 {
                     commands.push(Command::EditRemoteModel(Box::new(chosen.clone())));
                 }
             }
-            Some(Offer::TryAgain) | None => {
+            Offer::TryAgain => {
                 if ui.button("Try again").clicked() {
                     commands.push(Command::TryAgain);
                 }
-                if let Some(command) = &state.remote.remote_inference.renewal {
+                let remote = state.inference.remote.as_ref();
+                if let Some(command) = remote.and_then(|remote| remote.renewal.as_ref()) {
                     copy_command_ui(ui, command, commands);
                 }
             }

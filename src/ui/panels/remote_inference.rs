@@ -1,4 +1,4 @@
-//! Where images are predicted, and what is known of a model elsewhere.
+//! Where images are predicted, and what is known of the remote model.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use super::super::widgets::{
     strong,
 };
 use crate::domain::{RemoteAddress, RemoteModel};
-use crate::state::{Action, Command, EngineStatus, RemoteReport, State};
+use crate::state::{Action, Command, EngineStatus, RemoteEngine, RemoteReport, State};
 
 const HERE: &str = "This computer";
 
 /// Chooses where images are predicted.
 pub(super) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    let chosen = state.remote.remote_inference.chosen.as_ref();
+    let chosen = state.inference.remote_model();
     ui.horizontal(|ui| {
         ui.label("Predict on");
         let combo = ComboBox::from_id_salt("where to predict")
@@ -84,20 +84,20 @@ fn whereabouts(model: &RemoteModel) -> String {
 }
 
 /// In place of the model of this computer.
-pub(super) fn remote_model_ui(
+pub(super) fn remote_engine_ui(
     ui: &mut Ui,
     state: &State,
-    chosen: &RemoteModel,
+    remote: &RemoteEngine,
     commands: &mut Vec<Command>,
 ) {
-    match &state.engine.status {
-        EngineStatus::Connected(report) => report_ui(ui, state, report),
-        EngineStatus::Preparing => {
-            ui.weak(format!("Waiting for {}…", chosen.name()));
+    match &remote.status {
+        EngineStatus::Ready(report) => report_ui(ui, state, report),
+        EngineStatus::Preparing(_) => {
+            ui.weak(format!("Waiting for {}…", remote.model.name()));
         }
         // The failure has a banner of its own.
-        EngineStatus::Failed { .. } => {}
-        EngineStatus::Idle | EngineStatus::Ready(_) => {
+        EngineStatus::Failed(_) => {}
+        EngineStatus::Idle => {
             ui.weak("No request sent yet");
         }
     }
@@ -115,7 +115,7 @@ pub(super) fn remote_model_ui(
             .on_hover_text("The address, how images are sent, and how predictions are read")
             .clicked()
         {
-            commands.push(Command::EditRemoteModel(Box::new(chosen.clone())));
+            commands.push(Command::EditRemoteModel(Box::new(remote.model.clone())));
         }
         action_button_ui(ui, state, Action::PredictHere, commands);
     });
@@ -146,9 +146,9 @@ fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport) {
     }
 }
 
-/// Below the results: how long the answer took.
+/// Below the results: how long the prediction took.
 pub(super) fn latency_ui(ui: &mut Ui, state: &State) {
-    if let Some((took_ms, made)) = state.shown_took_ms() {
+    if let Some((took_ms, made)) = state.shown_latency_ms() {
         let text = format!("Predicted in {} by {made}", milliseconds(took_ms));
         let label = ui.add(Label::new(RichText::new(text).weak()).wrap());
         label.on_hover_text(

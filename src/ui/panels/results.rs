@@ -11,7 +11,7 @@ use super::explanation::explanation_ui;
 use super::remote_inference::latency_ui;
 use crate::domain::{Prediction, PredictionContent, RemoteModel, SampleId, Verdict};
 use crate::review::PredictionStatus;
-use crate::state::{Action, Command, EngineStatus, State, TaskEntry, TaskKind, TaskSignal};
+use crate::state::{Action, Command, State, TaskEntry, TaskKind, TaskSignal};
 
 pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let Some(sample) = state.shown_sample() else {
@@ -36,7 +36,7 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>
         .is_some_and(|run| run.status(sample) == PredictionStatus::Waiting);
     if is_waiting {
         waiting_ui(ui, state, sample, commands);
-    } else if matches!(state.engine.status, EngineStatus::Preparing) {
+    } else if state.inference.is_preparing() {
         preparing_ui(ui, state, commands);
     } else {
         ui.weak("No prediction yet");
@@ -67,14 +67,14 @@ fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<
     ui.add_space(4.0);
 }
 
-/// Somebody elsewhere may take long, and need not be waited for.
+/// A remote model may take long, so that the request can be cancelled.
 fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<Command>) {
-    let is_asked = |task: &&TaskEntry| matches!(task.kind, TaskKind::Ask { sample: about, .. } if about == sample);
+    let is_asked = |task: &&TaskEntry| matches!(task.kind, TaskKind::RemotePrediction { sample: about, .. } if about == sample);
     let Some(task) = state.tasks.running().iter().find(is_asked) else {
         ui.weak("Predicting…");
         return;
     };
-    let model = state.remote.remote_inference.chosen.as_ref();
+    let model = state.inference.remote_model();
     let name = model.map_or_else(|| "the remote model".to_owned(), RemoteModel::name);
     ui.weak(format!("Waiting for {name}…"));
     if ui.button("Cancel").clicked() {
@@ -82,9 +82,9 @@ fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<C
     }
 }
 
-/// The first time this takes a while: ONNX Runtime is downloaded, or somebody elsewhere wakes up.
+/// The first time this takes a while: ONNX Runtime is downloaded, or the endpoint starts up.
 fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    ui.label(match &state.remote.remote_inference.chosen {
+    ui.label(match state.inference.remote_model() {
         Some(model) => format!("Waiting for {}…", model.name()),
         None => "Getting the model ready…".to_owned(),
     });

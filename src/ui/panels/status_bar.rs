@@ -76,26 +76,26 @@ fn idle_ui(ui: &mut Ui, state: &State) {
 }
 
 fn engine_text(state: &State) -> String {
-    if let Some(chosen) = &state.remote.remote_inference.chosen {
-        let name = chosen.name();
-        return match &state.engine.status {
-            EngineStatus::Preparing => format!("waiting for {name}…"),
-            EngineStatus::Failed { .. } => format!("⚠ {name} cannot be reached"),
-            EngineStatus::Idle | EngineStatus::Ready(_) | EngineStatus::Connected(_) => name,
+    if let Some(remote) = &state.inference.remote {
+        let name = remote.model.name();
+        return match &remote.status {
+            EngineStatus::Preparing(_) => format!("waiting for {name}…"),
+            EngineStatus::Failed(_) => format!("⚠ {name} cannot be reached"),
+            EngineStatus::Idle | EngineStatus::Ready(_) => name,
         };
     }
     let model = state
         .models
         .chosen()
         .map(|chosen| chosen.card.name.as_str());
-    match (&state.engine.status, model) {
+    match (&state.inference.local.status, model) {
         (_, None) => "No model".to_owned(),
         (EngineStatus::Ready(report), Some(model)) => {
             format!("{model} on {}", report.device.name())
         }
-        (EngineStatus::Preparing, Some(model)) => format!("{model}, getting ready…"),
-        (EngineStatus::Failed { .. }, Some(model)) => format!("⚠ {model} cannot run"),
-        (EngineStatus::Idle | EngineStatus::Connected(_), Some(model)) => model.to_owned(),
+        (EngineStatus::Preparing(_), Some(model)) => format!("{model}, getting ready…"),
+        (EngineStatus::Failed(_), Some(model)) => format!("⚠ {model} cannot run"),
+        (EngineStatus::Idle, Some(model)) => model.to_owned(),
     }
 }
 

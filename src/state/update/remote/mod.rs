@@ -7,6 +7,7 @@ mod outputs;
 mod prices;
 pub(super) mod reading;
 mod remote_inference;
+mod remote_model;
 mod sending;
 
 pub(super) use jobs::{
@@ -20,10 +21,10 @@ pub(super) use outputs::{
     outputs_found, outputs_read,
 };
 pub(super) use prices::prices_read;
-pub(super) use remote_inference::{
-    Heard, ask, asked, check as check_remote_model, checked as remote_model_checked, come_back,
-    connect, connected, edit as edit_remote_model, edit_endpoint, edit_tf_serving, predict_at,
-    response_shown, show_response, took,
+pub(super) use remote_inference::{connect, connected, measured, predict_one, predicted};
+pub(super) use remote_model::{
+    check as check_remote_model, checked as remote_model_checked, edit as edit_remote_model,
+    edit_endpoint, edit_tf_serving, response_shown, show_response,
 };
 pub(super) use sending::{check, checked, open_form, rehearse, rehearsed, start, started};
 

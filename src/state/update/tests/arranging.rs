@@ -302,10 +302,12 @@ fn the_filtered_images_without_a_prediction_are_predicted() {
     settle_pending(&mut state);
     settle_command(&mut state, Command::SetQuery("!b.jpg".to_owned()));
     command(&mut state, Action::PredictFiltered);
-    let request = &state.engine.waiting;
+    let queued = &state.inference.queued;
     let expected: SampleSet = [0, 2].map(SampleId).into_iter().collect();
     assert_eq!(
-        *request,
-        Some(crate::state::engine::Wish::UnpredictedOf(expected))
+        *queued,
+        Some(crate::state::inference::QueuedImages::UnpredictedOf(
+            expected
+        ))
     );
 }

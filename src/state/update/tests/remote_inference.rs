@@ -5,8 +5,8 @@ use crate::domain::{
 };
 use crate::review::PredictionStatus;
 use crate::state::{
-    Action, Asked, Command, ConnectFailure, Effect, EngineStatus, Event, FoundModel, RemoteReport,
-    SourceId, State, Step, TaskId,
+    Action, Command, ConnectFailure, Effect, Event, FoundModel, RemoteOutcome, RemotePrediction,
+    RemoteReport, SourceId, State, Step, TaskId,
 };
 
 fn cats() -> RemoteModel {
@@ -50,15 +50,15 @@ fn connects(effects: &[Effect]) -> Option<(TaskId, Vec<SampleId>)> {
     })
 }
 
-/// Task, run and sample of each question.
-fn questions(effects: &[Effect]) -> Vec<(TaskId, RunId, SampleId)> {
-    let question = |effect: &Effect| match effect {
-        Effect::AskOne {
+/// Task, run and sample of each request.
+fn requests(effects: &[Effect]) -> Vec<(TaskId, RunId, SampleId)> {
+    let request = |effect: &Effect| match effect {
+        Effect::PredictRemotely {
             task, run, sample, ..
         } => Some((*task, *run, *sample)),
         _ => None,
     };
-    effects.iter().filter_map(question).collect()
+    effects.iter().filter_map(request).collect()
 }
 
 /// A window with three images whose first one was answered elsewhere.
@@ -83,6 +83,24 @@ fn ended(source: SourceId, task: TaskId, result: Result<FoundModel, ConnectFailu
     }
 }
 
+fn remote_prediction(
+    source: SourceId,
+    task: TaskId,
+    run: RunId,
+    sample: SampleId,
+    outcome: RemoteOutcome,
+) -> Event {
+    Event::RemotePredicted(Box::new(RemotePrediction {
+        source,
+        task,
+        run,
+        sample,
+        key: found(None).key,
+        at_ms: 2,
+        outcome,
+    }))
+}
+
 #[test]
 fn the_image_in_view_is_sent_once_and_its_prediction_begins_a_run() {
     let (state, _) = connected();
@@ -90,7 +108,7 @@ fn the_image_in_view_is_sent_once_and_its_prediction_begins_a_run() {
     assert_eq!(run.info.name, "cats, endpoint cats in eu-west-1");
     assert_eq!(run.status(SampleId(0)), PredictionStatus::Predicted);
     assert_eq!(run.status(SampleId(1)), PredictionStatus::NotPredicted);
-    assert_eq!(state.shown_took_ms().unwrap().0, 83.0);
+    assert_eq!(state.shown_latency_ms().unwrap().0, 83.0);
     assert_eq!(state.settings.recent_remote_models, [cats()]);
 }
 
@@ -98,24 +116,16 @@ fn the_image_in_view_is_sent_once_and_its_prediction_begins_a_run() {
 fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
     let (mut state, source) = connected();
     let effects = command(&mut state, Command::Walk(Step::By(1)));
-    let [(task, run, sample)] = questions(&effects)[..] else {
+    let [(task, run, sample)] = requests(&effects)[..] else {
         panic!("{effects:?}");
     };
     assert_eq!(sample, SampleId(1));
-    assert!(questions(&command(&mut state, Action::PredictShown)).is_empty());
+    assert!(requests(&command(&mut state, Action::PredictShown)).is_empty());
     // There and back: what is answered, or on its way, is not sent again.
-    assert!(questions(&command(&mut state, Command::Walk(Step::By(-1)))).is_empty());
-    assert!(questions(&command(&mut state, Command::Walk(Step::By(1)))).is_empty());
-    let key = Box::new(found(None).key);
-    let asked = |outcome| Event::Asked {
-        source,
-        task,
-        run,
-        key: key.clone(),
-        at_ms: 2,
-        outcome: Box::new(outcome),
-    };
-    event(&mut state, asked(Asked::NotSent));
+    assert!(requests(&command(&mut state, Command::Walk(Step::By(-1)))).is_empty());
+    assert!(requests(&command(&mut state, Command::Walk(Step::By(1)))).is_empty());
+    let ended = remote_prediction(source, task, run, sample, RemoteOutcome::NotSent);
+    event(&mut state, ended);
     assert_eq!(
         state.run().unwrap().status(SampleId(1)),
         PredictionStatus::NotPredicted
@@ -127,22 +137,20 @@ fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
 fn a_model_out_of_reach_is_not_asked_again_before_the_user_wants_it() {
     let (mut state, source) = connected();
     let effects = command(&mut state, Command::Walk(Step::By(1)));
-    let (task, run, _) = questions(&effects)[0];
-    let lost = Event::Asked {
-        source,
-        task,
-        run,
-        key: Box::new(found(None).key),
-        at_ms: 2,
-        outcome: Box::new(Asked::OutOfReach {
-            message: "sign in".to_owned(),
-            renewal: Some("aws sso login".to_owned()),
-        }),
+    let (task, run, sample) = requests(&effects)[0];
+    let out_of_reach = RemoteOutcome::OutOfReach {
+        message: "sign in".to_owned(),
+        renewal: Some("aws sso login".to_owned()),
     };
-    event(&mut state, lost);
-    assert!(state.engine.has_failed());
+    event(
+        &mut state,
+        remote_prediction(source, task, run, sample, out_of_reach),
+    );
+    assert!(state.inference.failure().is_some());
+    let remote = state.inference.remote.as_ref().unwrap();
+    assert_eq!(remote.renewal.as_deref(), Some("aws sso login"));
     let effects = command(&mut state, Command::Walk(Step::By(1)));
-    assert!(questions(&effects).is_empty() && connects(&effects).is_none());
+    assert!(requests(&effects).is_empty() && connects(&effects).is_none());
     let effects = command(&mut state, Command::TryAgain);
     assert_eq!(connects(&effects).unwrap().1, [SampleId(2)]);
 }
@@ -163,17 +171,14 @@ fn an_image_that_could_not_be_predicted_does_not_keep_the_next_one_from_being_tr
 fn a_run_of_this_computer_brings_predicting_back_here_and_sends_nothing() {
     let (mut state, _) = connected();
     let effects = command(&mut state, Action::PredictHere);
-    assert!(
-        matches!(state.engine.status, EngineStatus::Preparing),
-        "{effects:?}"
-    );
-    assert!(state.remote.remote_inference.chosen.is_none());
+    assert!(state.inference.is_preparing(), "{effects:?}");
+    assert!(state.inference.remote.is_none());
     // What was answered elsewhere can be looked at without asking for more.
     let remote = state.runs.iter().next().unwrap().id();
     let effects = command(&mut state, Command::SwitchRun(remote));
     assert!(connects(&effects).is_none());
     let effects = command(&mut state, Command::Walk(Step::By(1)));
-    assert!(connects(&effects).is_none() && questions(&effects).is_empty());
+    assert!(connects(&effects).is_none() && requests(&effects).is_empty());
 }
 
 #[test]
@@ -188,5 +193,5 @@ fn a_late_prediction_of_another_place_is_no_connection() {
         ended(source, task, Ok(found(Some(SampleId(0))))),
     );
     assert!(state.run().is_none());
-    assert!(matches!(state.engine.status, EngineStatus::Preparing));
+    assert!(state.inference.is_preparing());
 }

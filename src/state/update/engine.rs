@@ -1,0 +1,198 @@
+//! What comes of loading a model and of predicting: the model is ready or has failed, and predictions arrive.
+
+use std::sync::Arc;
+
+use super::{explain, predict, project, shown};
+use crate::domain::{Change, DeviceReport, Problem, RunId, RunKey, SampleId, SamplePrediction};
+use crate::review::PredictionStatus;
+use crate::state::{
+    Effect, EngineFailure, EngineStatus, NewPrediction, Offer, SourceId, State, TaskId, TaskOutcome,
+};
+
+pub(super) fn ready(
+    state: &mut State,
+    task: TaskId,
+    report: Box<DeviceReport>,
+    restart_to_use: Option<String>,
+    effects: &mut Vec<Effect>,
+) {
+    state.tasks.forget(task);
+    let local = &mut state.inference.local;
+    if !local.status.is_prepared_by(task) {
+        return;
+    }
+    local.status = EngineStatus::Ready(report);
+    local.restart_to_use = restart_to_use;
+    explain::start_waiting(state, effects);
+    if predict::is_ready(state) && predict::begin_run(state).is_some() {
+        predict::predict_shown_if_wanted(state, effects);
+        predict::start_queued(state, effects);
+    }
+}
+
+pub(super) fn failed(state: &mut State, task: TaskId, message: String, offer: Offer) {
+    state.tasks.end(task, TaskOutcome::Failed(message.clone()));
+    if state.inference.local.status.is_prepared_by(task) {
+        state.problems.add(Problem::general(message.clone()), None);
+        explain::stop_waiting(state, &message);
+        not_loaded(state, message, offer);
+    }
+}
+
+pub(super) fn cancelled(state: &mut State, task: TaskId) {
+    state.tasks.end(task, TaskOutcome::Cancelled);
+    if state.inference.local.status.is_prepared_by(task) {
+        explain::stop_waiting(state, "the model was not loaded");
+        let message = "Cancelled before the model was ready".to_owned();
+        not_loaded(state, message, Offer::TryAgain);
+    }
+}
+
+fn not_loaded(state: &mut State, message: String, offer: Offer) {
+    state.inference.queued = None;
+    state.inference.local.status = EngineStatus::Failed(EngineFailure::new(message, offer));
+}
+
+/// The device was lost, or the remote model is out of reach. Predictions stay; the rest can be requested once the model is ready again.
+///
+/// False if another model predicts by now.
+pub(super) fn lost(state: &mut State, key: &RunKey, message: String) -> bool {
+    state.problems.add(Problem::general(message.clone()), None);
+    let failure = EngineFailure::new(message, Offer::TryAgain);
+    let is_current = state.inference.fail_for(key, failure);
+    if is_current
+        && let Some(latest) = state.inference.local.latest.take()
+        && let Some(run) = predict::active_run(state)
+        && let Some(run) = state.runs.get_mut(run)
+    {
+        run.predictions.stop_waiting(std::iter::once(latest));
+    }
+    is_current
+}
+
+/// The image stays without a prediction: nothing is known of it.
+pub(super) fn source_unreachable(
+    state: &mut State,
+    source: SourceId,
+    run: RunId,
+    sample: SampleId,
+    message: String,
+) {
+    if let (true, Some(run)) = (state.is_open(source), state.runs.get_mut(run)) {
+        run.predictions.stop_waiting(std::iter::once(sample));
+        state.problems.add(Problem::general(message), None);
+    }
+}
+
+pub(super) fn try_again(state: &mut State, effects: &mut Vec<Effect>) {
+    state.inference.reset();
+    predict::request_shown(state, effects);
+}
+
+pub(super) fn reported(state: &mut State, key: &RunKey, report: Box<DeviceReport>) {
+    if state.inference.is_ready_for(key) {
+        state.inference.local.status = EngineStatus::Ready(report);
+    }
+}
+
+pub(super) fn predicted(
+    state: &mut State,
+    source: SourceId,
+    run_id: RunId,
+    at_ms: i64,
+    predictions: Vec<NewPrediction>,
+    effects: &mut Vec<Effect>,
+) {
+    if !state.is_open(source) {
+        return;
+    }
+    let predictions = without_kept(state, run_id, predictions);
+    let Some(run) = state
+        .runs
+        .get_mut(run_id)
+        .filter(|_| !predictions.is_empty())
+    else {
+        return;
+    };
+    let replaced = predictions.iter().map(|prediction| prediction.sample);
+    let replaced = replaced.filter(|sample| run.status(*sample) == PredictionStatus::Predicted);
+    state
+        .judgements
+        .forget_predictions(run_id, &replaced.collect());
+    let mut changes = Vec::new();
+    if !run.is_in_project {
+        run.is_in_project = true;
+        run.info.created_ms = at_ms;
+        changes.push(Change::AddRun(Box::new(run.info.clone())));
+    }
+    let with_uri = |prediction: &NewPrediction| {
+        let entry = state.samples.get(prediction.sample)?;
+        Some(SamplePrediction {
+            sample: entry.uri.clone(),
+            stamp: prediction.stamp.clone(),
+            result: prediction.result.clone(),
+        })
+    };
+    changes.push(Change::Predictions {
+        run: run_id,
+        predictions: predictions.iter().filter_map(with_uri).collect(),
+    });
+    let ticket = project::save(state, changes, effects);
+    let mut shown_has_prediction = false;
+    for prediction in predictions {
+        let is_outdated = !is_of_file(state, &prediction);
+        let NewPrediction { sample, result, .. } = prediction;
+        shown_has_prediction |= state.selection.shown() == Some(sample);
+        if let (Err(reason), Some(entry)) = (&result, state.samples.get(sample))
+            && state.samples.unreadable(sample).is_none()
+        {
+            let problem = Problem::of_sample(entry.uri.clone(), reason.clone());
+            state.problems.add(problem, Some(sample));
+        }
+        state
+            .runs
+            .record(run_id, sample, result.map(Arc::new), ticket);
+        if is_outdated && let Some(run) = state.runs.get_mut(run_id) {
+            run.written_since.insert(sample);
+        }
+    }
+    if shown_has_prediction {
+        shown::refresh(state, effects);
+    }
+}
+
+/// Whether the file is still the one that the model saw.
+fn is_of_file(state: &State, prediction: &NewPrediction) -> bool {
+    let entry = state.samples.get(prediction.sample);
+    entry.is_none_or(|entry| prediction.stamp.is_of(&entry.stamp()))
+}
+
+/// Drops predictions of images whose present prediction was judged meanwhile, and those of an older version of a file if there is a
+/// prediction of the present one.
+fn without_kept(
+    state: &mut State,
+    run: RunId,
+    predictions: Vec<NewPrediction>,
+) -> Vec<NewPrediction> {
+    let is_late = |prediction: &NewPrediction| {
+        let known = state.runs.get(run).filter(|run| {
+            run.status(prediction.sample) == PredictionStatus::Predicted
+                && !run.is_outdated(prediction.sample)
+        });
+        known.is_some() && !is_of_file(state, prediction)
+    };
+    let (kept, taken): (Vec<_>, Vec<_>) = predictions
+        .into_iter()
+        .filter(|prediction| !is_late(prediction))
+        .partition(|prediction| state.keeps_prediction(run, prediction.sample));
+    let first = kept
+        .first()
+        .and_then(|prediction| state.samples.get(prediction.sample));
+    if let Some(entry) = first {
+        let name = entry.uri.file_name();
+        state.tell(format!(
+            "{name} keeps its judged prediction; the new one is discarded"
+        ));
+    }
+    taken
+}

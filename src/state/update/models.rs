@@ -1,0 +1,130 @@
+//! The models of this computer, the settings that they run with, and ONNX Runtime.
+
+use std::path::PathBuf;
+
+use super::run_tasks::begin;
+use super::{engine, predict, went_wrong};
+use crate::domain::{Problem, human_bytes};
+use crate::state::{Effect, LocalEngine, ModelDefaults, ModelEntry, RuntimeKind, State, TaskKind};
+use crate::tasks::ProgressUnit;
+
+pub(super) fn models_listed(
+    state: &mut State,
+    entries: Vec<ModelEntry>,
+    defaults: ModelDefaults,
+    problems: Vec<Problem>,
+    effects: &mut Vec<Effect>,
+) {
+    let is_first = !state.models.is_listed();
+    state.models.set_entries(entries);
+    if is_first {
+        for problem in problems {
+            state.problems.add(problem, None);
+        }
+    }
+    if state.models.chosen().is_none() {
+        if let Some(missing) = state.models.chosen_id() {
+            state.tell(format!("The model “{missing}” no longer exists"));
+        }
+        let default = defaults.detection.or(defaults.classification);
+        state.models.choose(default);
+    }
+    predict::go_to_active_run(state, effects);
+}
+
+pub(super) fn choose_model(state: &mut State, id: String, effects: &mut Vec<Effect>) {
+    predict::switch_to_local(state, effects);
+    state.settings.model = Some(id.clone());
+    state.models.choose(Some(id));
+    settings_changed(state, effects);
+}
+
+/// Model, device, batch or threads are different: predictions go to another run.
+pub(super) fn settings_changed(state: &mut State, effects: &mut Vec<Effect>) {
+    if state.inference.remote.is_some() {
+        // They are about this computer.
+        return;
+    }
+    if state.inference.failure().is_some() {
+        state.inference.reset();
+    }
+    predict::go_to_active_run(state, effects);
+}
+
+/// Downloads the weights of a model, or copies them from a file of the user's.
+pub(super) fn fetch_model(
+    state: &mut State,
+    id: String,
+    from: Option<PathBuf>,
+    effects: &mut Vec<Effect>,
+) {
+    let Some(entry) = state.models.get(&id) else {
+        return;
+    };
+    let title = match from {
+        None => format!("Download {}", entry.card.name),
+        Some(_) => format!("Copy {}", entry.card.name),
+    };
+    if state.tasks.fetches(&id) {
+        return;
+    }
+    let bytes = entry.card.file.bytes;
+    let model_id = id.clone();
+    let (task, control) = begin(
+        state,
+        TaskKind::Fetch { model_id },
+        ProgressUnit::Bytes,
+        title,
+    );
+    control.set_total(Some(bytes));
+    effects.push(Effect::FetchModel {
+        id,
+        from,
+        task,
+        control,
+    });
+}
+
+pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mut Vec<Effect>) {
+    if state.tasks.installs_runtime() {
+        state.tell("An installation is already under way");
+        return;
+    }
+    let title = format!("Install {}", kind.name());
+    let install = TaskKind::InstallRuntime(kind);
+    let (task, control) = begin(state, install, ProgressUnit::Bytes, title);
+    effects.push(Effect::InstallRuntime {
+        kind,
+        task,
+        control,
+    });
+}
+
+/// Another ONNX Runtime was installed or chosen.
+pub(super) fn runtime_changed(state: &mut State, effects: &mut Vec<Effect>) {
+    if state.inference.remote.is_some() {
+        state.inference.local = LocalEngine::default();
+    } else {
+        engine::try_again(state, effects);
+    }
+}
+
+pub(super) fn model_removed(
+    state: &mut State,
+    id: &str,
+    result: Result<u64, String>,
+    effects: &mut Vec<Effect>,
+) {
+    match result {
+        Ok(bytes) => {
+            let name = state
+                .models
+                .get(id)
+                .map_or(id, |entry| entry.card.name.as_str());
+            let text = format!("Removed {name}, {} freed", human_bytes(bytes));
+            state.tell(text);
+        }
+        Err(message) => went_wrong(state, Problem::general(message)),
+    }
+    effects.push(Effect::ListModels);
+}

@@ -1,0 +1,167 @@
+//! The dialog about a remote model.
+
+use std::sync::Arc;
+
+use super::super::{run_tasks, s3};
+use super::{begin, end, reading};
+use crate::domain::{RemoteAddress, RemoteModel, ResponseExamples, S3Access};
+use crate::state::{
+    Effect, Overlay, RemoteCheck, S3Failure, SendStage, SourceId, State, TaskId, TaskKind,
+    TaskSignal,
+};
+use crate::tasks::ProgressUnit;
+
+/// Shows the dialog with the endpoint that was chosen last.
+pub(in super::super) fn edit_endpoint(state: &mut State, effects: &mut Vec<Effect>) {
+    let is_endpoint = |model: &&RemoteModel| matches!(model.at, RemoteAddress::Endpoint { .. });
+    let last = last_of(state, is_endpoint).unwrap_or_else(|| {
+        let place = state.source.as_ref().and_then(|open| open.place.as_ref());
+        let access = place.map_or(&state.s3.access, |place| &place.access);
+        RemoteModel::at_endpoint("", access.into())
+    });
+    edit(state, last, effects);
+}
+
+pub(in super::super) fn edit_tf_serving(state: &mut State, effects: &mut Vec<Effect>) {
+    let is_served = |model: &&RemoteModel| matches!(model.at, RemoteAddress::TfServing { .. });
+    let last = last_of(state, is_served).unwrap_or_else(|| RemoteModel::in_tf_serving(""));
+    edit(state, last, effects);
+}
+
+fn last_of(state: &State, is_it: impl Fn(&&RemoteModel) -> bool) -> Option<RemoteModel> {
+    let chosen = state.inference.remote_model().into_iter();
+    let recent = state.settings.recent_remote_models.iter();
+    chosen.chain(recent).find(is_it).cloned()
+}
+
+/// Shows the dialog with these fields.
+pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mut Vec<Effect>) {
+    stop_checking(state, effects);
+    if let RemoteAddress::Endpoint { access, .. } = &model.at {
+        let access = S3Access {
+            credentials: access.credentials.clone(),
+            region: access.region.clone(),
+            ..S3Access::default()
+        };
+        s3::set_access(state, access, effects);
+        effects.push(Effect::ReadAwsSetup);
+    }
+    show_first_prediction(state, &model, effects);
+    let form = &mut state.remote.remote_model;
+    form.serial = state.ids.next();
+    form.draft = Some(model);
+    form.response_failure = None;
+    state.remote.reading.failure = None;
+    state.overlay = Overlay::RemoteInference;
+    effects.push(Effect::ListMappings);
+}
+
+/// A mapping is tried on the first response of this model, not on those of other models.
+fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut Vec<Effect>) {
+    let remote = state.inference.remote.as_ref();
+    let first = remote
+        .filter(|remote| remote.model.at == model.at)
+        .and_then(|remote| remote.first_response.clone());
+    if state.remote.reading.examples_of.as_ref() != Some(&model.at) || first.is_some() {
+        state.remote.reading.forget_examples();
+    }
+    if let (Some(first), Some(source)) = (first, state.source.as_ref().map(|open| open.id)) {
+        state.remote.reading.asked = Some(model.reading.clone());
+        reading::set_examples(state, source, Some(model.at.clone()), first, effects);
+    }
+}
+
+/// Requests a prediction of the shown image, only to see how the response is read.
+pub(in super::super) fn show_response(
+    state: &mut State,
+    model: RemoteModel,
+    effects: &mut Vec<Effect>,
+) {
+    let (None, Some(source), Some(sample)) = (
+        state.remote.remote_model.requesting,
+        state.source.as_ref().map(|open| open.id),
+        state.shown_sample(),
+    ) else {
+        return;
+    };
+    let Some(entry) = state.samples.get(sample).cloned() else {
+        return;
+    };
+    let title = format!("Preview a prediction of {}", model.name());
+    let (task, control) = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
+    let form = &mut state.remote.remote_model;
+    form.requesting = Some(task);
+    form.response_failure = None;
+    effects.push(Effect::ShowResponse {
+        source,
+        model,
+        entry,
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn response_shown(
+    state: &mut State,
+    source: SourceId,
+    task: TaskId,
+    of: RemoteAddress,
+    result: Result<Arc<ResponseExamples>, S3Failure>,
+    effects: &mut Vec<Effect>,
+) {
+    end(state, task, result.as_ref().err());
+    let form = &mut state.remote.remote_model;
+    if form.requesting != Some(task) {
+        return;
+    }
+    form.requesting = None;
+    match result {
+        Ok(examples) => reading::set_examples(state, source, Some(of), examples, effects),
+        Err(failure) => form.response_failure = Some(failure),
+    }
+}
+
+fn stop_checking(state: &mut State, effects: &mut Vec<Effect>) {
+    if let SendStage::Running(task) = state.remote.remote_model.check {
+        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    }
+    let form = &mut state.remote.remote_model;
+    form.check = SendStage::NotYet;
+    form.checked = None;
+    form.failure = None;
+}
+
+/// Checks whether the model is available, in place of an earlier check.
+pub(in super::super) fn check(state: &mut State, model: RemoteModel, effects: &mut Vec<Effect>) {
+    stop_checking(state, effects);
+    let title = format!("Check {}", model.name());
+    let kind = TaskKind::CheckRemoteModel;
+    let (task, control) = begin(state, kind, ProgressUnit::Steps, title);
+    let form = &mut state.remote.remote_model;
+    form.check = SendStage::Running(task);
+    form.checked = Some(model.clone());
+    effects.push(Effect::CheckRemoteModel {
+        model,
+        task,
+        control,
+    });
+}
+
+/// A failure is shown in the dialog alone, not listed as a problem: the name may be half typed.
+pub(in super::super) fn checked(
+    state: &mut State,
+    task: TaskId,
+    result: Result<RemoteCheck, S3Failure>,
+) {
+    state.tasks.forget(task);
+    let form = &mut state.remote.remote_model;
+    if !form.check.is_by(task) {
+        return;
+    }
+    form.check = match &result {
+        Ok(check) => SendStage::Done(check.clone()),
+        Err(S3Failure::Cancelled) => SendStage::NotYet,
+        Err(S3Failure::Failed { message, .. }) => SendStage::Failed(message.clone()),
+    };
+    form.failure = result.err();
+}

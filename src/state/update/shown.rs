@@ -1,0 +1,58 @@
+//! The prediction of the image on screen.
+
+use super::{explain, project};
+use crate::domain::Prediction;
+use crate::state::{Display, Effect, Explanation, State};
+
+/// Takes the prediction of the shown image from the current run, or reads it from the project.
+pub(super) fn refresh(state: &mut State, effects: &mut Vec<Effect>) {
+    take(state);
+    explain::cancel_forgotten(state, effects);
+    project::read_missing(state, effects);
+}
+
+/// Takes the prediction of the shown image if it is in memory.
+pub(super) fn take(state: &mut State) {
+    let (prediction, failure) = match (state.runs.current(), state.selection.shown()) {
+        (Some(run), Some(sample)) => (
+            state.runs.prediction(run.id(), sample).cloned(),
+            run.failure(sample).map(str::to_owned),
+        ),
+        _ => (None, None),
+    };
+    let (prediction, failure) = match prediction.as_deref().and_then(|it| other_size(state, it)) {
+        Some(reason) => (None, Some(reason)),
+        None => (prediction, failure),
+    };
+    if state.shown.prediction != prediction {
+        state.shown.selected_box = None;
+        state.shown.selected_class = None;
+        state.shown.explanation = Explanation::None;
+    }
+    state.shown.prediction = prediction;
+    if state.shown.prediction.is_some()
+        && let Some(wanted) = state.shown.wanted_box.take()
+    {
+        state.shown.selected_box = Some(wanted).filter(|_| state.has_boxes());
+    }
+    state.shown.failure = failure;
+}
+
+/// Why a prediction that was made remotely cannot be about the image, now that its size is known: outputs of jobs are opened without
+/// reading the images.
+fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
+    let Display::Ready(info) = &state.shown.display else {
+        return None;
+    };
+    let (run, sample) = (state.runs.current()?, state.selection.shown()?);
+    let told = [prediction.width, prediction.height];
+    if run.info.key.made.is_here() || run.is_outdated(sample) || told == info.size {
+        return None;
+    }
+    let [width, height] = info.size;
+    Some(format!(
+        "the prediction is for an image of {} x {} pixels, and this one has {width} x {height}: it belongs to another \
+        image, or to an earlier version of this one",
+        told[0], told[1]
+    ))
+}
