@@ -150,6 +150,9 @@ impl App {
 
     /// Takes over what the workers have sent. Never waits.
     fn take_predictions(&mut self, ctx: &egui::Context) {
+        for event in self.work.effects.picked() {
+            self.apply(Message::Event(event));
+        }
         let begun = Instant::now();
         while let Ok(event) = self.work.predictions.events.try_recv() {
             self.apply(Message::Event(event));

@@ -29,34 +29,6 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
 /// A credential process may ask a server, or a person.
 const CREDENTIALS_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long a server is waited for, and how often it is asked again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// Until the first byte of a response.
-    pub response_timeout: Duration,
-    /// The same where content is sent: it begins before that is on its way, and a slow line takes long.
-    pub send_timeout: Duration,
-    /// How long an object may come slower than a byte a second.
-    pub stall_timeout: Duration,
-    /// At most so long before a failed request is made again; doubled each time, a random share of it.
-    pub first_backoff: Duration,
-    /// How often a request is made before it has failed.
-    pub attempts: u32,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self {
-            response_timeout: Duration::from_secs(20),
-            // 8 MiB at 30 KB a second.
-            send_timeout: Duration::from_mins(5),
-            stall_timeout: Duration::from_secs(10),
-            first_backoff: Duration::from_secs(1),
-            attempts: 4,
-        }
-    }
-}
-
 /// S3 as reached in one way. Cheap to clone. Every method waits; with a control, no longer than until it is cancelled.
 #[derive(Clone)]
 pub struct S3(pub(super) Arc<Connection>);
@@ -105,7 +77,8 @@ impl S3 {
         self.0.network.wait(control, async {
             let loaded = self.0.loaded().await?;
             let endpoint = loaded.endpoint.clone();
-            let identity = credentials::identity(&self.0.access, &loaded, endpoint).await;
+            let identity =
+                credentials::identity(&self.0.access, loaded.config_and_renewal(), endpoint).await;
             if let Err(error) = &identity {
                 self.0.forget_after(error).await;
             }
@@ -121,7 +94,8 @@ impl S3 {
         self.0.network.wait(control, async {
             let new = Arc::new(Loaded::new(&self.0.access, &self.0.network).await?);
             let endpoint = new.endpoint.clone();
-            let identity = credentials::identity(&self.0.access, &new, endpoint).await?;
+            let identity =
+                credentials::identity(&self.0.access, new.config_and_renewal(), endpoint).await?;
             *self.0.loaded.lock().await = Some(new);
             Ok(identity)
         })
@@ -250,6 +224,10 @@ fn region_in_body(body: &[u8]) -> Option<String> {
 }
 
 impl Loaded {
+    pub(super) fn config_and_renewal(&self) -> (&SdkConfig, Option<String>) {
+        (&self.config, self.renewal.clone())
+    }
+
     async fn new(access: &S3Access, network: &Network) -> Result<Self, AwsError> {
         let http = network.http()?;
         let patience = network.patience;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use aws_config::SdkConfig;
 use aws_config::ecs::EcsCredentialsProvider;
 use aws_config::environment::{
     EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider,
@@ -18,7 +19,6 @@ use aws_sdk_s3::config::Region;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_types::os_shim_internal::{Env, Fs};
 
-use super::connection::Loaded;
 use super::error::{Asked, AwsError, AwsErrorKind, Who};
 use super::setup;
 use crate::domain::{Credentials, Identity, S3Access};
@@ -146,10 +146,10 @@ impl<P: ProvideCredentials> ProvideCredentials for Kept<P> {
 /// `endpoint`: the server that stands in for AWS, if one does.
 pub(super) async fn identity(
     access: &S3Access,
-    loaded: &Loaded,
+    (config, renewal): (&SdkConfig, Option<String>),
     endpoint: Option<String>,
 ) -> Result<Identity, AwsError> {
-    let Some(provider) = loaded.config.credentials_provider() else {
+    let Some(provider) = config.credentials_provider() else {
         return Ok(Identity::unasked(Credentials::Anonymous.to_string(), None));
     };
     let asked = Asked::Identity;
@@ -157,7 +157,7 @@ pub(super) async fn identity(
         credentials: access.credentials.clone(),
         endpoint,
         region: String::new(),
-        renewal: loaded.renewal.clone(),
+        renewal: renewal,
     };
     let credentials = provider
         .provide_credentials()
@@ -174,7 +174,7 @@ pub(super) async fn identity(
     if who.endpoint.is_some() {
         return Ok(unasked("not asked: custom endpoint"));
     }
-    let response = aws_sdk_sts::Client::new(&loaded.config)
+    let response = aws_sdk_sts::Client::new(config)
         .get_caller_identity()
         .send()
         .await

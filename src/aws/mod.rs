@@ -19,9 +19,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-pub use connection::{Patience, S3};
+pub use connection::S3;
 pub use error::{AwsError, AwsErrorKind};
 pub use listing::Listing;
+pub use network::Patience;
 pub use objects::{BucketInfo, ListRequest, ListedPage, ObjectInfo};
 pub use sagemaker::{
     Invocation, MAX_INVOCATION_BYTES, SageMaker, create_model_request, create_transform_job_request,

@@ -4,6 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
+use std::time::Duration;
 
 use aws_smithy_http_client::proxy::ProxyConfig;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode};
@@ -13,7 +14,6 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-use super::connection::Patience;
 use super::error::{AwsError, AwsErrorKind};
 use crate::tasks::TaskControl;
 
@@ -22,6 +22,34 @@ use crate::tasks::TaskControl;
 const MAX_REQUESTS: usize = 64;
 /// Threads that move bytes. What waits for a response does so on its own thread.
 const THREADS: usize = 2;
+
+/// How long a server is waited for, and how often it is asked again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Until the first byte of a response.
+    pub response_timeout: Duration,
+    /// The same where content is sent: it begins before that is on its way, and a slow line takes long.
+    pub send_timeout: Duration,
+    /// How long an object may come slower than a byte a second.
+    pub stall_timeout: Duration,
+    /// At most so long before a failed request is made again; doubled each time, a random share of it.
+    pub first_backoff: Duration,
+    /// How often a request is made before it has failed.
+    pub attempts: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            response_timeout: Duration::from_secs(20),
+            // 8 MiB at 30 KB a second.
+            send_timeout: Duration::from_mins(5),
+            stall_timeout: Duration::from_secs(10),
+            first_backoff: Duration::from_secs(1),
+            attempts: 4,
+        }
+    }
+}
 
 pub(super) struct Network {
     pub(super) patience: Patience,

@@ -4,7 +4,14 @@ use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::LabelError;
+/// A line of a label file that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the label file: {reason}")]
+pub struct LabelError {
+    /// Counted from 1.
+    pub line: usize,
+    pub reason: String,
+}
 
 /// Names by class id.
 pub(super) fn parse(text: &str) -> Result<BTreeMap<u32, String>, LabelError> {

@@ -3,19 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::LabelError;
+
 /// The names of a model's classes by class id; clones share them. Ids may have gaps (COCO's 1..=90 name 80 things).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelSet {
     names: Arc<BTreeMap<u32, String>>,
-}
-
-/// A line of a label file that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} of the label file: {reason}")]
-pub struct LabelError {
-    /// Counted from 1.
-    pub line: usize,
-    pub reason: String,
 }
 
 impl LabelSet {

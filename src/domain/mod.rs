@@ -16,6 +16,7 @@ mod geometry;
 mod label_map;
 mod label_places;
 mod label_set;
+mod listing;
 mod log_events;
 mod model_card;
 mod one_of;
@@ -55,8 +56,10 @@ pub use export_options::{
     VerdictChoice,
 };
 pub use geometry::{AxisTransform, BoundingBox};
+pub use label_map::LabelError;
 pub use label_places::LabelPlaces;
-pub use label_set::{LabelError, LabelSet};
+pub use label_set::LabelSet;
+pub use listing::{ListingChange, Page};
 pub use log_events::{LogEvent, LogFrom, LogPage, LogStream};
 pub use model_card::{
     BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput,
@@ -80,7 +83,7 @@ pub use s3::{
     S3Layout, S3Link, S3LinkError, S3Place, SignInMeans, parse_endpoint, without_password,
 };
 pub use saliency::{Saliency, SaliencyTarget};
-pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri, is_lines_name};
+pub use sample::{FileStamp, Sample, SampleId, SampleUri, is_lines_name};
 pub use sample_set::SampleSet;
 pub use shared_list::SharedList;
 pub use transform::{

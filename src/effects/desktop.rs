@@ -6,9 +6,10 @@ use std::task::{Context, Poll, Wake};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
+use poll_promise::Promise;
 use rfd::AsyncFileDialog;
 
-use super::{Delivery, Shared};
+use super::{Delivery, Shared, guarded};
 use crate::decode;
 use crate::domain::{Prediction, SampleUri, ViewSettings};
 use crate::export::annotate;
@@ -134,18 +135,23 @@ fn pick(
     shared: &Arc<Shared>,
     ask: impl AsyncFnOnce(AsyncFileDialog) -> Option<FilePick> + Send + 'static,
 ) {
+    let (answer, promise) = Promise::new();
+    shared.dialogs.lock().push(promise);
     shared.spawn("file dialog", move |shared| {
         let begun = Instant::now();
-        let pick = match block_on(ask(AsyncFileDialog::new())) {
-            Some(pick) => pick,
-            None if begun.elapsed() < SOONER_THAN_A_PERSON => FilePick::Unavailable(
+        // A promise must be kept, so a panic of the dialog is an answer too.
+        let pick = match guarded(|| Ok(block_on(ask(AsyncFileDialog::new())))) {
+            Ok(Some(pick)) => pick,
+            Err(reason) => FilePick::Unavailable(reason),
+            Ok(None) if begun.elapsed() < SOONER_THAN_A_PERSON => FilePick::Unavailable(
                 "Your desktop could not show a file dialog (it offers no file chooser portal). Type the \
                  path into the field above the thumbnails, or drop a folder on the window"
                     .to_owned(),
             ),
-            None => FilePick::Cancelled,
+            Ok(None) => FilePick::Cancelled,
         };
-        shared.report(Event::FilesPicked(pick));
+        answer.send(pick);
+        shared.waker.wake();
     });
 }
 

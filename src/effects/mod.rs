@@ -30,6 +30,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
+use poll_promise::Promise;
 
 use model_work::ModelWork;
 
@@ -41,7 +42,7 @@ use crate::domain::{DisplayImage, Problem, RgbImage, RunId, SampleId, Tile, Tile
 use crate::export::ComparisonContext;
 use crate::library::Library;
 use crate::source::Source;
-use crate::state::{Effect, Event, ImportId, SourceId, TaskSignal};
+use crate::state::{Effect, Event, FilePick, ImportId, SourceId, TaskSignal};
 use crate::store::Project;
 use crate::tasks::{self, Waker};
 
@@ -139,6 +140,7 @@ struct Shared {
     waker: Waker,
     events: Sender<Event>,
     deliveries: Sender<Delivery>,
+    dialogs: Mutex<Vec<Promise<FilePick>>>,
     source: Mutex<Option<(SourceId, Arc<dyn Source>)>>,
     project: Mutex<Option<(SourceId, Project)>>,
     model_work: Arc<ModelWork>,
@@ -160,6 +162,7 @@ impl Effects {
             waker,
             events,
             deliveries,
+            dialogs: Mutex::default(),
             source: Mutex::new(None),
             project: Mutex::new(None),
             model_work: Arc::default(),
@@ -184,6 +187,19 @@ impl Effects {
             deliveries: deliveries_received,
         };
         (effects, predictions)
+    }
+
+    /// The file dialogs that have been closed since the last call.
+    pub fn picked(&self) -> Vec<Event> {
+        let mut dialogs = self.shared.dialogs.lock();
+        let mut picked = Vec::new();
+        for promise in std::mem::take(&mut *dialogs) {
+            match promise.try_take() {
+                Ok(pick) => picked.push(Event::FilesPicked(pick)),
+                Err(open) => dialogs.push(open),
+            }
+        }
+        picked
     }
 
     #[expect(clippy::too_many_lines, reason = "one line an effect, and rustfmt")]

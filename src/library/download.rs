@@ -15,8 +15,8 @@ use super::LibraryError;
 use super::weights::{OnChunk, has_sha256};
 use crate::domain::{ModelCard, ModelFile, human_bytes};
 use crate::tasks::{Cancelled, TaskControl};
-use http::{Connection, Event, Fault, ResponseHead};
-use part::{Part, Validator};
+use http::{Connection, Event, Fault, ResponseHead, Validator};
+use part::Part;
 
 /// How patient a download is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::card::{CardError, FieldError, check_id, field_span, is_plain_file_name, position};
-use super::models::{Library, LibraryError, labels_from_file};
+use super::models::{Library, LibraryError, is_label_map, labels_from_file};
 use super::{built_in, built_in_labels};
 use crate::domain::{LabelSet, MappedContent, MappingField, OutputMapping, Problem};
 
@@ -202,11 +202,6 @@ impl Library {
         }
         Ok(mapping.name)
     }
-}
-
-pub(super) fn is_label_map(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|end| end.eq_ignore_ascii_case("pbtxt"))
 }
 
 fn is_same_file(left: &Path, right: &Path) -> bool {

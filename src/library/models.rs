@@ -9,7 +9,6 @@ use std::sync::{Arc, LazyLock};
 use super::built_in;
 use super::card::{CARD_FILE, CardError, FieldError, parse_card, write_card};
 use super::download::{self, DownloadPolicy, FetchError};
-use super::mapping::is_label_map;
 use super::weights::{copy_hashed, has_sha256, part_is_locked, pump};
 use crate::dirs::AppDirs;
 use crate::domain::{LabelError, LabelSet, ModelCard, ModelFile, ModelTask, Problem, human_bytes};
@@ -578,6 +577,11 @@ fn labels_of(card: &ModelCard, folder: &Path) -> Result<LabelSet, LibraryError> 
         Some(text) => LabelSet::parse(text).map_err(labels_error(Path::new(name))),
         None => labels_from_file(&folder.join(name)),
     }
+}
+
+pub(super) fn is_label_map(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("pbtxt"))
 }
 
 /// The classes that a label file names, or a label map (`.pbtxt`).

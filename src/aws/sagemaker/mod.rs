@@ -60,7 +60,8 @@ impl SageMaker {
         self.0.network.wait(control, async {
             let loaded = self.0.loaded().await?;
             let endpoint = loaded.endpoint_of("SageMaker");
-            let identity = credentials::identity(&self.0.access, &loaded, endpoint).await;
+            let identity =
+                credentials::identity(&self.0.access, loaded.config_and_renewal(), endpoint).await;
             if let Err(error) = &identity {
                 self.0.forget_after(error).await;
             }

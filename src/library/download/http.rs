@@ -9,7 +9,7 @@ use ureq::http::{Response, Uri, header};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
-use super::part::Validator;
+use serde::{Deserialize, Serialize};
 
 /// Bytes an event brings at most.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -39,6 +39,41 @@ pub(super) struct ResponseHead {
     pub(super) range_total: Option<u64>,
     pub(super) etag: Option<String>,
     pub(super) last_modified: Option<String>,
+}
+
+/// What names one version of a file on a server, for `If-Range`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Validator {
+    Etag(String),
+    LastModified(String),
+}
+
+impl Validator {
+    /// The strongest that the response gives. A weak `ETag` names no exact bytes, so it does not count.
+    pub(super) fn of(response: &ResponseHead) -> Option<Self> {
+        let etag = response.etag.clone().filter(|etag| !etag.starts_with("W/"));
+        let last_modified = response.last_modified.clone();
+        etag.map(Self::Etag)
+            .or_else(|| last_modified.map(Self::LastModified))
+    }
+
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Etag(text) | Self::LastModified(text) => text,
+        }
+    }
+
+    /// Whether the response says that it is of another version.
+    pub(super) fn differs(&self, response: &ResponseHead) -> bool {
+        let theirs = match self {
+            Self::Etag(_) => &response.etag,
+            Self::LastModified(_) => &response.last_modified,
+        };
+        theirs
+            .as_deref()
+            .is_some_and(|theirs| theirs != self.text())
+    }
 }
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::FetchError;
-use super::http::ResponseHead;
+use super::http::Validator;
 use crate::domain::ModelCard;
 use crate::library::LibraryError;
 use crate::library::weights::{Hashed, OnChunk, part_path, part_state_path, pump};
@@ -32,41 +32,6 @@ struct State {
     sha256: String,
     url: Option<String>,
     validator: Option<Validator>,
-}
-
-/// What names one version of a file on a server, for `If-Range`.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Validator {
-    Etag(String),
-    LastModified(String),
-}
-
-impl Validator {
-    /// The strongest that the response gives. A weak `ETag` names no exact bytes, so it does not count.
-    pub(super) fn of(response: &ResponseHead) -> Option<Self> {
-        let etag = response.etag.clone().filter(|etag| !etag.starts_with("W/"));
-        let last_modified = response.last_modified.clone();
-        etag.map(Self::Etag)
-            .or_else(|| last_modified.map(Self::LastModified))
-    }
-
-    pub(super) fn text(&self) -> &str {
-        match self {
-            Self::Etag(text) | Self::LastModified(text) => text,
-        }
-    }
-
-    /// Whether the response says that it is of another version.
-    pub(super) fn differs(&self, response: &ResponseHead) -> bool {
-        let theirs = match self {
-            Self::Etag(_) => &response.etag,
-            Self::LastModified(_) => &response.last_modified,
-        };
-        theirs
-            .as_deref()
-            .is_some_and(|theirs| theirs != self.text())
-    }
 }
 
 impl Part {

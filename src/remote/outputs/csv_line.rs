@@ -2,7 +2,7 @@
 //! answer. Pure.
 
 use super::json::Json;
-use super::reader::SUM_SLACK;
+use super::recognise::SUM_SLACK;
 
 /// Under which name the columns of the input stand beside the response. No line of JSON has it.
 pub(super) const COLUMNS: &str = "columns of the input";

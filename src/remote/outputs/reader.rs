@@ -19,8 +19,6 @@ use crate::vision::{rank_classes, softmax};
 const MAX_COUNT: usize = 1_000_000;
 /// By how much scores may leave `0.0..=1.0`, as sums of floats do; they are clipped then.
 const SCORE_SLACK: f64 = 1e-3;
-/// By how much probabilities may miss a sum of 1: those of 8-bit models are rounded to 255ths.
-pub(super) const SUM_SLACK: f64 = 0.05;
 
 /// Reads outputs of one shape. Shared by those who read side by side.
 pub struct OutputReader {

@@ -1,11 +1,13 @@
 //! Which shape outputs have, found by looking at one of them, and what had to be assumed.
 
 use super::json::{Item, Json, excerpt};
-use super::reader::SUM_SLACK;
 use crate::domain::{
     JsonPointer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent,
     ModelTask, OutputMapping, ScoreValues,
 };
+
+/// By how much probabilities may miss a sum of 1: those of 8-bit models are rounded to 255ths.
+pub(super) const SUM_SLACK: f64 = 0.05;
 
 /// How outputs are read.
 #[derive(Debug, Clone, PartialEq)]
