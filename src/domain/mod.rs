@@ -101,7 +101,7 @@ pub use transform::{
 };
 pub use truth::{Truth, TruthBox, TruthLabel};
 pub use upload::{
-    FileAmount, LeftOut, PlannedFile, PlannedState, UploadPlan, UploadReport, UploadStop,
+    FileAmount, PlannedFile, PlannedState, SkippedFiles, UploadPlan, UploadReport, UploadStop,
 };
 pub use utc::Utc;
 pub use verdict::{JudgedSample, Verdict, VerdictTarget};

@@ -11,7 +11,7 @@ pub struct UploadPlan {
     pub files: Vec<PlannedFile>,
     /// Files that cannot be sent, and why.
     pub problems: Vec<Problem>,
-    pub left_out: LeftOut,
+    pub left_out: SkippedFiles,
 }
 
 /// A local file on its way to become an object. Its name is the part of the key behind the target's prefix.
@@ -38,7 +38,7 @@ pub enum PlannedState {
 
 /// Files of a folder that are not for upload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct SkippedFiles {
     /// Whose names begin with a dot, folders counted once.
     pub hidden: u64,
     /// Neither images nor TFRecord files.
@@ -132,7 +132,7 @@ impl std::fmt::Display for FileAmount {
     }
 }
 
-impl LeftOut {
+impl SkippedFiles {
     /// “3 hidden files or folders and 12 files that are no images”; `None` where nothing was left out.
     pub fn describe(&self) -> Option<String> {
         let mut parts = Vec::new();
@@ -190,7 +190,7 @@ mod tests {
                 planned("4.jpg", 5, conflict),
             ],
             problems: Vec::new(),
-            left_out: LeftOut::default(),
+            left_out: SkippedFiles::default(),
         };
         assert_eq!(plan.new_files().to_string(), "2 files (2.0 KiB)");
         assert_eq!(plan.same_files().to_string(), "1 file (10 B)");
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_was_left_out_is_said_in_words() {
-        let describe = |hidden, others| LeftOut { hidden, others }.describe();
+        let describe = |hidden, others| SkippedFiles { hidden, others }.describe();
         assert_eq!(describe(0, 0), None);
         assert_eq!(
             describe(1, 2).as_deref(),

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_below_the_least_score_are_not_listed() {
+    fn classes_below_the_minimum_score_are_not_listed() {
         let class = |label: &str, score| ClassScore {
             index: 0,
             label: label.to_owned(),

@@ -147,7 +147,7 @@ fn find(
             Ok(Place::with_default_project(source, &root))
         }
         SourceSpec::SamplePhotographs => {
-            let folder = sample_photographs().ok_or(
+            let folder = sample_images().ok_or(
                 "The sample images are not beside the program; open the folder `assets/samples` of Spotcheck's sources",
             )?;
             let place = Place::with_default_project(Arc::new(open_path(&folder)?), &folder);
@@ -247,7 +247,7 @@ pub(super) fn with_home(path: &Path) -> PathBuf {
 }
 
 /// Beside the installed program, or in the folder it was built in.
-fn sample_photographs() -> Option<PathBuf> {
+fn sample_images() -> Option<PathBuf> {
     let program = std::env::current_exe().ok();
     let beside = program.as_deref().and_then(Path::parent);
     let candidates = [

@@ -33,11 +33,11 @@ pub(super) struct Gathering {
 
 /// What is wanted, most wanted first, and what is being made.
 struct Queue {
-    wanted: Mutex<Wanted>,
+    wanted: Mutex<CropQueue>,
     changed: Condvar,
 }
 
-struct Wanted {
+struct CropQueue {
     source: SourceId,
     run: RunId,
     crops: VecDeque<CropRequest>,
@@ -65,7 +65,7 @@ impl Filmstrips {
             }
         });
         let crops = Arc::new(Queue {
-            wanted: Mutex::new(Wanted {
+            wanted: Mutex::new(CropQueue {
                 source: SourceId(0),
                 run: RunId(0),
                 crops: VecDeque::new(),
@@ -121,7 +121,7 @@ impl Drop for Filmstrips {
 impl Queue {
     fn take(&self) -> Option<Job> {
         let mut job = None;
-        let is_idle = |wanted: &mut Wanted| {
+        let is_idle = |wanted: &mut CropQueue| {
             wanted.is_open && {
                 job = wanted.next_job();
                 job.is_none()
@@ -141,7 +141,7 @@ impl Queue {
     }
 }
 
-impl Wanted {
+impl CropQueue {
     /// The most wanted box, with all others of its image that are wanted too.
     fn next_job(&mut self) -> Option<Job> {
         let under_way = &self.under_way;

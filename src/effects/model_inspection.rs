@@ -18,10 +18,10 @@ use crate::vision::recognise::{Overrules, Recognition, preview};
 /// The file that is being looked at, and what was last found in it.
 #[derive(Default)]
 pub(super) struct ModelInspector {
-    patient: Arc<Mutex<Option<Patient>>>,
+    model: Arc<Mutex<Option<InspectedModel>>>,
 }
 
-struct Patient {
+struct InspectedModel {
     weights: PathBuf,
     inspection: Inspection,
     recognised: Option<(ImportId, Recognition)>,
@@ -40,26 +40,26 @@ pub(super) struct Look {
 
 impl ModelInspector {
     pub(super) fn recognise(&self, shared: &Arc<Shared>, look: Look) {
-        let patient = Arc::clone(&self.patient);
+        let model = Arc::clone(&self.model);
         let import = look.import;
         let ended = move |result: Result<ImportDraft, String>| Event::Recognised {
             import,
             result: result.map(Box::new),
         };
         let work = move |shared: &Arc<Shared>| {
-            let mut patient = patient.lock();
-            let result = recognise(shared, &mut patient, &look);
+            let mut model = model.lock();
+            let result = recognise(shared, &mut model, &look);
             ended(result.map_err(|error| format!("{error:#}")))
         };
         shared.spawn_reporting("inspect a model", work, move |mistake| ended(Err(mistake)));
     }
 
     pub(super) fn add(&self, shared: &Arc<Shared>, import: ImportId) {
-        let patient = Arc::clone(&self.patient);
+        let model = Arc::clone(&self.model);
         let ended = move |result| Event::ModelAdded { import, result };
         let work = move |shared: &Arc<Shared>| {
-            let patient = patient.lock();
-            let result = add(shared, patient.as_ref(), import);
+            let model = model.lock();
+            let result = add(shared, model.as_ref(), import);
             ended(result.map_err(|error| format!("{error:#}")))
         };
         shared.spawn_reporting("add a model", work, move |mistake| ended(Err(mistake)));
@@ -68,7 +68,7 @@ impl ModelInspector {
 
 fn recognise(
     shared: &Shared,
-    patient: &mut Option<Patient>,
+    model: &mut Option<InspectedModel>,
     look: &Look,
 ) -> anyhow::Result<ImportDraft> {
     let control = TaskControl::new(ProgressUnit::Bytes);
@@ -82,23 +82,23 @@ fn recognise(
         .collect();
     let overrules = Overrules::parse(&items)?;
     let labels = look.labels.as_deref().map(read_labels).transpose()?;
-    if patient
+    if model
         .as_ref()
         .is_none_or(|known| known.weights != look.weights)
     {
         let runtime =
             runtime::ensure_loaded(&shared.dirs, look.runtime_library.as_deref(), &control)?;
-        *patient = Some(Patient {
+        *model = Some(InspectedModel {
             weights: look.weights.clone(),
             inspection: Inspection::open(&runtime, &look.weights)?,
             recognised: None,
         });
     }
-    let Some(patient) = patient else {
+    let Some(model) = model else {
         anyhow::bail!("nothing was opened");
     };
-    patient.recognised = None;
-    let recognition = patient
+    model.recognised = None;
+    let recognition = model
         .inspection
         .recognise(labels.as_ref(), &overrules, &control)?;
     let mut draft = draft(&recognition);
@@ -106,7 +106,7 @@ fn recognise(
         draft.tensor = try_input(shared, look.import, &recognition.card, *source, uri)
             .unwrap_or_else(|error| vec![format!("No preview: {error:#}")]);
     }
-    patient.recognised = Some((look.import, recognition));
+    model.recognised = Some((look.import, recognition));
     Ok(draft)
 }
 
@@ -214,18 +214,22 @@ fn collect_fields(path: String, value: serde_json::Value, fields: &mut Vec<Impor
     }
 }
 
-fn add(shared: &Shared, patient: Option<&Patient>, import: ImportId) -> anyhow::Result<String> {
-    let found = patient.and_then(|patient| {
-        let (looked, recognition) = patient.recognised.as_ref()?;
-        (*looked == import).then_some((patient, recognition))
+fn add(
+    shared: &Shared,
+    model: Option<&InspectedModel>,
+    import: ImportId,
+) -> anyhow::Result<String> {
+    let found = model.and_then(|model| {
+        let (looked, recognition) = model.recognised.as_ref()?;
+        (*looked == import).then_some((model, recognition))
     });
-    let (patient, recognition) =
+    let (model, recognition) =
         found.ok_or_else(|| anyhow::anyhow!("The model has changed; inspect it again"))?;
     let label_file = recognition.labels.as_ref().map(write_labels).transpose()?;
     let label_path = label_file.as_ref().map(tempfile::NamedTempFile::path);
     let model = shared
         .library
-        .add(&patient.weights, recognition.card.clone(), label_path)?;
+        .add(&model.weights, recognition.card.clone(), label_path)?;
     Ok(model.card.id)
 }
 

@@ -15,7 +15,7 @@ use crate::decode::{self, ThumbnailKey};
 use crate::domain::{RgbImage, Sample, SampleUri};
 use crate::source::{Source, SourceError, for_task};
 use crate::state::{Event, SourceId, ThumbnailRequest};
-use queue::{Job, Message, What, hand_out};
+use queue::{Job, JobContent, Message, hand_out};
 
 /// Most of them wait for a network most of the time.
 const MAX_READERS: usize = 16;
@@ -29,15 +29,15 @@ pub(super) struct ThumbnailMaker {
 }
 
 /// Something that is to lie on the disk for the next time.
-struct Unkept {
+struct UnsavedThumbnail {
     key: ThumbnailKey,
     image: RgbImage,
 }
 
 /// What a worker works with.
 struct Tools {
-    decoders: Arc<Turns>,
-    unkept: Sender<Unkept>,
+    decoders: Arc<Semaphore>,
+    unkept: Sender<UnsavedThumbnail>,
 }
 
 impl ThumbnailMaker {
@@ -45,7 +45,7 @@ impl ThumbnailMaker {
         let (unkept, kept) = crossbeam_channel::bounded(MAX_UNKEPT);
         shared.spawn("keep thumbnails", move |shared| keep(shared, &kept));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let decoders = Arc::new(Turns::new(cores.min(MAX_DECODERS)));
+        let decoders = Arc::new(Semaphore::new(cores.min(MAX_DECODERS)));
         let (messages, received) = crossbeam_channel::unbounded();
         let (hand, jobs) = crossbeam_channel::bounded(MAX_READERS);
         shared.spawn("choose thumbnails", move |_| hand_out(&received, &hand));
@@ -109,14 +109,14 @@ impl Drop for ThumbnailMaker {
 }
 
 /// So many at a time.
-struct Turns {
+struct Semaphore {
     free: Mutex<usize>,
     changed: Condvar,
 }
 
-struct Turn<'t>(&'t Turns);
+struct Permit<'t>(&'t Semaphore);
 
-impl Turns {
+impl Semaphore {
     fn new(free: usize) -> Self {
         Self {
             free: Mutex::new(free),
@@ -124,15 +124,15 @@ impl Turns {
         }
     }
 
-    fn wait(&self) -> Turn<'_> {
+    fn wait(&self) -> Permit<'_> {
         let mut free = self.free.lock();
         self.changed.wait_while(&mut free, |free| *free == 0);
         *free -= 1;
-        Turn(self)
+        Permit(self)
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         *self.0.free.lock() += 1;
         self.0.changed.notify_one();
@@ -147,7 +147,7 @@ fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
     };
     let source = for_task(&source, &job.control);
     match &job.what {
-        What::Thumbnail { side, request } => {
+        JobContent::Thumbnail { side, request } => {
             let key = ThumbnailKey::on_server(source.server(), &request.entry, *side);
             let image = guarded(|| {
                 if let Some(kept) = key.and_then(|key| shared.thumbnail_cache.get(&key)) {
@@ -159,13 +159,13 @@ fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
                 {
                     let image = image.clone();
                     // Full after all, or the keeper is gone: it will be made again.
-                    let _kept = tools.unkept.try_send(Unkept { key, image });
+                    let _kept = tools.unkept.try_send(UnsavedThumbnail { key, image });
                 }
                 Ok(made)
             });
             tell(shared, job.source, request, *side, image)
         }
-        What::Ahead(sample) => {
+        JobContent::Ahead(sample) => {
             if source.keeps(sample.size_bytes)
                 && let Err(error) = source.read(&sample.uri)
             {
@@ -226,8 +226,8 @@ fn tell(
 }
 
 /// Writes what the workers have made, until they are gone.
-fn keep(shared: &Shared, unkept: &Receiver<Unkept>) {
-    for Unkept { key, image } in unkept {
+fn keep(shared: &Shared, unkept: &Receiver<UnsavedThumbnail>) {
+    for UnsavedThumbnail { key, image } in unkept {
         if let Err(error) = shared.thumbnail_cache.put(&key, &image) {
             kept::tell(shared, &error);
         }

@@ -37,28 +37,28 @@ pub fn match_boxes(left: &[ScoredBox], right: &[ScoredBox]) -> BoxMatches {
     order.sort_by(|&one, &other| left[other].score.total_cmp(&left[one].score));
     let mut left_free = vec![true; left.len()];
     let mut right_free = vec![true; right.len()];
-    let pair_up = |is_allowed: fn(u32, u32) -> bool, free: &mut Free<'_>| {
+    let pair_up = |is_allowed: fn(u32, u32) -> bool, unmatched: &mut Unmatched<'_>| {
         let mut pairs = Vec::new();
         for &index in &order {
-            if !free.left[index] {
+            if !unmatched.left[index] {
                 continue;
             }
-            if let Some(partner) = best_partner(&left[index], right, free.right, is_allowed) {
-                free.left[index] = false;
-                free.right[partner] = false;
+            if let Some(partner) = best_partner(&left[index], right, unmatched.right, is_allowed) {
+                unmatched.left[index] = false;
+                unmatched.right[partner] = false;
                 pairs.push((index, partner));
             }
         }
         pairs
     };
-    let mut free = Free {
+    let mut unmatched = Unmatched {
         left: &mut left_free,
         right: &mut right_free,
     };
-    let matched = pair_up(|one, other| one == other, &mut free);
-    let unmatched = |free: &[bool]| (0..free.len()).filter(|&index| free[index]).collect();
-    let (only_left, only_right) = (unmatched(free.left), unmatched(free.right));
-    let other_class = pair_up(|one, other| one != other, &mut free);
+    let matched = pair_up(|one, other| one == other, &mut unmatched);
+    let indices = |flags: &[bool]| (0..flags.len()).filter(|&index| flags[index]).collect();
+    let (only_left, only_right) = (indices(unmatched.left), indices(unmatched.right));
+    let other_class = pair_up(|one, other| one != other, &mut unmatched);
     BoxMatches {
         matched,
         only_left,
@@ -68,7 +68,7 @@ pub fn match_boxes(left: &[ScoredBox], right: &[ScoredBox]) -> BoxMatches {
 }
 
 /// Boxes that have no partner yet.
-struct Free<'a> {
+struct Unmatched<'a> {
     left: &'a mut [bool],
     right: &'a mut [bool],
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::ExportError;
-use super::csv_table::{harmless, io_error};
+use super::csv_table::{escape_formula, io_error};
 use super::target::{ExportTarget, WholeFile};
 use crate::domain::{ComparisonFormat, ModelTask, Prediction, RunInfo, SampleId, ViewSettings};
 use crate::evaluation::{AgreementSummary, ClassMap, Comparison, ImageAgreement, MATCHING_IOU};
@@ -125,13 +125,13 @@ struct Row<'p> {
     #[serde(skip_serializing_if = "Option::is_none")]
     largest_score_difference: Option<f32>,
     #[serde(flatten)]
-    what: What<'p>,
+    what: RowContent<'p>,
     uri: &'p str,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum What<'p> {
+enum RowContent<'p> {
     /// The first class of each run.
     Classes {
         label_a: Option<&'p str>,
@@ -166,7 +166,7 @@ impl<'p> Row<'p> {
             )
         });
         let what = if has_boxes {
-            What::Boxes {
+            RowContent::Boxes {
                 boxes_matched: agreement.map(|image| image.matched),
                 boxes_only_a: agreement.map(|image| image.only_left),
                 boxes_only_b: agreement.map(|image| image.only_right),
@@ -174,7 +174,7 @@ impl<'p> Row<'p> {
         } else {
             let (label_a, score_a) = top(left.as_ref());
             let (label_b, score_b) = top(right.as_ref());
-            What::Classes {
+            RowContent::Classes {
                 label_a,
                 score_a,
                 label_b,
@@ -428,31 +428,31 @@ impl RowWriter for CsvWriter {
             value.map_or_else(String::new, |value| value.to_string())
         }
         let mut cells = vec![
-            harmless(row.image),
+            escape_formula(row.image),
             row.answered.to_owned(),
             cell(row.agrees),
             cell(row.disagreement),
             cell(row.largest_score_difference),
         ];
         match &row.what {
-            What::Classes {
+            RowContent::Classes {
                 label_a,
                 score_a,
                 label_b,
                 score_b,
             } => cells.extend([
-                harmless(label_a.unwrap_or_default()),
+                escape_formula(label_a.unwrap_or_default()),
                 cell(*score_a),
-                harmless(label_b.unwrap_or_default()),
+                escape_formula(label_b.unwrap_or_default()),
                 cell(*score_b),
             ]),
-            What::Boxes {
+            RowContent::Boxes {
                 boxes_matched,
                 boxes_only_a,
                 boxes_only_b,
             } => cells.extend([*boxes_matched, *boxes_only_a, *boxes_only_b].map(cell)),
         }
-        cells.push(harmless(row.uri));
+        cells.push(escape_formula(row.uri));
         self.record(&cells)
     }
 
@@ -486,8 +486,8 @@ fn summary_rows(context: &ComparisonContext, summary: &AgreementSummary) -> Vec<
     let [left, right] = &context.runs;
     let mut rows = vec![
         ["measure", "class_a", "class_b", "value"].map(str::to_owned),
-        row("run_a", harmless(&left.name)),
-        row("run_b", harmless(&right.name)),
+        row("run_a", escape_formula(&left.name)),
+        row("run_b", escape_formula(&right.name)),
         row("compared", summary.compared.to_string()),
         row("agreeing", summary.agreeing.to_string()),
         row("agreement", number(summary.rate())),
@@ -507,7 +507,12 @@ fn summary_rows(context: &ComparisonContext, summary: &AgreementSummary) -> Vec<
     let changes = class_changes(context, summary).into_iter().map(|change| {
         let measure = "class_change".to_owned();
         let count = change.count.to_string();
-        [measure, harmless(&change.a), harmless(&change.b), count]
+        [
+            measure,
+            escape_formula(&change.a),
+            escape_formula(&change.b),
+            count,
+        ]
     });
     rows.extend(changes);
     rows

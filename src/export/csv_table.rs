@@ -67,7 +67,7 @@ impl CsvWriter {
         let mut writer = Self {
             table,
             target: target.clone(),
-            model: harmless(model),
+            model: escape_formula(model),
         };
         writer.record(&COLUMNS)?;
         Ok(writer)
@@ -85,7 +85,7 @@ impl CsvWriter {
         let image_verdict = row.verdict.as_ref();
         let model = self.model.clone();
         self.record(&[
-            &harmless(&row.sample.name),
+            &escape_formula(&row.sample.name),
             cells.status,
             &cells.width,
             &cells.height,
@@ -95,17 +95,17 @@ impl CsvWriter {
             &cells.bounds[2],
             &cells.bounds[3],
             &cells.class_id,
-            &harmless(&cells.label),
+            &escape_formula(&cells.label),
             &cells.score,
             cells.verdict,
-            &harmless(&cells.right_class),
+            &escape_formula(&cells.right_class),
             image_verdict.map_or("", Verdict::into_str),
-            &harmless(right_class(image_verdict).unwrap_or_default()),
-            &harmless(row.note.as_deref().unwrap_or_default()),
-            &harmless(&tags.join(" ")),
+            &escape_formula(right_class(image_verdict).unwrap_or_default()),
+            &escape_formula(row.note.as_deref().unwrap_or_default()),
+            &escape_formula(&tags.join(" ")),
             &model,
-            &harmless(&cells.error),
-            &harmless(row.sample.uri.as_str()),
+            &escape_formula(&cells.error),
+            &escape_formula(row.sample.uri.as_str()),
         ])
     }
 }
@@ -119,7 +119,7 @@ fn cells_of(image: &ChosenImage, tally: &mut Tally) -> Vec<Cells> {
         ..Cells::default()
     };
     let (bare, rows): (Cells, Vec<Cells>) = match &image.prediction {
-        ChosenPrediction::NotPredicted => (
+        ChosenPrediction::Unpredicted => (
             Cells {
                 status: "unasked",
                 ..Cells::default()
@@ -211,7 +211,7 @@ pub(super) fn io_error(error: csv::Error) -> io::Error {
 }
 
 /// The text as it is, or with an apostrophe where a spreadsheet would compute it. Numbers are not given here.
-pub(super) fn harmless(text: &str) -> String {
+pub(super) fn escape_formula(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {
         format!("'{text}")
     } else {

@@ -30,13 +30,13 @@ pub(super) struct Job {
 }
 
 /// What makes it useless to go on.
-pub(super) enum Halt {
+pub(super) enum PoolError {
     Disk(io::Error),
     /// No image can be read any more, and why.
     Source(String),
 }
 
-impl Halt {
+impl PoolError {
     /// Of an export into `path`.
     pub(super) fn into_error(self, path: &Path) -> ExportError {
         match self {
@@ -52,8 +52,8 @@ struct Shared {
     view: ViewSettings,
     problems: Mutex<Vec<Problem>>,
     /// The first error that the next image will meet, too.
-    halt: Mutex<Option<Halt>>,
-    given_up: AtomicBool,
+    halt: Mutex<Option<PoolError>>,
+    cancelled: AtomicBool,
 }
 
 impl ImagePool {
@@ -70,7 +70,7 @@ impl ImagePool {
             view: view.clone(),
             problems: Mutex::default(),
             halt: Mutex::default(),
-            given_up: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
         });
         let workers = (0..worker_count).map(|_| {
             let (queue, shared) = (queue.clone(), Arc::clone(&shared));
@@ -92,12 +92,12 @@ impl ImagePool {
     }
 
     /// Given once.
-    pub(super) fn take_halt(&self) -> Option<Halt> {
+    pub(super) fn take_halt(&self) -> Option<PoolError> {
         self.shared.halt.lock().take()
     }
 
     /// Waits for the last image. Gives those that could not be written, and what made it useless to go on.
-    pub(super) fn finish(mut self) -> (Vec<Problem>, Option<Halt>) {
+    pub(super) fn finish(mut self) -> (Vec<Problem>, Option<PoolError>) {
         let mut problems = self.join();
         problems.append(&mut self.shared.problems.lock());
         (problems, self.take_halt())
@@ -119,7 +119,7 @@ impl ImagePool {
 
 impl Drop for ImagePool {
     fn drop(&mut self) {
-        self.shared.given_up.store(true, Ordering::Relaxed);
+        self.shared.cancelled.store(true, Ordering::Relaxed);
         self.join();
     }
 }
@@ -127,7 +127,7 @@ impl Drop for ImagePool {
 impl Shared {
     fn work(&self, queue: &Receiver<Job>) {
         for job in queue {
-            if self.given_up.load(Ordering::Relaxed) {
+            if self.cancelled.load(Ordering::Relaxed) {
                 continue;
             }
             if let Err(reason) = self.draw(&job) {
@@ -145,7 +145,7 @@ impl Shared {
             if let SourceError::Unreachable(reason) = &error {
                 self.halt
                     .lock()
-                    .get_or_insert_with(|| Halt::Source(reason.clone()));
+                    .get_or_insert_with(|| PoolError::Source(reason.clone()));
             }
             error.to_string()
         })?;
@@ -161,7 +161,7 @@ impl Shared {
             if let ImageFileError::Write(error) = error
                 && ends_everything(&error)
             {
-                self.halt.lock().get_or_insert(Halt::Disk(error));
+                self.halt.lock().get_or_insert(PoolError::Disk(error));
             }
             text
         })

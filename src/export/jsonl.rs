@@ -20,7 +20,7 @@ struct Line<'r> {
     uri: &'r SampleUri,
     status: &'static str,
     #[serde(flatten)]
-    answered: Option<Answered<'r>>,
+    answered: Option<PredictedLine<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'r str>,
     #[serde(flatten)]
@@ -32,7 +32,7 @@ struct Line<'r> {
 }
 
 #[derive(Serialize)]
-struct Answered<'r> {
+struct PredictedLine<'r> {
     width: u32,
     height: u32,
     model: &'r str,
@@ -100,7 +100,7 @@ impl<'r> Line<'r> {
         }
     }
 
-    fn ok(uri: &'r SampleUri, answered: Answered<'r>) -> Self {
+    fn ok(uri: &'r SampleUri, answered: PredictedLine<'r>) -> Self {
         Self {
             answered: Some(answered),
             ..Self::new(uri, "ok")
@@ -117,12 +117,12 @@ impl<'r> Line<'r> {
     fn of_image(image: &'r ChosenImage<'_>, model: &'r ModelCard) -> Self {
         let row = image.row;
         let uri = &row.sample.uri;
-        let answered = |width: u32, height: u32| Answered {
+        let answered = |width: u32, height: u32| PredictedLine {
             warnings: row.warnings(),
-            ..Answered::empty(width, height, model)
+            ..PredictedLine::empty(width, height, model)
         };
         let line = match &image.prediction {
-            ChosenPrediction::NotPredicted => Self::new(uri, "unasked"),
+            ChosenPrediction::Unpredicted => Self::new(uri, "unasked"),
             ChosenPrediction::Outdated => Self::new(uri, "outdated"),
             ChosenPrediction::Failed(reason) => Self::failed(uri, reason),
             ChosenPrediction::Boxes {
@@ -135,7 +135,7 @@ impl<'r> Line<'r> {
                     .map(|chosen| JudgedBox::new(chosen.detection, chosen.verdict));
                 Self::ok(
                     uri,
-                    Answered {
+                    PredictedLine {
                         detections: Some(boxes.collect()),
                         ..answered(*width, *height)
                     },
@@ -147,7 +147,7 @@ impl<'r> Line<'r> {
                 classes,
             } => Self::ok(
                 uri,
-                Answered {
+                PredictedLine {
                     classes: Some(classes),
                     ..answered(*width, *height)
                 },
@@ -166,7 +166,7 @@ impl<'r> Line<'r> {
     }
 }
 
-impl<'r> Answered<'r> {
+impl<'r> PredictedLine<'r> {
     fn empty(width: u32, height: u32, model: &'r ModelCard) -> Self {
         Self {
             width,
@@ -190,12 +190,12 @@ pub fn jsonl_line(
     let line = match result {
         Err(problem) => Line::failed(uri, &problem.message),
         Ok(prediction) => {
-            let answered = Answered {
+            let answered = PredictedLine {
                 warnings: &prediction.warnings,
-                ..Answered::empty(prediction.width, prediction.height, model)
+                ..PredictedLine::empty(prediction.width, prediction.height, model)
             };
             let answered = match &prediction.content {
-                PredictionContent::Classes(classes) => Answered {
+                PredictionContent::Classes(classes) => PredictedLine {
                     classes: Some(classes),
                     ..answered
                 },
@@ -203,7 +203,7 @@ pub fn jsonl_line(
                     let boxes = detections
                         .iter()
                         .map(|detection| JudgedBox::new(detection, None));
-                    Answered {
+                    PredictedLine {
                         detections: Some(boxes.collect()),
                         ..answered
                     }
@@ -238,7 +238,7 @@ impl Writer for JsonlWriter<'_> {
         tally.boxes += match &image.prediction {
             ChosenPrediction::Boxes { boxes, .. } => boxes.len() as u64,
             ChosenPrediction::Classes { classes, .. } => classes.len() as u64,
-            ChosenPrediction::NotPredicted
+            ChosenPrediction::Unpredicted
             | ChosenPrediction::Outdated
             | ChosenPrediction::Failed(_) => 0,
         };

@@ -110,7 +110,7 @@ impl<'r> ChosenImage<'r> {
     /// For formats that need a prediction: says in the tally why this image is not among them.
     pub(super) fn count_unpredicted(&self, tally: &mut Tally) {
         match self.prediction {
-            ChosenPrediction::NotPredicted => tally.unasked += 1,
+            ChosenPrediction::Unpredicted => tally.unpredicted += 1,
             ChosenPrediction::Failed(_) => tally.failed += 1,
             // Those are counted for every format.
             ChosenPrediction::Outdated
@@ -121,7 +121,7 @@ impl<'r> ChosenImage<'r> {
 }
 
 pub(super) enum ChosenPrediction<'r> {
-    NotPredicted,
+    Unpredicted,
     /// There is one about an older version of the file.
     Outdated,
     Failed(&'r str),
@@ -143,7 +143,7 @@ impl ChosenPrediction<'_> {
     /// What is exported as a prediction again, to be drawn; `None` without a prediction.
     pub(super) fn prediction(&self) -> Option<Prediction> {
         let (width, height, prediction) = match self {
-            Self::NotPredicted | Self::Outdated | Self::Failed(_) => return None,
+            Self::Unpredicted | Self::Outdated | Self::Failed(_) => return None,
             Self::Boxes {
                 width,
                 height,
@@ -228,7 +228,7 @@ impl<'c> Chooser<'c> {
         tally.outdated += u64::from(row.is_outdated);
         let prediction = match &row.result {
             None if row.is_outdated => ChosenPrediction::Outdated,
-            None => ChosenPrediction::NotPredicted,
+            None => ChosenPrediction::Unpredicted,
             Some(Err(reason)) => ChosenPrediction::Failed(reason),
             Some(Ok(prediction)) => self.choose_prediction(row, prediction, tally),
         };

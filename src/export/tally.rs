@@ -42,7 +42,7 @@ pub(super) struct Tally {
     pub(super) boxes: u64,
     pub(super) left_out_by_verdict: u64,
     /// Images that datasets and images cannot hold, because nothing is known of what is in them.
-    pub(super) unasked: u64,
+    pub(super) unpredicted: u64,
     pub(super) failed: u64,
     /// Images whose prediction is about an older version of the file.
     pub(super) outdated: u64,
@@ -82,7 +82,7 @@ impl Tally {
             "left out because of the verdicts",
         );
         note(
-            self.unasked,
+            self.unpredicted,
             "image",
             "images",
             "left out because the run has no prediction yet: predict first",

@@ -281,13 +281,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_when_it_is_whole_and_leaves_nothing_when_it_is_given_up() {
+    fn a_file_appears_when_it_is_whole_and_leaves_nothing_when_it_is_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let target = target(folder.path().join("out.csv"), Existing::Keep);
-        let mut given_up = WholeFile::create(&target).unwrap();
-        given_up.write_all(b"half").unwrap();
+        let mut cancelled = WholeFile::create(&target).unwrap();
+        cancelled.write_all(b"half").unwrap();
         assert!(!target.path.exists());
-        drop(given_up);
+        drop(cancelled);
         assert!(names(folder.path()).is_empty());
         let mut whole = WholeFile::create(&target).unwrap();
         whole.write_all(b"whole").unwrap();
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_given_up_is_removed_and_one_left_behind_is_not_touched() {
+    fn a_folder_that_is_cancelled_is_removed_and_one_left_behind_is_not_touched() {
         let folder = tempfile::tempdir().unwrap();
         let left_behind = folder.path().join("labels.partial");
         fs::create_dir(&left_behind).unwrap();

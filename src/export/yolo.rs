@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::BufWriter;
 
-use super::csv_table::{harmless, io_error};
+use super::csv_table::{escape_formula, io_error};
 use super::dataset_folder::{DatasetFolder, Places};
 use super::row::{BoxesOfImage, ChosenImage, ExportContext};
 use super::tally::Tally;
@@ -81,7 +81,11 @@ impl Classes {
         let mut table = csv::Writer::from_writer(Vec::new());
         table.write_record(["yolo_id", "model_class_id", "label"])?;
         for (yolo_id, (class_id, name)) in self.model_ids_and_names.iter().enumerate() {
-            table.write_record([yolo_id.to_string(), class_id.to_string(), harmless(name)])?;
+            table.write_record([
+                yolo_id.to_string(),
+                class_id.to_string(),
+                escape_formula(name),
+            ])?;
         }
         table
             .into_inner()
@@ -153,9 +157,9 @@ impl Writer for YoloWriter<'_> {
         {
             let label = format!("labels/{}.txt", names.label);
             self.list([
-                &harmless(&label),
-                &harmless(&names.image),
-                &harmless(image.row.sample.uri.as_str()),
+                &escape_formula(&label),
+                &escape_formula(&names.image),
+                &escape_formula(image.row.sample.uri.as_str()),
             ])?;
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::facts::Gate;
-use super::filter::{Filter, Look};
+use super::filter::{Candidate, Filter};
 use super::{
     Direction, Marks, Predictions, Query, SAMPLES_A_LOOK, Sort, SortBy, Suppressed, VerdictKind,
 };
@@ -109,10 +109,10 @@ impl Arranger {
                 return None;
             }
             let id = SampleId::from_index(index);
-            let look = request.look(id, sample, gate.as_ref());
-            counts.add(&look, gate.as_ref(), &request.view);
-            if filter.wants(&look, gate.as_ref()) {
-                let rank = request.sort.by.rank(request, &look);
+            let candidate = request.candidate(id, sample, gate.as_ref());
+            counts.add(&candidate, gate.as_ref(), &request.view);
+            if filter.wants(&candidate, gate.as_ref()) {
+                let rank = request.sort.by.rank(request, &candidate);
                 ranked.push(Ranked::new(rank, request.sort.direction, id));
             }
         }
@@ -135,17 +135,17 @@ impl Arranger {
 }
 
 impl ArrangeRequest {
-    fn look<'a>(
+    fn candidate<'a>(
         &'a self,
         id: SampleId,
         sample: &'a Sample,
         gate: Option<&'a Gate<'a>>,
-    ) -> Look<'a> {
+    ) -> Candidate<'a> {
         let predictions = self.predictions.as_ref();
         let summary = predictions.and_then(|predictions| predictions.summary(id));
         let mark = self.marks.of(id);
         let failed = predictions.is_some_and(|predictions| predictions.failure(id).is_some());
-        Look {
+        Candidate {
             id,
             sample,
             prediction: summary
@@ -190,21 +190,21 @@ impl FilterCounts {
         self.verdicts[kind as usize]
     }
 
-    fn add(&mut self, look: &Look<'_>, gate: Option<&Gate<'_>>, view: &ViewSettings) {
+    fn add(&mut self, candidate: &Candidate<'_>, gate: Option<&Gate<'_>>, view: &ViewSettings) {
         self.all += 1;
-        self.problems += usize::from(look.has_problem);
-        self.damaged += usize::from(look.is_damaged);
-        self.outdated += usize::from(look.is_outdated);
-        match look.verdict {
+        self.problems += usize::from(candidate.has_problem);
+        self.damaged += usize::from(candidate.is_damaged);
+        self.outdated += usize::from(candidate.is_outdated);
+        match candidate.verdict {
             Some(kind) => self.verdicts[kind as usize] += 1,
             None => self.unjudged += 1,
         }
-        if let (Some((_, facts)), Some(gate)) = (look.prediction, gate) {
+        if let (Some((_, facts)), Some(gate)) = (candidate.prediction, gate) {
             let is_detection = gate.task() == ModelTask::Detection;
             self.predicted += 1;
             self.no_box += usize::from(is_detection && facts.boxes == 0);
             let hides_overlaps = is_detection && view.nms_iou.is_some();
-            self.is_exact &= !hides_overlaps || gate.knows_overlaps(look.id);
+            self.is_exact &= !hides_overlaps || gate.knows_overlaps(candidate.id);
         }
     }
 }

@@ -42,7 +42,7 @@ struct ClassTest {
 }
 
 /// All that is known of one sample.
-pub(super) struct Look<'a> {
+pub(super) struct Candidate<'a> {
     pub(super) id: SampleId,
     pub(super) sample: &'a Sample,
     pub(super) prediction: Option<(Summary<'a>, Facts)>,
@@ -65,9 +65,9 @@ impl Filter {
         self.0.is_none()
     }
 
-    pub(super) fn wants(&self, look: &Look<'_>, gate: Option<&Gate<'_>>) -> bool {
+    pub(super) fn wants(&self, candidate: &Candidate<'_>, gate: Option<&Gate<'_>>) -> bool {
         let test = self.0.as_ref();
-        test.is_none_or(|test| test.passes(look, gate))
+        test.is_none_or(|test| test.passes(candidate, gate))
     }
 }
 
@@ -99,17 +99,17 @@ impl Test {
         }
     }
 
-    fn passes(&self, look: &Look<'_>, gate: Option<&Gate<'_>>) -> bool {
-        let facts = look.prediction.map(|(_, facts)| facts);
+    fn passes(&self, candidate: &Candidate<'_>, gate: Option<&Gate<'_>>) -> bool {
+        let facts = candidate.prediction.map(|(_, facts)| facts);
         let is_in =
             |span: &Span, value: Option<f32>| value.is_some_and(|value| span.contains(value));
         match self {
-            Self::All(tests) => tests.iter().all(|test| test.passes(look, gate)),
-            Self::Any(tests) => tests.iter().any(|test| test.passes(look, gate)),
-            Self::Not(test) => !test.passes(look, gate),
-            Self::Name(part) => contains(&look.sample.name, part),
-            Self::Class(class) => match (look.prediction, gate) {
-                (Some((summary, _)), Some(gate)) => class.passes(look.id, summary, gate),
+            Self::All(tests) => tests.iter().all(|test| test.passes(candidate, gate)),
+            Self::Any(tests) => tests.iter().any(|test| test.passes(candidate, gate)),
+            Self::Not(test) => !test.passes(candidate, gate),
+            Self::Name(part) => contains(&candidate.sample.name, part),
+            Self::Class(class) => match (candidate.prediction, gate) {
+                (Some((summary, _)), Some(gate)) => class.passes(candidate.id, summary, gate),
                 _ => false,
             },
             Self::Score(span) => is_in(span, facts.and_then(|facts| facts.best)),
@@ -118,21 +118,21 @@ impl Test {
                 let has_boxes = gate.is_some_and(|gate| gate.task() == ModelTask::Detection);
                 has_boxes && facts.is_some_and(|facts| span.contains(facts.boxes as f32))
             }
-            Self::Verdict(None) => look.verdict.is_some(),
-            Self::Verdict(kind) => look.verdict == *kind,
-            Self::Tag(tag) => look.mark.is_some_and(|mark| match tag {
+            Self::Verdict(None) => candidate.verdict.is_some(),
+            Self::Verdict(kind) => candidate.verdict == *kind,
+            Self::Tag(tag) => candidate.mark.is_some_and(|mark| match tag {
                 Some(tag) => mark.tags.iter().any(|known| known.to_lowercase() == *tag),
                 None => !mark.tags.is_empty(),
             }),
             Self::Note(part) => {
-                let note = look.mark.and_then(|mark| mark.note.as_deref());
+                let note = candidate.mark.and_then(|mark| mark.note.as_deref());
                 note.is_some_and(|note| part.as_deref().is_none_or(|part| contains(note, part)))
             }
-            Self::Problem => look.has_problem,
-            Self::Predicted => look.prediction.is_some(),
-            Self::Damaged => look.is_damaged,
-            Self::Outdated => look.is_outdated,
-            Self::Among(ids) => ids.binary_search(&look.id).is_ok(),
+            Self::Problem => candidate.has_problem,
+            Self::Predicted => candidate.prediction.is_some(),
+            Self::Damaged => candidate.is_damaged,
+            Self::Outdated => candidate.is_outdated,
+            Self::Among(ids) => ids.binary_search(&candidate.id).is_ok(),
         }
     }
 }

@@ -33,7 +33,7 @@ pub use query::{
 pub use sort::{Direction, Sort, SortBy};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};
 pub use suppressed::Suppressed;
-pub use uncertain::{certainty, next_less_certain};
+pub use uncertain::{margin, next_less_certain};
 
 /// How many samples are looked at between two looks at whether the result is still wanted.
 const SAMPLES_A_LOOK: usize = 1024;

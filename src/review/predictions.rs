@@ -26,7 +26,7 @@ pub struct Predictions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PredictionStatus {
     #[default]
-    NotPredicted,
+    Unpredicted,
     /// Asked for; neither a prediction nor a failure has come yet.
     Waiting,
     Predicted,
@@ -87,7 +87,7 @@ impl Predictions {
 
     pub fn status(&self, id: SampleId) -> PredictionStatus {
         self.row(id)
-            .map_or(PredictionStatus::NotPredicted, |row| row.status)
+            .map_or(PredictionStatus::Unpredicted, |row| row.status)
     }
 
     /// Samples with a prediction; kept, not counted.
@@ -158,7 +158,7 @@ impl Predictions {
 
     /// Has no effect on a sample that is answered, failed or waited for already.
     pub fn set_waiting(&mut self, id: SampleId) {
-        if self.status(id) == PredictionStatus::NotPredicted {
+        if self.status(id) == PredictionStatus::Unpredicted {
             self.piece_mut(id).set_status(id, PredictionStatus::Waiting);
         }
     }
@@ -168,7 +168,7 @@ impl Predictions {
         for id in ids {
             if self.status(id) == PredictionStatus::Waiting {
                 self.piece_mut(id)
-                    .set_status(id, PredictionStatus::NotPredicted);
+                    .set_status(id, PredictionStatus::Unpredicted);
             }
         }
     }
@@ -224,7 +224,7 @@ impl Predictions {
     /// The sample is unasked again, whatever was known of it.
     pub fn forget(&mut self, id: SampleId) {
         match self.status(id) {
-            PredictionStatus::NotPredicted => return,
+            PredictionStatus::Unpredicted => return,
             PredictionStatus::Waiting => {}
             PredictionStatus::Predicted => self.predicted -= 1,
             PredictionStatus::Failed => self.failed -= 1,
@@ -434,7 +434,7 @@ mod tests {
         assert_eq!((predictions.predicted(), predictions.failed()), (0, 0));
         assert_eq!(
             predictions.status(SampleId(0)),
-            PredictionStatus::NotPredicted
+            PredictionStatus::Unpredicted
         );
     }
 
@@ -448,7 +448,7 @@ mod tests {
         predictions.set_waiting(SampleId(1));
         predictions.stop_waiting([0, 1, 9].map(SampleId));
         let status = |id| predictions.status(SampleId(id));
-        assert_eq!(status(0), PredictionStatus::NotPredicted);
+        assert_eq!(status(0), PredictionStatus::Unpredicted);
         assert_eq!(status(1), PredictionStatus::Predicted);
         assert_eq!(status(2), PredictionStatus::Waiting);
     }

@@ -16,7 +16,7 @@ use self::reach::Reach;
 use self::walk::Walk;
 use self::watch::FolderWatch;
 use super::{ListingChange, Page, Source, SourceError, absolute};
-use crate::domain::{LeftOut, Problem, Sample, SampleUri};
+use crate::domain::{Problem, Sample, SampleUri, SkippedFiles};
 
 /// A first page small enough to come at once; later pages are larger.
 const FIRST_PAGE_LEN: usize = 100;
@@ -74,8 +74,8 @@ impl LocalSource {
     }
 
     /// What the listings of this source have left out so far.
-    pub fn left_out(&self) -> LeftOut {
-        LeftOut {
+    pub fn left_out(&self) -> SkippedFiles {
+        SkippedFiles {
             hidden: self.left_out.hidden.load(Ordering::Relaxed),
             others: self.left_out.others.load(Ordering::Relaxed),
         }

@@ -96,7 +96,7 @@ pub enum Action {
 }
 
 /// The row of the table that belongs to an [`Action`].
-struct Words {
+struct ActionText {
     label: &'static str,
     tooltip: &'static str,
     /// As written in menus; the first is shown, all work.
@@ -106,7 +106,7 @@ struct Words {
 impl Action {
     /// Sentence case; `…` where something is asked before anything happens.
     pub fn label(self) -> &'static str {
-        self.words().label
+        self.text().label
     }
 
     /// The label with what it is about just now: “Undo: reject 3 images”.
@@ -123,12 +123,12 @@ impl Action {
     }
 
     pub fn tooltip(self) -> &'static str {
-        self.words().tooltip
+        self.text().tooltip
     }
 
     /// Such as `Ctrl+O`; `Ctrl` is the command key on a Mac. The first is the one to show.
     pub fn keys(self) -> &'static [&'static str] {
-        self.words().keys
+        self.text().keys
     }
 
     /// `Err` says why it cannot be done now.
@@ -309,362 +309,360 @@ impl Action {
     }
 
     #[expect(clippy::too_many_lines, reason = "it is the table")]
-    fn words(self) -> Words {
+    fn text(self) -> ActionText {
         match self {
-            Self::OpenFolder => words(
+            Self::OpenFolder => text(
                 "Open folder…",
                 "Choose a folder of images; everything below it is shown",
                 &["Ctrl+O"],
             ),
-            Self::OpenImages => words(
+            Self::OpenImages => text(
                 "Open images…",
                 "Choose single image files",
                 &["Ctrl+Shift+O"],
             ),
-            Self::OpenS3 => words(
+            Self::OpenS3 => text(
                 "Open S3…",
                 "Opens a bucket or folder in S3, by its address or from the buckets of a profile",
                 &["Ctrl+L"],
             ),
-            Self::OpenSamples => words(
+            Self::OpenSamples => text(
                 "Open sample images",
                 "Opens images that come with Spotcheck, to try it out",
                 &[],
             ),
-            Self::Reload => words(
+            Self::Reload => text(
                 "Reload",
                 "Lists the images again: new ones come last, changed ones are read again, verdicts are kept",
                 &["F5"],
             ),
-            Self::OpenProject => words(
+            Self::OpenProject => text(
                 "Open project…",
                 "Opens a project file with its images, predictions and verdicts",
                 &[],
             ),
-            Self::Export => words(
+            Self::Export => text(
                 "Export…",
                 "Writes predictions and verdicts for other programs, or a report to read",
                 &["Ctrl+E"],
             ),
-            Self::ExportComparison => words(
+            Self::ExportComparison => text(
                 "Export comparison…",
                 "Writes the agreement of two runs: a summary, and the disagreement of each image",
                 &[],
             ),
-            Self::Upload => words(
+            Self::Upload => text(
                 "Upload to S3…",
                 "Uploads the image files to a bucket; existing objects are kept",
                 &[],
             ),
-            Self::Send => words(
+            Self::Send => text(
                 "Send to SageMaker…",
                 "Runs the model over these images as a SageMaker Batch Transform job",
                 &["Ctrl+Shift+B"],
             ),
-            Self::Jobs => words(
+            Self::Jobs => text(
                 "Jobs…",
                 "Lists the Batch Transform jobs of an account with progress, failures and cost",
                 &["Ctrl+J"],
             ),
-            Self::Deploy => words(
+            Self::Deploy => text(
                 "Deploy to an endpoint…",
                 "Serves the model from a SageMaker real-time endpoint until it is deleted",
                 &["Ctrl+Shift+E"],
             ),
-            Self::Endpoints => words(
+            Self::Endpoints => text(
                 "Endpoints…",
                 "Lists the real-time endpoints of an account with status, cost and deletion time",
                 &["Ctrl+Shift+J"],
             ),
-            Self::OpenOutputs => words(
+            Self::OpenOutputs => text(
                 "Open outputs…",
                 "Shows the predictions of a job, or a folder of .out files, as a run over these images",
                 &[],
             ),
-            Self::PredictHere => words(
+            Self::PredictHere => text(
                 "Predict on this computer",
                 "Predicts on this computer again, and sends no image anywhere",
                 &[],
             ),
-            Self::PredictAtEndpoint => words(
+            Self::PredictAtEndpoint => text(
                 "Predict at a SageMaker endpoint…",
                 "Sends the image in view to a model behind a real-time endpoint",
                 &[],
             ),
-            Self::PredictInTfServing => words(
+            Self::PredictInTfServing => text(
                 "Predict in TensorFlow Serving…",
                 "Sends the image in view to a model that TensorFlow Serving has behind its REST API",
                 &[],
             ),
-            Self::CompareWithLocal => words(
+            Self::CompareWithLocal => text(
                 "Compare local with remote",
                 "Compares the remote run with the local one, image by image",
                 &[],
             ),
-            Self::SaveProjectAs => words(
+            Self::SaveProjectAs => text(
                 "Save project as…",
                 "Saves a copy of the project and continues in it",
                 &["Ctrl+Shift+S"],
             ),
-            Self::MoveProject => words(
+            Self::MoveProject => text(
                 "Locate images…",
                 "Sets the folder of the project's images after they have moved",
                 &[],
             ),
-            Self::AddModel => words(
+            Self::AddModel => text(
                 "Add a model…",
                 "Inspects an .onnx file of your own and adds it to the list",
                 &[],
             ),
-            Self::CopyImage => words(
+            Self::CopyImage => text(
                 "Copy image with boxes",
                 "Copies the image with everything drawn on it",
                 &["Ctrl+Shift+C"],
             ),
-            Self::CopyPath => words("Copy path", "Copies the path of the image", &["Ctrl+Alt+C"]),
-            Self::Reveal => words(
+            Self::CopyPath => text("Copy path", "Copies the path of the image", &["Ctrl+Alt+C"]),
+            Self::Reveal => text(
                 "Show in file manager",
                 "Opens the folder of the image",
                 &["Ctrl+Shift+R"],
             ),
-            Self::Quit => words(
+            Self::Quit => text(
                 "Quit",
                 "Closes Spotcheck and cancels all tasks",
                 &["Ctrl+Q"],
             ),
-            Self::PredictShown => words(
+            Self::PredictShown => text(
                 "Predict this image",
                 "Runs the model on the image in the middle, again if it has a prediction",
                 &["Ctrl+Enter"],
             ),
-            Self::PredictAnew => words(
+            Self::PredictAnew => text(
                 "Clear verdicts and predict again",
                 "Clears the verdicts on this image's prediction and predicts the file as it is now",
                 &[],
             ),
-            Self::PredictSelection => words(
+            Self::PredictSelection => text(
                 "Predict selection",
                 "Runs the model on the selected images",
                 &["Ctrl+Shift+Enter"],
             ),
-            Self::PredictAll => words(
+            Self::PredictAll => text(
                 "Predict all",
                 "Runs the model on every image that has no prediction yet",
                 &["Ctrl+Alt+Enter"],
             ),
-            Self::PauseTasks => words(
+            Self::PauseTasks => text(
                 "Pause",
                 "Pauses predicting after the images in progress",
                 &["Ctrl+P"],
             ),
-            Self::ResumeTasks => words("Resume", "Continues predicting", &["Ctrl+Shift+P"]),
-            Self::CancelTasks => words(
+            Self::ResumeTasks => text("Resume", "Continues predicting", &["Ctrl+Shift+P"]),
+            Self::CancelTasks => text(
                 "Cancel tasks",
                 "Cancels all tasks; predictions so far are kept",
                 &["Ctrl+."],
             ),
-            Self::PredictFiltered => words(
+            Self::PredictFiltered => text(
                 "Predict filtered",
                 "Runs the model on the images that the search shows and that have no prediction yet",
                 &[],
             ),
-            Self::Search => words(
+            Self::Search => text(
                 "Search",
                 "Goes to the search field: names, classes, scores, verdicts",
                 &["Slash", "Ctrl+F"],
             ),
-            Self::ClearSearch => words(
+            Self::ClearSearch => text(
                 "Clear search",
                 "Clears the search field and shows all images",
                 &["Ctrl+Shift+F"],
             ),
-            Self::SelectAll => words(
+            Self::SelectAll => text(
                 "Select all",
                 "Selects all images, or all that the search finds",
                 &["Ctrl+A"],
             ),
-            Self::PreviousImage => words(
+            Self::PreviousImage => text(
                 "Previous image",
                 "Shows the image before this one",
                 &["Alt+ArrowLeft"],
             ),
-            Self::NextImage => words(
+            Self::NextImage => text(
                 "Next image",
                 "Shows the image after this one",
                 &["Alt+ArrowRight"],
             ),
-            Self::FirstImage => words("First image", "Shows the first image", &["Home"]),
-            Self::LastImage => words("Last image", "Shows the last image", &["End"]),
-            Self::Accept => words("Accept", "The prediction is right", &["A"]),
-            Self::Reject => words("Reject", "The prediction is wrong", &["R"]),
-            Self::Unsure => words("Unsure", "This image does not allow a decision", &["U"]),
-            Self::WrongClass => words(
+            Self::FirstImage => text("First image", "Shows the first image", &["Home"]),
+            Self::LastImage => text("Last image", "Shows the last image", &["End"]),
+            Self::Accept => text("Accept", "The prediction is right", &["A"]),
+            Self::Reject => text("Reject", "The prediction is wrong", &["R"]),
+            Self::Unsure => text("Unsure", "This image does not allow a decision", &["U"]),
+            Self::WrongClass => text(
                 "Wrong class…",
                 "The box is right, the class is wrong: enter the right class",
                 &["W"],
             ),
-            Self::ClearVerdict => {
-                words("Clear verdict", "Removes the verdict", &["Backspace", "C"])
-            }
-            Self::WriteNote => words("Note…", "Adds a note to the image", &["N"]),
-            Self::AddTag => words("Tag…", "Adds a tag to find the image again", &["T"]),
-            Self::NextUnjudged => words(
+            Self::ClearVerdict => text("Clear verdict", "Removes the verdict", &["Backspace", "C"]),
+            Self::WriteNote => text("Note…", "Adds a note to the image", &["N"]),
+            Self::AddTag => text("Tag…", "Adds a tag to find the image again", &["T"]),
+            Self::NextUnjudged => text(
                 "Next unjudged",
                 "Goes to the next image without a verdict",
                 &["J"],
             ),
-            Self::NextUncertain => words(
+            Self::NextUncertain => text(
                 "Next uncertain",
                 "Goes to the unjudged image with the least certain prediction",
                 &["K"],
             ),
-            Self::Undo => words("Undo", "Undoes the last judgement", &["Ctrl+Z"]),
-            Self::Redo => words(
+            Self::Undo => text("Undo", "Undoes the last judgement", &["Ctrl+Z"]),
+            Self::Redo => text(
                 "Redo",
                 "Redoes what was undone",
                 &["Ctrl+Shift+Z", "Ctrl+Y"],
             ),
-            Self::GoTo => words("Go to image…", "Finds an image by name or number", &["G"]),
-            Self::LargeImage => words(
+            Self::GoTo => text("Go to image…", "Finds an image by name or number", &["G"]),
+            Self::LargeImage => text(
                 "Large image",
                 "Hides or shows the panels around the image",
                 &["Space"],
             ),
-            Self::ThumbnailsOnly => words(
+            Self::ThumbnailsOnly => text(
                 "Thumbnails only",
                 "Shows thumbnails in place of the image, or the image again",
                 &["Ctrl+G"],
             ),
-            Self::FitImage => words("Fit image", "Shows the whole image", &["F", "Ctrl+9"]),
-            Self::ActualSize => words(
+            Self::FitImage => text("Fit image", "Shows the whole image", &["F", "Ctrl+9"]),
+            Self::ActualSize => text(
                 "Actual size",
                 "One image pixel is one screen pixel",
                 &["1", "Ctrl+1"],
             ),
-            Self::ZoomIn => words("Zoom in", "Enlarges the image", &["Plus", "Equals"]),
-            Self::ZoomOut => words("Zoom out", "Shrinks the image", &["Minus"]),
-            Self::ZoomToBox => words("Zoom to box", "Enlarges the selected box", &["Z"]),
-            Self::NextBox => words(
+            Self::ZoomIn => text("Zoom in", "Enlarges the image", &["Plus", "Equals"]),
+            Self::ZoomOut => text("Zoom out", "Shrinks the image", &["Minus"]),
+            Self::ZoomToBox => text("Zoom to box", "Enlarges the selected box", &["Z"]),
+            Self::NextBox => text(
                 "Next box",
                 "Selects the box with the next lower score",
                 &["CloseBracket"],
             ),
-            Self::PreviousBox => words(
+            Self::PreviousBox => text(
                 "Previous box",
                 "Selects the box with the next higher score",
                 &["OpenBracket"],
             ),
-            Self::Explain => words(
+            Self::Explain => text(
                 "Explain",
                 "Covers one part of the image after another to find which ones the prediction depends on",
                 &["E"],
             ),
-            Self::Filmstrip => words(
+            Self::Filmstrip => text(
                 "Filmstrip of a class",
                 "Shows all boxes of one class over all images, by score",
                 &["Ctrl+Shift+5"],
             ),
-            Self::ToggleImages => words(
+            Self::ToggleImages => text(
                 "Images",
                 "Shows or hides the panel with the thumbnails",
                 &["Ctrl+Shift+1"],
             ),
-            Self::ToggleInspector => words(
+            Self::ToggleInspector => text(
                 "Inspector",
                 "Shows or hides the panel with model and results",
                 &["Ctrl+Shift+2"],
             ),
-            Self::ToggleTasks => words(
+            Self::ToggleTasks => text(
                 "Tasks and problems",
                 "Shows or hides the panel with tasks and problems",
                 &["Ctrl+Shift+3"],
             ),
-            Self::Present => words(
+            Self::Present => text(
                 "Presentation",
                 "Shows the images one after another full screen, with large labels and without paths",
                 &["F11"],
             ),
-            Self::ToggleThumbnailBoxes => words(
+            Self::ToggleThumbnailBoxes => text(
                 "Boxes on thumbnails",
                 "Also draws the filtered boxes on the thumbnails",
                 &["Ctrl+B"],
             ),
-            Self::ToggleStoredBoxes => words(
+            Self::ToggleStoredBoxes => text(
                 "Boxes stored with the image",
                 "Draws the boxes that a TFRecord file stores with its image, dashed in white",
                 &["Ctrl+Alt+B"],
             ),
-            Self::ToggleJudging => words(
+            Self::ToggleJudging => text(
                 "Judging bar",
                 "Shows or hides the bar for verdicts, notes and tags",
                 &["Ctrl+Shift+4"],
             ),
-            Self::GoOnAfterVerdict => words(
+            Self::GoOnAfterVerdict => text(
                 "Go on after a verdict",
                 "A verdict on an image shows the next image; one on a box selects the next box, and after the last \
                 box shows the next image",
                 &[],
             ),
-            Self::LargerThumbnails => words(
+            Self::LargerThumbnails => text(
                 "Larger thumbnails",
                 "Enlarges the thumbnails",
                 &["Ctrl+CloseBracket"],
             ),
-            Self::SmallerThumbnails => words(
+            Self::SmallerThumbnails => text(
                 "Smaller thumbnails",
                 "Shrinks the thumbnails",
                 &["Ctrl+OpenBracket"],
             ),
-            Self::InterfaceLarger => words(
+            Self::InterfaceLarger => text(
                 "Larger interface",
                 "Enlarges all text and buttons",
                 &["Ctrl+Plus", "Ctrl+Equals"],
             ),
-            Self::InterfaceSmaller => words(
+            Self::InterfaceSmaller => text(
                 "Smaller interface",
                 "Shrinks all text and buttons",
                 &["Ctrl+Minus"],
             ),
-            Self::InterfaceNormal => words(
+            Self::InterfaceNormal => text(
                 "Normal interface size",
                 "All text and buttons at the system's own size",
                 &["Ctrl+0"],
             ),
-            Self::ThemeSystem => words(
+            Self::ThemeSystem => text(
                 "System theme",
                 "Follows the system's light or dark theme",
                 &[],
             ),
-            Self::ThemeLight => words("Light theme", "Dark text on a light background", &[]),
-            Self::ThemeDark => words("Dark theme", "Light text on a dark background", &[]),
-            Self::ResetView => words(
+            Self::ThemeLight => text("Light theme", "Dark text on a light background", &[]),
+            Self::ThemeDark => text("Dark theme", "Light text on a dark background", &[]),
+            Self::ResetView => text(
                 "Reset filters",
                 "Resets thresholds, hidden classes and overlap",
                 &[],
             ),
-            Self::ClearProblems => words("Clear problems", "Empties the list of problems", &[]),
-            Self::Palette => words(
+            Self::ClearProblems => text("Clear problems", "Empties the list of problems", &[]),
+            Self::Palette => text(
                 "Command palette…",
                 "Finds a command by typing its name",
                 &["Ctrl+K"],
             ),
-            Self::Help => words(
+            Self::Help => text(
                 "Help and keys",
                 "Lists what the keys and the mouse do",
                 &["F1"],
             ),
-            Self::CopyDiagnostics => words(
+            Self::CopyDiagnostics => text(
                 "Copy diagnostics",
                 "Copies versions, device report and the last errors, without secrets",
                 &[],
             ),
-            Self::OpenLog => words("Open log file", "Opens the log file of Spotcheck", &[]),
+            Self::OpenLog => text("Open log file", "Opens the log file of Spotcheck", &[]),
         }
     }
 }
 
-fn words(label: &'static str, tooltip: &'static str, keys: &'static [&'static str]) -> Words {
-    Words {
+fn text(label: &'static str, tooltip: &'static str, keys: &'static [&'static str]) -> ActionText {
+    ActionText {
         label,
         tooltip,
         keys,

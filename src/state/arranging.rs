@@ -47,14 +47,14 @@ pub struct Arranging {
 /// All that an order and the statistics depend on, so far that a change of it can be seen.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Basis {
-    request: Wish,
+    request: ArrangeKey,
     view: ViewSettings,
     data: Data,
 }
 
 /// What the user asked for: an order that was computed for another wish is of no use.
 #[derive(Debug, Clone, PartialEq)]
-struct Wish {
+struct ArrangeKey {
     source: SourceId,
     run: Option<RunId>,
     query: Query,
@@ -211,7 +211,7 @@ impl Arranging {
     }
 
     /// The worker made a mistake: what is there stays, and the same question is not asked again.
-    pub(super) fn give_up(&mut self, id: ArrangeId) {
+    pub(super) fn cancel(&mut self, id: ArrangeId) {
         self.wants_first = false;
         if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {
             self.arranged = Some(basis.clone());
@@ -264,7 +264,7 @@ impl State {
     pub(super) fn basis(&self) -> Option<Basis> {
         let run = self.run();
         Some(Basis {
-            request: Wish {
+            request: ArrangeKey {
                 source: self.source.as_ref()?.id,
                 run: run.map(super::Run::id),
                 query: self.arranging.query.clone(),

@@ -72,14 +72,14 @@ impl Step {
 
 /// What an edit, its undoing or its redoing has changed.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Touched {
+pub(super) struct EditOutcome {
     /// The edit, in words.
     pub(super) label: String,
     /// The values that now hold.
     pub(super) marks: Vec<(SampleId, Mark)>,
 }
 
-impl Touched {
+impl EditOutcome {
     pub(super) fn samples(&self) -> SampleSet {
         self.marks.iter().map(|(sample, _)| *sample).collect()
     }
@@ -280,7 +280,7 @@ impl Judgements {
         &mut self,
         label: String,
         marks: impl IntoIterator<Item = (SampleId, Mark)>,
-    ) -> Option<Touched> {
+    ) -> Option<EditOutcome> {
         let mut steps = Vec::new();
         for (sample, after) in marks {
             let before = self.put(sample, after.clone());
@@ -296,29 +296,29 @@ impl Judgements {
             return None;
         }
         let marks = steps.iter().map(|step| (step.sample, step.after.clone()));
-        let touched = Touched {
+        let outcome = EditOutcome {
             label: label.clone(),
             marks: marks.collect(),
         };
         self.undone.clear();
         self.done.push(Edit { label, steps });
-        Some(touched)
+        Some(outcome)
     }
 
-    pub(super) fn undo(&mut self) -> Option<Touched> {
+    pub(super) fn undo(&mut self) -> Option<EditOutcome> {
         let edit = self.done.pop()?;
         let back = edit.steps.iter().rev();
-        let touched = self.put_all(&edit.label, back.map(|step| (step.sample, &step.before)));
+        let outcome = self.put_all(&edit.label, back.map(|step| (step.sample, &step.before)));
         self.undone.push(edit);
-        Some(touched)
+        Some(outcome)
     }
 
-    pub(super) fn redo(&mut self) -> Option<Touched> {
+    pub(super) fn redo(&mut self) -> Option<EditOutcome> {
         let edit = self.undone.pop()?;
         let forth = edit.steps.iter();
-        let touched = self.put_all(&edit.label, forth.map(|step| (step.sample, &step.after)));
+        let outcome = self.put_all(&edit.label, forth.map(|step| (step.sample, &step.after)));
         self.done.push(edit);
-        Some(touched)
+        Some(outcome)
     }
 
     /// Takes over what a project file holds. Nothing of it can be undone.
@@ -431,16 +431,16 @@ impl Judgements {
         &mut self,
         label: &str,
         marks: impl Iterator<Item = (SampleId, &'a Mark)>,
-    ) -> Touched {
-        let mut touched = Touched {
+    ) -> EditOutcome {
+        let mut outcome = EditOutcome {
             label: label.to_owned(),
             marks: Vec::new(),
         };
         for (sample, mark) in marks {
             self.put(sample, mark.clone());
-            touched.marks.push((sample, mark.clone()));
+            outcome.marks.push((sample, mark.clone()));
         }
-        touched
+        outcome
     }
 
     /// The only place where a judgement changes; keeps the marks. Gives the value that was there.
@@ -599,11 +599,11 @@ mod tests {
         let mut judgements = judgements();
         judgements.edit("one".to_owned(), [verdict(0, Verdict::Accept)]);
         judgements.edit("two".to_owned(), [verdict(0, Verdict::Reject)]);
-        let touched = judgements.undo().unwrap();
-        assert_eq!(touched.label, "two");
-        assert_eq!(touched.marks, [verdict(0, Verdict::Accept)]);
-        let touched = judgements.undo().unwrap();
-        assert_eq!(touched.marks, [(SampleId(0), Mark::Verdict(IMAGE, None))]);
+        let outcome = judgements.undo().unwrap();
+        assert_eq!(outcome.label, "two");
+        assert_eq!(outcome.marks, [verdict(0, Verdict::Accept)]);
+        let outcome = judgements.undo().unwrap();
+        assert_eq!(outcome.marks, [(SampleId(0), Mark::Verdict(IMAGE, None))]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::pages::PredictionPages;
 use crate::domain::{
-    LabelSet, ModelTask, Prediction, RunId, RunInfo, RunKey, SampleId, SampleSet, ViewSettings,
+    LabelSet, ModelTask, Prediction, RunId, RunInfo, SampleId, SampleSet, ViewSettings,
 };
 use crate::review::{Marks, PredictionStatus, Predictions, Suppressed, count_boxes};
 
@@ -27,13 +27,13 @@ pub struct Run {
     pub predictions: Predictions,
     pub(super) loading: Loading,
     /// Answers of the project that are about older states of their files, and so are none.
-    pub(super) outdated: usize,
+    pub(super) outdated_count: usize,
     /// Such answers that are kept all the same, because they were judged.
     pub(super) kept: usize,
     /// Whether the project knows the run; it is told with the first prediction.
     pub(super) is_in_project: bool,
     /// Whose file was written to since it was answered.
-    pub(super) written_since: SampleSet,
+    pub(super) outdated: SampleSet,
     /// Answers that are not on the disk yet.
     unsaved: HashMap<SampleId, Unsaved>,
 }
@@ -83,7 +83,7 @@ impl Runs {
                 PredictionStatus::Predicted | PredictionStatus::Failed
             );
             if has_prediction {
-                run.written_since.insert(sample);
+                run.outdated.insert(sample);
             }
         }
     }
@@ -134,7 +134,7 @@ impl Runs {
         let Some(run) = self.get_mut(run) else {
             return;
         };
-        run.written_since.remove(sample);
+        run.outdated.remove(sample);
         let prediction = match result {
             Ok(prediction) => {
                 run.predictions.record(sample, &prediction);
@@ -177,7 +177,7 @@ impl Runs {
     pub(super) fn missing(&mut self) -> Vec<(RunId, SampleId)> {
         let mut missing = Vec::new();
         for &(run, sample) in &self.wanted {
-            let status = self.get(run).map_or(PredictionStatus::NotPredicted, |run| {
+            let status = self.get(run).map_or(PredictionStatus::Unpredicted, |run| {
                 run.predictions.status(sample)
             });
             if status != PredictionStatus::Predicted {
@@ -201,10 +201,10 @@ impl Run {
             predictions: Predictions::new(info.card.task),
             info,
             loading: Loading::Done,
-            outdated: 0,
+            outdated_count: 0,
             kept: 0,
             is_in_project: false,
-            written_since: SampleSet::default(),
+            outdated: SampleSet::default(),
             unsaved: HashMap::new(),
         }
     }
@@ -256,7 +256,7 @@ impl Run {
 
     /// Whether the prediction is about the file as it was before it was written to.
     pub fn is_outdated(&self, sample: SampleId) -> bool {
-        self.written_since.contains(sample)
+        self.outdated.contains(sample)
     }
 
     /// Whether there is no prediction, or only one about the file as it was before it was written to.
@@ -270,7 +270,7 @@ impl Run {
 
     /// The samples whose predictions are about the file as it was before it was written to.
     pub fn outdated(&self) -> &SampleSet {
-        &self.written_since
+        &self.outdated
     }
 
     /// What the grid writes under a thumbnail: the top class, or the number of boxes shown.

@@ -22,13 +22,13 @@ const HEADLINE_HEIGHT: f32 = 16.0;
 /// What the grid remembers between two frames.
 #[derive(Default)]
 pub(super) struct GridMemory {
-    last: Option<Seen>,
+    last: Option<LastView>,
 }
 
 /// What the grid showed in a frame, to scroll only where something else is to be shown: whoever scrolls away is left
 /// alone.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct LastView {
     /// Which source, and whether the grid takes the place of the image.
     place_in_window: (Option<SourceId>, bool),
     shown: Option<SampleId>,
@@ -42,7 +42,7 @@ struct Seen {
     height: f32,
 }
 
-impl Seen {
+impl LastView {
     /// What is to be on screen after `self`: `now` with its top moved so that the grid stays where it was looked at,
     /// whatever moved or grew, and that a sample which has just been shown is in sight.
     fn followed_by(&self, mut now: Self) -> Self {
@@ -239,7 +239,7 @@ fn top_to_set(
 ) -> Option<f32> {
     let shown = state.shown_sample();
     let source = state.source.as_ref().map(|source| source.id);
-    let mut now = Seen {
+    let mut now = LastView {
         place_in_window: (source, state.settings.thumbnails_only),
         shown,
         beginnings: state.arranging.beginnings(),
@@ -294,11 +294,11 @@ fn cells_ui(
     if state.settings.show_thumbnail_boxes {
         load_predictions(state, &cells, commands);
     }
-    want_thumbnails(state, &mut textures.thumbnails, layout, visible, commands);
+    request_thumbnails(state, &mut textures.thumbnails, layout, visible, commands);
 }
 
 /// Asks for what is on screen, then for what is just outside.
-fn want_thumbnails(
+fn request_thumbnails(
     state: &State,
     thumbnails: &mut Thumbnails,
     layout: Layout,
@@ -535,7 +535,7 @@ fn headline(state: &State, sample: SampleId) -> Headline {
         return plain("");
     };
     match run.status(sample) {
-        PredictionStatus::NotPredicted => plain(""),
+        PredictionStatus::Unpredicted => plain(""),
         PredictionStatus::Waiting => plain("waiting…"),
         PredictionStatus::Predicted => {
             let headline = run
@@ -757,10 +757,10 @@ mod tests {
     }
 
     /// A hundred rows of four, of which ten are on screen, with the image in this place shown.
-    fn seen(place: usize, top_row: usize) -> Seen {
+    fn seen(place: usize, top_row: usize) -> LastView {
         let layout = Layout::new(500.0, 100.0, 400);
         assert_eq!(layout.columns, 4);
-        Seen {
+        LastView {
             place_in_window: (None, false),
             shown: Some(SampleId::from_index(place)),
             beginnings: 0,
@@ -774,13 +774,13 @@ mod tests {
     #[test]
     fn another_sort_begins_at_its_beginning_even_where_the_shown_image_comes_first() {
         let away = seen(0, 50);
-        let sorted = Seen {
+        let sorted = LastView {
             beginnings: 1,
             ..seen(0, 0)
         };
         assert_eq!(away.followed_by(sorted).top, 0.0);
         let in_sight = seen(205, 50);
-        let sorted = Seen {
+        let sorted = LastView {
             beginnings: 1,
             ..seen(0, 0)
         };
@@ -810,13 +810,13 @@ mod tests {
         let mut now = seen(204, 0);
         now.place = Some(300);
         let after = before.followed_by(now);
-        let below_top = |seen: &Seen| seen.layout.row_top(seen.place.unwrap()) - seen.top;
+        let below_top = |seen: &LastView| seen.layout.row_top(seen.place.unwrap()) - seen.top;
         assert_eq!(below_top(&after), below_top(&before));
     }
 
     #[test]
     fn with_other_columns_the_same_images_are_on_screen() {
-        let wider = |seen: Seen| Seen {
+        let wider = |seen: LastView| LastView {
             layout: Layout::new(1100.0, 100.0, 400),
             ..seen
         };
@@ -827,7 +827,7 @@ mod tests {
             .visible(after.top, after.top + after.height)
             .start;
         assert!((196..=200).contains(&first), "{first}");
-        let alone = Seen {
+        let alone = LastView {
             place_in_window: (None, true),
             ..wider(seen(0, 0))
         };

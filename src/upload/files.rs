@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{MAIN_SEPARATOR, Path};
 use std::sync::Arc;
 
-use crate::domain::{LeftOut, Problem, Sample, SampleUri};
+use crate::domain::{Problem, Sample, SampleUri, SkippedFiles};
 use crate::source::{LocalSource, Source, SourceError, WithRecords};
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -14,7 +14,7 @@ use crate::tasks::{Cancelled, TaskControl};
 pub struct LocalFiles {
     pub files: Vec<Sample>,
     pub problems: Vec<Problem>,
-    pub left_out: LeftOut,
+    pub left_out: SkippedFiles,
 }
 
 /// The images and TFRecord files of a folder and of all folders below it, or a single file. What is hidden is left out, and

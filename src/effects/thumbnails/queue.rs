@@ -39,7 +39,7 @@ pub(super) enum Message {
 
 /// Gives out jobs, as many as may be under way, until the window is gone.
 pub(super) fn hand_out(messages: &Receiver<Message>, jobs: &Sender<Job>) {
-    let mut wanted = Wanted::new();
+    let mut wanted = ThumbnailQueue::new();
     while let Ok(message) = messages.recv() {
         // Of several wishes that came meanwhile only the last one counts.
         for message in std::iter::once(message).chain(messages.try_iter()) {
@@ -54,7 +54,7 @@ pub(super) fn hand_out(messages: &Receiver<Message>, jobs: &Sender<Job>) {
                 Message::StopReadingAhead(shown) => wanted.stop_reading_ahead(&shown),
                 Message::Done(job) => wanted.done(&job),
                 Message::Close => {
-                    wanted.give_up(|_, _| true);
+                    wanted.cancel_where(|_, _| true);
                     return;
                 }
             }
@@ -68,7 +68,7 @@ pub(super) fn hand_out(messages: &Receiver<Message>, jobs: &Sender<Job>) {
 }
 
 /// What is to be made, and what is being made of it.
-pub(super) struct Wanted {
+pub(super) struct ThumbnailQueue {
     source: SourceId,
     side: u32,
     /// How many files of the source are read at once.
@@ -78,13 +78,13 @@ pub(super) struct Wanted {
     /// To be read once there is no wish left, most likely first.
     ahead: VecDeque<Sample>,
     /// Being made right now.
-    under_way: HashMap<JobKey, UnderWay>,
+    under_way: HashMap<JobKey, RunningJob>,
     next_serial: u64,
     /// Workers that are at a job, also at one that was given up.
     busy: usize,
 }
 
-struct UnderWay {
+struct RunningJob {
     /// A job that was given up may still run while the next one of the same key does.
     serial: u64,
     size_bytes: u64,
@@ -100,12 +100,12 @@ enum JobKey {
 
 pub(super) struct Job {
     pub(super) source: SourceId,
-    pub(super) what: What,
+    pub(super) what: JobContent,
     serial: u64,
     pub(super) control: TaskControl,
 }
 
-pub(super) enum What {
+pub(super) enum JobContent {
     Thumbnail {
         side: u32,
         request: ThumbnailRequest,
@@ -113,7 +113,7 @@ pub(super) enum What {
     Ahead(Sample),
 }
 
-impl What {
+impl JobContent {
     fn key(&self) -> JobKey {
         match self {
             Self::Thumbnail { side, request } => key_of(request, *side),
@@ -133,7 +133,7 @@ fn key_of(request: &ThumbnailRequest, side: u32) -> JobKey {
     JobKey::Thumbnail(request.sample, request.version, side)
 }
 
-impl Wanted {
+impl ThumbnailQueue {
     pub(super) fn new() -> Self {
         Self {
             source: SourceId(0),
@@ -161,7 +161,7 @@ impl Wanted {
             .iter()
             .map(|request| key_of(request, side))
             .collect();
-        self.give_up(|key, job| {
+        self.cancel_where(|key, job| {
             let is_thumbnail = matches!(key, JobKey::Thumbnail(..));
             is_thumbnail && job.size_bytes >= GIVEN_UP_FROM && !still.contains(key)
         });
@@ -171,20 +171,20 @@ impl Wanted {
     fn read_ahead(&mut self, source: SourceId, samples: Vec<Sample>) {
         self.turn_to(source);
         let still: HashSet<&SampleUri> = samples.iter().map(|sample| &sample.uri).collect();
-        self.give_up(|key, _| matches!(key, JobKey::Ahead(uri) if !still.contains(uri)));
+        self.cancel_where(|key, _| matches!(key, JobKey::Ahead(uri) if !still.contains(uri)));
         self.ahead = samples.into();
     }
 
     /// What is on its way for `shown` goes on: whoever shows it waits for the same.
     fn stop_reading_ahead(&mut self, shown: &SampleUri) {
         self.ahead.clear();
-        self.give_up(|key, _| matches!(key, JobKey::Ahead(uri) if uri != shown));
+        self.cancel_where(|key, _| matches!(key, JobKey::Ahead(uri) if uri != shown));
     }
 
     fn done(&mut self, job: &Job) {
         self.busy -= 1;
         let key = job.what.key();
-        let is_this = |under_way: &UnderWay| under_way.serial == job.serial;
+        let is_this = |under_way: &RunningJob| under_way.serial == job.serial;
         if self.under_way.get(&key).is_some_and(is_this) {
             self.under_way.remove(&key);
         }
@@ -196,14 +196,14 @@ impl Wanted {
             self.source = source;
             self.requests.clear();
             self.ahead.clear();
-            self.give_up(|_, _| true);
+            self.cancel_where(|_, _| true);
         }
     }
 
     /// Cancels what is under way and no longer wanted. It may be begun anew at once.
-    fn give_up(&mut self, is_unwanted: impl Fn(&JobKey, &UnderWay) -> bool) {
+    fn cancel_where(&mut self, is_stale: impl Fn(&JobKey, &RunningJob) -> bool) {
         self.under_way.retain(|key, job| {
-            let goes_on = !is_unwanted(key, job);
+            let goes_on = !is_stale(key, job);
             if !goes_on {
                 job.control.cancel();
             }
@@ -220,7 +220,7 @@ impl Wanted {
             .requests
             .pop_front_if(|request| request.entry.size_bytes <= room)
         {
-            if let Some(job) = self.begin(What::Thumbnail { side, request }) {
+            if let Some(job) = self.begin(JobContent::Thumbnail { side, request }) {
                 return Some(job);
             }
         }
@@ -229,7 +229,7 @@ impl Wanted {
             return None;
         }
         while let Some(sample) = self.ahead.pop_front_if(|sample| sample.size_bytes <= room) {
-            if let Some(job) = self.begin(What::Ahead(sample)) {
+            if let Some(job) = self.begin(JobContent::Ahead(sample)) {
                 return Some(job);
             }
         }
@@ -246,7 +246,7 @@ impl Wanted {
     }
 
     /// `None` where it is under way already.
-    fn begin(&mut self, what: What) -> Option<Job> {
+    fn begin(&mut self, what: JobContent) -> Option<Job> {
         let key = what.key();
         if self.under_way.contains_key(&key) {
             return None;
@@ -254,7 +254,7 @@ impl Wanted {
         let serial = self.next_serial;
         self.next_serial += 1;
         let control = TaskControl::new(ProgressUnit::Bytes);
-        let under_way = UnderWay {
+        let under_way = RunningJob {
             serial,
             size_bytes: what.size_bytes(),
             control: control.clone(),
@@ -295,26 +295,26 @@ mod tests {
         samples.iter().map(request).collect()
     }
 
-    fn want(queue: &mut Wanted, source: u64, side: u32, samples: &[u32]) {
+    fn want(queue: &mut ThumbnailQueue, source: u64, side: u32, samples: &[u32]) {
         queue.want(SourceId(source), 4, side, requests(samples, 1000));
     }
 
     /// `None` where there is nothing to do just now.
-    fn take(queue: &mut Wanted) -> Option<Job> {
+    fn take(queue: &mut ThumbnailQueue) -> Option<Job> {
         queue.next_job()
     }
 
     /// The number of the sample.
-    fn taken(queue: &mut Wanted) -> Option<u32> {
+    fn taken(queue: &mut ThumbnailQueue) -> Option<u32> {
         match take(queue)?.what {
-            What::Thumbnail { request, .. } => Some(request.sample.0),
-            What::Ahead(sample) => sample.uri.as_str().parse().ok(),
+            JobContent::Thumbnail { request, .. } => Some(request.sample.0),
+            JobContent::Ahead(sample) => sample.uri.as_str().parse().ok(),
         }
     }
 
     #[test]
     fn what_is_on_screen_now_comes_before_what_was_and_that_is_dropped() {
-        let mut queue = Wanted::new();
+        let mut queue = ThumbnailQueue::new();
         want(&mut queue, 1, SIDE, &[1, 2, 3]);
         assert_eq!(taken(&mut queue), Some(1));
         want(&mut queue, 1, SIDE, &[8, 9]);
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn what_is_being_made_is_not_begun_again_unless_it_is_wanted_larger_or_its_file_changed() {
-        let mut queue = Wanted::new();
+        let mut queue = ThumbnailQueue::new();
         want(&mut queue, 1, SIDE, &[1]);
         let job = take(&mut queue).unwrap();
         want(&mut queue, 1, SIDE, &[1, 2]);
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn another_source_takes_over_the_whole_queue() {
-        let mut queue = Wanted::new();
+        let mut queue = ThumbnailQueue::new();
         want(&mut queue, 1, SIDE, &[1, 2]);
         let old = take(&mut queue).unwrap();
         want(&mut queue, 2, SIDE, &[1]);
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn no_more_are_read_at_once_than_is_useful() {
-        let mut queue = Wanted::new();
+        let mut queue = ThumbnailQueue::new();
         queue.want(SourceId(1), 2, SIDE, requests(&[1, 2, 3], 1000));
         let first = take(&mut queue).unwrap();
         assert_eq!(taken(&mut queue), Some(2));
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn large_files_wait_until_there_is_room_for_them_and_are_not_overtaken() {
-        let mut queue = Wanted::new();
+        let mut queue = ThumbnailQueue::new();
         let mut large = requests(&[1, 2], MAX_BYTES);
         large.extend(requests(&[3], 1000));
         queue.want(SourceId(1), 4, SIDE, large);
@@ -378,25 +378,25 @@ mod tests {
     }
 
     #[test]
-    fn a_large_file_that_scrolls_away_is_given_up_and_begun_anew_when_it_comes_back() {
-        let mut queue = Wanted::new();
+    fn a_large_file_that_scrolls_away_is_cancelled_and_begun_anew_when_it_comes_back() {
+        let mut queue = ThumbnailQueue::new();
         let large = || requests(&[1], GIVEN_UP_FROM);
         queue.want(SourceId(1), 4, SIDE, large());
-        let given_up = take(&mut queue).unwrap();
+        let cancelled = take(&mut queue).unwrap();
         want(&mut queue, 1, SIDE, &[2]);
-        assert!(given_up.control.is_cancelled());
+        assert!(cancelled.control.is_cancelled());
         let small = take(&mut queue).unwrap();
         queue.want(SourceId(1), 4, SIDE, large());
         assert!(!small.control.is_cancelled());
         let again = take(&mut queue).unwrap();
-        queue.done(&given_up);
+        queue.done(&cancelled);
         assert!(queue.under_way.contains_key(&again.what.key()));
         assert!(!again.control.is_cancelled());
     }
 
     #[test]
     fn neighbours_are_read_after_all_thumbnails_until_another_image_is_looked_at() {
-        let mut queue = Wanted::new();
+        let mut queue = ThumbnailQueue::new();
         want(&mut queue, 1, SIDE, &[1]);
         let ahead = ["7", "8", "9"].map(|name| sample(name, 1000));
         queue.read_ahead(SourceId(1), ahead.to_vec());

@@ -11,7 +11,7 @@ use crate::decode::{DecodeLimits, encode_jpeg, thumbnail};
 use crate::domain::{
     BoundingBox, ModelTask, Prediction, PredictionContent, Sample, SampleUri, Verdict, ViewSettings,
 };
-use crate::review::certainty;
+use crate::review::margin;
 use crate::source::Source;
 
 /// How many a section shows.
@@ -94,16 +94,16 @@ impl Examples {
         else {
             return;
         };
-        let certainty = certainty(stored, view);
+        let margin = margin(stored, view);
         let example = || Example::new(image, prediction.clone());
-        if let Some(certainty) = certainty {
+        if let Some(margin) = margin {
             self.ranked += 1;
-            self.least_certain.offer(certainty, example);
-            self.most_certain.offer(-certainty, example);
+            self.least_certain.offer(margin, example);
+            self.most_certain.offer(-margin, example);
         }
         for (word, best) in VerdictCounts::WORDS.iter().zip(&mut self.judged) {
             if has_verdict(image, word) {
-                best.offer(certainty.unwrap_or(1.0), example);
+                best.offer(margin.unwrap_or(1.0), example);
             }
         }
     }

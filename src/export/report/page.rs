@@ -80,7 +80,7 @@ fn key_figures(context: &ExportContext, summary: &Summary) -> Markup {
             (figure(summary.classes.len() as u64, if is_detector { "classes found" } else { "classes in first place" }))
             (figure(judged, "verdicts"))
             @if summary.failed > 0 { (figure(summary.failed, "images failed")) }
-            @if summary.unasked > 0 { (figure(summary.unasked, "images without a prediction yet")) }
+            @if summary.unpredicted > 0 { (figure(summary.unpredicted, "images without a prediction yet")) }
             @if summary.outdated > 0 { (figure(summary.outdated, "outdated images")) }
         }
     }

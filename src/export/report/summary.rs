@@ -12,7 +12,7 @@ const MAX_FAILURES: usize = 200;
 #[derive(Debug)]
 pub(super) struct Summary {
     pub(super) images: u64,
-    pub(super) unasked: u64,
+    pub(super) unpredicted: u64,
     /// With a prediction about an older version of the file only.
     pub(super) outdated: u64,
     pub(super) failed: u64,
@@ -89,7 +89,7 @@ impl Summary {
     pub(super) fn new() -> Self {
         Self {
             images: 0,
-            unasked: 0,
+            unpredicted: 0,
             outdated: 0,
             failed: 0,
             failures: Vec::new(),
@@ -104,7 +104,7 @@ impl Summary {
     }
 
     pub(super) fn predicted(&self) -> u64 {
-        self.images - self.unasked - self.outdated - self.failed
+        self.images - self.unpredicted - self.outdated - self.failed
     }
 
     pub(super) fn add(&mut self, image: &ChosenImage) {
@@ -118,7 +118,7 @@ impl Summary {
             *self.tags.entry(tag.clone()).or_default() += 1;
         }
         match &image.prediction {
-            ChosenPrediction::NotPredicted => self.unasked += 1,
+            ChosenPrediction::Unpredicted => self.unpredicted += 1,
             ChosenPrediction::Outdated => self.outdated += 1,
             ChosenPrediction::Failed(reason) => {
                 self.failed += 1;

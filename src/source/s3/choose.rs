@@ -8,14 +8,14 @@ use crate::source::is_listed;
 pub(super) struct Choice {
     /// Whether keys without an extension count as images; `None` before the first keys were seen.
     takes_bare_names: Option<bool>,
-    hidden: LeftOut,
+    hidden: SkippedFiles,
     /// Whose names are not those of images.
-    others: LeftOut,
+    others: SkippedFiles,
 }
 
 /// How many names were left out, and the first of them.
 #[derive(Debug, Default)]
-struct LeftOut {
+struct SkippedFiles {
     count: u64,
     examples: Vec<String>,
 }
@@ -78,7 +78,7 @@ impl Choice {
     }
 }
 
-impl LeftOut {
+impl SkippedFiles {
     fn add(&mut self, name: &str) {
         self.count += 1;
         if self.examples.len() < EXAMPLES {

@@ -125,7 +125,7 @@ pub(super) fn counted(state: &mut State, id: ArrangeId, statistics: Option<Stati
 }
 
 pub(super) fn failed(state: &mut State, id: ArrangeId, reason: &str) {
-    state.arranging.give_up(id);
+    state.arranging.cancel(id);
     let problem = format!("The images could not be sorted and filtered: {reason}");
     super::went_wrong(state, crate::domain::Problem::general(problem));
 }

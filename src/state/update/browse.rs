@@ -339,7 +339,7 @@ pub(super) fn unreadable(state: &mut State, source: SourceId, sample: SampleId, 
     }
 }
 
-pub(super) fn want_thumbnails(
+pub(super) fn request_thumbnails(
     state: &State,
     side: u32,
     wanted: &[SampleId],
@@ -362,7 +362,7 @@ pub(super) fn want_thumbnails(
     });
 }
 
-pub(super) fn want_tiles(state: &State, wanted: Vec<TileKey>, effects: &mut Vec<Effect>) {
+pub(super) fn request_tiles(state: &State, wanted: Vec<TileKey>, effects: &mut Vec<Effect>) {
     if let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) {
         effects.push(Effect::MakeTiles {
             source: source.id,

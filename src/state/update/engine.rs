@@ -153,7 +153,7 @@ pub(super) fn predicted(
             .runs
             .record(run_id, sample, result.map(Arc::new), ticket);
         if is_outdated && let Some(run) = state.runs.get_mut(run_id) {
-            run.written_since.insert(sample);
+            run.outdated.insert(sample);
         }
     }
     if shown_has_prediction {

@@ -47,7 +47,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
         marks: state.judgements.marks().revision(),
         view: is_visible.then(|| state.view().clone()),
         hidden: state.suppressed().map_or(0, Suppressed::revision),
-        outdated: run.written_since.clone(),
+        outdated: run.outdated.clone(),
         order: state.order(),
         selected: state.selection.selected().clone(),
     };

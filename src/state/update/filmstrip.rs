@@ -88,7 +88,7 @@ pub(super) fn gathered(state: &mut State, id: FilmstripId, frames: Vec<FilmFrame
     }
 }
 
-pub(super) fn want_crops(state: &State, wanted: &[FilmFrame], effects: &mut Vec<Effect>) {
+pub(super) fn request_crops(state: &State, wanted: &[FilmFrame], effects: &mut Vec<Effect>) {
     let (Some(source), Some(run)) = (&state.source, state.runs.current()) else {
         return;
     };

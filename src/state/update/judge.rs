@@ -3,7 +3,7 @@
 use super::{browse, project};
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
 use crate::review::{PredictionStatus, next_less_certain};
-use crate::state::judgements::{Mark, Touched, in_order};
+use crate::state::judgements::{EditOutcome, Mark, in_order};
 use crate::state::{Effect, JudgeField, Overlay, Run, State, Step};
 
 /// More images than these are judged at once only after a question.
@@ -211,12 +211,12 @@ fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects:
         state.tell(reason);
         return;
     }
-    if let Some(touched) = state.judgements.edit(label, marks) {
-        save(state, &touched, effects);
+    if let Some(outcome) = state.judgements.edit(label, marks) {
+        save(state, &outcome, effects);
         // What an older message offers to undo is not the last thing any more.
         state.notice.take_if(|notice| notice.offers_undo);
-        if touched.samples().len() > 1 {
-            state.tell(format!("Done: {}", touched.label));
+        if outcome.samples().len() > 1 {
+            state.tell(format!("Done: {}", outcome.label));
             if let Some(notice) = &mut state.notice {
                 notice.offers_undo = true;
             }
@@ -225,23 +225,23 @@ fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects:
 }
 
 pub(super) fn undo(state: &mut State, effects: &mut Vec<Effect>) {
-    if let Some(touched) = state.judgements.undo() {
-        tell_and_show(state, "Undone", &touched, effects);
-        save(state, &touched, effects);
+    if let Some(outcome) = state.judgements.undo() {
+        tell_and_show(state, "Undone", &outcome, effects);
+        save(state, &outcome, effects);
     }
 }
 
 pub(super) fn redo(state: &mut State, effects: &mut Vec<Effect>) {
-    if let Some(touched) = state.judgements.redo() {
-        tell_and_show(state, "Done again", &touched, effects);
-        save(state, &touched, effects);
+    if let Some(outcome) = state.judgements.redo() {
+        tell_and_show(state, "Done again", &outcome, effects);
+        save(state, &outcome, effects);
     }
 }
 
 /// What was changed from afar must be seen: a single image comes to the middle, whether or not the search finds it.
-fn tell_and_show(state: &mut State, what: &str, touched: &Touched, effects: &mut Vec<Effect>) {
-    state.tell(format!("{what}: {}", touched.label));
-    let samples = touched.samples();
+fn tell_and_show(state: &mut State, what: &str, outcome: &EditOutcome, effects: &mut Vec<Effect>) {
+    state.tell(format!("{what}: {}", outcome.label));
+    let samples = outcome.samples();
     let single = samples.iter().next().filter(|_| samples.len() == 1);
     if let Some(sample) = single
         && state.shown_sample() != Some(sample)
@@ -250,7 +250,7 @@ fn tell_and_show(state: &mut State, what: &str, touched: &Touched, effects: &mut
     }
 }
 
-fn save(state: &mut State, touched: &Touched, effects: &mut Vec<Effect>) {
+fn save(state: &mut State, outcome: &EditOutcome, effects: &mut Vec<Effect>) {
     let change = |(sample, mark): &(SampleId, Mark)| {
         let sample = state.samples.get(*sample)?.uri.clone();
         Some(match mark.clone() {
@@ -263,9 +263,9 @@ fn save(state: &mut State, touched: &Touched, effects: &mut Vec<Effect>) {
             Mark::Tags(tags) => Change::SetTags { sample, tags },
         })
     };
-    let changes: Vec<Change> = touched.marks.iter().filter_map(change).collect();
+    let changes: Vec<Change> = outcome.marks.iter().filter_map(change).collect();
     let ticket = project::save(state, changes, effects);
-    state.judgements.begin_saving(ticket, &touched.samples());
+    state.judgements.begin_saving(ticket, &outcome.samples());
 }
 
 /// The next image in the order on screen that is not judged, from the shown one on and around the end.

@@ -87,7 +87,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::ClearSelection => state.selection.clear_to_shown(),
         Command::Walk(step) => browse::walk(state, step, effects),
         Command::WantThumbnails { side, wanted } => {
-            browse::want_thumbnails(state, side, &wanted, effects);
+            browse::request_thumbnails(state, side, &wanted, effects);
         }
         Command::SetCacheBytes(bytes) => {
             state.settings.cache_bytes = bytes;
@@ -175,7 +175,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::MoveProject(folder) => project::move_to(state, folder, effects),
         Command::SetQuery(text) => arrange::set_query(state, text, effects),
         Command::SetSort(sort) => arrange::set_sort(state, sort, effects),
-        Command::WantTiles(wanted) => browse::want_tiles(state, wanted, effects),
+        Command::WantTiles(wanted) => browse::request_tiles(state, wanted, effects),
         Command::SetCanvas(view) => {
             state.canvas = view;
             state.canvas_request = None;
@@ -184,7 +184,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::ShowBox(sample, index) => filmstrip::show_box(state, sample, index, effects),
         Command::OpenFilmstrip(class) => filmstrip::open(state, class),
         Command::SetFilmOrder(order) => filmstrip::set_order(state, order),
-        Command::WantCrops(wanted) => filmstrip::want_crops(state, &wanted, effects),
+        Command::WantCrops(wanted) => filmstrip::request_crops(state, &wanted, effects),
         Command::SelectClass(selected) => state.shown.selected_class = selected,
         Command::HideExplanation => explain::hide(state, effects),
         Command::SetExplanationOpacity(opacity) => {

@@ -159,7 +159,7 @@ pub(super) fn run_loaded(
         let is_judged = matches!(row.prediction, StoredPrediction::Predicted { .. })
             && state.judgements.is_prediction_judged(run_id, sample);
         if is_outdated && !is_judged {
-            run.outdated += 1;
+            run.outdated_count += 1;
             continue;
         }
         // What was computed meanwhile is newer.
@@ -170,7 +170,7 @@ pub(super) fn run_loaded(
             continue;
         }
         if is_outdated {
-            run.written_since.insert(sample);
+            run.outdated.insert(sample);
             run.kept += 1;
         }
         match row.prediction {
@@ -214,7 +214,7 @@ pub(super) fn run_loading_ended(
     }
     match result {
         Ok(()) => {
-            tell_outdated(state, run_id);
+            report_outdated(state, run_id);
             shown::refresh(state, effects);
             predict::predict_shown_if_wanted(state, effects);
             predict::start_queued(state, effects);
@@ -223,8 +223,11 @@ pub(super) fn run_loading_ended(
     }
 }
 
-fn tell_outdated(state: &mut State, run_id: RunId) {
-    let counts = state.runs.get(run_id).map(|run| (run.outdated, run.kept));
+fn report_outdated(state: &mut State, run_id: RunId) {
+    let counts = state
+        .runs
+        .get(run_id)
+        .map(|run| (run.outdated_count, run.kept));
     let (outdated, kept) = counts.unwrap_or_default();
     let mut texts = Vec::new();
     match outdated {
@@ -305,7 +308,7 @@ fn may_hold(state: &State, run: RunId, sample: SampleId) -> bool {
     let is_possible = match known.status(sample) {
         PredictionStatus::Predicted => true,
         PredictionStatus::Failed => false,
-        PredictionStatus::NotPredicted | PredictionStatus::Waiting => !known.is_loaded(),
+        PredictionStatus::Unpredicted | PredictionStatus::Waiting => !known.is_loaded(),
     };
     is_possible && state.runs.prediction(run, sample).is_none()
 }
@@ -334,7 +337,7 @@ pub(super) fn predictions_loaded(
             && !run.is_loaded()
             && matches!(
                 run.status(sample),
-                PredictionStatus::NotPredicted | PredictionStatus::Waiting
+                PredictionStatus::Unpredicted | PredictionStatus::Waiting
             )
         {
             run.predictions.record(sample, &prediction);

@@ -357,7 +357,7 @@ fn what_a_cancelled_task_did_not_reach_can_be_asked_for_again() {
     );
     let run = state.run().unwrap();
     assert_eq!(run.status(SampleId(1)), PredictionStatus::Predicted);
-    assert_eq!(run.status(SampleId(2)), PredictionStatus::NotPredicted);
+    assert_eq!(run.status(SampleId(2)), PredictionStatus::Unpredicted);
     assert_eq!(
         state.tasks.finished().next().unwrap().outcome,
         TaskOutcome::Cancelled
@@ -441,7 +441,7 @@ fn an_image_whose_source_is_out_of_reach_is_neither_predicted_nor_failed_and_is_
     event(&mut state, unreachable);
     assert_eq!(
         state.run().unwrap().status(sample),
-        PredictionStatus::NotPredicted
+        PredictionStatus::Unpredicted
     );
     assert_eq!(state.problems.len(), 1);
     assert!(has!(
@@ -467,7 +467,7 @@ fn walking_past_an_image_before_its_turn_leaves_it_unasked() {
     command(&mut state, Action::NextImage);
     command(&mut state, Action::NextImage);
     let run = state.run().unwrap();
-    assert_eq!(run.status(SampleId(1)), PredictionStatus::NotPredicted);
+    assert_eq!(run.status(SampleId(1)), PredictionStatus::Unpredicted);
     assert_eq!(run.status(SampleId(2)), PredictionStatus::Waiting);
 }
 

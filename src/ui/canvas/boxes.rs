@@ -6,7 +6,7 @@ use eframe::egui::{
 
 use super::super::theme;
 use super::super::widgets::{box_count, verdict_sign};
-use super::compared::{self, Plate};
+use super::compared::{self, Caption};
 use super::labels::Labels;
 use super::placement::Placement;
 use crate::domain::{BoundingBox, Detection, Prediction, PredictionContent, RunId, Verdict};
@@ -177,7 +177,7 @@ fn stored_places(info: &DisplayInfo, placement: &Placement) -> Vec<Rect> {
 }
 
 /// What the lines mean, where that is not plain.
-pub(super) fn legend(ui: &Ui, state: &State, canvas: Rect) -> Option<Plate> {
+pub(super) fn legend(ui: &Ui, state: &State, canvas: Rect) -> Option<Caption> {
     if let Some(comparing) = state.side_by_side() {
         return Some(compared::caption(ui, state, canvas, ("A", comparing.left)));
     }
@@ -185,12 +185,12 @@ pub(super) fn legend(ui: &Ui, state: &State, canvas: Rect) -> Option<Plate> {
         state.compared_prediction()?;
         let text = legend_text(state, [comparing.left, comparing.right]);
         let id = Id::unique("legend of two runs");
-        return Some(Plate::new(ui, canvas, id, text));
+        return Some(Caption::new(ui, canvas, id, text));
     }
     let boxes = box_count(info_of_stored(state)?.stored_boxes.len());
     let text = format!("Dashed in white: {boxes} stored with the image");
     let id = Id::unique("legend of stored boxes");
-    Some(Plate::new(ui, canvas, id, text))
+    Some(Caption::new(ui, canvas, id, text))
 }
 
 /// Whether the run on screen shows a box of this class at this place.

@@ -73,7 +73,7 @@ pub(super) fn image_ui(
 }
 
 /// Whose image it is, and for a classifier what it saw.
-pub(super) fn caption(ui: &Ui, state: &State, half: Rect, (letter, run): (&str, RunId)) -> Plate {
+pub(super) fn caption(ui: &Ui, state: &State, half: Rect, (letter, run): (&str, RunId)) -> Caption {
     let name = state.runs.get(run).map_or("", |run| run.info.name.as_str());
     let sample = state.shown_sample();
     let prediction = sample.and_then(|sample| state.runs.prediction(run, sample));
@@ -82,18 +82,18 @@ pub(super) fn caption(ui: &Ui, state: &State, half: Rect, (letter, run): (&str, 
         text.push('\n');
         text.push_str(&line);
     }
-    Plate::new(ui, half, Id::unique(("caption of a run", run.0)), text)
+    Caption::new(ui, half, Id::unique(("caption of a run", run.0)), text)
 }
 
 /// Words over the image, at the bottom left. They are painted last, and labels keep off their place.
-pub(super) struct Plate {
+pub(super) struct Caption {
     pub(super) place: Rect,
     galley: Arc<Galley>,
     id: Id,
     text: String,
 }
 
-impl Plate {
+impl Caption {
     pub(super) fn new(ui: &Ui, canvas: Rect, id: Id, text: String) -> Self {
         let font = FontId::proportional(12.0);
         let width = canvas.width() - 40.0;

@@ -276,7 +276,7 @@ fn image_ui(
         && !state.tasks.prediction_is_running()
         && let Some(image) = &mut textures.image
     {
-        image.want_pixel(x, y);
+        image.request_pixel(x, y);
     }
 
     let hides_boxes = ui.input(|input| input.key_down(egui::Key::H))

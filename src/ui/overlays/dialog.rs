@@ -9,7 +9,7 @@ const MARGIN: f32 = 12.0;
 
 /// Where a dialog was put in the last pass.
 #[derive(Debug, Clone, Copy)]
-struct Put {
+struct DialogPlacement {
     top: f32,
     /// How large it was before that.
     size: Vec2,
@@ -31,7 +31,7 @@ pub(super) fn dialog(ctx: &Context, id: &str) -> Modal {
         let was_open =
             ctx.memory(|memory| memory.areas().visible_last_frame(&LayerId::new(order, id)));
         ctx.data_mut(|data| {
-            let before: Option<Put> = data.get_temp(id).filter(|_| was_open);
+            let before: Option<DialogPlacement> = data.get_temp(id).filter(|_| was_open);
             let top = before.filter(|before| before.is_settled);
             let top = top
                 .map_or(middle, |before| before.top)
@@ -40,7 +40,7 @@ pub(super) fn dialog(ctx: &Context, id: &str) -> Modal {
             let is_settled = before.is_some_and(|before| before.is_settled || before.size == size);
             data.insert_temp(
                 id,
-                Put {
+                DialogPlacement {
                     top,
                     size,
                     is_settled,

@@ -7,7 +7,7 @@ use eframe::egui::{
 };
 
 use super::super::widgets::{ago_text, endpoint_sign, endpoint_word, renew_in_time};
-use super::list_and_page::{NothingOpen, columns_ui, dialog_ui, list_head_ui};
+use super::list_and_page::{EmptyPage, columns_ui, dialog_ui, list_head_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{EndpointQuery, EndpointStatus, EndpointSummary};
 use crate::state::{Action, Command, EndpointId, EndpointSight, KnownEndpoint, Overlay, State};
@@ -46,7 +46,7 @@ fn contents_ui(
     height: f32,
     commands: &mut Vec<Command>,
 ) {
-    let nothing = NothingOpen {
+    let nothing = EmptyPage {
         title: "No endpoint is chosen",
         advice: "List the endpoints and choose one, wherever it was deployed",
     };

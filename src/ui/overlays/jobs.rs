@@ -5,7 +5,7 @@ mod page;
 use eframe::egui::{self, Button, ComboBox, Key, RichText, ScrollArea, TextEdit, Ui, vec2};
 
 use super::super::widgets::{ago_text, renew_in_time};
-use super::list_and_page::{NothingOpen, columns_ui, dialog_ui, list_head_ui};
+use super::list_and_page::{EmptyPage, columns_ui, dialog_ui, list_head_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{JobQuery, TransformStatus};
 use crate::state::{Command, JobId, KnownJob, Overlay, State};
@@ -46,7 +46,7 @@ fn contents_ui(
     height: f32,
     commands: &mut Vec<Command>,
 ) {
-    let nothing = NothingOpen {
+    let nothing = EmptyPage {
         title: "No job is chosen",
         advice: "List the jobs and choose one, or type the name of a job and open it, wherever it was started",
     };

@@ -68,7 +68,7 @@ pub(super) fn list_head_ui<'l, Q, T>(
 }
 
 /// What stands where nothing is chosen.
-pub(super) struct NothingOpen {
+pub(super) struct EmptyPage {
     pub(super) title: &'static str,
     pub(super) advice: &'static str,
 }
@@ -80,7 +80,7 @@ pub(super) fn columns_ui<C>(
     ui: &mut Ui,
     height: f32,
     back: &str,
-    nothing: &NothingOpen,
+    nothing: &EmptyPage,
     context: &mut C,
     list: impl FnOnce(&mut Ui, f32, &mut C),
     page: Option<impl FnOnce(&mut Ui, f32, &mut C)>,
@@ -111,7 +111,7 @@ pub(super) fn columns_ui<C>(
     false
 }
 
-fn nothing_open_ui(ui: &mut Ui, nothing: &NothingOpen) {
+fn nothing_open_ui(ui: &mut Ui, nothing: &EmptyPage) {
     ui.add_space(24.0);
     ui.vertical_centered(|ui| {
         ui.label(strong(nothing.title));

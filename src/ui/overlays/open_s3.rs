@@ -74,7 +74,7 @@ pub(in super::super) fn open_s3_ui(
 }
 
 /// What is to be opened with, and whether it is to be opened now.
-struct Wish {
+struct OpenRequest {
     access: S3Access,
     is_final: bool,
 }
@@ -85,7 +85,7 @@ fn contents_ui(
     memory: &mut OpenS3Memory,
     is_new: bool,
     commands: &mut Vec<Command>,
-) -> Wish {
+) -> OpenRequest {
     ui.label(strong("Open S3").size(18.0));
     ui.add_space(4.0);
     // As the address changes it in this frame.
@@ -95,7 +95,7 @@ fn contents_ui(
     access::access_ui(ui, state, &mut memory.access, commands);
     ui.add_space(6.0);
     let current = S3Address::parse(&memory.address).ok();
-    let mut request = Wish {
+    let mut request = OpenRequest {
         access,
         is_final: is_entered,
     };
@@ -107,7 +107,12 @@ fn contents_ui(
     request
 }
 
-fn footer_ui(ui: &mut Ui, memory: &mut OpenS3Memory, request: &Wish, commands: &mut Vec<Command>) {
+fn footer_ui(
+    ui: &mut Ui,
+    memory: &mut OpenS3Memory,
+    request: &OpenRequest,
+    commands: &mut Vec<Command>,
+) {
     ui.add_space(8.0);
     ui.horizontal_wrapped(|ui| {
         let layouts = [
@@ -249,7 +254,12 @@ fn how(access: &S3Access) -> String {
     }
 }
 
-fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, request: &Wish, commands: &mut Vec<Command>) {
+fn buttons_ui(
+    ui: &mut Ui,
+    memory: &OpenS3Memory,
+    request: &OpenRequest,
+    commands: &mut Vec<Command>,
+) {
     let link = S3Link::parse(&memory.address);
     let is_ready = link.is_ok() && memory.access.is_valid();
     ui.horizontal(|ui| {

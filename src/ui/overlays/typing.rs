@@ -17,7 +17,7 @@ pub(super) struct Typing {
     clippy::struct_excessive_bools,
     reason = "each is something that a key does"
 )]
-pub(super) struct Typed {
+pub(super) struct TypedKeys {
     /// There is another text, or the overlay has just opened.
     pub(super) is_changed: bool,
     pub(super) up: bool,
@@ -45,7 +45,7 @@ impl Typing {
     }
 
     /// `name` is for those who hear it. The arrows up and down and Enter are for the overlay, not for the field.
-    pub(super) fn field_ui(&mut self, ui: &mut Ui, hint: &str, name: &str) -> Typed {
+    pub(super) fn field_ui(&mut self, ui: &mut Ui, hint: &str, name: &str) -> TypedKeys {
         let take = |key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
         let (up, down, enter) = (take(Key::ArrowUp), take(Key::ArrowDown), take(Key::Enter));
         let field = ui.add(
@@ -58,7 +58,7 @@ impl Typing {
         }
         let is_changed = field.changed() || self.is_new;
         field.accessible_name(name);
-        Typed {
+        TypedKeys {
             is_changed,
             up,
             down,

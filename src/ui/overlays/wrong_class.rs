@@ -4,7 +4,7 @@ use eframe::egui::{self, Button, Label, RichText, ScrollArea, Sense, vec2};
 
 use super::super::widgets::strong;
 use super::dialog::dialog;
-use super::typing::{Typed, Typing};
+use super::typing::{TypedKeys, Typing};
 use crate::domain::Verdict;
 use crate::state::{Command, Overlay, State};
 
@@ -43,7 +43,7 @@ fn contents_ui(
     commands: &mut Vec<Command>,
 ) {
     ui.label(strong("Which class is right?").size(15.0));
-    let Typed {
+    let TypedKeys {
         is_changed,
         up,
         down,

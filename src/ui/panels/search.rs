@@ -156,14 +156,18 @@ fn take_keys(
 
 /// What came of the list below the field.
 #[derive(Default)]
-struct Below {
+struct CompletionClick {
     clicked: Option<usize>,
     is_pointer_on_it: bool,
 }
 
-fn completions_ui(field: &Response, memory: &SearchMemory, completions: &[Completion]) -> Below {
+fn completions_ui(
+    field: &Response,
+    memory: &SearchMemory,
+    completions: &[Completion],
+) -> CompletionClick {
     if completions.is_empty() {
-        return Below::default();
+        return CompletionClick::default();
     }
     let shown = Popup::from_response(field)
         .open(true)
@@ -185,7 +189,7 @@ fn completions_ui(field: &Response, memory: &SearchMemory, completions: &[Comple
             }
             clicked
         });
-    shown.map_or_else(Below::default, |shown| Below {
+    shown.map_or_else(CompletionClick::default, |shown| CompletionClick {
         clicked: shown.inner,
         is_pointer_on_it: shown.response.contains_pointer(),
     })

@@ -64,7 +64,7 @@ impl ShownImage {
 
     /// Somebody wants to know the colour of a pixel. Pixels that were in memory, and were given up for a model, are asked for once
     /// more; those of an image that is only known coarsely wait until somebody looks that closely.
-    pub(crate) fn want_pixel(&mut self, x: u32, y: u32) {
+    pub(crate) fn request_pixel(&mut self, x: u32, y: u32) {
         if self.pixel(x, y).is_some() {
             self.has_known_pixels = true;
             self.pixels_asked = None;
@@ -385,7 +385,7 @@ mod tests {
         let mut hover = |is_there| {
             lent.0.store(is_there, Ordering::Relaxed);
             frame(&ctx, &mut shown, place);
-            shown.want_pixel(550, 10);
+            shown.request_pixel(550, 10);
             shown.changed_request()
         };
         assert_eq!(hover(false), None, "nobody has looked that closely yet");

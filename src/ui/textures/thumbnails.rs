@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_is_repeated_only_where_the_screen_moved_or_something_new_is_missing() {
+    fn a_request_is_repeated_only_if_the_screen_moved_or_something_new_is_missing() {
         let mut thumbnails = Thumbnails::default();
         let missing = |samples: &[u32]| samples.iter().map(|id| (SampleId(*id), 0)).collect();
         assert!(thumbnails.changed_request(0..4, missing(&[0, 1])).is_some());

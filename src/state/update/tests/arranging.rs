@@ -6,19 +6,19 @@ use crate::review::{ArrangeRequest, Direction, Query, Sort, SortBy, arrange, sta
 use crate::state::{ArrangeId, Pace};
 
 /// An order that was asked for.
-struct Asked {
+struct RequestedArrangement {
     id: ArrangeId,
     pace: Pace,
     request: Box<ArrangeRequest>,
 }
 
-fn tell(state: &mut State, message: Message) -> Option<Asked> {
+fn tell(state: &mut State, message: Message) -> Option<RequestedArrangement> {
     let mut asked = update(state, message)
         .into_iter()
         .filter_map(|effect| match effect {
             Effect::Arrange {
                 id, pace, request, ..
-            } => Some(Asked { id, pace, request }),
+            } => Some(RequestedArrangement { id, pace, request }),
             _ => None,
         });
     let first = asked.next();
@@ -26,12 +26,12 @@ fn tell(state: &mut State, message: Message) -> Option<Asked> {
     first
 }
 
-fn on(state: &mut State, wanted: impl Into<Command>) -> Option<Asked> {
+fn on(state: &mut State, wanted: impl Into<Command>) -> Option<RequestedArrangement> {
     tell(state, Message::Command(wanted.into()))
 }
 
 /// Does what the worker does; gives what is asked for next.
-fn prediction(state: &mut State, asked: &Asked) -> Option<Asked> {
+fn prediction(state: &mut State, asked: &RequestedArrangement) -> Option<RequestedArrangement> {
     let arrangement = arrange(&asked.request, &|| false).unwrap();
     let id = asked.id;
     let next = tell(
@@ -51,7 +51,7 @@ fn prediction(state: &mut State, asked: &Asked) -> Option<Asked> {
 }
 
 /// Answers until nothing is asked for any more.
-fn settle(state: &mut State, asked: Option<Asked>) {
+fn settle(state: &mut State, asked: Option<RequestedArrangement>) {
     let mut next = asked;
     while let Some(asked) = next {
         next = prediction(state, &asked);
@@ -72,7 +72,7 @@ fn arranged(names: &[&str]) -> (State, SourceId) {
 
 /// Answers what is asked for already.
 fn settle_pending(state: &mut State) {
-    let asked = state.arranging.asked_id().map(|id| Asked {
+    let asked = state.arranging.asked_id().map(|id| RequestedArrangement {
         id,
         pace: Pace::AtOnce,
         request: Box::new(state.arrange_request()),

@@ -263,7 +263,7 @@ fn a_judged_prediction_about_an_older_file_is_there_when_the_project_is_opened_a
     assert_eq!(run.status(SampleId(0)), PredictionStatus::Predicted);
     assert_eq!(
         run.status(SampleId(1)),
-        PredictionStatus::NotPredicted,
+        PredictionStatus::Unpredicted,
         "nobody judged it"
     );
     let said: Vec<&str> = state
@@ -343,7 +343,7 @@ fn a_selected_box_is_judged_and_the_next_one_selected() {
     assert_eq!(state.shown.selected_box, Some(1));
     assert_eq!(
         state.judgements.undo_label(),
-        Some("call the cat in a.jpg “dog”")
+        Some("set the class of the cat in a.jpg to “dog”")
     );
     assert!(verdicts(&state).is_empty(), "one of two boxes is judged");
     command(&mut state, Action::Accept);

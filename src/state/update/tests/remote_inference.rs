@@ -107,7 +107,7 @@ fn the_image_in_view_is_sent_once_and_its_prediction_begins_a_run() {
     let run = state.run().unwrap();
     assert_eq!(run.info.name, "cats, endpoint cats in eu-west-1");
     assert_eq!(run.status(SampleId(0)), PredictionStatus::Predicted);
-    assert_eq!(run.status(SampleId(1)), PredictionStatus::NotPredicted);
+    assert_eq!(run.status(SampleId(1)), PredictionStatus::Unpredicted);
     assert_eq!(state.shown_latency_ms().unwrap().0, 83.0);
     assert_eq!(state.settings.recent_remote_models, [cats()]);
 }
@@ -128,7 +128,7 @@ fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
     event(&mut state, ended);
     assert_eq!(
         state.run().unwrap().status(SampleId(1)),
-        PredictionStatus::NotPredicted
+        PredictionStatus::Unpredicted
     );
     assert!(state.tasks.get(task).is_none());
 }
