@@ -71,14 +71,14 @@ impl BulkModel {
                     message: format!("All predictions so far are kept. {reason}"),
                 });
             }
-            (Self::RemoteInference(remote), _) => remote.tell_latency(shared),
+            (Self::RemoteInference(remote), _) => remote.report_latency(shared),
         }
     }
 
     /// What must be known before answers are told.
     fn before_predictions(&self, shared: &Shared, source: SourceId, run: RunId) {
         if let Self::RemoteInference(remote) = self {
-            remote.tell_classes(shared, source, run);
+            remote.report_classes(shared, source, run);
         }
     }
 }

@@ -287,38 +287,38 @@ pub(super) fn load_run(
     };
     shared.spawn_reporting(
         "read the predictions of a run",
-        move |shared| {
-            let Some(project) = shared.project(source) else {
-                return ended(Err("the project was closed".to_owned()));
-            };
-            let stamps = match project.stamps(run) {
-                Ok(stamps) => stamps,
-                Err(error) => return ended(Err(error.to_string())),
-            };
-            let read = project.each_summary(run, &control, |summaries| {
-                let row = |summary: SampleSummary| StoredRow {
-                    stamp: stamps
-                        .get(&summary.sample)
-                        .and_then(|seen| seen.stamp.clone()),
-                    sample: summary.sample,
-                    prediction: stored_prediction(summary.result),
-                };
-                let predictions = summaries.into_iter().map(row).collect();
-                shared.report(Event::RunLoaded {
-                    source,
-                    run,
-                    predictions,
-                });
-            });
-            ended(match read {
-                Err(StoreError::Cancelled(Cancelled)) => {
-                    Err("Reading the predictions was cancelled".to_owned())
-                }
-                read => read.map_err(|error| error.to_string()),
-            })
-        },
+        move |shared| ended(report_run(shared, source, run, &control)),
         move |mistake| ended(Err(mistake)),
     );
+}
+
+/// Reports the summaries of a run in parts.
+fn report_run(
+    shared: &Shared,
+    source: SourceId,
+    run: RunId,
+    control: &TaskControl,
+) -> Result<(), String> {
+    let project = shared.project(source).ok_or("the project was closed")?;
+    let stamps = project.stamps(run).map_err(|error| error.to_string())?;
+    let row = |summary: SampleSummary| StoredRow {
+        stamp: stamps
+            .get(&summary.sample)
+            .and_then(|seen| seen.stamp.clone()),
+        sample: summary.sample,
+        prediction: stored_prediction(summary.result),
+    };
+    let read = project.each_summary(run, control, |summaries| {
+        shared.report(Event::RunLoaded {
+            source,
+            run,
+            predictions: summaries.into_iter().map(row).collect(),
+        });
+    });
+    read.map_err(|error| match error {
+        StoreError::Cancelled(Cancelled) => "Reading the predictions was cancelled".to_owned(),
+        error => error.to_string(),
+    })
 }
 
 fn stored_prediction(result: Result<Summary, String>) -> StoredPrediction {

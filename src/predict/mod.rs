@@ -6,6 +6,7 @@
 mod byte_budget;
 mod gate;
 mod stages;
+mod topology;
 mod workers;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use crate::source::{Source, for_task};
 use crate::tasks::TaskControl;
 use crate::vision::AnyPredictor;
 use stages::StageClock;
+use topology::Topology;
 use workers::Shared;
 pub use workers::upright_size;
 
@@ -122,22 +124,12 @@ pub fn predict_some(
         ..request.clone()
     };
     let all = request.samples.len();
-    let (lanes, batch, is_whole_way) = match &request.predictor {
-        AnyPredictor::OfTensors(predictor) => {
-            let lanes = predictor.lanes().max(1);
-            (lanes, predictor.max_batch().max(1), lanes > 1)
-        }
-        AnyPredictor::OfFiles(predictor) => (predictor.lanes().max(1), 1, true),
-    };
-    let places = if is_whole_way {
-        places_of_batches(wanted, 1, all)
-    } else {
-        places_of_batches(wanted, batch, all)
-    };
+    let topology = Topology::of(&request.predictor);
+    let batch = topology.batch();
+    let places = places_of_batches(wanted, batch, all);
     let total = places.len();
     control.set_total(Some(all as u64));
     control.set_done_before((all - total) as u64);
-    let decoders = std::thread::available_parallelism().map_or(2, usize::from);
     let readers = request.source.useful_reads().clamp(1, total.max(1));
     let gate = Arc::new(Gate::new(total, MIN_WINDOW.max(batch * 4).max(readers * 2)));
     let room = Arc::new(ByteBudget::new(MAX_ENCODED_BYTES));
@@ -159,51 +151,20 @@ pub fn predict_some(
     };
 
     let mut outcome = std::thread::scope(|scope| {
-        let workers = if is_whole_way { lanes } else { decoders };
-        let (encoded_sender, encoded) = bounded(workers * 2);
+        let [decoders, ..] = topology.threads();
+        let (encoded_sender, encoded) = bounded(decoders * 2);
         let (result_sender, results) = bounded(MIN_WINDOW);
         let shared = &shared;
         for _ in 0..readers.min(total) {
             let sender = encoded_sender.clone();
             scope.spawn(move || shared.read(&sender));
         }
-        match &request.predictor {
-            AnyPredictor::OfFiles(predictor) => {
-                for _ in 0..lanes {
-                    let (encoded, sender) = (encoded.clone(), result_sender.clone());
-                    scope.spawn(move || shared.ask(&**predictor, &encoded, &sender));
-                }
-            }
-            AnyPredictor::OfTensors(predictor) if is_whole_way => {
-                for lane in 0..lanes {
-                    let (encoded, sender) = (encoded.clone(), result_sender.clone());
-                    scope.spawn(move || {
-                        shared.decode_and_predict(&**predictor, lane, &encoded, &sender);
-                    });
-                }
-            }
-            AnyPredictor::OfTensors(predictor) => {
-                let (prepared_sender, prepared) = bounded(batch * 2);
-                for _ in 0..decoders {
-                    let (encoded, sender) = (encoded.clone(), prepared_sender.clone());
-                    scope.spawn(move || shared.decode(&**predictor, &encoded, &sender));
-                }
-                let sender = result_sender.clone();
-                scope.spawn(move || {
-                    shared.predict_batches(&**predictor, batch, &prepared, &sender);
-                });
-            }
-        }
+        topology.spawn(scope, shared, &encoded, &result_sender);
         drop((encoded_sender, encoded, result_sender));
         hand_over(shared, wanted, &results, sink)
     });
 
-    let threads = if is_whole_way {
-        [lanes; 3]
-    } else {
-        [decoders, decoders, 1]
-    };
-    outcome.stages = shared.clock.times(readers.min(total), threads);
+    outcome.stages = shared.clock.times(readers.min(total), topology.threads());
     outcome.notes = shared.notes.into_inner();
     let stopped = shared.stopped.into_inner();
     outcome.stopped = stopped

@@ -34,9 +34,9 @@ pub(super) struct Shared<'r> {
 }
 
 /// With the room that the bytes take, until they are decoded.
-type Encoded<'r> = (usize, Result<(Vec<u8>, Room<'r>), String>);
+pub(super) type Encoded<'r> = (usize, Result<(Vec<u8>, Room<'r>), String>);
 type Decoded = (usize, Result<Prepared, String>);
-type Finished = (usize, SampleResult);
+pub(super) type Finished = (usize, SampleResult);
 
 impl<'r> Shared<'r> {
     pub(super) fn read(&self, encoded: &Sender<Encoded<'r>>) {
@@ -151,7 +151,7 @@ impl<'r> Shared<'r> {
     }
 
     /// For a model that takes files: sends each as it is.
-    pub(super) fn ask(
+    pub(super) fn predict_files(
         &self,
         predictor: &dyn EncodedPredictor,
         encoded: &Receiver<Encoded<'r>>,
@@ -162,7 +162,7 @@ impl<'r> Shared<'r> {
                 return;
             }
             let result = match bytes {
-                Ok((bytes, _room)) => match self.ask_about(predictor, &bytes) {
+                Ok((bytes, _room)) => match self.predict_file(predictor, &bytes) {
                     Ok(prediction) => Ok(prediction),
                     Err(error) => match self.message_or_end(error) {
                         Ok(message) => Err(message),
@@ -177,7 +177,7 @@ impl<'r> Shared<'r> {
         }
     }
 
-    fn ask_about(
+    fn predict_file(
         &self,
         predictor: &dyn EncodedPredictor,
         bytes: &[u8],

@@ -72,6 +72,22 @@ impl Wrapping {
     }
 }
 
+/// Sends one image; gives the response, and the time from sending the request to having all of it.
+///
+/// # Errors
+/// As [`Transport::carry`].
+pub fn send(
+    transport: &dyn Transport,
+    wrapping: &Wrapping,
+    image: &[u8],
+    control: &TaskControl,
+) -> Result<(Vec<u8>, Duration), PredictError> {
+    let request = wrapping.wrap(image);
+    let sent = Instant::now();
+    let response = transport.carry(request, control)?;
+    Ok((response, sent.elapsed()))
+}
+
 /// Finds out what a model answers by asking it about one image.
 ///
 /// # Errors
@@ -82,7 +98,7 @@ pub fn recognise(
     image: &[u8],
     control: &TaskControl,
 ) -> Result<Recognition, PredictError> {
-    let response = transport.carry(wrapping.wrap(image), control)?;
+    let (response, _) = send(transport, wrapping, image, control)?;
     Recognition::of(&response).map_err(|error| match error {
         Unrecognised::Broken(reason) => PredictError::Failed(reason),
         Unrecognised::Unknown(_) => PredictError::OutOfReach(error.to_string()),
@@ -156,10 +172,7 @@ impl RemotePredictor {
         image: &[u8],
         control: &TaskControl,
     ) -> Result<(Vec<u8>, Duration), PredictError> {
-        let request = self.wrapping.wrap(image);
-        let sent = Instant::now();
-        let response = self.transport.carry(request, control)?;
-        Ok((response, sent.elapsed()))
+        send(&*self.transport, &self.wrapping, image, control)
     }
 
     /// Reads what the model answered about an image of this width and height, `took` after it was sent.

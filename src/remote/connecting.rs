@@ -1,8 +1,9 @@
 //! A model elsewhere, as a person names it, becomes one that can be asked: its first response says what it is, or a mapping does.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::asking::{RemotePredictor, Transport, Wrapping, card_of_remote};
+use super::asking::{RemotePredictor, Transport, Wrapping, card_of_remote, send};
 use super::endpoint::EndpointTransport;
 use super::outputs::{LabelSource, OutputReader, OutputShape, ReadingChoice, Recognition};
 use super::tf_serving::{TfServing, TfServingAddress};
@@ -13,6 +14,7 @@ use crate::domain::{
 };
 use crate::library::{Library, built_in_labels};
 use crate::tasks::TaskControl;
+use crate::vision::PredictError;
 
 /// How many images are on their way at once where nobody says it.
 pub const USUAL_LANES: usize = 4;
@@ -175,6 +177,18 @@ impl Asking {
             card,
             reading,
         }
+    }
+
+    /// Sends one image, as [`send`] does.
+    ///
+    /// # Errors
+    /// As [`Transport::carry`].
+    pub fn send(
+        &self,
+        image: &[u8],
+        control: &TaskControl,
+    ) -> Result<(Vec<u8>, Duration), PredictError> {
+        send(&*self.transport, &self.wrapping, image, control)
     }
 
     /// All that responses of the same model may differ by.

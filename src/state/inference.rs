@@ -192,7 +192,7 @@ impl Inference {
         failure.is_some_and(|failure| failure.sample.is_none_or(|about| about == sample))
     }
 
-    /// The model and settings that are loaded, or connected to, whether or not they can predict, for runs of the location of this key.
+    /// What is loaded or connected to there, ready or not.
     fn key_at(&self, location: &InferenceLocation) -> Option<&RunKey> {
         if location.is_here() {
             return self.local.key.as_ref();
@@ -224,8 +224,8 @@ impl Inference {
         true
     }
 
-    /// From now on this model predicts. What is loaded on this computer stays so, unless it is still being loaded, which must have been
-    /// cancelled, or has failed.
+    /// From now on this model predicts. The model of this computer stays loaded; if it was still being loaded, which the
+    /// caller cancels, or has failed, it is tried again later.
     pub(super) fn switch_to(&mut self, remote: Option<RemoteModel>) {
         self.queued = None;
         if self.local.status.report().is_none() {
@@ -246,8 +246,8 @@ impl Inference {
 }
 
 impl State {
-    /// How many milliseconds the prediction on screen took, and which model made it; `None` if it was made on this computer, in a job,
-    /// or before the program started.
+    /// How many milliseconds the prediction on screen took, and which model made it; `None` if it was made on this
+    /// computer, in a job, or before the program started.
     pub fn shown_latency_ms(&self) -> Option<(f64, &InferenceLocation)> {
         let (run, sample) = self.run().zip(self.shown_sample())?;
         let latency = self.inference.latencies_ms.get(&(run.id(), sample))?;

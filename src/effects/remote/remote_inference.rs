@@ -1,8 +1,8 @@
-//! Models elsewhere: looked for, connected to, and asked about one image after the other.
+//! Remote models: checking them, connecting to them, and predicting one image after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -12,7 +12,7 @@ use super::super::{Shared, guarded};
 use super::reading::choice_of;
 use crate::aws::AwsErrorKind;
 use crate::domain::{
-    ExampleResponse, FileStamp, RemoteAddress, RemoteModel, ResponseExamples, RunId, RunInfo,
+    ExampleResponse, Prediction, RemoteAddress, RemoteModel, ResponseExamples, RunId, RunInfo,
     RunKey, S3Access, SageMakerAccess, Sample, SampleId, endpoint_name_problem,
 };
 use crate::predict::upright_size;
@@ -28,39 +28,39 @@ use crate::state::{
 use crate::tasks::{TaskControl, now_ms};
 use crate::vision::PredictError;
 
-/// How many images that came into view are on their way at once.
-const ON_THEIR_WAY: usize = 3;
-/// Who only walks past an image does not want to pay for its prediction.
-const WALKED_PAST: Duration = Duration::from_millis(200);
+/// How many images that came into view are predicted at once.
+const CONCURRENT_REQUESTS: usize = 3;
+/// Only an image that stays in view for this long is sent, because predictions cost money.
+const MIN_VIEW_TIME: Duration = Duration::from_millis(200);
 
-/// Asks models elsewhere.
+/// Predicts with remote models.
 pub(in super::super) struct RemoteWorker {
     connected: Arc<Mutex<Option<Connected>>>,
     requests: LatestSender<ImageRequest>,
     newest: Arc<AtomicU64>,
 }
 
-/// The model that can be asked.
+/// The model that was connected to.
 #[derive(Clone)]
 struct Connected {
     key: RunKey,
     model: RemoteModel,
     predictor: Arc<RemotePredictor>,
-    /// How many classes the window knows.
-    classes_told: Arc<AtomicUsize>,
+    /// How many classes were reported to the window.
+    reported_classes: Arc<AtomicUsize>,
 }
 
 pub(in super::super) struct Connection {
     pub(in super::super) source: SourceId,
     pub(in super::super) model: RemoteModel,
     pub(in super::super) samples: Vec<(SampleId, Sample)>,
-    /// That were made there before.
+    /// The runs that it made before.
     pub(in super::super) known: Vec<RunInfo>,
     pub(in super::super) task: TaskId,
     pub(in super::super) control: TaskControl,
 }
 
-/// About one sample.
+/// A prediction of one image.
 pub(in super::super) struct ImageRequest {
     pub(in super::super) source: SourceId,
     pub(in super::super) run: RunId,
@@ -77,7 +77,7 @@ impl RemoteWorker {
         let taken = Arc::new(taken);
         let connected = Arc::new(Mutex::<Option<Connected>>::default());
         let newest = Arc::new(AtomicU64::default());
-        for _ in 0..ON_THEIR_WAY {
+        for _ in 0..CONCURRENT_REQUESTS {
             let (taken, connected, newest) = (
                 Arc::clone(&taken),
                 Arc::clone(&connected),
@@ -86,7 +86,7 @@ impl RemoteWorker {
             shared.spawn("predict remotely", move |shared| {
                 while let Some(request) = taken.take() {
                     let model = connected_with(&connected, &request.key);
-                    prediction(shared, model, &request, &newest);
+                    predict_one(shared, model, &request, &newest);
                 }
             });
         }
@@ -97,7 +97,7 @@ impl RemoteWorker {
         }
     }
 
-    /// Finds out what a model answers.
+    /// Finds out what a model responds with.
     pub(in super::super) fn connect(&self, shared: &Arc<Shared>, request: Connection) {
         let connected = Arc::clone(&self.connected);
         let (source, task) = (request.source, request.task);
@@ -114,7 +114,7 @@ impl RemoteWorker {
         );
     }
 
-    /// Takes the place of a request that was not sent yet.
+    /// Replaces a request that was not sent yet.
     pub(in super::super) fn predict(&self, shared: &Shared, request: ImageRequest) {
         self.newest.store(request.task.0, Ordering::Relaxed);
         if let Some(passed) = self.requests.put(request) {
@@ -122,7 +122,7 @@ impl RemoteWorker {
         }
     }
 
-    /// The model of this run, where it is the one that can be asked.
+    /// The model of this run, if it is the connected one.
     pub(in super::super) fn predictor(&self, key: &RunKey) -> Option<RemoteBulk> {
         let connected = connected_with(&self.connected, key)?;
         Some(RemoteBulk(Box::new(connected)))
@@ -134,7 +134,7 @@ fn connected_with(connected: &Mutex<Option<Connected>>, key: &RunKey) -> Option<
     connected.clone().filter(|model| model.key == *key)
 }
 
-/// A model elsewhere for many images.
+/// A remote model for many images.
 pub(in super::super) struct RemoteBulk(Box<Connected>);
 
 impl RemoteBulk {
@@ -143,19 +143,19 @@ impl RemoteBulk {
     }
 
     /// Before the predictions that need them.
-    pub(in super::super) fn tell_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
-        self.0.tell_classes(shared, source, run);
+    pub(in super::super) fn report_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
+        self.0.report_classes(shared, source, run);
     }
 
-    pub(in super::super) fn tell_latency(&self, shared: &Shared) {
-        self.0.tell_latency(shared);
+    pub(in super::super) fn report_latency(&self, shared: &Shared) {
+        self.0.report_latency(shared);
     }
 }
 
 impl Connected {
-    fn tell_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
+    fn report_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
         let labels = self.predictor.labels();
-        if self.classes_told.swap(labels.len(), Ordering::Relaxed) != labels.len() {
+        if self.reported_classes.swap(labels.len(), Ordering::Relaxed) != labels.len() {
             shared.report(Event::RunLabelled {
                 source,
                 run,
@@ -164,7 +164,7 @@ impl Connected {
         }
     }
 
-    fn tell_latency(&self, shared: &Shared) {
+    fn report_latency(&self, shared: &Shared) {
         shared.report(Event::RemoteLatency {
             key: Box::new(self.key.clone()),
             latency: self.predictor.latency(),
@@ -187,52 +187,44 @@ fn connect(
 ) -> Result<FoundModel, ConnectFailure> {
     let (model, control) = (&request.model, &request.control);
     let choice = choice_of(&model.reading).map_err(not_connected)?;
-    let asking = Asking::of(model, &shared.aws, control).map_err(|error| match error {
-        ConnectError::Aws(error) if error.kind == AwsErrorKind::Cancelled => {
-            ConnectFailure::Cancelled
-        }
-        error => out_of_reach(shared, model, error.to_string()),
-    })?;
+    let asking =
+        asking_of(shared, model, control).map_err(|error| connect_failure(shared, model, error))?;
     let (recognition, first) = if let Some(mapping) = &choice.mapping {
         (as_told(mapping.clone()), None)
     } else {
-        let (recognition, first) = first_prediction(shared, &asking, request)?;
+        let (recognition, first) = first_response(shared, &asking, request)?;
         (recognition, Some(first))
     };
-    let heard = first
-        .as_ref()
-        .map(|first| (&first.prediction[..], first.size));
+    let response = first.as_ref().map(|(_, _, response)| response);
+    let response = response.map(|response| (&response.body[..], response.size));
     let known = known_to(&shared.library);
-    let understood = asking.understood(recognition, heard, &choice, known, USUAL_LANES);
+    let understood = asking.understood(recognition, response, &choice, known, USUAL_LANES);
     let is_same =
         |run: &&RunInfo| run.key == understood.key && run.card.origin == understood.card.origin;
     let before = request.known.iter().rfind(is_same);
     if let Some(before) = before {
         understood.predictor.learn(&before.labels);
     }
-    let examples = first.as_ref().and_then(|first| {
-        let mut samples = request.samples.iter();
-        let (_, entry) = samples.find(|(sample, _)| *sample == first.sample)?;
-        Some(examples_of(entry, first.size, &first.prediction))
-    });
-    let first = first.map(|first| {
-        let prediction = understood
-            .predictor
-            .read(&first.prediction, first.size, first.took);
+    let examples = first
+        .as_ref()
+        .map(|(_, entry, response)| examples_of(entry, response));
+    let first = first.map(|(sample, entry, response)| {
+        let predictor = &understood.predictor;
+        let prediction = predictor.read(&response.body, response.size, response.took);
         let prediction = NewPrediction {
-            sample: first.sample,
-            stamp: first.stamp,
+            sample,
+            stamp: entry.stamp(),
             result: prediction.map_err(|error| error.to_string()),
         };
-        (prediction, first.took.as_secs_f64() * 1e3)
+        (prediction, response.took.as_secs_f64() * 1e3)
     });
     let labels = understood.predictor.labels();
     *connected.lock() = Some(Connected {
         key: understood.key.clone(),
         model: model.clone(),
         predictor: Arc::clone(&understood.predictor),
-        // What an earlier run does not know yet is told with the next answer.
-        classes_told: Arc::new(AtomicUsize::new(
+        // What an earlier run does not know yet is reported with the next prediction.
+        reported_classes: Arc::new(AtomicUsize::new(
             before.map_or(labels.len(), |run| run.labels.len()),
         )),
     });
@@ -250,117 +242,144 @@ fn connect(
     })
 }
 
-/// A prediction, and the image that it is about.
-struct FirstPrediction {
-    prediction: Vec<u8>,
+/// A model's response about an image of this width and height.
+struct Response {
+    body: Vec<u8>,
     took: Duration,
-    sample: SampleId,
-    stamp: FileStamp,
     size: [u32; 2],
 }
 
-/// Asks about one image after the other until a prediction can be recognised.
-fn first_prediction(
+/// Why there is no response about an image.
+enum NoResponse {
+    Cancelled,
+    SourceUnreachable(String),
+    /// No other image would do better.
+    OutOfReach(String),
+    /// This image cannot be predicted.
+    Image(String),
+}
+
+fn asking_of(
+    shared: &Shared,
+    model: &RemoteModel,
+    control: &TaskControl,
+) -> Result<Asking, NoResponse> {
+    Asking::of(model, &shared.aws, control).map_err(|error| match error {
+        ConnectError::Aws(error) if error.kind == AwsErrorKind::Cancelled => NoResponse::Cancelled,
+        error => NoResponse::OutOfReach(error.to_string()),
+    })
+}
+
+/// Reads an image and sends it.
+fn request_response(
+    shared: &Shared,
+    (source, entry): (SourceId, &Sample),
+    control: &TaskControl,
+    send: impl FnOnce(&[u8]) -> Result<(Vec<u8>, Duration), PredictError>,
+) -> Result<Response, NoResponse> {
+    let source = shared.source(source).ok_or(NoResponse::Cancelled)?;
+    let bytes = for_task(&source, control).read(&entry.uri);
+    let bytes = bytes.map_err(|error| match error {
+        SourceError::Cancelled => NoResponse::Cancelled,
+        SourceError::Unreachable(reason) => NoResponse::SourceUnreachable(reason),
+        error => NoResponse::Image(error.to_string()),
+    })?;
+    let size = guarded(|| upright_size(&bytes)).map_err(NoResponse::Image)?;
+    let (body, took) = send(&bytes).map_err(|error| match error {
+        PredictError::Cancelled => NoResponse::Cancelled,
+        PredictError::OutOfReach(message) => NoResponse::OutOfReach(message),
+        error => NoResponse::Image(error.to_string()),
+    })?;
+    Ok(Response { body, took, size })
+}
+
+/// Sends one image after the other until a response can be recognised.
+fn first_response<'r>(
     shared: &Shared,
     asking: &Asking,
-    request: &Connection,
-) -> Result<(Recognition, FirstPrediction), ConnectFailure> {
+    request: &'r Connection,
+) -> Result<(Recognition, (SampleId, &'r Sample, Response)), ConnectFailure> {
     let mut failures = Vec::new();
     for (sample, entry) in &request.samples {
-        match ask_first(shared, asking, request, *sample, entry) {
-            Err(ConnectFailure::OfImage(sample, reason)) => {
-                failures.push((sample, entry.uri.file_name().to_owned(), reason));
+        let control = &request.control;
+        control.set_step(format!("predicting {}", entry.uri.file_name()));
+        let response = request_response(shared, (request.source, entry), control, |image| {
+            asking.send(image, control)
+        });
+        let response = match response {
+            Ok(response) => response,
+            Err(NoResponse::Image(reason)) => {
+                failures.push((*sample, entry.uri.file_name(), reason));
+                continue;
             }
-            ended => return ended,
+            Err(error) => return Err(connect_failure(shared, &request.model, error)),
+        };
+        match Recognition::of(&response.body) {
+            Ok(recognition) => return Ok((recognition, (*sample, entry, response))),
+            Err(Unrecognised::Broken(reason)) => {
+                failures.push((*sample, entry.uri.file_name(), reason));
+            }
+            Err(Unrecognised::Unknown(_)) => {
+                return Err(ConnectFailure::Failed {
+                    message: format!(
+                        "{} returns predictions in an unknown format; set up a mapping with the paths of scores, \
+                        boxes and classes",
+                        asking.transport.name()
+                    ),
+                    examples: Some(examples_of(entry, &response)),
+                    renewal: None,
+                });
+            }
         }
     }
     if let ([(sample, _, reason)], 1) = (&failures[..], request.samples.len()) {
         return Err(ConnectFailure::OfImage(*sample, reason.clone()));
     }
-    let told: Vec<String> = failures
+    let reasons: Vec<String> = failures
         .into_iter()
         .map(|(_, name, reason)| format!("{name}: {reason}"))
         .collect();
     Err(not_connected(format!(
         "{} returned no prediction for the first images, so its format is unknown: {}",
         asking.transport.name(),
-        told.join("; ")
+        reasons.join("; ")
     )))
 }
 
-fn ask_first(
-    shared: &Shared,
-    asking: &Asking,
-    request: &Connection,
-    sample: SampleId,
-    entry: &Sample,
-) -> Result<(Recognition, FirstPrediction), ConnectFailure> {
-    let control = &request.control;
-    let of_image = |reason: String| ConnectFailure::OfImage(sample, reason);
-    let source = shared
-        .source(request.source)
-        .ok_or(ConnectFailure::Cancelled)?;
-    control.set_step(format!("predicting {}", entry.uri.file_name()));
-    let stamp = entry.stamp();
-    let bytes = for_task(&source, control).read(&entry.uri);
-    let bytes = bytes.map_err(|error| match error {
-        SourceError::Cancelled => ConnectFailure::Cancelled,
-        SourceError::Unreachable(reason) => not_connected(reason),
-        error => of_image(error.to_string()),
-    })?;
-    let size = guarded(|| upright_size(&bytes)).map_err(of_image)?;
-    let sent = Instant::now();
-    let prediction = asking
-        .transport
-        .carry(asking.wrapping.wrap(&bytes), control);
-    let took = sent.elapsed();
-    let prediction = prediction.map_err(|error| match error {
-        PredictError::Cancelled => ConnectFailure::Cancelled,
-        PredictError::OutOfReach(message) => out_of_reach(shared, &request.model, message),
-        error => of_image(error.to_string()),
-    })?;
-    let recognition = Recognition::of(&prediction).map_err(|error| match error {
-        Unrecognised::Broken(reason) => of_image(reason),
-        Unrecognised::Unknown(_) => ConnectFailure::Failed {
-            message: format!(
-                "{} returns predictions in an unknown format; set up a mapping with the paths of scores, boxes and \
-                classes",
-                asking.transport.name()
-            ),
-            examples: Some(examples_of(entry, size, &prediction)),
-            renewal: None,
-        },
-    })?;
-    let first = FirstPrediction {
-        prediction,
-        took,
-        sample,
-        stamp,
-        size,
-    };
-    Ok((recognition, first))
-}
-
-/// An answer to try a mapping on.
-fn examples_of(entry: &Sample, size: [u32; 2], prediction: &[u8]) -> Arc<ResponseExamples> {
+/// A response to try a mapping on.
+fn examples_of(entry: &Sample, response: &Response) -> Arc<ResponseExamples> {
     let example = ExampleResponse {
         uri: entry.uri.clone(),
         image: entry.name.clone(),
-        image_size: Ok(size),
-        response: prediction.into(),
+        image_size: Ok(response.size),
+        response: response.body[..].into(),
     };
     Arc::new(ResponseExamples::of(vec![example]))
 }
 
-fn out_of_reach(shared: &Shared, model: &RemoteModel, message: String) -> ConnectFailure {
-    ConnectFailure::Failed {
-        renewal: renewal_in(shared, model, &message),
-        message,
-        examples: None,
+fn connect_failure(shared: &Shared, model: &RemoteModel, error: NoResponse) -> ConnectFailure {
+    match s3_failure(shared, model, error) {
+        S3Failure::Cancelled => ConnectFailure::Cancelled,
+        S3Failure::Failed { message, renewal } => ConnectFailure::Failed {
+            message,
+            examples: None,
+            renewal,
+        },
     }
 }
 
-/// The command that signs in anew, where the message names it as what helps.
+fn s3_failure(shared: &Shared, model: &RemoteModel, error: NoResponse) -> S3Failure {
+    match error {
+        NoResponse::Cancelled => S3Failure::Cancelled,
+        NoResponse::OutOfReach(message) => S3Failure::Failed {
+            renewal: renewal_in(shared, model, &message),
+            message,
+        },
+        NoResponse::SourceUnreachable(message) | NoResponse::Image(message) => failed(message),
+    }
+}
+
+/// The command that signs in again, if the message advises it.
 fn renewal_in(shared: &Shared, model: &RemoteModel, message: &str) -> Option<String> {
     let RemoteAddress::Endpoint { access, .. } = &model.at else {
         return None;
@@ -388,31 +407,50 @@ fn report(shared: &Shared, request: &ImageRequest, outcome: RemoteOutcome) {
     })));
 }
 
-fn prediction(
+fn predict_one(
     shared: &Shared,
     model: Option<Connected>,
     request: &ImageRequest,
     newest: &AtomicU64,
 ) {
-    // Another model is asked by now.
+    let is_newest = || newest.load(Ordering::Relaxed) == request.task.0;
+    // Another model predicts by now, or the image left the view.
+    let model = model.filter(|_| request.control.sleep(MIN_VIEW_TIME).is_ok() && is_newest());
     let Some(model) = model else {
         return report(shared, request, RemoteOutcome::NotSent);
     };
-    let is_passed = request.control.sleep(WALKED_PAST).is_err()
-        || newest.load(Ordering::Relaxed) != request.task.0;
-    if is_passed {
-        return report(shared, request, RemoteOutcome::NotSent);
-    }
-    let outcome = guarded(|| Ok(ask(shared, &model, request)));
+    let outcome = guarded(|| Ok(outcome_of(shared, &model, request)));
     let outcome = outcome.unwrap_or_else(|reason| predicted(request, Err(reason), None));
-    model.tell_classes(shared, request.source, request.run);
+    model.report_classes(shared, request.source, request.run);
     report(shared, request, outcome);
-    model.tell_latency(shared);
+    model.report_latency(shared);
+}
+
+fn outcome_of(shared: &Shared, model: &Connected, request: &ImageRequest) -> RemoteOutcome {
+    let (predictor, control) = (&model.predictor, &request.control);
+    let image = (request.source, &request.entry);
+    let response = request_response(shared, image, control, |image| {
+        predictor.ask(image, control)
+    });
+    match response {
+        Ok(Response { body, took, size }) => {
+            let prediction = predictor.read(&body, size, took);
+            let prediction = prediction.map_err(|error| error.to_string());
+            predicted(request, prediction, Some(took))
+        }
+        Err(NoResponse::Cancelled) => RemoteOutcome::NotSent,
+        Err(NoResponse::SourceUnreachable(reason)) => RemoteOutcome::SourceUnreachable(reason),
+        Err(NoResponse::OutOfReach(message)) => RemoteOutcome::OutOfReach {
+            renewal: renewal_in(shared, &model.model, &message),
+            message,
+        },
+        Err(NoResponse::Image(reason)) => predicted(request, Err(reason), None),
+    }
 }
 
 fn predicted(
     request: &ImageRequest,
-    result: Result<crate::domain::Prediction, String>,
+    result: Result<Prediction, String>,
     took: Option<Duration>,
 ) -> RemoteOutcome {
     RemoteOutcome::Predicted {
@@ -425,37 +463,7 @@ fn predicted(
     }
 }
 
-fn ask(shared: &Shared, model: &Connected, request: &ImageRequest) -> RemoteOutcome {
-    let Some(source) = shared.source(request.source) else {
-        return RemoteOutcome::NotSent;
-    };
-    let control = &request.control;
-    let bytes = match for_task(&source, control).read(&request.entry.uri) {
-        Ok(bytes) => bytes,
-        Err(SourceError::Cancelled) => return RemoteOutcome::NotSent,
-        Err(SourceError::Unreachable(reason)) => return RemoteOutcome::SourceUnreachable(reason),
-        Err(error) => return predicted(request, Err(error.to_string()), None),
-    };
-    let size = match upright_size(&bytes) {
-        Ok(size) => size,
-        Err(reason) => return predicted(request, Err(reason), None),
-    };
-    match model.predictor.ask(&bytes, control) {
-        Ok((prediction, took)) => {
-            let prediction = model.predictor.read(&prediction, size, took);
-            let prediction = prediction.map_err(|error| error.to_string());
-            predicted(request, prediction, Some(took))
-        }
-        Err(PredictError::Cancelled) => RemoteOutcome::NotSent,
-        Err(PredictError::OutOfReach(message)) => RemoteOutcome::OutOfReach {
-            renewal: renewal_in(shared, &model.model, &message),
-            message,
-        },
-        Err(error) => predicted(request, Err(error.to_string()), None),
-    }
-}
-
-/// Asks a model about one image, for whoever wants to see its prediction.
+/// Requests a response about one image, to show how it is read.
 pub(in super::super) fn show_response(
     shared: &Arc<Shared>,
     source: SourceId,
@@ -464,53 +472,31 @@ pub(in super::super) fn show_response(
     (task, control): (TaskId, TaskControl),
 ) {
     let of = Box::new(model.at.clone());
-    let looked_at = move |result| Event::ResponseShown {
+    let shown = move |result| Event::ResponseShown {
         source,
         task,
         of,
         result,
     };
-    let of_mistake = looked_at.clone();
+    let of_mistake = shown.clone();
     shared.spawn_reporting(
         "preview a remote prediction",
-        move |shared| looked_at(first_look(shared, source, &model, &entry, &control)),
+        move |shared| {
+            let response = asking_of(shared, &model, &control).and_then(|asking| {
+                request_response(shared, (source, &entry), &control, |image| {
+                    asking.send(image, &control)
+                })
+            });
+            shown(match response {
+                Ok(response) => Ok(examples_of(&entry, &response)),
+                Err(error) => Err(s3_failure(shared, &model, error)),
+            })
+        },
         move |mistake| of_mistake(Err(failed(mistake))),
     );
 }
 
-fn first_look(
-    shared: &Shared,
-    source: SourceId,
-    model: &RemoteModel,
-    entry: &Sample,
-    control: &TaskControl,
-) -> Result<Arc<ResponseExamples>, S3Failure> {
-    let out_of_reach = |message: String| S3Failure::Failed {
-        renewal: renewal_in(shared, model, &message),
-        message,
-    };
-    let asking = Asking::of(model, &shared.aws, control).map_err(|error| match error {
-        ConnectError::Aws(error) if error.kind == AwsErrorKind::Cancelled => S3Failure::Cancelled,
-        error => out_of_reach(error.to_string()),
-    })?;
-    let source = shared.source(source).ok_or(S3Failure::Cancelled)?;
-    let bytes = for_task(&source, control).read(&entry.uri);
-    let bytes = bytes.map_err(|error| match error {
-        SourceError::Cancelled => S3Failure::Cancelled,
-        error => failed(error.to_string()),
-    })?;
-    let size = guarded(|| upright_size(&bytes)).map_err(failed)?;
-    let prediction = asking
-        .transport
-        .carry(asking.wrapping.wrap(&bytes), control);
-    let prediction = prediction.map_err(|error| match error {
-        PredictError::Cancelled => S3Failure::Cancelled,
-        error => out_of_reach(error.to_string()),
-    })?;
-    Ok(examples_of(entry, size, &prediction))
-}
-
-/// Looks whether a model is there, without sending it an image.
+/// Checks whether a model is available, without sending it an image.
 pub(in super::super) fn check(
     shared: &Arc<Shared>,
     model: RemoteModel,
@@ -521,7 +507,7 @@ pub(in super::super) fn check(
         "check a remote model",
         move |shared| Event::RemoteModelChecked {
             task,
-            result: look(shared, &model, &control),
+            result: check_model(shared, &model, &control),
         },
         move |mistake| Event::RemoteModelChecked {
             task,
@@ -530,13 +516,13 @@ pub(in super::super) fn check(
     );
 }
 
-fn look(
+fn check_model(
     shared: &Shared,
     model: &RemoteModel,
     control: &TaskControl,
 ) -> Result<RemoteCheck, S3Failure> {
     match &model.at {
-        RemoteAddress::Endpoint { name, access } => look_at_endpoint(shared, name, access, control),
+        RemoteAddress::Endpoint { name, access } => check_endpoint(shared, name, access, control),
         RemoteAddress::TfServing { address } => {
             let address =
                 TfServingAddress::parse(address).map_err(|error| failed(error.to_string()))?;
@@ -556,7 +542,7 @@ fn look(
     }
 }
 
-fn look_at_endpoint(
+fn check_endpoint(
     shared: &Shared,
     name: &str,
     access: &SageMakerAccess,

@@ -53,7 +53,8 @@ fn not_loaded(state: &mut State, message: String, offer: Offer) {
     state.inference.local.status = EngineStatus::Failed(EngineFailure::new(message, offer));
 }
 
-/// The device was lost, or the remote model is out of reach. Predictions stay; the rest can be requested once the model is ready again.
+/// The device was lost, or the remote model is out of reach. Predictions stay; the rest can be requested once the model
+/// is ready again.
 ///
 /// False if another model predicts by now.
 pub(super) fn lost(state: &mut State, key: &RunKey, message: String) -> bool {
@@ -167,8 +168,8 @@ fn is_of_file(state: &State, prediction: &NewPrediction) -> bool {
     entry.is_none_or(|entry| prediction.stamp.is_of(&entry.stamp()))
 }
 
-/// Drops predictions of images whose present prediction was judged meanwhile, and those of an older version of a file if there is a
-/// prediction of the present one.
+/// Drops predictions of images whose present prediction was judged meanwhile, and those of an older version of a file if
+/// there is a prediction of the present one.
 fn without_kept(
     state: &mut State,
     run: RunId,

@@ -45,7 +45,7 @@ pub(super) fn run_changed(state: &mut State, effects: &mut Vec<Effect>) {
     predict_shown_if_wanted(state, effects);
 }
 
-/// Runs belong to a source. The loaded model stays loaded: [`begin_run`] begins its run over the new source.
+/// Runs belong to a source. The model stays loaded: [`begin_run`] begins its run over the new source.
 pub(super) fn source_changed(state: &mut State) {
     let inference = &mut state.inference;
     inference.queued = None;
@@ -57,8 +57,8 @@ pub(super) fn source_changed(state: &mut State) {
     }
 }
 
-/// The model that predicts now, and what a run of it begins with; `None` if its weights are missing, or if it is remote and has not
-/// responded yet.
+/// The model that predicts now, and what a run of it begins with; `None` if its weights are missing, or if it is remote
+/// and has not responded yet.
 fn active_model(state: &State) -> Option<(RunKey, &ModelCard, &LabelSet)> {
     if let Some(remote) = &state.inference.remote {
         let (key, card, labels) = remote.found.as_ref()?;
