@@ -1,10 +1,10 @@
 //! What is kept on disk from one start to the next, up to a bound: thumbnails, and images that came from far away.
 //!
-//! One file an entry, named after a hash of everything that its content depends on, written under another name and renamed
-//! when it is whole: a program that is killed, or several at once, leave nothing half. A checksum tells a damaged entry,
-//! which is then as good as none. The entries lie in `SHARDS` folders, each with its share of the bound, from which the
-//! least recently used are dropped: nobody ever has to look through all of them, and programs that run at the same time
-//! need not talk to each other. Knows nothing of what is inside an entry.
+//! One file an entry, named after a hash of everything that its content depends on, written under another name and
+//! renamed when it is whole: a program that is killed, or several at once, leave nothing half. A checksum tells a
+//! damaged entry, which is then as good as none. The entries lie in `SHARDS` folders, each with its share of the bound,
+//! from which the least recently used are dropped: nobody ever has to look through all of them, and programs that run
+//! at the same time need not talk to each other. Knows nothing of what is inside an entry.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -75,11 +75,12 @@ pub struct CacheKey {
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     #[error(
-        "Thumbnails are not kept on disk, nor are images from S3, so they are made and fetched anew at each start: {cause}; free space or make the folder writable, then choose “Clear cache”: {}",
+        "The disk cache is off, so thumbnails and images from S3 are loaded again at each start: {cause}; free space \
+        or make the folder writable, then choose “Clear cache”: {}",
         folder.display()
     )]
     Write { folder: PathBuf, cause: io::Error },
-    #[error("What is kept on disk could not all be deleted: {cause}: {}", folder.display())]
+    #[error("Could not delete all of the disk cache: {cause}: {}", folder.display())]
     Clear { folder: PathBuf, cause: io::Error },
 }
 
@@ -142,7 +143,7 @@ impl DiskCache {
             renew(&file);
         } else {
             log::warn!(
-                "what is kept on disk is damaged and will be made again: {}",
+                "an entry of the disk cache is damaged and will be replaced: {}",
                 path.display()
             );
             // Where that fails the new one replaces it.
@@ -577,11 +578,11 @@ mod tests {
     fn a_folder_that_cannot_be_written_is_said_once_and_tried_again_after_clearing() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("c");
-        // Where the folder should be, a file lies: it cannot be written by anybody.
+        // A file in place of the folder: it cannot be written whatever the permissions.
         fs::write(&place, b"in the way").unwrap();
         let cache = DiskCache::new(place.clone(), PLENTY);
         let message = cache.put(&key("a"), &content(1)).unwrap_err().to_string();
-        assert!(message.contains("not kept on disk"), "{message}");
+        assert!(message.contains("disk cache is off"), "{message}");
         assert!(cache.put(&key("b"), &content(1)).is_ok());
         assert_eq!(cache.get(&key("b")), None);
         fs::remove_file(&place).unwrap();

@@ -88,8 +88,8 @@ impl S3 {
 }
 
 impl S3 {
-    /// The same with credentials that are looked for anew: the user may have renewed them, or they can be had again. Where they
-    /// cannot, those in use stay in use until they end.
+    /// The same with credentials that are looked for anew: the user may have renewed them, or they can be had again.
+    /// Where they cannot, those in use stay in use until they end.
     pub fn renewed_identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
         self.0.network.wait(control, async {
             let new = Arc::new(Loaded::new(&self.0.access, &self.0.network).await?);
@@ -311,7 +311,8 @@ impl Loaded {
             return Err(AwsError::new(
                 AwsErrorKind::NoRegion,
                 format!(
-                    "Could not {asked}: nobody said in which region; choose one, set AWS_REGION, or add it to the profile with `aws configure`"
+                    "Could not {asked}: no region is set; choose one, set AWS_REGION, or add it to the profile with \
+                    `aws configure`"
                 ),
             ));
         }
@@ -344,8 +345,8 @@ impl Loaded {
     }
 }
 
-/// The server that environment or profile name: for S3 `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`. It is shown and written down, so
-/// it has no password.
+/// The server that environment or profile name: for S3 `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`. It is shown and
+/// written down, so it has no password.
 fn configured_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
     let of_service = |service_id: &str| {
         let key = ServiceConfigKey::builder()

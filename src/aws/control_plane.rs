@@ -1,7 +1,7 @@
 //! Calls of AWS's JSON 1.1 services: signed, and repeated, by AWS's own runtime.
 //!
-//! The crate that AWS makes of SageMaker's model costs more to compile than all the rest of the program, for a dozen of its 425
-//! operations. What it would do for these stands here.
+//! The crate that AWS makes of SageMaker's model costs more to compile than all the rest of the program, for a dozen of
+//! its 425 operations. What it would do for these stands here.
 
 use std::time::SystemTime;
 
@@ -138,7 +138,7 @@ pub(super) struct Call {
     pub(super) service: Service,
     /// `CreateTransformJob`
     pub(super) operation: &'static str,
-    /// “start the job cats”
+    /// “start job cats”
     pub(super) what: String,
 }
 
@@ -168,7 +168,7 @@ impl Connection {
         let body = serde_json::to_vec(request).map_err(|error| {
             AwsError::new(
                 AwsErrorKind::Other,
-                format!("Could not {asked}: the request cannot be written as JSON ({error})"),
+                format!("Could not {asked}: could not write the request as JSON ({error})"),
             )
         })?;
         let _permit = self.network.request().await?;
@@ -211,7 +211,7 @@ impl Loaded {
         let provider = self.config.credentials_provider().ok_or_else(|| {
             AwsError::new(
                 AwsErrorKind::NoCredentials,
-                format!("Could not {asked}: nobody may do so anonymously; choose a profile"),
+                format!("Could not {asked}: this needs credentials; choose a profile"),
             )
         })?;
         let credentials = provider.provide_credentials().await;
@@ -296,7 +296,7 @@ fn read<A: DeserializeOwned>(body: &[u8], asked: &Asked<'_>, who: &Who) -> Resul
         AwsError::new(
             AwsErrorKind::NotS3,
             format!(
-                "Could not {asked}: the response of {} is not what {} answers ({error}); look at the endpoint, and at proxies in between",
+                "Could not {asked}: the response of {} is not one of {} ({error}); check the endpoint URL and proxies",
                 who.server(),
                 asked.service()
             ),
@@ -304,7 +304,8 @@ fn read<A: DeserializeOwned>(body: &[u8], asked: &Asked<'_>, who: &Who) -> Resul
     })
 }
 
-/// Signs each attempt anew, as a signature holds for some minutes only. Its `Debug` shows no secret: that of the credentials hides them.
+/// Signs each attempt anew, as a signature holds for some minutes only. Its `Debug` shows no secret: that of the
+/// credentials hides them.
 #[derive(Debug)]
 struct Signer {
     credentials: Credentials,
@@ -357,7 +358,8 @@ impl Intercept for Signer {
 struct Refusal(ErrorMetadata);
 
 impl Refusal {
-    /// `{"__type": "com.amazon.coral.validate#ValidationException", "message": "…"}`; the type may stand in the header too.
+    /// `{"__type": "com.amazon.coral.validate#ValidationException", "message": "…"}`; the type may stand in the header
+    /// too.
     fn read(header: Option<&str>, body: &[u8]) -> Self {
         #[derive(Default, serde::Deserialize)]
         #[serde(default)]

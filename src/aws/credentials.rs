@@ -36,13 +36,13 @@ pub(super) async fn require_profile(name: &str) -> Result<(), AwsError> {
     let mut known: Vec<&str> = profiles.profiles().collect();
     known.sort_unstable();
     let known = if known.is_empty() {
-        "it has none; `aws configure` makes one".to_owned()
+        "it has no profiles; create one with `aws configure`".to_owned()
     } else {
         format!("it has {}", known.join(", "))
     };
     Err(AwsError::new(
         AwsErrorKind::Profile,
-        format!("There is no profile {name} in the AWS configuration; {known}"),
+        format!("The AWS configuration does not have a profile {name}; {known}"),
     ))
 }
 
@@ -65,7 +65,8 @@ fn provider_config(http: &SharedHttpClient) -> ProviderConfig {
     ProviderConfig::without_region().with_http_client(http.clone())
 }
 
-/// What the AWS tools would use here, without the metadata service of virtual machines: on a desktop, asking it costs seconds.
+/// What the AWS tools would use here, without the metadata service of virtual machines: on a desktop, asking it costs
+/// seconds.
 pub(super) fn ambient(http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
     let config = provider_config(http).with_region(Some(region.clone()));
     CredentialsProviderChain::first_try(
@@ -185,7 +186,7 @@ pub(super) async fn identity(
         Err(error) => {
             // Some networks let nothing but S3 through.
             log::warn!("{error}");
-            return Ok(unasked("AWS could not be asked"));
+            return Ok(unasked("could not ask AWS"));
         }
     };
     Ok(Identity::of_arn(

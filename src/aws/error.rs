@@ -12,7 +12,7 @@ use aws_smithy_types::date_time::Format;
 
 use crate::domain::{Credentials, S3Address};
 
-const CHANGED: &str = "it is another object than it was when it was listed; list the images again";
+const CHANGED: &str = "the object changed since it was listed; list the images again";
 
 /// Why AWS did not do what was asked. The message is whole, says what to do, and holds no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -144,7 +144,7 @@ pub(super) enum Asked<'a> {
         namespace: &'a str,
         /// `CreateTransformJob`
         operation: &'a str,
-        /// “start the job cats”
+        /// “start job cats”
         what: &'a str,
     },
 }
@@ -174,7 +174,7 @@ impl AwsError {
     }
 
     pub fn cancelled() -> Self {
-        Self::new(AwsErrorKind::Cancelled, "It was cancelled")
+        Self::new(AwsErrorKind::Cancelled, "Cancelled")
     }
 
     /// Of a request that was tried as often as makes sense.
@@ -210,7 +210,7 @@ impl AwsError {
             SdkError::ConstructionFailure(_) => Self::new(
                 AwsErrorKind::Other,
                 format!(
-                    "Could not {asked}: {}; look at the endpoint and the region",
+                    "Could not {asked}: {}; check the endpoint URL and the region",
                     causes_text(error)
                 ),
             ),
@@ -230,24 +230,25 @@ impl AwsError {
                 AwsErrorKind::NoCredentials,
                 match (whose, chosen_profile()) {
                     (Credentials::Profile(name), _) => format!(
-                        "Profile {name} of the AWS configuration holds no credentials ({text}); `aws configure --profile {name}` adds them"
+                        "Profile {name} of the AWS configuration has no credentials ({text}); add them with `aws \
+                        configure --profile {name}`"
                     ),
                     (_, Some(name)) => format!(
-                        "No AWS credentials were found, neither in the environment nor in the profile {name}, which AWS_PROFILE names; \
-                         correct that, choose another profile, or make it with `aws configure --profile {name}`"
+                        "No AWS credentials found in the environment or in profile {name} (from AWS_PROFILE); correct \
+                        it, choose another profile, or run `aws configure --profile {name}`"
                     ),
                     (_, None) => {
                         let ways_out = match asked {
                             // Nobody may ask these anonymously.
                             Asked::Call { .. } | Asked::Identity => {
-                                "choose a profile, or make one with `aws configure`"
+                                "choose a profile, or create one with `aws configure`"
                             }
                             _ => {
-                                "choose a profile, make one with `aws configure`, or read a public bucket anonymously"
+                                "choose a profile, create one with `aws configure`, or read a public bucket anonymously"
                             }
                         };
                         format!(
-                            "No AWS credentials were found, neither in the environment nor in the AWS configuration; {ways_out}"
+                            "No AWS credentials found in the environment or in the AWS configuration; {ways_out}"
                         )
                     }
                 },
@@ -255,18 +256,18 @@ impl AwsError {
             CredentialsError::ProviderTimedOut(_) => Self::new(
                 AwsErrorKind::Timeout,
                 format!(
-                    "Getting the credentials of {whose} took too long; try again, or look after what hands them out"
+                    "Timed out getting credentials for {whose}; try again, or check the credential provider"
                 ),
             ),
             CredentialsError::InvalidConfiguration(_) => Self::new(
                 AwsErrorKind::Profile,
                 format!(
-                    "The AWS configuration of {whose} cannot be used: {text}; correct it in ~/.aws/config"
+                    "Could not use the AWS configuration of {whose}: {text}; correct it in ~/.aws/config"
                 ),
             ),
             _ => Self::new(
                 AwsErrorKind::NoCredentials,
-                format!("The credentials of {whose} could not be had: {text}"),
+                format!("Could not get credentials for {whose}: {text}"),
             ),
         }
     }
@@ -282,7 +283,8 @@ impl AwsError {
         Self::new(
             kind,
             format!(
-                "Could not {asked}: {server} broke off again and again ({text}); look after the network, then try again",
+                "Could not {asked}: the connection to {server} kept dropping ({text}); check your network, then try \
+                again",
                 server = who.server()
             ),
         )
@@ -312,16 +314,16 @@ impl std::fmt::Display for Asked<'_> {
             }
             Self::Parts { bucket, key } => write!(
                 formatter,
-                "ask for the parts that were sent of {}",
+                "list the uploaded parts of {}",
                 S3Address::new(bucket, key)
             ),
             Self::Abort { bucket, key } => write!(
                 formatter,
-                "give up the unfinished upload of {}",
+                "abort the unfinished upload of {}",
                 S3Address::new(bucket, key)
             ),
             Self::Buckets => formatter.write_str("list the buckets"),
-            Self::Identity => formatter.write_str("ask AWS who is signed in"),
+            Self::Identity => formatter.write_str("get the signed-in identity from AWS"),
             Self::Call { what, .. } => formatter.write_str(what),
         }
     }
@@ -425,7 +427,7 @@ fn about_who(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> Option<Aw
         "SignatureDoesNotMatch" | "InvalidSignatureException" => error(
             Kind::BadCredentials,
             format!(
-                "the secret key of {whose} does not belong to its access key{said}; correct it in the AWS configuration"
+                "the secret key of {whose} does not match its access key{said}; correct it in the AWS configuration"
             ),
         ),
         "RequestTimeTooSkewed" | "RequestExpired" => clock_skew(response, asked, who),
@@ -435,7 +437,8 @@ fn about_who(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> Option<Aw
 
 /// “ (AWS says: Throttling: …)”, to go on after what it means.
 ///
-/// Of a signature that is wrong some services show all that should have been signed, the session's token with it: that stays out.
+/// Of a signature that is wrong some services show all that should have been signed, the session's token with it: that
+/// stays out.
 fn said(response: &Response<'_>, who: &Who) -> String {
     let message = response.message.map(|message| {
         let ends = ["The Canonical String", "The String-to-Sign"].map(|words| message.find(words));
@@ -469,7 +472,8 @@ fn clock_skew(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError
     AwsError::new(
         AwsErrorKind::ClockSkew,
         format!(
-            "Could not {asked}: the clock of this computer differs{by} from that of {server}{said}; set it right, then try again"
+            "Could not {asked}: the clock of this computer differs{by} from that of {server}{said}; correct it, then \
+            try again"
         ),
     )
 }
@@ -480,22 +484,22 @@ fn about_writing(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> Optio
     let (kind, why) = match (response.code.unwrap_or_default(), response.status, asked) {
         ("NoSuchUpload", ..) => (
             Kind::NotFound,
-            "there is no such upload any more; somebody finished it or gave it up".to_owned(),
+            "the upload no longer exists; it was completed or aborted".to_owned(),
         ),
         ("PreconditionFailed" | "ConditionalRequestConflict", _, Asked::Write { .. })
         | (_, 412, Asked::Write { .. }) => (
             Kind::Changed,
-            "there is an object already, and another one than was expected; look at what is there"
+            "an unexpected object exists already; check it first"
                 .to_owned(),
         ),
         ("BadDigest" | "XAmzContentSHA256Mismatch" | "XAmzContentChecksumMismatch", ..) => (
             Kind::Cut,
-            "it was damaged on its way, and was not written; look after the network, then try again"
+            "the data was damaged in transit and was not written; check your network, then try again"
                 .to_owned(),
         ),
         ("NotImplemented", ..) | (_, 501, _) => (
             Kind::Unsupported,
-            format!("{} does not know how to{}", who.server(), said(response, who)),
+            format!("{} does not support this operation{}", who.server(), said(response, who)),
         ),
         _ => return None,
     };
@@ -512,25 +516,25 @@ fn about_what(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError
         ("NoSuchBucket", _) => error(
             Kind::NoSuchBucket,
             format!(
-                "there is no bucket {} at {server}; look at how it is spelt",
+                "bucket {} does not exist at {server}; check the spelling",
                 asked.bucket()
             ),
         ),
         ("InvalidBucketName", _) => error(
             Kind::NoSuchBucket,
             format!(
-                "{} cannot be the name of a bucket; look at how it is spelt",
+                "{} is not a valid bucket name; check the spelling",
                 asked.bucket()
             ),
         ),
         ("NoSuchKey" | "NotFound", _) | (_, 404) => error(
             Kind::NotFound,
-            "there is no such object; it may have been moved or deleted since it was listed"
+            "the object does not exist; it may have been moved or deleted since it was listed"
                 .to_owned(),
         ),
         ("InvalidObjectState", _) => error(
             Kind::Archived,
-            "it lies in an archive (Glacier); restore it in the AWS console, then try again"
+            "the object is archived (Glacier); restore it in the AWS console, then try again"
                 .to_owned(),
         ),
         (
@@ -543,7 +547,7 @@ fn about_what(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError
         | (_, 301 | 307) => error(
             Kind::WrongRegion,
             format!(
-                "the bucket {} does not lie in {}, and {server} does not say where; give its region",
+                "bucket {} is not in {}, and {server} does not report its region; set the region",
                 asked.bucket(),
                 who.region
             ),
@@ -558,18 +562,18 @@ fn about_what(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError
         )
         | (_, 429 | 503) => error(
             Kind::Throttled,
-            format!("{server} asks to slow down; wait a little, then try again"),
+            format!("{server} limits the request rate; wait, then try again"),
         ),
         ("PreconditionFailed", _) | (_, 412) => error(Kind::Changed, CHANGED.to_owned()),
         ("InvalidRange", _) | (_, 416) => error(
             Kind::BehindEnd,
-            "the wanted part lies behind its end; it may have changed since it was listed"
+            "the requested part is beyond the end of the object; it may have changed since it was listed"
                 .to_owned(),
         ),
         ("RequestTimeout", _) | (_, 408 | 504) => timeout(asked, who),
         (_, 407) => error(
             Kind::NotS3,
-            "the proxy wants a name and a password; put them into HTTPS_PROXY, or ask who runs it"
+            "the proxy requires a user name and password; add them to HTTPS_PROXY, or ask its administrator"
                 .to_owned(),
         ),
         (code, 401 | 403) => {
@@ -578,7 +582,7 @@ fn about_what(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError
         }
         (_, 500..) => error(
             Kind::Server,
-            format!("{server} failed{said}; wait a little, then try again"),
+            format!("{server} failed{said}; wait, then try again"),
         ),
         ("", status) => not_s3(status, asked, who),
         (code, _) => error(
@@ -592,9 +596,9 @@ fn denied(is_key: bool, said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
     let permission = if is_key {
         match asked {
             Asked::Write { .. } => {
-                "kms:GenerateDataKey and kms:Decrypt on the key that the bucket encrypts with"
+                "kms:GenerateDataKey and kms:Decrypt on the bucket's encryption key"
             }
-            _ => "kms:Decrypt on the key that it is encrypted with",
+            _ => "kms:Decrypt on its encryption key",
         }
         .to_owned()
     } else {
@@ -602,17 +606,17 @@ fn denied(is_key: bool, said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
     };
     let why = match &who.credentials {
         Credentials::Anonymous => format!(
-            "not everybody may do so; choose a profile that has the permission {permission}{said}"
+            "anonymous access is denied; choose a profile with the permission {permission}{said}"
         ),
         whose => {
             // Without the right to list, S3 does not tell a missing object from a forbidden one.
             let or_missing = match asked {
-                Asked::Read { .. } => ", or there is no such object",
+                Asked::Read { .. } => ", or the object does not exist",
                 _ => "",
             };
             format!(
-                "{whose} lack{s} the permission {permission}{or_missing}; choose another profile, or ask whoever manages the account \
-                 for it{said}",
+                "{whose} lack{s} the permission {permission}{or_missing}; choose another profile, or ask the account \
+                administrator for it{said}",
                 s = match whose {
                     Credentials::Profile(_) => "s",
                     Credentials::Ambient | Credentials::Anonymous => "",
@@ -650,7 +654,7 @@ fn expired_sign_in(who: &Who) -> AwsError {
     AwsError::new(
         AwsErrorKind::ExpiredCredentials,
         format!(
-            "The sign-in of {whose} is over, or was never made; run `{command}`, then try again"
+            "{whose} is not signed in, or the sign-in has expired; run `{command}`, then try again"
         ),
     )
 }
@@ -659,7 +663,7 @@ fn expired_session(said: &str, who: &Who) -> AwsError {
     let whose = &who.credentials;
     let what_to_do = match &who.renewal {
         Some(command) => format!("run `{command}`"),
-        None => "renew it where its credentials come from".to_owned(),
+        None => "renew the credentials at their provider".to_owned(),
     };
     AwsError::new(
         AwsErrorKind::ExpiredCredentials,
@@ -671,7 +675,7 @@ fn timeout(asked: &Asked<'_>, who: &Who) -> AwsError {
     AwsError::new(
         AwsErrorKind::Timeout,
         format!(
-            "Could not {asked}: {} did not answer in time; look after the network and the endpoint, then try again",
+            "Could not {asked}: {} did not respond in time; check your network and the endpoint URL, then try again",
             who.server()
         ),
     )
@@ -681,8 +685,8 @@ fn not_s3(status: u16, asked: &Asked<'_>, who: &Who) -> AwsError {
     AwsError::new(
         AwsErrorKind::NotS3,
         format!(
-            "Could not {asked}: what answers at {} is not {} (HTTP status {status}); look at the endpoint, and at proxies and sign-in \
-             pages in between",
+            "Could not {asked}: the server at {} is not {} (HTTP status {status}); check the endpoint URL, proxies \
+            and sign-in pages",
             who.server(),
             asked.service()
         ),
@@ -700,27 +704,28 @@ fn of_connection(text: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
         (
             AwsErrorKind::Dns,
             format!(
-                "the name of {host} could not be found; look after the network, the region and the endpoint"
+                "host {host} was not found; check your network, the region and the endpoint URL"
             ),
         )
     } else if text.contains("certificate") {
         (
             AwsErrorKind::Unreachable,
             format!(
-                "the certificate of {server} is not trusted ({text}); behind a company's proxy, name its certificates in AWS_CA_BUNDLE"
+                "the certificate of {server} is not trusted ({text}); behind a company's proxy, name its certificates \
+                in AWS_CA_BUNDLE"
             ),
         )
     } else if text.contains("refused") {
         (
             AwsErrorKind::Unreachable,
-            format!("nobody answers at {server}; look whether it runs, and at the endpoint"),
+            format!(
+                "{server} refused the connection; check that it is running, and the endpoint URL"
+            ),
         )
     } else {
         (
             AwsErrorKind::Unreachable,
-            format!(
-                "{server} could not be reached ({text}); look after the network and the endpoint"
-            ),
+            format!("could not reach {server} ({text}); check your network and the endpoint URL"),
         )
     };
     AwsError::new(kind, format!("Could not {asked}: {why}"))
@@ -832,7 +837,7 @@ mod tests {
                 404,
                 "NoSuchBucket",
                 AwsErrorKind::NoSuchBucket,
-                "no bucket photos",
+                "bucket photos does not exist",
             ),
             (
                 301,
@@ -840,7 +845,12 @@ mod tests {
                 AwsErrorKind::WrongRegion,
                 "eu-west-1",
             ),
-            (503, "SlowDown", AwsErrorKind::Throttled, "slow down"),
+            (
+                503,
+                "SlowDown",
+                AwsErrorKind::Throttled,
+                "limits the request rate",
+            ),
             (500, "InternalError", AwsErrorKind::Server, "failed"),
             (400, "", AwsErrorKind::NotS3, "HTTP status 400"),
             (407, "", AwsErrorKind::NotS3, "proxy"),

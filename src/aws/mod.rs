@@ -1,7 +1,8 @@
-//! AWS as the rest of the program sees it, S3 and SageMaker: calls that wait, that can be cancelled, and whose errors are words for people.
+//! AWS as the rest of the program sees it, S3 and SageMaker: calls that wait, that can be cancelled, and whose errors
+//! are words for people.
 //!
-//! The only home of the AWS crates and of their asynchronous runtime. No secret leaves it, and it never asks the metadata
-//! service of a virtual machine. Knows nothing of images.
+//! The only home of the AWS crates and of their asynchronous runtime. No secret leaves it, and it never asks the
+//! metadata service of a virtual machine. Knows nothing of images.
 
 mod connection;
 mod control_plane;
@@ -36,8 +37,8 @@ use crate::domain::{AwsSetup, S3Access, SageMakerAccess};
 use connection::Connection;
 use network::Network;
 
-/// One runtime and one HTTP client for everything that asks AWS. Clones are handles of the same. Nothing is started before
-/// the first request.
+/// One runtime and one HTTP client for everything that asks AWS. Clones are handles of the same. Nothing is started
+/// before the first request.
 #[derive(Clone)]
 pub struct Aws(Arc<Inner>);
 

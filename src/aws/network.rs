@@ -99,8 +99,8 @@ impl Network {
             .map_err(|_| AwsError::cancelled())
     }
 
-    /// Lets this thread wait for `work`, but no longer than until `control` is cancelled. Not for the threads of the runtime
-    /// itself.
+    /// Lets this thread wait for `work`, but no longer than until `control` is cancelled. Not for the threads of the
+    /// runtime itself.
     pub(super) fn wait<T>(
         &self,
         control: Option<&TaskControl>,
@@ -132,7 +132,7 @@ impl Started {
         let failed = |error: &dyn std::fmt::Display| {
             AwsError::new(
                 AwsErrorKind::Local,
-                format!("The network could not be used: {error}"),
+                format!("Could not use the network: {error}"),
             )
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -175,7 +175,8 @@ fn tls_context() -> Result<TlsContext, AwsError> {
             let path = path.display();
             AwsError::new(
                 AwsErrorKind::Local,
-                format!("The certificates that AWS_CA_BUNDLE names cannot be read ({error}); correct the variable or remove it: {path}"),
+                format!("Could not read the certificates of AWS_CA_BUNDLE ({error}); correct or remove the variable: \
+                    {path}"),
             )
         })?;
         trusted = trusted.with_pem_certificate(certificates);
@@ -186,7 +187,7 @@ fn tls_context() -> Result<TlsContext, AwsError> {
         .map_err(|error| {
             AwsError::new(
                 AwsErrorKind::Local,
-                format!("TLS could not be set up: {error}"),
+                format!("Could not set up TLS: {error}"),
             )
         })
 }

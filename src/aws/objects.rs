@@ -121,8 +121,8 @@ impl S3 {
         self.0.network.wait(control, self.0.head(bucket, key))
     }
 
-    /// The whole object; goes on where it was when the connection is cut. With an `etag`, only the object that has it: otherwise
-    /// the error is [`AwsErrorKind::Changed`].
+    /// The whole object; goes on where it was when the connection is cut. With an `etag`, only the object that has it:
+    /// otherwise the error is [`AwsErrorKind::Changed`].
     pub fn read(
         &self,
         bucket: &str,
@@ -139,8 +139,8 @@ impl S3 {
         self.0.network.wait(control, self.0.read(wanted))
     }
 
-    /// The bytes from `range.start` up to `range.end`, fewer where the object ends before. With an `etag`, only of the object that
-    /// has it: otherwise the error is [`AwsErrorKind::Changed`].
+    /// The bytes from `range.start` up to `range.end`, fewer where the object ends before. With an `etag`, only of the
+    /// object that has it: otherwise the error is [`AwsErrorKind::Changed`].
     pub fn read_range(
         &self,
         bucket: &str,
@@ -311,7 +311,7 @@ impl Connection {
             bytes.try_reserve_exact(expected).map_err(|_| {
                 AwsError::new(
                     AwsErrorKind::Local,
-                    format!("Could not {asked}: its {expected} bytes do not fit into the memory"),
+                    format!("Could not {asked}: its {expected} bytes do not fit into memory"),
                 )
             })?;
             let cut = loop {

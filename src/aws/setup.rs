@@ -33,7 +33,7 @@ pub(super) async fn profiles(fs: &Fs, env: &Env) -> Result<ProfileSet, AwsError>
             AwsError::new(
                 AwsErrorKind::Profile,
                 format!(
-                    "The AWS configuration cannot be read: {}; correct it in ~/.aws/config and ~/.aws/credentials",
+                    "Could not read the AWS configuration: {}; correct it in ~/.aws/config and ~/.aws/credentials",
                     chain_text(&error)
                 ),
             )

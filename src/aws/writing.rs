@@ -1,4 +1,5 @@
-//! Objects are written, whole or large ones in parts, and deleted. What arrives is held against checksums by the server.
+//! Objects are written, whole or large ones in parts, and deleted. What arrives is held against checksums by the
+//! server.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,8 +19,8 @@ use crate::tasks::TaskControl;
 
 /// The metadata of an object (`x-amz-meta-…`) that holds the SHA-256 of its content, in hexadecimal.
 ///
-/// Every server keeps metadata and gives them back with a HEAD. An `ETag` tells nothing of an object that was written in parts or
-/// encrypted, and S3's own checksums of such objects depend on how they were cut.
+/// Every server keeps metadata and gives them back with a HEAD. An `ETag` tells nothing of an object that was written
+/// in parts or encrypted, and S3's own checksums of such objects depend on how they were cut.
 const SHA256_METADATA: &str = "spotcheck-sha256";
 /// How often an unfinished upload is given up, as a part that is still on its way may come after the first time.
 const MAX_ABORTS: u32 = 3;
@@ -289,7 +290,7 @@ impl Connection {
             AwsError::new(
                 AwsErrorKind::NotS3,
                 format!(
-                    "Could not {asked}: the server gave the upload no name; look at the endpoint"
+                    "Could not {asked}: the server returned no upload id; check the endpoint URL"
                 ),
             )
         })?;

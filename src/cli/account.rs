@@ -6,14 +6,14 @@ use super::place::S3Args;
 use super::values::{parse_profile, parse_region};
 use crate::domain::{Credentials, S3Access, SageMakerAccess, region_doubt};
 
-/// An account and a region. Without any of these, as the AWS tools would.
+/// The AWS account and region. The defaults are those of the AWS CLI.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "AWS account")]
 pub(super) struct AccountArgs {
-    /// A profile of your AWS configuration; never another one, whatever the environment says
+    /// Profile of your AWS configuration; overrides the environment
     #[arg(long, value_name = "NAME", value_parser = parse_profile)]
     profile: Option<String>,
-    /// The region of SageMaker; as your AWS configuration says where it is not given
+    /// AWS region of SageMaker; default: from your AWS configuration
     #[arg(long, value_name = "REGION", value_parser = parse_region)]
     region: Option<String>,
 }

@@ -25,9 +25,9 @@ const MAX_CLASS_CHANGES: usize = 20;
 
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
-    /// A project file (`*.spotcheck`), or a folder of images or `s3://bucket/folder/` whose project lies in the data folder
+    /// Project file (`*.spotcheck`), or the folder of images or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
-    /// The two runs, by name or number; may be left out where the project has just two
+    /// The two runs, by name or number; optional if the project has only two
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     runs: Vec<String>,
     #[command(flatten)]
@@ -37,14 +37,13 @@ pub(super) struct CompareArgs {
 /// What is told of two runs, and where.
 #[derive(Debug, Args)]
 pub(super) struct HoldingArgs {
-    /// Write the summary and the disagreement of each image here, as JSON or CSV by the name's end; without it the summary
-    /// goes to stdout
+    /// Output file (.json or .csv) for the summary and the differences of each image; default: summary on stdout
     #[arg(long, value_name = "FILE.json|FILE.csv", value_parser = parse_out)]
     out: Option<OutFile>,
     /// Replace a file
     #[arg(long, requires = "out")]
     force: bool,
-    /// Boxes from this score on count, in place of the project's thresholds
+    /// Minimum score of compared boxes; default: the project's thresholds
     #[arg(long, value_parser = super::values::parse_score)]
     min_score: Option<f32>,
     #[command(flatten)]
@@ -82,8 +81,8 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::AllWell)
 }
 
-/// Holds two runs against each other, writes what is to be written, and gives the summary for people. `see` sees what both say of each
-/// image.
+/// Holds two runs against each other, writes what is to be written, and gives the summary for people. `see` sees what
+/// both say of each image.
 pub(super) fn hold(
     project: &Project,
     runs: [RunInfo; 2],
@@ -93,7 +92,7 @@ pub(super) fn hold(
     let [a, b] = &runs;
     if a.card.task != b.card.task {
         bail!(
-            "“{}” is a {}, “{}” a {}: they answer different questions; {}",
+            "“{}” is a {}, “{}” a {}: only runs of one kind can be compared; {}",
             a.name,
             a.card.task.into_str(),
             b.name,
@@ -147,7 +146,7 @@ fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo;
     }
     <[RunInfo; 2]>::try_from(runs).map_err(|runs| {
         anyhow::anyhow!(
-            "choose two runs with --runs A B; the project has:{}",
+            "Choose two runs with --runs A B. Runs of the project:{}",
             list_of_runs(&runs)
         )
     })
@@ -168,9 +167,12 @@ fn comparable(runs: &[RunInfo]) -> String {
         }
     }
     if kinds.is_empty() {
-        return "the project has no two runs of one kind yet".to_owned();
+        return "the project does not have two runs of one kind yet".to_owned();
     }
-    format!("--runs A B chooses two of one kind, {}", kinds.join("\n"))
+    format!(
+        "choose two of one kind with --runs A B, {}",
+        kinds.join("\n")
+    )
 }
 
 fn compare(
@@ -217,8 +219,8 @@ fn compare(
     Ok(comparison.finish().summary)
 }
 
-/// The images that a run has a prediction for, as they are listed today; those that are not there any more come last, as they
-/// were when they were predicted.
+/// The images that a run has a prediction for, as they are listed today; those that are not there any more come last,
+/// as they were when they were predicted.
 fn samples(
     project: &Project,
     context: &ComparisonContext,
@@ -280,7 +282,7 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
         ("B", summary.predicted_only_right),
     ];
     for (letter, count) in alone.into_iter().filter(|(_, count)| *count > 0) {
-        lines.push(format!("answered by {letter} only: {count}"));
+        lines.push(format!("predicted by {letter} only: {count}"));
     }
     for change in summary.confusion.iter().take(MAX_CLASS_CHANGES) {
         lines.push(format!(

@@ -34,36 +34,37 @@ use crate::tasks::{ProgressUnit, TaskControl};
     reason = "each is a switch of the command line"
 )]
 pub(super) struct ExportArgs {
-    /// A project file (`*.spotcheck`), or a folder of images or `s3://bucket/folder/` whose project lies in the data folder
+    /// Project file (`*.spotcheck`), or the folder of images or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
-    /// Which run, by name or number; the newest where it is not given
+    /// Run to export, by name or number; default: the newest
     #[arg(long, value_name = "NAME|NUMBER")]
     run: Option<String>,
-    /// jsonl, csv, coco, yolo, voc, images or report
+    /// Format: jsonl, csv, coco, yolo, voc, images or report
     #[arg(long)]
     format: ExportFormat,
-    /// The file, or for yolo, voc and images the folder, to write. It must not exist yet
+    /// Output file, or output folder for yolo, voc and images; it must not exist
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
-    /// Replace a file, or a folder that an earlier export wrote
+    /// Replace an existing file, or the folder of an earlier export
     #[arg(long)]
     force: bool,
-    /// Only images that this search finds, as in the window: `class:cat score>0.8 !verdict`
+    /// Export only images that match this search: `class:cat score>0.8 !verdict`
     #[arg(long, value_name = "QUERY")]
     filter: Option<String>,
-    /// Every stored box or class instead of what the view settings of the project show. Accepted and corrected boxes are exported either way
+    /// Export all stored boxes and classes, ignoring the view settings of the project. Accepted and corrected boxes are
+    /// always exported
     #[arg(long, conflicts_with_all = ["min_score", "top_k"])]
     all_boxes: bool,
-    /// Shows boxes from this score on, in place of the project's threshold and those of single classes
+    /// Minimum score of exported boxes; overrides all thresholds of the project
     #[arg(long, value_parser = super::values::parse_score)]
     min_score: Option<f32>,
-    /// How many classes of a classifier are exported, in place of the project's number
+    /// Number of classes per image for classifiers; default: from the project
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: Option<u32>,
-    /// all, without-rejected, or accepted. A box without a verdict of its own has the one of its image
+    /// Boxes by verdict: all, without-rejected or accepted. A box without a verdict has that of its image
     #[arg(long, default_value = "all")]
     verdicts: VerdictChoice,
-    /// coco, yolo and voc: leave the model's class where people said that another one is right
+    /// coco, yolo and voc: export the model's class even if a person corrected it
     #[arg(long)]
     model_classes: bool,
     /// yolo: write the score as a sixth column
@@ -72,7 +73,7 @@ pub(super) struct ExportArgs {
     /// yolo and voc: copy the images beside their labels
     #[arg(long)]
     with_images: bool,
-    /// pictures: as-image, png or jpeg
+    /// images: as-image, png or jpeg
     #[arg(long = "picture-kind", default_value = "as-image", value_name = "KIND")]
     annotated_kind: AnnotatedKind,
     #[command(flatten)]
@@ -114,7 +115,7 @@ impl ExportArgs {
 
 pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if args.out.as_os_str() == "-" {
-        bail!("an export is written to a file or folder, not to stdout; give its path to --out");
+        bail!("cannot export to stdout; give a file or folder to --out");
     }
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;
@@ -122,9 +123,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let run = choose_run(&project, args.run.as_deref())?;
     let view = view_of(&project, &run, args)?;
     if query.needs_comparison() {
-        eprintln!(
-            "note: --filter: “changed” finds nothing here: no runs are compared in an export"
-        );
+        eprintln!("note: --filter: “changed” matches nothing: an export compares no runs");
     }
     for warning in query.warnings(run.card.task, &run.labels) {
         eprintln!("note: --filter: {}", warning.message);
@@ -176,9 +175,9 @@ pub(super) fn open_project(
     program: &'static str,
 ) -> anyhow::Result<Project> {
     let path = match default_project(path, s3, dirs)? {
-        Some((of, project)) if !project.exists() => bail!(
-            "there is no project of {of} yet; open it in the window, or predict over it with --project"
-        ),
+        Some((of, project)) if !project.exists() => {
+            bail!("{of} has no project yet; open it in the window, or predict with --project")
+        }
         Some((_, project)) => project,
         None => path.to_owned(),
     };
@@ -229,7 +228,7 @@ fn choose_run(project: &Project, wanted: Option<&str>) -> anyhow::Result<RunInfo
     let mut runs = project.runs()?;
     let Some(wanted) = wanted else {
         let Some(newest) = runs.pop() else {
-            bail!("the project has no run yet; predict first");
+            bail!("the project has no runs yet; run spotcheck predict first");
         };
         if !runs.is_empty() {
             eprintln!(
@@ -270,7 +269,7 @@ pub(super) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<Vi
     };
     Ok(serde_json::from_str(&json).unwrap_or_else(|error| {
         eprintln!(
-            "note: the view settings of the project cannot be read ({error}); the usual ones count"
+            "note: could not read the view settings of the project ({error}); using the defaults"
         );
         ViewSettings::default()
     }))
@@ -305,7 +304,7 @@ pub(super) fn open_source(
     control.checkpoint()?;
     Ok(opened.map_or_else(
         |error| {
-            eprintln!("note: the images cannot be opened ({error:#}): {root}");
+            eprintln!("note: could not open the images ({error:#}): {root}");
             nothing() as Arc<dyn Source>
         },
         |opened| opened.source,
@@ -352,8 +351,8 @@ impl Known {
         Ok(Self { samples })
     }
 
-    /// In the order of the listing, as `predict` writes them, and with the files as they are now; what is not listed any more comes
-    /// last.
+    /// In the order of the listing, as `predict` writes them, and with the files as they are now; what is not listed
+    /// any more comes last.
     fn follow_listing(&mut self, source: &dyn Source) {
         let listed = source.pages().flat_map(|page| page.samples);
         let places: HashMap<SampleUri, (usize, Sample)> = listed

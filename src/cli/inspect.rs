@@ -24,22 +24,22 @@ use crate::vision::recognise::{Basis, Finding, GraphSignature, Overrules, Recogn
 
 #[derive(Debug, Args)]
 pub(super) struct InspectArgs {
-    /// A model of `spotcheck models list`, or an ONNX file
+    /// Model id (see `spotcheck models list`) or ONNX file
     #[arg(value_name = "ID|FILE.onnx")]
     model: String,
     #[command(flatten)]
     hints: Hints,
-    /// Write the exact tensor that the model gets for --image as a PNG, normalisation undone
+    /// PNG file for the input tensor of --image, with normalisation undone
     #[arg(long, value_name = "OUT.png", requires = "image")]
     preview: Option<PathBuf>,
-    /// The image to prepare for --preview
+    /// Image for --preview
     #[arg(long, value_name = "FILE", requires = "preview")]
     image: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct AddArgs {
-    /// The model's file; it is copied
+    /// ONNX file; it is copied into the library
     #[arg(value_name = "FILE.onnx")]
     file: PathBuf,
     #[command(flatten)]
@@ -49,10 +49,10 @@ pub(super) struct AddArgs {
 /// What the user knows better than the graph tells.
 #[derive(Debug, Args)]
 struct Hints {
-    /// Names of the classes, one a line (counted from 0) or `id<TAB>name`
+    /// File with class names: one per line (first is 0), or `id<TAB>name`
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
-    /// A field of the model card, such as `input.channels=bgr` or `id=my-model`; may be given several times
+    /// Field of the model card, for example `input.channels=bgr` or `id=my-model`; repeatable
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
 }
@@ -84,7 +84,7 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
     }
     if args.hints.labels.is_some() || !overrules.is_empty() {
         bail!(
-            "--labels and --set are for an ONNX file; the card of {} is known",
+            "--labels and --set are for an ONNX file; {} already has a card",
             args.model
         );
     }
@@ -146,7 +146,7 @@ pub(super) fn recognise_for_run(
         eprintln!("recognised: {} = {}", finding.field, finding.value);
     }
     eprintln!(
-        "`spotcheck models inspect {0}` says why; `spotcheck models add {0} --set FIELD=VALUE` corrects it",
+        "see why with `spotcheck models inspect {0}`; correct it with `spotcheck models add {0} --set FIELD=VALUE`",
         path.display()
     );
     Ok(model)
@@ -231,7 +231,7 @@ fn findings_text(recognition: &Recognition) -> String {
         (Basis::Recognised, "recognised"),
         (
             Basis::Assumed,
-            "assumed, no graph tells; correct it with --set FIELD=VALUE",
+            "assumed: ONNX does not record this; correct it with --set FIELD=VALUE",
         ),
     ] {
         let findings: Vec<&Finding> = recognition.with_basis(basis).collect();

@@ -56,23 +56,23 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a model over images and write what it saw
+    /// Run a model over images and write its predictions
     Predict(Box<predict::PredictArgs>),
-    /// Write what a project holds for other programs and people
+    /// Export predictions and verdicts of a project
     Export(Box<export::ExportArgs>),
-    /// Hold two runs of a project against each other
+    /// Compare two runs of a project
     Compare(compare::CompareArgs),
-    /// Show what a project holds, or point it to where its images are now
+    /// Show a project, or set its image folder
     Project(project::ProjectArgs),
-    /// Send local images to a prefix in S3
+    /// Upload local images to a prefix in S3
     Upload(Box<upload::UploadArgs>),
     /// Run models on SageMaker Batch Transform
     Transform(Box<transform::TransformArgs>),
     /// Deploy, watch and delete real-time endpoints of SageMaker
     Endpoint(endpoint::EndpointArgs),
-    /// Show, fetch and remove models
+    /// List, download, add and remove models
     Models(models::ModelsArgs),
-    /// Show or install ONNX Runtime, which runs the models
+    /// Show or install ONNX Runtime
     Runtime(runtime::RuntimeArgs),
 }
 
@@ -139,8 +139,8 @@ fn in_words(error: &anyhow::Error) -> String {
 fn describe_latency(report: &DeviceReport) -> Option<String> {
     let latency = report.latency?;
     Some(format!(
-        "a call of the model took {:.1} ms (p50; p95 {:.1} ms), the warm-up of {:.0} ms not counted; sessions: {}, threads \
-         each: {}, images a call: {}",
+        "model call: p50 {:.1} ms, p95 {:.1} ms, without the warm-up of {:.0} ms; sessions: {}, threads per session: \
+        {}, images per call: {}",
         latency.p50,
         latency.p95,
         report.warm_up_ms,
@@ -197,9 +197,9 @@ fn kind_of(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
 
 fn advice(kind: ErrorKind) -> Option<&'static str> {
     match kind {
-        ErrorKind::NotFound => Some("there is no such file; look at how its path is spelt"),
+        ErrorKind::NotFound => Some("the file does not exist; check its path"),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            Some("choose another place, or see to it that you may use this one")
+            Some("choose another path, or change the permissions of this one")
         }
         _ => None,
     }

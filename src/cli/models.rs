@@ -23,23 +23,23 @@ pub(super) struct ModelsArgs {
 
 #[derive(Debug, Subcommand)]
 enum ModelsCommand {
-    /// Show all models and where their weights are (also without a subcommand)
+    /// List models and the state of their weights (the default)
     List,
-    /// Bring the weights of a model here, and check them
+    /// Download and verify the weights of a model
     Fetch {
-        /// A model of `spotcheck models list`
+        /// Model id (see `spotcheck models list`)
         id: String,
-        /// Take the weights from this file instead of downloading them
+        /// Import the weights from this file instead of downloading them
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },
-    /// Show what a model takes and predictions, how that is known, and what is only assumed
+    /// Show the inputs and outputs of a model and how they were recognised
     Inspect(InspectArgs),
-    /// Take a model of your own into the library
+    /// Add your own ONNX model to the library
     Add(AddArgs),
-    /// Delete what is kept for a model: downloaded weights, or all of a model of your own
+    /// Delete the downloaded weights of a model, or your own model
     Remove {
-        /// A model of `spotcheck models list`
+        /// Model id (see `spotcheck models list`)
         id: String,
     },
 }
@@ -60,7 +60,7 @@ pub(super) fn run(args: &ModelsArgs) -> anyhow::Result<Outcome> {
         Some(ModelsCommand::Fetch { id, from }) => fetch(&library, id, from.as_ref())?,
         Some(ModelsCommand::Remove { id }) => {
             let freed = library.remove(id)?;
-            format!("removed {id}, {} are free again\n", human_bytes(freed))
+            format!("removed {id}, freed {}\n", human_bytes(freed))
         }
     };
     let written = stdout().write_all(prediction.as_bytes());
@@ -92,7 +92,7 @@ fn list(library: &Library) -> String {
     }));
     let used: u64 = entries.iter().map(|entry| entry.disk_bytes).sum();
     format!(
-        "{}\n* the default of its task\n{} on this disk are used by downloads and models of your own\n",
+        "{}\n* the default of its task\nDisk space used by downloads and your own models: {}\n",
         table(&rows),
         human_bytes(used)
     )
@@ -115,21 +115,21 @@ fn row(mark: &str, entry: &LibraryEntry) -> [String; 8] {
 fn state(entry: &LibraryEntry) -> String {
     let id = &entry.card.id;
     match (&entry.state, &entry.problem) {
-        (WeightsState::Ready(_), _) if entry.disk_bytes == 0 => {
-            "ready, comes with Spotcheck".to_owned()
-        }
+        (WeightsState::Ready(_), _) if entry.disk_bytes == 0 => "ready, built in".to_owned(),
         (WeightsState::Ready(path), _) => format!("ready: {}", path.display()),
         (WeightsState::Missing, Some(problem)) => problem.clone(),
         (WeightsState::Missing, None) if entry.card.file.urls.is_empty() => {
-            format!("not here: spotcheck models fetch {id} --from FILE")
+            format!("missing; import it with: spotcheck models fetch {id} --from FILE")
         }
         (WeightsState::Missing, None)
             if entry.origin == EntryOrigin::BuiltIn && entry.disk_bytes > 0 =>
         {
             let here = human_bytes(entry.disk_bytes);
-            format!("unfinished, {here} are here: spotcheck models fetch {id}")
+            format!("incomplete ({here} downloaded); resume with: spotcheck models fetch {id}")
         }
-        (WeightsState::Missing, None) => format!("not downloaded: spotcheck models fetch {id}"),
+        (WeightsState::Missing, None) => {
+            format!("not downloaded; download with: spotcheck models fetch {id}")
+        }
     }
 }
 
@@ -173,10 +173,10 @@ fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<
             Ok(format!("{id} is ready: {}\n", model.weights.display()))
         }
         Err(FetchError::Cancelled(_)) => {
-            bail!("cancelled; `spotcheck models fetch {id}` goes on where it stopped")
+            bail!("cancelled; resume with: spotcheck models fetch {id}")
         }
         Err(error @ FetchError::NoMirrorWorks { .. }) => bail!(
-            "{error}\nWithout a connection, get the file in another way and run `spotcheck models fetch {id} --from FILE`"
+            "{error}\nWithout a connection, copy the file here and run: spotcheck models fetch {id} --from FILE"
         ),
         Err(error) => Err(error.into()),
     }

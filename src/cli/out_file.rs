@@ -1,5 +1,5 @@
-//! The file that a command writes its results into: held against what lies there and what the command reads, before anything is
-//! computed.
+//! The file that a command writes its results into: held against what lies there and what the command reads, before
+//! anything is computed.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -31,8 +31,8 @@ pub(in crate::cli) enum Replaceable {
 }
 
 /// # Errors
-/// What lies at `out` would be lost, it is something that the command reads (`inputs`, whether they are there yet or not), or its
-/// folder is not there.
+/// What lies at `out` would be lost, it is something that the command reads (`inputs`, whether they are there yet or
+/// not), or its folder is not there.
 pub(in crate::cli) fn check_out(
     out: &Path,
     replaceable: Replaceable,
@@ -47,21 +47,19 @@ pub(in crate::cli) fn check_out(
         return check_folder(out);
     };
     if found.is_dir() {
-        bail!(
-            "a folder lies under that name; choose the name of a file: {}",
-            out.display()
-        );
+        bail!("this is a folder; choose a file name: {}", out.display());
     }
     if found.len() == 0 || replaceable == Replaceable::JsonLines && holds_json_lines(out) {
         return Ok(());
     }
     match replaceable {
         Replaceable::JsonLines => bail!(
-            "there is already a file of that name that is no JSON Lines of Spotcheck, so it is not replaced; choose another name: {}",
+            "the file exists and is not a JSON Lines file of Spotcheck, so it was not replaced; choose another name: \
+            {}",
             out.display()
         ),
         Replaceable::Empty => bail!(
-            "there is already a file of that name, and it is not replaced; choose another one, or remove it first: {}",
+            "the file exists and was not replaced; choose another name, or delete it first: {}",
             out.display()
         ),
     }
@@ -74,7 +72,7 @@ pub(in crate::cli) fn check_is_no_input(out: &Path, inputs: &[Input<'_>]) -> any
     for (what, path) in inputs {
         if path.is_some_and(|path| place_of(path) == place) {
             bail!(
-                "the results would take the place of {what}; choose another name for them: {}",
+                "the output would overwrite {what}; choose another name: {}",
                 out.display()
             );
         }
@@ -95,7 +93,7 @@ pub(in crate::cli) fn check_is_no_image(out: &Path, samples: &[Sample]) -> anyho
         .filter(|sample| sample.size_bytes == found.len());
     if alike.any(|sample| place_of(Path::new(sample.uri.as_str())) == place) {
         bail!(
-            "the results would take the place of one of the images; choose another name for them: {}",
+            "the output would overwrite one of the images; choose another name: {}",
             out.display()
         );
     }
@@ -111,7 +109,7 @@ pub(in crate::cli) fn partial_beside(out: &Path) -> anyhow::Result<tempfile::Nam
     let folder = folder_of(out);
     partial_file(&folder, ".spotcheck-".as_ref()).map_err(|reason| {
         anyhow::anyhow!(
-            "nothing can be written into the folder ({reason}); choose another one, or make it writable for you: {}",
+            "cannot write into the folder ({reason}); choose another one, or change its permissions: {}",
             folder.display()
         )
     })
@@ -121,7 +119,7 @@ fn check_folder(out: &Path) -> anyhow::Result<()> {
     let folder = folder_of(out);
     if !folder.is_dir() {
         bail!(
-            "there is no such folder to write into; make it first, or choose another one: {}",
+            "the output folder does not exist; create it, or choose another one: {}",
             folder.display()
         );
     }
@@ -231,7 +229,7 @@ mod tests {
             partial_beside(&missing.join("o.jsonl")).unwrap_err(),
         ] {
             let said = refused.to_string();
-            assert!(said.contains("no such folder"), "{said}");
+            assert!(said.contains("does not exist"), "{said}");
             assert!(said.ends_with("missing"), "{said}");
         }
     }

@@ -13,26 +13,26 @@ use crate::domain::{Credentials, EndpointError, S3Access, S3Layout, S3Link, S3Pl
 use crate::source::{LinesSource, Source, WithRecords, absolute, folder_of};
 use crate::tasks::TaskControl;
 
-/// How a place in S3 is reached. Without any of these, as the AWS tools would.
+/// Access to S3. The defaults are those of the AWS CLI.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Images in S3")]
 pub(super) struct S3Args {
-    /// A profile of your AWS configuration; never another one, whatever the environment says
+    /// Profile of your AWS configuration; overrides the environment
     #[arg(long, value_name = "NAME", value_parser = parse_profile)]
     profile: Option<String>,
-    /// The region of the bucket; found by asking where it is not given
+    /// Region of the bucket; detected by default
     #[arg(long, value_name = "REGION", value_parser = parse_bucket_region)]
     region: Option<String>,
-    /// Another server than AWS, such as `http://127.0.0.1:9000`
+    /// S3 server other than AWS, for example `http://127.0.0.1:9000`
     #[arg(long, value_name = "URL", value_parser = parse_endpoint)]
     endpoint_url: Option<String>,
-    /// The bucket in the path instead of the host name (true or false); without it, for other servers than AWS
+    /// Put the bucket in the path instead of the host name; default: true for servers other than AWS
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     path_style: Option<bool>,
-    /// Without credentials, for public buckets
+    /// Send unsigned requests, for public buckets
     #[arg(long, conflicts_with = "profile")]
     anonymous: bool,
-    /// You pay for what is read, not the owner of the bucket
+    /// Pay for the requests yourself, for requester-pays buckets
     #[arg(long)]
     requester_pays: bool,
 }
@@ -69,11 +69,11 @@ impl S3Args {
     }
 }
 
-/// What of a place in S3 is listed.
+/// How a folder in S3 is listed.
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "Images in S3")]
 pub(super) struct LayoutArgs {
-    /// What is listed of a folder in S3; everything below it where this is not given
+    /// How a folder in S3 is listed; default: flat
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<Layout>,
 }
@@ -82,7 +82,7 @@ pub(super) struct LayoutArgs {
 enum Layout {
     /// Everything below the folder
     Flat,
-    /// Only what lies in the folder itself
+    /// Only the folder itself
     Folder,
 }
 
@@ -113,7 +113,8 @@ impl Place {
         }
         if args.is_given() {
             bail!(
-                "--profile, --region, --endpoint-url, --path-style, --anonymous and --requester-pays are for places in S3, and this is none: {}",
+                "--profile, --region, --endpoint-url, --path-style, --anonymous and --requester-pays are for s3:// \
+                only, not for: {}",
                 text.display()
             );
         }
@@ -145,7 +146,7 @@ impl Place {
             return Ok(self);
         };
         let Self::S3(place) = self else {
-            bail!("--layout is for places in S3, and this is none");
+            bail!("--layout is for s3:// only");
         };
         let layout = match layout {
             Layout::Flat => S3Layout::Flat,
@@ -244,16 +245,13 @@ mod tests {
         let Place::S3(place) =
             parse("https://bucket.s3.us-east-2.amazonaws.com/a/", &args).unwrap()
         else {
-            panic!("it is a place in S3");
+            panic!("it is in S3");
         };
         assert_eq!(place.address.to_string(), "s3://bucket/a/");
         assert_eq!(place.access.region.as_deref(), Some("eu-west-1"));
         assert_eq!(place.access.credentials, Credentials::Anonymous);
         let error = parse("photos", &args).unwrap_err();
-        assert!(
-            error.to_string().contains("this is none: photos"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("not for: photos"), "{error}");
         assert!(matches!(
             parse("photos", &S3Args::default()),
             Ok(Place::Path(_))

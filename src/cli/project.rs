@@ -21,16 +21,16 @@ pub(super) struct ProjectArgs {
 
 #[derive(Debug, Subcommand)]
 enum ProjectCommand {
-    /// Show where the images of a project are, its runs, and how much was judged
+    /// Show the image folder, runs and verdict counts of a project
     Info {
-        /// The project file (`*.spotcheck`)
+        /// Project file (`*.spotcheck`)
         project: PathBuf,
     },
-    /// Point a project to the folder, or place in S3, that its images were moved to
+    /// Set the folder or S3 prefix of a project after its images moved
     Relocate {
-        /// The project file (`*.spotcheck`)
+        /// Project file (`*.spotcheck`)
         project: PathBuf,
-        /// Where the images are now: a folder, or `s3://bucket/folder/`
+        /// New folder of the images, or `s3://bucket/folder/`
         folder: PathBuf,
         #[command(flatten)]
         s3: S3Args,
@@ -47,10 +47,10 @@ pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
         } => {
             let place = Place::parse(folder, s3)?;
             if !matches!(place, Place::S3(_)) && !folder.is_dir() {
-                bail!("there is no such folder: {}", folder.display());
+                bail!("the folder does not exist: {}", folder.display());
             }
             if !project.exists() {
-                bail!("there is no such project: {}", project.display());
+                bail!("the project does not exist: {}", project.display());
             }
             let opened = place.open(&TaskControl::new(ProgressUnit::Images))?;
             let folder = opened
@@ -58,13 +58,13 @@ pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
                 .context("the folder's name is not valid Unicode; rename it")?;
             let project = open(project, Wanted::Write)?;
             if let Access::ReadOnly { reason } = project.access() {
-                bail!("the project cannot be changed, {reason}; close it there");
+                bail!("the project is read-only: {reason}; close it there");
             }
             project.relocate(&folder)?;
             if let Some(place) = &opened.place {
                 project.set_place(place)?;
             }
-            eprintln!("the images of the project are in {folder} now");
+            eprintln!("the project now refers to {folder}");
         }
     }
     Ok(Outcome::AllWell)
@@ -92,7 +92,7 @@ fn describe(access: &S3Access) -> String {
     parts.extend(access.endpoint.as_ref().map(|at| format!("at {at}")));
     parts.extend(access.region.as_ref().map(|region| format!("in {region}")));
     if access.requester_pays {
-        parts.push("paying for what is read".to_owned());
+        parts.push("requester pays".to_owned());
     }
     parts.join(", ")
 }
@@ -106,20 +106,20 @@ fn info(project: &Project) -> anyhow::Result<()> {
         )),
         Some(root) if std::path::Path::new(&*root).is_dir() => lines.push(format!("images in {root}")),
         Some(root) => lines.push(format!(
-            "images in {root}, which is not there; `spotcheck project relocate` points the project to another folder"
+            "images in {root}, which does not exist; set the folder with `spotcheck project relocate`"
         )),
-        None => lines.push("images anywhere".to_owned()),
+        None => lines.push("images from several folders".to_owned()),
     }
     for run in project.runs()? {
         let counts = project.prediction_counts(run.id)?;
         lines.push(format!(
-            "run {}: {}, {} images answered, {} failed",
+            "run {}: {}, {} images predicted, {} failed",
             run.id.0, run.name, counts.predicted, counts.failed
         ));
         if !run.key.made.is_here() {
             lines.push(format!("  made: {}; {}", run.key.made, run.card.origin));
             let assumed = run.card.assumed.iter();
-            lines.extend(assumed.map(|assumed| format!("  assumed, not known: {assumed}")));
+            lines.extend(assumed.map(|assumed| format!("  assumed: {assumed}")));
         }
     }
     let judged = project.judgements()?;

@@ -28,13 +28,13 @@ pub(super) struct RuntimeArgs {
 
 #[derive(Debug, Subcommand)]
 enum RuntimeCommand {
-    /// Say where ONNX Runtime was looked for, what was found, and which devices it can use
+    /// Show where ONNX Runtime was found and which devices it can use
     Status,
     /// Install ONNX Runtime with pip into Spotcheck's own folder
     Install {
-        /// cpu, cuda (for NVIDIA cards, instead of cpu) or webgpu (for any graphics card, beside the others)
+        /// Package: cpu, cuda (NVIDIA; replaces cpu) or webgpu (any graphics card; in addition to the others)
         package: RuntimePackage,
-        /// A wheel (.whl) that you already have; nothing is downloaded then
+        /// Wheel file (.whl) to install, instead of a download
         #[arg(long, value_name = "WHEEL")]
         from: Option<PathBuf>,
     },
@@ -67,22 +67,20 @@ fn report_installation(dirs: &AppDirs, installed: &InstalledPackage) -> anyhow::
         installed.library.display()
     ))?;
     if !installed.is_pinned {
-        eprintln!(
-            "note: this wheel is not the one that Spotcheck knows (unpinned); its contents are as trustworthy as where you got it"
-        );
+        eprintln!("note: this wheel is not the pinned one; its contents were not verified");
     }
     match installed.package {
         RuntimePackage::Cpu => {}
         RuntimePackage::Cuda => eprintln!(
-            "note: CUDA 13 and cuDNN 9 are not part of it. Where they are missing: `python3 -m pip install 'onnxruntime-gpu[cuda,cudnn]=={}'` \
-             (1.2 GB) brings them. The NVIDIA driver must be 580 or newer",
+            "note: CUDA 13 and cuDNN 9 are not included. If they are missing, run: python3 -m pip install \
+            'onnxruntime-gpu[cuda,cudnn]=={}' (1.2 GB). The NVIDIA driver must be 580 or newer",
             installed.version
         ),
         RuntimePackage::WebGpu => {
             if let Err(RuntimeError::NotFound) = runtime::locate(dirs, None) {
                 eprintln!(
-                    "note: the plug-in needs ONNX Runtime itself; it is installed when it is first used, or now with `spotcheck runtime \
-                     install cpu`"
+                    "note: the plug-in needs ONNX Runtime, which is installed at first use, or now with: spotcheck \
+                    runtime install cpu"
                 );
             }
         }
@@ -91,7 +89,7 @@ fn report_installation(dirs: &AppDirs, installed: &InstalledPackage) -> anyhow::
 }
 
 fn status(dirs: &AppDirs) -> anyhow::Result<Outcome> {
-    say("looked for ONNX Runtime, in this order:")?;
+    say("ONNX Runtime search order:")?;
     for step in runtime::search(dirs, None) {
         say(&describe_step(&step))?;
     }
@@ -186,7 +184,8 @@ fn next_command(loaded: &Loaded, survey: &DeviceSurvey) -> Option<String> {
             .any(|refused| refused.device == device)
     };
     (!has_plugin && is_refused(Device::WebGpu)).then(|| {
-        "next: `spotcheck runtime install webgpu` for any graphics card, `spotcheck runtime install cuda` for one by NVIDIA".to_owned()
+        "to use a graphics card: `spotcheck runtime install webgpu` (any), `spotcheck runtime install cuda` \
+        (NVIDIA)".to_owned()
     })
 }
 

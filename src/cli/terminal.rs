@@ -49,7 +49,7 @@ impl Write for Stdout {
 
 /// Who reads standard output has had enough, as `head` has.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody reads the output any more")]
+#[error("the reader of the output is gone")]
 struct ReaderIsGone;
 
 /// Other pipes and connections break for other reasons.
@@ -110,7 +110,7 @@ fn ignore_end_of_terminal() {}
 /// Asks on the terminal; nobody there is no prediction.
 pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        bail!("{question} Nobody is at the terminal to say so; repeat the command with --yes");
+        bail!("{question} Not a terminal: pass --yes to confirm");
     }
     eprint!("{question} [y/N] ");
     let mut prediction = String::new();

@@ -22,17 +22,17 @@ use crate::upload::{
 
 #[derive(Debug, Args)]
 pub(super) struct UploadArgs {
-    /// A folder of images and TFRecord files, or one of them
+    /// Folder of images and TFRecord files, or a single file
     folder: PathBuf,
-    /// Where they go: `s3://bucket/prefix/`
+    /// Destination: `s3://bucket/prefix/`
     target: PathBuf,
-    /// Say what would be done, and do nothing
+    /// Show what would be sent, without sending it
     #[arg(long)]
     dry_run: bool,
-    /// Replace objects with other content; without it they stay and are listed
+    /// Replace objects that have other content; by default they are kept and listed
     #[arg(long)]
     overwrite: bool,
-    /// Requests at once; each holds at most 16 MiB in the memory
+    /// Parallel requests; each uses up to 16 MiB of memory
     #[arg(long, value_name = "N", default_value_t = DEFAULT_CONCURRENCY as u32, value_parser = clap::value_parser!(u32).range(1..=MAX_CONCURRENCY as i64))]
     concurrency: u32,
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub(super) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
     })?;
     if plan.files.is_empty() && plan.problems.is_empty() {
         bail!(
-            "there is neither an image nor a TFRecord file in {}",
+            "{} contains no images and no TFRecord files",
             args.folder.display()
         );
     }
@@ -78,7 +78,7 @@ fn target(args: &UploadArgs) -> anyhow::Result<S3Place> {
     match Place::parse(&args.target, &args.s3)? {
         Place::S3(place) => Ok(place),
         Place::Stdin | Place::Path(_) => bail!(
-            "the second argument says where the files go, s3://bucket/prefix/; this is none: {}",
+            "the second argument must be s3://bucket/prefix/, not {}",
             args.target.display()
         ),
     }
@@ -96,12 +96,12 @@ fn describe(plan: &UploadPlan, args: &UploadArgs) {
         let fate = if args.overwrite {
             "will be replaced"
         } else {
-            "stays; --overwrite replaces it"
+            "are kept; replace them with --overwrite"
         };
-        eprintln!("{conflicts} for which something else is there, which {fate}");
+        eprintln!("{conflicts} exist in S3 with other content and {fate}");
     }
     if let Some(left_out) = plan.left_out.describe() {
-        eprintln!("left out: {left_out}");
+        eprintln!("skipped: {left_out}");
     }
 }
 
@@ -128,7 +128,7 @@ fn list(plan: &UploadPlan, args: &UploadArgs) -> anyhow::Result<Outcome> {
     for problem in &plan.problems {
         eprintln!("failed {problem}");
     }
-    eprintln!("nothing was sent: this was a dry run");
+    eprintln!("dry run: nothing was sent");
     Ok(if conflicts == 0 && plan.problems.is_empty() {
         Outcome::AllWell
     } else {
@@ -156,11 +156,11 @@ fn conclude(
     match &report.stopped {
         None => eprintln!("{sent} sent in {elapsed:.1} s"),
         Some(UploadStop::Cancelled) => bail!(
-            "cancelled with {} left; {sent} arrived, and the same command goes on with the rest",
+            "cancelled with {} left; {sent} sent; repeat the command for the rest",
             report.not_tried
         ),
         Some(UploadStop::Failed(why)) => bail!(
-            "{why}\nStopped with {} left; {sent} arrived, and the same command goes on with the rest",
+            "{why}\nStopped with {} left; {sent} sent; repeat the command for the rest",
             report.not_tried
         ),
     }
@@ -168,7 +168,7 @@ fn conclude(
         return Ok(Outcome::AllWell);
     }
     eprintln!(
-        "{} of {} files failed, {} stayed as they are in S3",
+        "{} of {} files failed, {} in S3 were not replaced",
         report.failures.len(),
         plan.files.len() + plan.problems.len(),
         report.conflicts.len()

@@ -13,21 +13,23 @@ pub(in crate::cli) fn parse_job_name(text: &str) -> Result<String, String> {
 /// The name of a profile. An empty one is a variable that nobody has set, and must not stand for no profile at all.
 pub(in crate::cli) fn parse_profile(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
-        return Err("the name of a profile is empty; leave --profile away to sign in as the AWS tools would".to_owned());
+        return Err(
+            "the profile name is empty; omit --profile for the default credentials".to_owned(),
+        );
     }
     Ok(text.to_owned())
 }
 
 pub(in crate::cli) fn parse_pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
-    let (key, value) = pair.ok_or("it looks like KEY=VALUE")?;
+    let (key, value) = pair.ok_or("expected KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
 pub(in crate::cli) fn parse_positive(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok();
     let number = number.filter(|number| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| "it is a number above zero".to_owned())
+    number.ok_or_else(|| "expected a number above zero".to_owned())
 }
 
 pub(in crate::cli) fn parse_score(text: &str) -> Result<f32, String> {
@@ -35,7 +37,7 @@ pub(in crate::cli) fn parse_score(text: &str) -> Result<f32, String> {
         .parse()
         .ok()
         .filter(|score| (0.0..=1.0).contains(score));
-    score.ok_or_else(|| "a score lies between 0 and 1".to_owned())
+    score.ok_or_else(|| "expected a score from 0 to 1".to_owned())
 }
 
 pub(in crate::cli) fn parse_endpoint_name(text: &str) -> Result<String, String> {

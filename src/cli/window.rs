@@ -12,12 +12,12 @@ use crate::dirs::AppDirs;
 
 #[derive(Debug, Args)]
 pub(super) struct WindowArgs {
-    /// The folder, image or `s3://bucket/folder/` to open
+    /// Folder, image or `s3://bucket/folder/` to open
     source: Option<PathBuf>,
-    /// The model to use, instead of the one used last
+    /// Model id or ONNX file; default: the last one used
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// What draws the window; the other one is tried where it does not work
+    /// Graphics renderer; if it fails, the other one is tried
     #[arg(long)]
     renderer: Option<Renderer>,
     #[command(flatten)]
@@ -50,9 +50,7 @@ fn no_such_word(word: &str, program: &clap::Command) -> String {
         .min()
         .filter(|(distance, name)| *distance <= name.len() / 3);
     let meant = nearest.map_or_else(String::new, |(_, name)| format!("did you mean `{name}`? "));
-    format!(
-        "there is neither a command nor a file or folder “{word}”; {meant}`spotcheck help` lists the commands"
-    )
+    format!("“{word}” is not a command, file or folder; {meant}`spotcheck help` lists the commands")
 }
 
 /// How many letters must be put in, taken out or changed (Levenshtein).

@@ -4,9 +4,9 @@ use super::thumbnail::resize;
 use super::{DecodeError, DecodeLimits, Scale, decode_stored};
 use crate::domain::{BoundingBox, RgbImage};
 
-/// The parts inside `bounds` (in pixels of the upright image, at least one pixel is given), each scaled down so that its longer side is
-/// at most `max_side` pixels. The image is decoded once, no finer than the smallest part needs. An incomplete file gives
-/// what there is.
+/// The parts inside `bounds` (in pixels of the upright image, at least one pixel is given), each scaled down so that
+/// its longer side is at most `max_side` pixels. The image is decoded once, no finer than the smallest part needs. An
+/// incomplete file gives what there is.
 pub fn crops(
     bytes: &[u8],
     bounds: &[BoundingBox],

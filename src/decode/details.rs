@@ -13,7 +13,7 @@ pub struct ImageDetails {
     /// Width and height as stored, before the orientation is applied.
     pub stored_size: Option<(u32, u32)>,
     pub orientation: Orientation,
-    /// Colour model and depth: “RGB, 8 bits a channel”.
+    /// Colour model and depth: “RGB, 8 bits per channel”.
     pub colour: Option<String>,
     /// Label and value, most asked for first: camera, lens, exposure, date, place.
     pub exif: Vec<(String, String)>,
@@ -71,19 +71,19 @@ fn add_jpeg_header(details: &mut ImageDetails, bytes: &[u8]) {
     } else {
         ""
     };
-    details.colour = Some(format!("{model}, 8 bits a channel{progressive}"));
+    details.colour = Some(format!("{model}, 8 bits per channel{progressive}"));
 }
 
 fn colour_name(colour: ColorType) -> &'static str {
     match colour {
-        ColorType::L8 => "grey, 8 bits a channel",
-        ColorType::La8 => "grey and alpha, 8 bits a channel",
-        ColorType::Rgb8 => "RGB, 8 bits a channel",
-        ColorType::Rgba8 => "RGB and alpha, 8 bits a channel",
-        ColorType::L16 => "grey, 16 bits a channel",
-        ColorType::La16 => "grey and alpha, 16 bits a channel",
-        ColorType::Rgb16 => "RGB, 16 bits a channel",
-        ColorType::Rgba16 => "RGB and alpha, 16 bits a channel",
+        ColorType::L8 => "grey, 8 bits per channel",
+        ColorType::La8 => "grey and alpha, 8 bits per channel",
+        ColorType::Rgb8 => "RGB, 8 bits per channel",
+        ColorType::Rgba8 => "RGB and alpha, 8 bits per channel",
+        ColorType::L16 => "grey, 16 bits per channel",
+        ColorType::La16 => "grey and alpha, 16 bits per channel",
+        ColorType::Rgb16 => "RGB, 16 bits per channel",
+        ColorType::Rgba16 => "RGB and alpha, 16 bits per channel",
         _ => "RGB, 32-bit floats",
     }
 }

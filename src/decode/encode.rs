@@ -8,7 +8,7 @@ use crate::domain::RgbImage;
 
 /// The image could not be encoded: it is too large for the format, or memory ran out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the image cannot be written as {format}: {reason}")]
+#[error("could not write the image as {format}: {reason}")]
 pub struct EncodeError {
     format: &'static str,
     reason: String,

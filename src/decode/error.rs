@@ -6,7 +6,7 @@ pub enum DecodeError {
     #[error("is empty: it has no bytes; copy or download it again")]
     Empty,
     #[error(
-        "is not an image Spotcheck knows: it begins with {beginning}; JPEG, PNG, WebP, BMP, TIFF and GIF can be read"
+        "is not a supported image: it begins with {beginning}; Spotcheck reads JPEG, PNG, WebP, BMP, TIFF and GIF"
     )]
     UnknownFormat {
         /// The first bytes, as text where they are text.
@@ -14,19 +14,19 @@ pub enum DecodeError {
     },
     #[error("is a {name}, which Spotcheck cannot read; convert it to JPEG or PNG")]
     UnsupportedFormat { name: &'static str },
-    #[error(
-        "is a kind of {format} that Spotcheck cannot read: {reason}; save it anew as JPEG or 8-bit PNG"
-    )]
+    #[error("is an unsupported kind of {format}: {reason}; save it as JPEG or 8-bit PNG")]
     UnsupportedKind {
         format: &'static str,
         reason: String,
     },
-    #[error("is truncated: the {format} ends before its pixels do; copy or download it again")]
+    #[error("is truncated: the {format} data ends early; copy or download it again")]
     Truncated { format: &'static str },
     #[error("is damaged: {reason}; copy or download it again")]
     Damaged { reason: String },
     #[error(
-        "is too large: {width} x {height} are {} megapixels, more than the limit of {max_megapixels}; raise the limit (“Refuse images above” under Device in the window, `--max-megapixels` on the command line), or scale the image down",
+        "is too large: {width} x {height} is {} megapixels, more than the limit of {max_megapixels}; raise the limit \
+        (“Refuse images above” under Device in the window, `--max-megapixels` on the command line), or scale the \
+        image down",
         megapixels(*width, *height)
     )]
     TooLarge {
@@ -35,7 +35,9 @@ pub enum DecodeError {
         max_megapixels: u64,
     },
     #[error(
-        "needs too much memory: {} MB to decode, more than the limit of {}; raise the limit (“Refuse images above” under Device in the window, `--max-megapixels` on the command line: 3 MB a megapixel), or save it as a JPEG that is not progressive, or smaller",
+        "needs too much memory: {} MB to decode, more than the limit of {}; raise the limit (“Refuse images above” \
+        under Device in the window, `--max-megapixels` on the command line: 3 MB per megapixel), or save it smaller \
+        or as a non-progressive JPEG",
         bytes.div_ceil(1_000_000), max_bytes / 1_000_000
     )]
     TooMuchMemory { bytes: u64, max_bytes: u64 },

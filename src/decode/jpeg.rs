@@ -1,5 +1,5 @@
-//! JPEG by libjpeg-turbo, with its settings left as Pillow leaves them: slow integer DCT, smooth upsampling. Thumbnails of the common
-//! kind are decoded by `reduced`.
+//! JPEG by libjpeg-turbo, with its settings left as Pillow leaves them: slow integer DCT, smooth upsampling. Thumbnails
+//! of the common kind are decoded by `reduced`.
 
 mod cosines;
 mod huffman;
@@ -12,8 +12,8 @@ use turbojpeg::{Colorspace, DecompressHeader, Decompressor, Image, PixelFormat, 
 use super::limits::zeroed;
 use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Scale, metadata};
 
-/// A progressive image of normal tools has about ten scans, and a hostile one can have thousands, each as much work as all
-/// the image: so few large images may have `MIN_SCANS`, small ones more, up to `MAX_SCANS`.
+/// A progressive image of normal tools has about ten scans, and a hostile one can have thousands, each as much work as
+/// all the image: so few large images may have `MIN_SCANS`, small ones more, up to `MAX_SCANS`.
 const MIN_SCANS: u64 = 20;
 const MAX_SCANS: u64 = 200;
 /// Pixels times scans of an image with more scans than `MIN_SCANS`.
@@ -22,8 +22,8 @@ const MAX_SCANNED_PIXELS: u64 = 2_000_000_000;
 /// What libjpeg keeps of each coefficient until the last scan.
 const BYTES_PER_COEFFICIENT: u64 = 2;
 
-/// Each 8 x 8 block of the brightness takes at least one bit in a Huffman-coded scan; twice that for odd sampling factors. An
-/// image that claims more pixels than this a byte is not there.
+/// Each 8 x 8 block of the brightness takes at least one bit in a Huffman-coded scan; twice that for odd sampling
+/// factors. An image that claims more pixels than this a byte is not there.
 const MAX_PIXELS_PER_BYTE: u64 = 1024;
 
 /// The decoder can leave out whole frequencies: a half, a quarter, an eighth of the pixels a side.
@@ -179,8 +179,8 @@ fn scaling_factor(header: &DecompressHeader, scale: Scale) -> ScalingFactor {
 
 /// RGB pixels, and what is wrong with them.
 ///
-/// Each run has a decompressor of its own: libjpeg keeps the tables of the image before, with which a file that lacks them
-/// would be decoded, into pixels that depend on the order of files.
+/// Each run has a decompressor of its own: libjpeg keeps the tables of the image before, with which a file that lacks
+/// them would be decoded, into pixels that depend on the order of files.
 fn decompress(
     bytes: &[u8],
     header: &DecompressHeader,
@@ -395,9 +395,9 @@ fn first_scan(bytes: &[u8]) -> Option<&[u8]> {
         .map(|segment| &bytes[segment.payload.end..])
 }
 
-/// Whether Pillow takes the file for complete. Of one scan it does as soon as there is any marker behind the coded data:
-/// whatever is missing before it is made up. Of several scans it wants the end of the image, for a reader that leaps from
-/// marker to marker.
+/// Whether Pillow takes the file for complete. Of one scan it does as soon as there is any marker behind the coded
+/// data: whatever is missing before it is made up. Of several scans it wants the end of the image, for a reader that
+/// leaps from marker to marker.
 fn is_complete(bytes: &[u8], header: &DecompressHeader) -> bool {
     let Some(scan) = first_scan(bytes) else {
         return false;
@@ -440,9 +440,9 @@ fn up_to_last_marker(bytes: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// The binding takes libjpeg's warnings about a header for errors, where libjpeg itself and Pillow go on: with the last JFIF
-/// or Adobe version that they know, and without what lies between two segments. So those numbers are set to the known
-/// ones and those bytes are left out, in a copy.
+/// The binding takes libjpeg's warnings about a header for errors, where libjpeg itself and Pillow go on: with the last
+/// JFIF or Adobe version that they know, and without what lies between two segments. So those numbers are set to the
+/// known ones and those bytes are left out, in a copy.
 fn with_plain_header(bytes: &[u8]) -> Cow<'_, [u8]> {
     const APP0: u8 = 0xe0;
     const APP14: u8 = 0xee;

@@ -15,7 +15,8 @@ pub struct ThumbnailCache(Arc<DiskCache>);
 pub struct ThumbnailKey(CacheKey);
 
 impl ThumbnailKey {
-    /// `side` is the longer side of the thumbnail in pixels. `None` where nothing would tell that the content has changed.
+    /// `side` is the longer side of the thumbnail in pixels. `None` where nothing would tell that the content has
+    /// changed.
     pub fn new(sample: &Sample, side: u32) -> Option<Self> {
         Self::on_server(None, sample, side)
     }
@@ -63,7 +64,7 @@ impl ThumbnailCache {
         match encode::encode_thumbnail(image) {
             Ok(jpeg) => self.0.put(&key.0, &jpeg),
             Err(error) => {
-                log::warn!("a thumbnail is not kept: {error}");
+                log::warn!("could not cache a thumbnail: {error}");
                 Ok(())
             }
         }

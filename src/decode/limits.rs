@@ -108,7 +108,8 @@ impl MemoryBudget {
             .clone()
     }
 
-    /// Takes `bytes`, waiting in line until they are free. A request larger than the whole budget waits until it is alone.
+    /// Takes `bytes`, waiting in line until they are free. A request larger than the whole budget waits until it is
+    /// alone.
     pub fn acquire(&self, bytes: u64) -> Reservation {
         let mut state = self.shared.state.lock();
         let ticket = state.next_ticket;
@@ -131,9 +132,10 @@ impl MemoryBudget {
         }
     }
 
-    /// Calls `give_up` whenever somebody has to wait for memory, until the returned guard is dropped. For what is kept only to
-    /// be quick, such as the pixels of an image on screen: `give_up` drops its reservations. Whoever lends must not hold on
-    /// to its pixels while it acquires more, and looks at [`Self::is_waited_for`] after it has taken new ones.
+    /// Calls `give_up` whenever somebody has to wait for memory, until the returned guard is dropped. For what is kept
+    /// only to be quick, such as the pixels of an image on screen: `give_up` drops its reservations. Whoever lends must
+    /// not hold on to its pixels while it acquires more, and looks at [`Self::is_waited_for`] after it has taken new
+    /// ones.
     #[must_use = "the memory is not lent any more when the guard is dropped"]
     pub fn lend(&self, give_up: impl Fn() + Send + Sync + 'static) -> Lending {
         let mut lenders = self.shared.lenders.lock();
@@ -335,10 +337,7 @@ mod tests {
         };
         assert_eq!(limits.check(1000, 1000), Ok(()));
         let message = limits.check(1001, 1000).unwrap_err().to_string();
-        assert!(
-            message.contains("1001 x 1000 are 2 megapixels"),
-            "{message}"
-        );
+        assert!(message.contains("1001 x 1000 is 2 megapixels"), "{message}");
         assert!(limits.check(u64::MAX, u64::MAX).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Encoded bytes to upright RGB pixels, and back for exports: the only floor that interprets compressed images.
 //!
-//! Pixels for models are decoded in full and bit for bit as Pillow does it for JPEG, PNG, BMP, GIF and lossless WebP; thumbnails
-//! may take short cuts. The format is found by the first bytes, never by the file's name. Knows nothing of
+//! Pixels for models are decoded in full and bit for bit as Pillow does it for JPEG, PNG, BMP, GIF and lossless WebP;
+//! thumbnails may take short cuts. The format is found by the first bytes, never by the file's name. Knows nothing of
 //! files, folders or models; everything here blocks and belongs on a worker thread.
 
 mod crop;
@@ -39,8 +39,8 @@ pub struct DecodedImage {
     pub warning: Option<String>,
 }
 
-/// Decodes an image for a model: the pixels of Pillow, or an error where Pillow has none. Where bytes inside the data are
-/// missing or wrong, Pillow makes up pixels and says nothing; here the image has a [`DecodedImage::warning`].
+/// Decodes an image for a model: the pixels of Pillow, or an error where Pillow has none. Where bytes inside the data
+/// are missing or wrong, Pillow makes up pixels and says nothing; here the image has a [`DecodedImage::warning`].
 ///
 /// Blocks while other decodes hold the memory that this one needs.
 pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<DecodedImage, DecodeError> {

@@ -1,9 +1,9 @@
 //! An image for people, at every size, cut into tiles on demand.
 //!
-//! A large JPEG is first decoded at a fraction of its size, which is quick; finer levels are decoded when somebody looks that
-//! closely. Levels are kept as RGB, 8 bits, as they are stored in the file: tiles are turned upright when they are cut. All
-//! pixels are lent by the memory budget: when a model needs the memory they are given up, and decoded again when they are
-//! wanted again.
+//! A large JPEG is first decoded at a fraction of its size, which is quick; finer levels are decoded when somebody
+//! looks that closely. Levels are kept as RGB, 8 bits, as they are stored in the file: tiles are turned upright when
+//! they are cut. All pixels are lent by the memory budget: when a model needs the memory they are given up, and decoded
+//! again when they are wanted again.
 
 use std::sync::Arc;
 
@@ -83,8 +83,8 @@ impl ImagePyramid {
         self.held.get(level).is_some()
     }
 
-    /// Makes a level from a finer one that is in memory, or decodes it. Blocks while others hold the memory that it needs. It may
-    /// be gone again at once where somebody waits for memory.
+    /// Makes a level from a finer one that is in memory, or decodes it. Blocks while others hold the memory that it
+    /// needs. It may be gone again at once where somebody waits for memory.
     pub fn load(&self, level: usize) -> Result<(), DecodeError> {
         let level = level.min(self.layout.coarsest());
         while !self.is_loaded(level) {

@@ -1,7 +1,7 @@
 //! Which device runs a model, and why no faster one.
 //!
-//! The choice itself (`select`) is pure; `configure` knows what each device needs from ONNX Runtime. Every registration is
-//! strict: ONNX Runtime must say why a device cannot be used instead of computing on the processor without a word.
+//! The choice itself (`select`) is pure; `configure` knows what each device needs from ONNX Runtime. Every registration
+//! is strict: ONNX Runtime must say why a device cannot be used instead of computing on the processor without a word.
 
 mod cuda;
 
@@ -52,8 +52,8 @@ const FASTER: &[Device] = if cfg!(target_os = "macos") {
     &[Device::Cuda, Device::WebGpu]
 };
 
-/// Tries devices until one works. A device named explicitly is the only one tried. Cancelling ends the search; what fails on
-/// the processor as well is the model's fault.
+/// Tries devices until one works. A device named explicitly is the only one tried. Cancelling ends the search; what
+/// fails on the processor as well is the model's fault.
 pub(super) fn select<T>(
     choice: DeviceChoice,
     mut try_device: impl FnMut(Device) -> Result<T, InferenceError>,
@@ -72,7 +72,7 @@ pub(super) fn select<T>(
     for &device in FASTER {
         match try_device(device) {
             Ok(value) => {
-                let reason = "it is the fastest that works here";
+                let reason = "the fastest device that works here";
                 return Ok(selected(value, device, reason, refused));
             }
             Err(InferenceError::Cancelled) => return Err(InferenceError::Cancelled),
@@ -83,7 +83,7 @@ pub(super) fn select<T>(
         }
     }
     let value = try_device(Device::Cpu)?;
-    let reason = "nothing faster works here";
+    let reason = "no faster device works here";
     Ok(selected(value, Device::Cpu, reason, refused))
 }
 
@@ -182,7 +182,7 @@ fn register_plugin(runtime: &Loaded) -> Result<(), String> {
     let plugin = plugins.find(|plugin| plugin.package == RuntimePackage::WebGpu);
     let Some(plugin) = plugin else {
         let not_installed =
-            "its plug-in is not installed; `spotcheck runtime install webgpu` installs it";
+            "its plug-in is not installed; install it with `spotcheck runtime install webgpu`";
         let problem = runtime.plugin_problem.as_deref();
         return Err(problem.unwrap_or(not_installed).to_owned());
     };
@@ -204,7 +204,7 @@ fn webgpu_adapter(runtime: &Loaded, choice: DeviceChoice) -> Result<String, Stri
     let best = devices.min_by_key(|device| rank(device.hardware_device().ty()));
     let Some(best) = best else {
         return Err(
-            "the plug-in finds no graphics adapter; is the graphics card's driver installed?"
+            "the plug-in finds no graphics adapter; check that the graphics driver is installed"
                 .to_owned(),
         );
     };
@@ -212,7 +212,7 @@ fn webgpu_adapter(runtime: &Loaded, choice: DeviceChoice) -> Result<String, Stri
     let vendor = hardware.vendor().unwrap_or_default();
     match (hardware.ty(), choice) {
         (DeviceType::CPU, DeviceChoice::Auto) => {
-            Err("it would compute on the processor, slower than without it".to_owned())
+            Err("it is a software adapter, slower than the CPU".to_owned())
         }
         (DeviceType::CPU, DeviceChoice::Only(_)) => Ok("a software adapter".to_owned()),
         _ => Ok(format!("{vendor} {:#06x}", hardware.id()).trim().to_owned()),
@@ -253,7 +253,7 @@ mod tests {
         });
         let selected = selected.unwrap();
         assert_eq!(selected.device, Device::Cpu);
-        assert_eq!(selected.reason, "nothing faster works here");
+        assert_eq!(selected.reason, "no faster device works here");
         let refused: Vec<_> = selected
             .refused
             .iter()
@@ -275,7 +275,7 @@ mod tests {
         });
         assert_eq!(
             selected.unwrap().reason,
-            "it is the fastest that works here"
+            "the fastest device that works here"
         );
         assert_eq!(tried, [FASTER[0]]);
     }

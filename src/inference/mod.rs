@@ -30,7 +30,7 @@ pub enum InferenceError {
     Load { weights: PathBuf, reason: String },
     /// `reason` is ONNX Runtime's own text.
     #[error(
-        "{} cannot be used: {reason}. `spotcheck runtime status` says what works here; `--device auto` takes the best of it",
+        "{} cannot be used: {reason}. See the devices with `spotcheck runtime status`, or use `--device auto`",
         device.name()
     )]
     Device { device: Device, reason: String },

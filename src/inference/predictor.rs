@@ -30,8 +30,8 @@ pub struct LoadOptions {
     pub keep: KeepRule,
 }
 
-/// A loaded model. On the processor it has several sessions (lanes), each with its own share of the threads: one image a
-/// core wastes less than one image over all cores.
+/// A loaded model. On the processor it has several sessions (lanes), each with its own share of the threads: one image
+/// a core wastes less than one image over all cores.
 pub struct OnnxPredictor {
     card: ModelCard,
     labels: LabelSet,
@@ -59,8 +59,8 @@ struct CallTimes {
 /// Enough calls for a stable 95th percentile.
 const RECENT_CALLS: usize = 1024;
 
-/// Sessions side by side on a processor share this much: each needs its own copy of the weights and, as a rule of thumb, three
-/// times as much for what it computes.
+/// Sessions side by side on a processor share this much: each needs its own copy of the weights and, as a rule of
+/// thumb, three times as much for what it computes.
 const LANES_MEMORY_BYTES: u64 = 1 << 30;
 
 /// Images in one call on a graphics card: enough to keep it busy, few enough for the memory of a small one.
@@ -75,8 +75,9 @@ struct LaneLayout {
 }
 
 impl LaneLayout {
-    /// On the processor one session a core, as far as memory allows, one image in each call; with a batch one session on all
-    /// cores. A graphics card wants one session and many images at once; the threads only compute what it cannot.
+    /// On the processor one session a core, as far as memory allows, one image in each call; with a batch one session
+    /// on all cores. A graphics card wants one session and many images at once; the threads only compute what it
+    /// cannot.
     fn of(device: Device, card: &ModelCard, options: &LoadOptions) -> Self {
         let threads = options
             .threads
@@ -133,7 +134,8 @@ fn load_lane(
 }
 
 impl OnnxPredictor {
-    /// Loads `model` onto the device that was asked for, or onto the best that works. Slow: reads and optimises the graph.
+    /// Loads `model` onto the device that was asked for, or onto the best that works. Slow: reads and optimises the
+    /// graph.
     pub fn load(
         runtime: &Loaded,
         model: &Model,

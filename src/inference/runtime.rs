@@ -1,8 +1,8 @@
 //! The ONNX Runtime library: found on this computer, or installed.
 //!
-//! Looked for in the user's setting, in `ORT_DYLIB_PATH`, in the app's data folder and among the system's libraries, in this
-//! order. What the user names explicitly is used or refused, never passed over. Nothing is loaded before it was checked: a
-//! library that is cut short would kill the process.
+//! Looked for in the user's setting, in `ORT_DYLIB_PATH`, in the app's data folder and among the system's libraries, in
+//! this order. What the user names explicitly is used or refused, never passed over. Nothing is loaded before it was
+//! checked: a library that is cut short would kill the process.
 
 mod error;
 mod header;
@@ -97,8 +97,8 @@ pub struct Loaded {
     pub plugins: Vec<InstalledPackage>,
     /// Why a plug-in that is installed cannot be used; the rest works without it.
     pub plugin_problem: Option<String>,
-    /// What the search finds now, where that is another library than the loaded one: a process loads only one. “Restart to
-    /// use it”.
+    /// What the search finds now, where that is another library than the loaded one: a process loads only one. “Restart
+    /// to use it”.
     pub restart_to_use: Option<RuntimeLibrary>,
 }
 
@@ -118,11 +118,12 @@ pub fn search(dirs: &AppDirs, setting: Option<&Path>) -> impl Iterator<Item = Se
 /// The first library that the search finds.
 ///
 /// # Errors
-/// [`RuntimeError::NotFound`] where there is none; the reason where the one that the user named or installed cannot be used.
+/// [`RuntimeError::NotFound`] where there is none; the reason where the one that the user named or installed cannot be
+/// used.
 pub fn locate(dirs: &AppDirs, setting: Option<&Path>) -> Result<RuntimeLibrary, RuntimeError> {
     for step in search(dirs, setting) {
         match step.found {
-            Some(Err(error)) if step.place == Place::System => log::info!("passed over: {error}"),
+            Some(Err(error)) if step.place == Place::System => log::info!("skipped: {error}"),
             Some(found) => return found,
             None => {}
         }
@@ -211,7 +212,7 @@ fn examine(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeError> {
             .map(|minor| format!("1.{minor}"))
             .ok_or_else(|| RuntimeError::CannotLoad {
                 path: path.clone(),
-                reason: "it is not ONNX Runtime, or needs libraries that are missing".to_owned(),
+                reason: "it is not ONNX Runtime, or libraries that it needs are missing".to_owned(),
             })?,
     };
     if minor_version(&version).is_some_and(|minor| minor < MIN_MINOR_VERSION) {

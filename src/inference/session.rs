@@ -27,8 +27,8 @@ impl OnnxSession {
     /// Loads `weights`. `configure` chooses threads and execution provider.
     ///
     /// # Errors
-    /// [`InferenceError::Load`] with ONNX Runtime's own words: not a model, an unknown operator, a newer opset, a provider
-    /// that does not work here.
+    /// [`InferenceError::Load`] with ONNX Runtime's own words: not a model, an unknown operator, a newer opset, a
+    /// provider that does not work here.
     pub fn load(
         environment: &Environment,
         weights: &Path,
@@ -128,8 +128,8 @@ impl OnnxSession {
         };
         let half_precision = port.dtype().tensor_type() == Some(TensorElementType::Float16);
         let as_predict_error = |error: &ort::Error| predict_error(error, control);
-        // A cancelled call leaves its mark on the options. Clear it first: a cancel that comes after this line is seen by
-        // the hook, one that came before it by `on_cancel` itself.
+        // A cancelled call leaves its mark on the options. Clear it first: a cancel that comes after this line is seen
+        // by the hook, one that came before it by `on_cancel` itself.
         self.run_options
             .unterminate()
             .map_err(|error| as_predict_error(&error))?;
@@ -178,7 +178,7 @@ where
 fn extract(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
     let ValueType::Tensor { ty, shape, .. } = value.dtype() else {
         return Err(PredictError::Failed(format!(
-            "the model's output “{name}” is no tensor"
+            "the model's output “{name}” is not a tensor"
         )));
     };
     let shape: Vec<usize> = shape
@@ -276,7 +276,8 @@ mod tests {
     fn running_out_of_memory_is_told_from_losing_the_device_and_from_a_bad_model() {
         for message in [
             "CUDA failure 2: out of memory ; GPU=0 ; hostname=box",
-            "Non-zero status code returned while running Conv node. Status Message: Failed to allocate memory for requested buffer of size 9",
+            "Non-zero status code returned while running Conv node. Status Message: Failed to allocate memory for \
+            requested buffer of size 9",
             "CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED",
             "std::bad_alloc",
             "vkAllocateMemory failed with VK_ERROR_OUT_OF_DEVICE_MEMORY",

@@ -73,11 +73,7 @@ pub fn write_card(card: &ModelCard) -> Result<String, FieldError> {
 /// The first field that cannot be.
 pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
     check_id(&card.id)?;
-    require(
-        !card.name.trim().is_empty(),
-        "name",
-        "a model needs a name to be shown by",
-    )?;
+    require(!card.name.trim().is_empty(), "name", "a model needs a name")?;
     if let Some(labels) = &card.labels {
         let known = built_in::label_set(labels).is_some() || is_plain_file_name(labels);
         require(
@@ -97,7 +93,7 @@ pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
         card.task == task,
         "task",
         &format!(
-            "is {}, but the output is described as {}",
+            "is {}, but the output is {}",
             card.task.into_str(),
             task.into_str()
         ),
@@ -156,10 +152,10 @@ fn check_input(input: &ImageInput) -> Result<(), FieldError> {
     require(
         input.std.iter().all(|std| std.is_finite() && *std != 0.0),
         "input.std",
-        "must be three finite numbers other than 0, the pixels are divided by them",
+        "must be three finite numbers other than 0: pixels are divided by them",
     )?;
     if input.element_type == ElementType::Uint8 {
-        let reason = "a uint8 input takes pixels as they are: divide_by and std must be 1, mean 0";
+        let reason = "a uint8 input takes unscaled pixels: divide_by and std must be 1, mean 0";
         require(input.divide_by == 1.0, "input.divide_by", reason)?;
         require(input.mean == [0.0; 3], "input.mean", reason)?;
         require(input.std == [1.0; 3], "input.std", reason)?;
@@ -168,7 +164,7 @@ fn check_input(input: &ImageInput) -> Result<(), FieldError> {
     require(
         !(input.batches && one_image),
         "input.batches",
-        "a layout without a batch dimension takes one image at a time",
+        "a layout without a batch dimension takes one image per call",
     )?;
     check_resize(&input.resize)
 }
@@ -197,7 +193,7 @@ fn check_resize(rule: &ResizeRule) -> Result<(), FieldError> {
             side(short_side, "input.resize.short-side-crop.short_side")?;
             side(crop_width, "input.resize.short-side-crop.crop_width")?;
             side(crop_height, "input.resize.short-side-crop.crop_height")?;
-            let fits = "must not be larger than short_side, or the crop would leave the image";
+            let fits = "must not be larger than short_side";
             require(
                 crop_width <= short_side,
                 "input.resize.short-side-crop.crop_width",

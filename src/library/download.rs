@@ -57,7 +57,7 @@ pub enum FetchError {
         failures: Vec<MirrorFailure>,
     },
     #[error(
-        "the disk is full: {name} needs {} more; make room and fetch it again, what came so far is kept: {}",
+        "the disk is full: {name} needs {} more; free some space and download again to resume: {}",
         human_bytes(*missing_bytes),
         path.display()
     )]
@@ -66,7 +66,7 @@ pub enum FetchError {
         missing_bytes: u64,
         path: PathBuf,
     },
-    #[error("this is not the file that the model card of {id} names: {reason}: {}", path.display())]
+    #[error("the file does not match the model card of {id}: {reason}: {}", path.display())]
     WrongFile {
         id: String,
         reason: String,
@@ -79,7 +79,7 @@ pub enum FetchError {
 #[error("{host} {reason}: {url}")]
 pub struct MirrorFailure {
     pub host: String,
-    /// Goes on after the host: “answered 404 Not Found”.
+    /// Goes on after the host: “returned 404 Not Found”.
     pub reason: String,
     pub url: String,
 }
@@ -314,9 +314,8 @@ impl Download<'_> {
                 return Err(Failure::Mirror(reason));
             }
             let host = http::host(self.url);
-            log::info!("{}: {host} {reason}; trying again", self.card.name);
-            self.control
-                .set_step(format!("{host} {reason}; trying again"));
+            log::info!("{}: {host} {reason}; retrying", self.card.name);
+            self.control.set_step(format!("{host} {reason}; retrying"));
             self.control.sleep(pause)?;
             pause *= 2;
         }
@@ -344,7 +343,7 @@ impl Download<'_> {
                     log::debug!("{}: {fault:?}", self.url);
                     return Err(Setback::Again(self.cut(part)));
                 }
-                Event::Head(_) => return Err(give_up("answered twice")),
+                Event::Head(_) => return Err(give_up("sent two responses")),
             }
         }
     }
@@ -397,17 +396,19 @@ impl Download<'_> {
                 }
                 part.restart()?;
                 Err(Setback::Again(
-                    "sent another part than asked for".to_owned(),
+                    "sent a part that was not requested".to_owned(),
                 ))
             }
             416 => {
                 part.restart()?;
-                Err(Setback::Again("has no such part of the file".to_owned()))
+                Err(Setback::Again(
+                    "does not have the requested part of the file".to_owned(),
+                ))
             }
             408 | 429 | 500..=599 => {
-                Err(Setback::Again(format!("answered {}", response.status_text)))
+                Err(Setback::Again(format!("returned {}", response.status_text)))
             }
-            _ => Err(give_up(format!("answered {}", response.status_text))),
+            _ => Err(give_up(format!("returned {}", response.status_text))),
         }
     }
 
@@ -435,14 +436,14 @@ impl Download<'_> {
 
     fn cut(&self, part: &Part) -> String {
         let (done, all) = (human_bytes(part.len()), human_bytes(self.card.file.bytes));
-        format!("cut the connection after {done} of {all}")
+        format!("closed the connection after {done} of {all}")
     }
 }
 
 /// A mirror that was reached before is asked again; one that cannot be reached at all is left at once.
 fn connect_setback(fault: Fault, part: &Part) -> Setback {
     match fault {
-        Fault::Timeout => Setback::Again("did not answer in time".to_owned()),
+        Fault::Timeout => Setback::Again("did not respond in time".to_owned()),
         Fault::Other(reason) if part.grew() => Setback::Again(reason),
         Fault::Other(reason) => give_up(reason),
     }

@@ -1,4 +1,5 @@
-//! Mappings of outputs as TOML text, and where the user's own lie: `mappings/<id>.toml` beside the folder of the models.
+//! Mappings of outputs as TOML text, and where the user's own lie: `mappings/<id>.toml` beside the folder of the
+//! models.
 
 use std::fs;
 use std::io;
@@ -55,7 +56,7 @@ pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
     };
     check_id(&mapping.id)?;
     if mapping.name.trim().is_empty() {
-        return refuse("name", "a mapping needs a name to be shown by");
+        return refuse("name", "a mapping needs a name");
     }
     if let Some(labels) = &mapping.labels
         && built_in::label_set(labels).is_none()
@@ -135,7 +136,8 @@ impl Library {
         Ok((mapping, labels))
     }
 
-    /// Writes a mapping among the user's own, in place of one of the same id. `labels` is a label file that is copied beside it.
+    /// Writes a mapping among the user's own, in place of one of the same id. `labels` is a label file that is copied
+    /// beside it.
     ///
     /// # Errors
     /// The mapping cannot be, or a file cannot be read or written.
@@ -147,7 +149,7 @@ impl Library {
         let mut mapping = mapping.clone();
         check_mapping(&mapping).map_err(LibraryError::MappingField)?;
         let folder = self.mapping_folder();
-        fs::create_dir_all(&folder).map_err(LibraryError::io("make the folder", &folder))?;
+        fs::create_dir_all(&folder).map_err(LibraryError::io("create the folder", &folder))?;
         if let Some(labels) = labels {
             labels_from_file(labels)?;
             let end = if is_label_map(labels) { "pbtxt" } else { "txt" };

@@ -70,18 +70,18 @@ pub enum EntryOrigin {
 
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    #[error("there is no model “{id}”; known are {}. For a model of your own give its .onnx file", known.join(", "))]
+    #[error("model “{id}” does not exist; models: {}. For your own model, give its .onnx file", known.join(", "))]
     Unknown { id: String, known: Vec<String> },
     #[error("could not read the model {}: {source}", path.display())]
     NoFile { path: PathBuf, source: io::Error },
     /// The file is there, but nothing says how to feed it and read its response.
     #[error(
-        "nothing is known about this model; `spotcheck models add FILE.onnx` looks into it and makes a model card: {}",
+        "this model has no model card; create one with `spotcheck models add FILE.onnx`: {}",
         path.display()
     )]
     NoCard { path: PathBuf },
     #[error(
-        "{name} is not on this machine; `spotcheck models fetch {id}` downloads it ({})",
+        "{name} is not downloaded; download it with `spotcheck models fetch {id}` ({})",
         human_bytes(*bytes)
     )]
     NotDownloaded {
@@ -90,11 +90,12 @@ pub enum LibraryError {
         bytes: u64,
     },
     #[error(
-        "the weights of {name} are not on this machine and cannot be downloaded; \
-         `spotcheck models fetch {id} --from FILE` takes them from a file"
+        "the weights of {name} are missing and have no download address; import them with `spotcheck models fetch \
+        {id} --from FILE`"
     )]
     NoWeights { id: String, name: String },
-    #[error("no model for {} is on this machine; `spotcheck models fetch {id}` downloads one ({})", task.into_str(), human_bytes(*bytes))]
+    #[error("no model for {} is downloaded; download one with `spotcheck models fetch {id}` \
+        ({})", task.into_str(), human_bytes(*bytes))]
     NoDefault {
         task: ModelTask,
         id: String,
@@ -112,21 +113,17 @@ pub enum LibraryError {
     #[error("the mapping cannot be used: {0}")]
     MappingField(FieldError),
     /// Somebody else's is not to be deleted.
-    #[error("this mapping does not lie among your own: {}", path.display())]
+    #[error("this is not one of your own mappings: {}", path.display())]
     NotOwn { path: PathBuf },
     #[error("the class names of the model cannot be used: {reason}: {}", path.display())]
     Labels { path: PathBuf, reason: String },
-    #[error("there is a model “{0}” already; choose another id, or remove that one first")]
+    #[error("model “{0}” exists already; choose another id, or remove it first")]
     IdTaken(String),
-    #[error(
-        "{id} comes with Spotcheck and takes no room of its own; only downloads and your own models can be removed"
-    )]
+    #[error("{id} is built in; only downloads and your own models can be removed")]
     ComesWithSpotcheck { id: String },
-    #[error("{id} is not on this machine, there is nothing to remove")]
+    #[error("{id} is not downloaded; nothing to remove")]
     NothingToRemove { id: String },
-    #[error(
-        "{id} is being downloaded by another Spotcheck; wait until it is done, or cancel it there"
-    )]
+    #[error("another Spotcheck is downloading {id}; wait until it is done, or cancel it there")]
     Busy { id: String },
     #[error("could not {what}: {source}: {}", path.display())]
     Io {
@@ -319,10 +316,10 @@ impl Library {
             return Err(LibraryError::IdTaken(card.id));
         }
         let own = &self.0.own_folder;
-        fs::create_dir_all(own).map_err(LibraryError::io("make the folder", own))?;
+        fs::create_dir_all(own).map_err(LibraryError::io("create the folder", own))?;
         // Everything is put together in a hidden folder first, so that a failure leaves nothing half done.
         let staging = tempfile::Builder::new().prefix(".adding-").tempdir_in(own);
-        let staging = staging.map_err(LibraryError::io("make a folder", own))?;
+        let staging = staging.map_err(LibraryError::io("create a folder", own))?;
 
         "model.onnx".clone_into(&mut card.file.name);
         let staged = staging.path().join(&card.file.name);
@@ -489,8 +486,8 @@ fn check_size(path: &Path, card: &ModelCard) -> Result<bool, String> {
     match path.metadata() {
         Ok(metadata) if metadata.len() == card.file.bytes => Ok(true),
         Ok(metadata) => Err(format!(
-            "the weights of {id} have {} bytes, its card says {}: the file is damaged or another one; \
-             download it again: {}",
+            "the weights of {id} have {} bytes, its card says {}: the file is damaged or has changed; download it \
+            again: {}",
             metadata.len(),
             card.file.bytes,
             path.display()
@@ -524,7 +521,7 @@ fn own_card(folder: &str, text: &str, path: &Path) -> Result<Known, LibraryError
     };
     if is_built_in(&card.id) {
         return Err(misplaced(
-            "the id belongs to a model of Spotcheck; choose another one",
+            "the id belongs to a built-in model; choose another one",
         ));
     }
     if card.id != folder {
@@ -775,7 +772,7 @@ mod tests {
         let error = Home::new().library.find("resnet50-v2").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "ResNet-50 v2 is not on this machine; `spotcheck models fetch resnet50-v2` downloads it (98 MiB)"
+            "ResNet-50 v2 is not downloaded; download it with `spotcheck models fetch resnet50-v2` (98 MiB)"
         );
     }
 
@@ -947,7 +944,7 @@ mod tests {
             problems[1]
         );
         assert!(
-            problems[2].contains("belongs to a model of Spotcheck"),
+            problems[2].contains("belongs to a built-in model"),
             "{}",
             problems[2]
         );

@@ -67,7 +67,8 @@ pub enum Stopped {
     DeviceLost(String),
     /// The model is elsewhere and cannot be asked any more. The rest can be predicted once it can.
     OutOfReach(String),
-    /// No image can be read any more. Those that were not read have no result, and can be predicted once they can be read.
+    /// No image can be read any more. Those that were not read have no result, and can be predicted once they can be
+    /// read.
     SourceUnreachable(String),
 }
 
@@ -79,15 +80,15 @@ pub trait ResultSink {
     /// As soon as there is a result, in whatever order: for keeping it safe.
     fn arrived(&mut self, index: usize, result: &SampleResult);
 
-    /// In the order of the samples, with gaps where the run was stopped: for writing it out. Every result that arrived comes here
-    /// once.
+    /// In the order of the samples, with gaps where the run was stopped: for writing it out. Every result that arrived
+    /// comes here once.
     fn in_order(&mut self, index: usize, result: SampleResult);
 }
 
-/// Predicts every sample and hands the results to `sink` in the order of the samples (with gaps
-/// where the run was stopped), on the calling thread. One bad image
-/// is one problem; the rest goes on. At every moment at most `useful_reads + 2 x workers` encoded images of the source and
-/// `MAX_ENCODED_BYTES` of them, and `workers + 2 x batch` images or tensors are in memory.
+/// Predicts every sample and hands the results to `sink` in the order of the samples (with gaps where the run was
+/// stopped), on the calling thread. One bad image is one problem; the rest goes on. At every moment at most
+/// `useful_reads + 2 x workers` encoded images of the source and `MAX_ENCODED_BYTES` of them, and `workers + 2 x batch`
+/// images or tensors are in memory.
 ///
 /// Where the model runs on several lanes (a processor), each worker decodes and computes by itself, which wastes no
 /// core; where it has one lane (a graphics card), decoders feed it with batches of consecutive images, so that two runs
@@ -111,8 +112,8 @@ pub fn predict(
     predict_some(request, &all, control, &mut InOrder(sink))
 }
 
-/// As [`predict`] for the samples at the places in `wanted` alone, as when all had been asked for: where a model takes batches, each
-/// batch that holds one of them is computed as a whole, and what was not wanted of it is dropped.
+/// As [`predict`] for the samples at the places in `wanted` alone, as when all had been asked for: where a model takes
+/// batches, each batch that holds one of them is computed as a whole, and what was not wanted of it is dropped.
 pub fn predict_some(
     request: &PredictRequest,
     wanted: &SampleSet,

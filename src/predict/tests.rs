@@ -382,7 +382,7 @@ fn a_device_out_of_memory_gets_smaller_batches_and_says_so() {
         outcome.notes
     );
     assert!(
-        outcome.notes[1].contains("with 4 images a call, went on with 2"),
+        outcome.notes[1].contains("with 4 images per call; continued with 2"),
         "{:?}",
         outcome.notes
     );

@@ -16,8 +16,8 @@ use crate::source::SourceError;
 use crate::tasks::{TaskControl, panic_text};
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
 
-/// What every thread of one run sees. A thread ends when its input ends, when nobody wants its output, or when the run is
-/// cancelled.
+/// What every thread of one run sees. A thread ends when its input ends, when nobody wants its output, or when the run
+/// is cancelled.
 pub(super) struct Shared<'r> {
     pub(super) request: &'r PredictRequest,
     /// The samples to compute, in ascending order. The gate counts them.
@@ -289,7 +289,7 @@ impl<'r> Shared<'r> {
         if halved < *max_len {
             *max_len = halved;
             let note = format!(
-                "The device ran out of memory with {failed_len} images a call, went on with {halved} ({reason})"
+                "The device ran out of memory with {failed_len} images per call; continued with {halved} ({reason})"
             );
             log::warn!("{note}");
             self.notes.lock().push(note);
@@ -339,7 +339,7 @@ impl<'r> Shared<'r> {
 /// The run is over for this thread.
 struct Ended;
 
-const NO_ANSWER: &str = "the model gave no prediction for this image";
+const NO_ANSWER: &str = "the model returned no prediction for this image";
 
 /// Width and height of the upright image in pixels, from the header of its file.
 ///
@@ -350,7 +350,7 @@ pub fn upright_size(bytes: &[u8]) -> Result<[u32; 2], String> {
     Format::of(bytes).map_err(|error| error.to_string())?;
     details(bytes)
         .upright_size()
-        .ok_or_else(|| "the header of the image cannot be read".to_owned())
+        .ok_or_else(|| "could not read the header of the image".to_owned())
 }
 
 /// A panic in a decoder or a model becomes the problem of one image.

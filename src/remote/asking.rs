@@ -1,7 +1,7 @@
-//! A model elsewhere is asked about one image at a time: behind an endpoint, or in TensorFlow Serving.
+//! Remote model is asked about one image at a time: behind an endpoint, or in TensorFlow Serving.
 //!
-//! Images go as they lie in their files; answers are read by [`OutputReader`], as those of Batch Transform are. Knows nothing of how a
-//! request gets there: that is a [`Transport`]'s.
+//! Images go as they lie in their files; answers are read by [`OutputReader`], as those of Batch Transform are. Knows
+//! nothing of how a request gets there: that is a [`Transport`]'s.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -91,7 +91,8 @@ pub fn send(
 /// Finds out what a model answers by asking it about one image.
 ///
 /// # Errors
-/// As [`Transport::carry`]; also [`PredictError::OutOfReach`] where the response has no shape that is known: no other will.
+/// As [`Transport::carry`]; also [`PredictError::OutOfReach`] where the response has no shape that is known: no other
+/// will.
 pub fn recognise(
     transport: &dyn Transport,
     wrapping: &Wrapping,
@@ -105,7 +106,7 @@ pub fn recognise(
     })
 }
 
-/// A model elsewhere, as the pipeline uses it.
+/// Remote model, as the pipeline uses it.
 pub struct RemotePredictor {
     transport: Arc<dyn Transport>,
     wrapping: Wrapping,
@@ -196,7 +197,7 @@ impl RemotePredictor {
         }
         let [width, height] = size;
         Err(PredictError::Failed(format!(
-            "the response is about an image of {} x {} pixels, and this one has {width} x {height}",
+            "the response is for an image of {} x {} pixels, but this one has {width} x {height}",
             told[0], told[1]
         )))
     }
@@ -217,7 +218,8 @@ impl EncodedPredictor for RemotePredictor {
     }
 }
 
-/// The card of a model whose inside nobody here knows: it names the model and what it answers; of weights and input it holds nothing.
+/// The card of a model whose inside nobody here knows: it names the model and what it answers; of weights and input it
+/// holds nothing.
 ///
 /// `id`: made fit for a card's. `origin`: where the model is, for people.
 pub fn card_of_remote(id: &str, task: ModelTask, assumed: &[String], origin: &str) -> ModelCard {

@@ -1,4 +1,5 @@
-//! A model elsewhere, as a person names it, becomes one that can be asked: its first response says what it is, or a mapping does.
+//! Remote model, as a person names it, becomes one that can be asked: its first response says what it is, or a mapping
+//! does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::library::{Library, built_in_labels};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
-/// How many images are on their way at once where nobody says it.
+/// Parallel requests where nobody says it.
 pub const USUAL_LANES: usize = 4;
 
 /// Whom to ask, and how.
@@ -31,7 +32,7 @@ pub struct Asking {
     labels: Option<String>,
 }
 
-/// A model elsewhere, ready to be asked, and what a run of it begins with.
+/// Remote model, ready to be asked, and what a run of it begins with.
 pub struct Understood {
     pub predictor: Arc<RemotePredictor>,
     pub key: RunKey,
@@ -50,7 +51,7 @@ pub enum ConnectError {
     /// An endpoint cannot be called so.
     #[error("The name of the endpoint {0}")]
     Name(String),
-    #[error("The address of TensorFlow Serving cannot be used: {0}")]
+    #[error("Invalid address of TensorFlow Serving: {0}")]
     Address(#[from] super::tf_serving::AddressError),
 }
 
@@ -96,8 +97,8 @@ impl Asking {
         })
     }
 
-    /// `first`: the response that was recognised, about an image of this width and height; it shows whether the labels that are known here
-    /// fit. `known` knows models by their id. `lanes`: how many images may be on their way at once.
+    /// `first`: the response that was recognised, about an image of this width and height; it shows whether the labels
+    /// that are known here fit. `known` knows models by their id. `lanes`: how many images may be on their way at once.
     pub fn understood(
         &self,
         recognition: Recognition,
@@ -126,7 +127,7 @@ impl Asking {
                     labels
                 } else {
                     assumed.push(
-                        "the names of the classes are those of the responses, which differ from those of the model of this name here"
+                        "class names are those of the responses; the local model of this name has others"
                             .to_owned(),
                     );
                     LabelSource::Outputs
@@ -199,11 +200,11 @@ impl Asking {
         ];
         let signature = self.wrapping.signature.as_ref();
         parts.extend(signature.map(|signature| format!("signature {signature}")));
-        parts.push(format!("answers read as {reading}"));
+        parts.push(format!("responses read as {reading}"));
         parts.extend(
             self.labels
                 .as_ref()
-                .map(|labels| format!("classes named by {labels}")),
+                .map(|labels| format!("class names from {labels}")),
         );
         parts.join(", ")
     }

@@ -1,4 +1,5 @@
-//! What happens elsewhere: a model packed for SageMaker, jobs and endpoints that run it, and their responses read as predictions.
+//! What happens elsewhere: a model packed for SageMaker, jobs and endpoints that run it, and their responses read as
+//! predictions.
 //!
 //! Plain data and calls that wait; the command line and the window both stand on it. Never runs a model itself.
 

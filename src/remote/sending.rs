@@ -17,7 +17,7 @@ pub enum SendError {
     Cancelled,
     #[error("{0}")]
     Aws(AwsError),
-    #[error("The file cannot be read: {why}: {}", path.display())]
+    #[error("Could not read the file: {why}: {}", path.display())]
     Unreadable { path: PathBuf, why: String },
     /// Something else stands there, or a file could not be sent.
     #[error("{0}")]

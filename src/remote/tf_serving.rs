@@ -43,7 +43,7 @@ pub struct TfServingAddress {
 
 /// The address cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}; an address looks like http://127.0.0.1:8501/v1/models/resnet:predict")]
+#[error("{reason}; enter an address like http://127.0.0.1:8501/v1/models/resnet:predict")]
 pub struct AddressError {
     reason: &'static str,
 }
@@ -53,18 +53,20 @@ impl TfServingAddress {
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let error = |reason| AddressError { reason };
         let text = text.trim().trim_end_matches('/');
-        let uri: Uri = text.parse().map_err(|_| error("it is no URL"))?;
+        let uri: Uri = text.parse().map_err(|_| error("it is not a URL"))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
-            return Err(error("it begins with neither http:// nor https://"));
+            return Err(error("it must begin with http:// or https://"));
         }
         if uri
             .authority()
             .is_some_and(|host| host.as_str().contains('@'))
         {
-            return Err(error("it holds a name or a password, which would be shown"));
+            return Err(error(
+                "it contains a user name or password, which would be visible",
+            ));
         }
         if uri.query().is_some() {
-            return Err(error("it has a question mark"));
+            return Err(error("it contains a question mark"));
         }
         let path = uri.path();
         let (path, verb) = match path.rsplit_once(':') {
@@ -72,14 +74,14 @@ impl TfServingAddress {
             None => (path, None),
         };
         if verb.is_some_and(|verb| verb != "predict") {
-            return Err(error("it asks for something else than :predict"));
+            return Err(error("it must end in :predict"));
         }
         let (_, model) = path
             .split_once("/v1/models/")
-            .ok_or_else(|| error("it names no model"))?;
+            .ok_or_else(|| error("it contains no model name"))?;
         let model = model.split('/').next().unwrap_or_default();
         if model.is_empty() {
-            return Err(error("it names no model"));
+            return Err(error("it contains no model name"));
         }
         let url = match verb {
             Some(_) => text.to_owned(),
@@ -207,14 +209,15 @@ impl TfServing {
                 "TensorFlow Serving did not answer within {} seconds: {url}",
                 RESPONSE_TIMEOUT.as_secs()
             )),
-            ureq::Error::BodyExceedsLimit(_) => PredictError::Failed(
-                "the response is longer than one about an image can be".to_owned(),
-            ),
+            ureq::Error::BodyExceedsLimit(_) => {
+                PredictError::Failed("the response is too long for one image".to_owned())
+            }
             ureq::Error::HostNotFound => PredictError::OutOfReach(format!(
-                "the name of the host is not known; look how it is spelt, and after the network: {url}"
+                "the host was not found; check its spelling and your network: {url}"
             )),
             error => PredictError::OutOfReach(format!(
-                "nobody answers there ({error}); look whether TensorFlow Serving runs, with its REST API on this port: {url}"
+                "the connection failed ({error}); check that TensorFlow Serving runs with its REST API on this port: \
+                {url}"
             )),
         }
     }
@@ -256,33 +259,34 @@ impl Response {
     fn error(&self, address: &TfServingAddress) -> PredictError {
         let status = self.status;
         let said = match self.message() {
-            Some(message) => format!(" (it says: {message})"),
+            Some(message) => format!(" (message: {message})"),
             None => String::new(),
         };
         match status {
             404 if self.message().is_some() => PredictError::OutOfReach(format!(
-                "TensorFlow Serving has no model {}, or not this version of it{said}: {}",
+                "TensorFlow Serving does not have model {}, or not this version{said}: {}",
                 address.model, address.url
             )),
             404 => PredictError::OutOfReach(format!(
-                "TensorFlow Serving has no model {}, or another server answers there: TensorFlow Serving would say more; look at the \
-                 name, host and port, and at what stands before /v1/models: {}",
+                "TensorFlow Serving does not have model {}, or this is another server; check the name, host, port and \
+                the path before /v1/models: {}",
                 address.model, address.url
             )),
             405 | 501 => PredictError::OutOfReach(format!(
-                "the server there answers as TensorFlow Serving never does (HTTP status {status}); look at host and port, and at what \
-                 stands before /v1/models: {}",
+                "this server is not TensorFlow Serving (HTTP status {status}); check host, port and the path before \
+                /v1/models: {}",
                 address.url
             )),
             400 => PredictError::Failed(format!(
-                "TensorFlow Serving refuses the request{said}; look at the signature, and at whether the model takes encoded images"
+                "TensorFlow Serving rejected the request{said}; check the signature, and that the model takes encoded \
+                images"
             )),
             401 | 403 | 407 => PredictError::OutOfReach(format!(
-                "who asks is not allowed to (HTTP status {status}){said}; look at who stands in between: {}",
+                "access is denied (HTTP status {status}){said}; check proxies: {}",
                 address.url
             )),
             429 | 503 => PredictError::Failed(format!(
-                "TensorFlow Serving has too much to do (HTTP status {status}){said}; send fewer images at once"
+                "TensorFlow Serving is overloaded (HTTP status {status}){said}; send fewer images at once"
             )),
             _ => PredictError::Failed(format!(
                 "TensorFlow Serving failed with HTTP status {status}{said}"
@@ -325,11 +329,11 @@ mod tests {
             assert_eq!((address.url(), address.model()), (url, "resnet"));
         }
         for (text, words) in [
-            ("127.0.0.1:8501", "neither http"),
-            ("ftp://host/v1/models/m", "neither http"),
+            ("127.0.0.1:8501", "must begin with http"),
+            ("ftp://host/v1/models/m", "must begin with http"),
             ("http://host:8501", "no model"),
             ("http://host:8501/v1/models/", "no model"),
-            ("http://host/v1/models/m:classify", "else than :predict"),
+            ("http://host/v1/models/m:classify", "must end in :predict"),
             ("http://host/v1/models/m?x=1", "question mark"),
             ("http://me:secret@host/v1/models/m", "password"),
         ] {

@@ -1,5 +1,5 @@
-//! Files of JSON Lines with an image in each line, `{"b64": "…"}`, as a job with `SplitType` Line reads them. Such a file is opened by
-//! itself; in a folder it may be anything.
+//! Files of JSON Lines with an image in each line, `{"b64": "…"}`, as a job with `SplitType` Line reads them. Such a
+//! file is opened by itself; in a folder it may be anything.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ const LONGEST_LINE: u64 = 256 << 20;
 const FIRST_PAGE_LEN: usize = 32;
 const PAGE_LEN: usize = 500;
 
-/// The lines of one file as samples, whether an image can be read from them or not: a job sends each. Empty lines are none.
+/// The lines of one file as samples, whether an image can be read from them or not: a job sends each. Empty lines are
+/// none.
 #[derive(Clone)]
 pub struct LinesSource {
     inner: Arc<dyn Source>,
@@ -51,7 +52,8 @@ struct Line<'l> {
 }
 
 impl LinesSource {
-    /// Its lines in place of a source that is nothing but a file of lines; any other source stays as it is. Waits end with `control`.
+    /// Its lines in place of a source that is nothing but a file of lines; any other source stays as it is. Waits end
+    /// with `control`.
     pub fn in_place_of(source: Arc<dyn Source>, control: &TaskControl) -> Arc<dyn Source> {
         let name = source.name();
         if !is_lines_name(&name) {
@@ -85,7 +87,7 @@ impl LinesSource {
         let bytes = range.end - range.start;
         if bytes > LONGEST_LINE {
             return Err(SourceError::Damaged(format!(
-                "line {} has {}, which no request can have",
+                "line {} has {}, more than a request can hold",
                 number + 1,
                 human_bytes(bytes)
             )));
@@ -102,7 +104,7 @@ impl LinesSource {
             }
             if index.is_whole {
                 return Err(SourceError::Damaged(format!(
-                    "there is no line {} any more: the file was written to since it was listed; open it again",
+                    "line {} no longer exists: the file changed since it was listed; open it again",
                     number + 1
                 )));
             }
@@ -157,12 +159,12 @@ fn image_in(line: &[u8]) -> Result<Vec<u8>, SourceError> {
     let damaged = |why: String| SourceError::Damaged(why);
     let line: Line<'_> = serde_json::from_slice(line).map_err(|error| {
         damaged(format!(
-            r#"the line is no {{"b64": "…"}} with an image in base64: {error}"#
+            r#"the line is not {{"b64": "…"}} with a base64 image: {error}"#
         ))
     })?;
     STANDARD
         .decode(line.b64.as_bytes())
-        .map_err(|error| damaged(format!("the line has no valid base64: {error}")))
+        .map_err(|error| damaged(format!("the line is not valid base64: {error}")))
 }
 
 impl Source for LinesSource {
@@ -182,8 +184,10 @@ impl Source for LinesSource {
             while index.lines.len() < next + page_len && !index.is_whole {
                 if let Err(error) = index.look_further(&*source.inner, &source.file) {
                     is_over = true;
-                    let message =
-                        format!("{error} ({} lines were listed before)", index.lines.len());
+                    let message = format!(
+                        "{error} ({} lines were listed before it)",
+                        index.lines.len()
+                    );
                     let problem = Problem::of_sample(source.file.uri.clone(), message);
                     // Whoever cancels the listing knows that it is not complete.
                     let is_told = !matches!(error, SourceError::Cancelled);

@@ -279,7 +279,7 @@ mod tests {
         assert!(
             page.problems[0]
                 .to_string()
-                .contains("a.jpg: there is no such file"),
+                .contains("a.jpg: the file does not exist"),
             "{:?}",
             page.problems
         );

@@ -1,5 +1,5 @@
-//! Where images come from. Every source passes the same contract test (`contract.rs`, and `tests/library/source.rs` on a
-//! real S3 server).
+//! Where images come from. Every source passes the same contract test (`contract.rs`, and `tests/library/source.rs` on
+//! a real S3 server).
 //!
 //! Knows nothing of what is inside an image.
 
@@ -62,8 +62,8 @@ pub trait Source: Send + Sync {
         None
     }
 
-    /// Whether a file of this size is kept once it was read, so that reading it ahead of need saves time later. Not where reading is
-    /// quick.
+    /// Whether a file of this size is kept once it was read, so that reading it ahead of need saves time later. Not
+    /// where reading is quick.
     fn keeps(&self, size_bytes: u64) -> bool {
         let _ = size_bytes;
         false
@@ -74,8 +74,8 @@ pub trait Source: Send + Sync {
         4
     }
 
-    /// The same source for one task: what waits for a network gives up with [`SourceError::Cancelled`] as soon as the task is
-    /// cancelled. `None` where nothing waits longer than a disk.
+    /// The same source for one task: what waits for a network gives up with [`SourceError::Cancelled`] as soon as the
+    /// task is cancelled. `None` where nothing waits longer than a disk.
     fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
         let _ = control;
         None
@@ -98,8 +98,8 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
-    /// How many records a TFRecord file of this source has, or lines a file of lines, with those that hold no image; `None` where
-    /// nobody knows either.
+    /// How many records a TFRecord file of this source has, or lines a file of lines, with those that hold no image;
+    /// `None` where nobody knows either.
     fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
         let _ = file;
         Ok(None)
@@ -130,18 +130,19 @@ fn cut(mut bytes: Vec<u8>, range: Range<u64>) -> Vec<u8> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    #[error("there is no such file; it may have been moved or deleted since it was listed")]
+    #[error("the file does not exist; it may have been moved or deleted since it was listed")]
     NotFound,
     /// Of a place that is to be opened.
     #[error(
-        "there is no such file or folder; look at how it is spelt, and whether it was moved or deleted"
+        "the file or folder does not exist; check the spelling, and whether it was moved or deleted"
     )]
     NoSuchPlace,
-    #[error("permission denied; make the file readable for you")]
+    #[error("permission denied; change the file's permissions")]
     PermissionDenied,
     #[error("{0}")]
     Damaged(String),
-    /// Nothing of the source can be read at the moment: its folder is gone, its server does not answer. Says nothing about the image.
+    /// Nothing of the source can be read at the moment: its folder is gone, its server does not answer. Says nothing
+    /// about the image.
     #[error("{0}")]
     Unreachable(String),
     #[error("could not be read: {0}")]
@@ -213,8 +214,8 @@ impl From<std::io::Error> for SourceError {
     }
 }
 
-/// The path from the root on. `..` is taken back through the disk, where links lead elsewhere than names do; whatever stands behind the
-/// last one stays as it is spelt.
+/// The path from the root on. `..` is taken back through the disk, where links lead elsewhere than names do; whatever
+/// stands behind the last one stays as it is spelt.
 ///
 /// # Errors
 /// The path is empty, or the current folder is gone.

@@ -24,9 +24,9 @@ const USEFUL_READS: usize = 32;
 /// How many names a message gives as examples.
 const EXAMPLES: usize = 3;
 
-/// A folder of a bucket (everything below it, or what lies in it itself), or one object. Keys come in the order of S3, that of
-/// their bytes; hidden ones (a part that begins with a dot) and those that are no images by their names are left out, as in
-/// local folders, and it says how many.
+/// A folder of a bucket (everything below it, or what lies in it itself), or one object. Keys come in the order of S3,
+/// that of their bytes; hidden ones (a part that begins with a dot) and those that are no images by their names are
+/// left out, as in local folders, and it says how many.
 ///
 /// A bucket may hold images without extensions, under hashes for instance. Where none of the first page of keys has the
 /// extension of an image, keys without any extension count as images.
@@ -69,8 +69,8 @@ struct Begun {
 }
 
 impl S3Source {
-    /// Asks whether the place is there. `s3://bucket/photos` is the object of that name, or else the folder `photos/`; what
-    /// only begins with the same letters, such as `photos-old/`, never belongs to it.
+    /// Asks whether the place is there. `s3://bucket/photos` is the object of that name, or else the folder `photos/`;
+    /// what only begins with the same letters, such as `photos-old/`, never belongs to it.
     ///
     /// # Errors
     /// There is nothing, it may not be read, or nobody could be asked.
@@ -128,8 +128,8 @@ impl S3Source {
         })
     }
 
-    /// The same, but what is read is kept in `cache`, so that nothing is fetched twice while it is there, and changes of objects are
-    /// noticed when they are read. `tell` hears what goes wrong with the cache.
+    /// The same, but what is read is kept in `cache`, so that nothing is fetched twice while it is there, and changes
+    /// of objects are noticed when they are read. `tell` hears what goes wrong with the cache.
     pub fn with_cache(
         self,
         cache: Arc<DiskCache>,
@@ -295,7 +295,8 @@ impl Source for S3Source {
             if let Err(error) = &read
                 && error.kind == AwsErrorKind::Changed
             {
-                // The part that was asked for may be at another place of the new object; the report of the change makes the caller read again.
+                // The part that was asked for may be at another place of the new object; the report of the change makes
+                // the caller read again.
                 self.look_again(kept, uri)?;
             }
             read
@@ -333,7 +334,7 @@ impl Source for S3Source {
 
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
         report(ListingChange::Unwatchable(
-            "S3 tells nobody when objects come, change or go".to_owned(),
+            "S3 does not report changes".to_owned(),
         ));
         if let Some(kept) = &self.kept {
             kept.tell_changes_to(report);
@@ -379,7 +380,8 @@ fn find_object(
                 max_keys: Some(1),
                 ..ListRequest::default()
             };
-            // The very key comes before all that only begin with it. A failure is that of the folder, too, and told there.
+            // The very key comes before all that only begin with it. A failure is that of the folder, too, and told
+            // there.
             let listed = s3.list_page(&request, control).unwrap_or_default();
             let mut objects = listed.objects.into_iter();
             Ok(objects.next().filter(|first| first.key == address.prefix))
@@ -405,13 +407,13 @@ fn nothing_there(s3: &S3, address: &S3Address, control: Option<&TaskControl>) ->
         .map(|key| S3Address::new(&address.bucket, key).to_string())
         .collect();
     let similar = if similar.is_empty() {
-        "look at how it is spelt".to_owned()
+        "check the spelling".to_owned()
     } else {
-        format!("there is {}", similar.join(", "))
+        format!("similar: {}", similar.join(", "))
     };
     AwsError {
         kind: AwsErrorKind::NotFound,
-        message: format!("There is no object and no folder {address}; {similar}"),
+        message: format!("{address} does not exist, neither as object nor as folder; {similar}"),
     }
 }
 

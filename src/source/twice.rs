@@ -1,4 +1,5 @@
-//! Images that one reads and another reads again soon after, where reading costs time and money: the second has them from memory.
+//! Images that one reads and another reads again soon after, where reading costs time and money: the second has them
+//! from memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! A prediction as columns of bytes: class ids (u32), scores (f32) and boxes (four f32 each: left, top, right, bottom), all
-//! little-endian, in the order of the prediction. Floats keep every bit.
+//! A prediction as columns of bytes: class ids (u32), scores (f32) and boxes (four f32 each: left, top, right, bottom),
+//! all little-endian, in the order of the prediction. Floats keep every bit.
 
 use crate::domain::{
     BoundingBox, ClassScore, Detection, LabelSet, Prediction, PredictionContent, SampleUri,

@@ -1,4 +1,5 @@
-//! What becomes of a file that cannot be read as it should: kept under another name, and what can be read taken from it.
+//! What becomes of a file that cannot be read as it should: kept under another name, and what can be read taken from
+//! it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ pub(super) fn companion(path: &Path, suffix: &str) -> PathBuf {
 
 /// Renames a damaged project to `name.damaged-2026-11-21.spotcheck`. Gives the new path.
 pub(super) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
-    let failed = |path: &Path| StoreError::io("put the damaged project file aside", path);
+    let failed = |path: &Path| StoreError::io("rename the damaged project file", path);
     let aside = free_name(path);
     // The journal first: left behind, it would be taken for that of the fresh file.
     let journal = companion(path, "-wal");
@@ -33,7 +34,8 @@ pub(super) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(aside)
 }
 
-/// The inverse of [`set_aside`], for when the fresh file could not be filled: the next attempt must find the damaged one.
+/// The inverse of [`set_aside`], for when the fresh file could not be filled: the next attempt must find the damaged
+/// one.
 pub(super) fn put_back(aside: &Path, path: &Path) {
     remove_if_there(&companion(path, "-wal"));
     remove_if_there(&companion(path, "-shm"));

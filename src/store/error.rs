@@ -9,13 +9,14 @@ use crate::tasks::Cancelled;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("a project file ends in .spotcheck, choose such a name: {}", .0.display())]
+    #[error("the name of a project file must end in .spotcheck: {}", .0.display())]
     WrongExtension(PathBuf),
-    #[error("this is not a project of Spotcheck but another kind of database; it was left as it is, choose another name: {}", .0.display())]
+    #[error("this is another kind of database, not a project of Spotcheck; it was not changed, choose another name: \
+        {}", .0.display())]
     NotAProject(PathBuf),
     #[error(
-        "this project was written by a newer version of Spotcheck (format {found}, this one reads up to {known}); it was left as \
-         it is, open it with the newer version: {}",
+        "this project was written by a newer version of Spotcheck (format {found}, this version reads up to {known}); \
+        open it with that version: {}",
         path.display()
     )]
     Newer {
@@ -24,17 +25,19 @@ pub enum StoreError {
         known: u32,
     },
     /// Only where nothing may be written; a writer copies a damaged file aside and begins a fresh one.
-    #[error("the project file is damaged ({reason}); open it in the window or give it to `spotcheck predict --project`, which copies it aside and rescues what can be read: {}", path.display())]
+    #[error("the project file is damaged ({reason}); open it in the window or with `spotcheck predict --project`, \
+        which keeps a copy and recovers what is readable: {}", path.display())]
     Damaged { path: PathBuf, reason: String },
-    #[error("the project is open elsewhere, {holder}; close it there, or save a copy under another name: {}", path.display())]
+    #[error("the project is already open, {holder}; close it there, or save a copy under another name: \
+        {}", path.display())]
     Held { path: PathBuf, holder: String },
-    #[error("the project is read-only, nothing can be saved in it: {0}")]
+    #[error("the project is read-only: {0}")]
     ReadOnly(String),
-    #[error("this is the project that is open already; choose another name: {}", .0.display())]
+    #[error("this project is already open; choose another name: {}", .0.display())]
     SamePath(PathBuf),
     #[error("could not {what}: {source}: {}", path.display())]
     Io {
-        /// What was attempted: “make the folder”.
+        /// What was attempted: “create the folder”.
         what: &'static str,
         path: PathBuf,
         source: io::Error,
@@ -46,10 +49,10 @@ pub enum StoreError {
         reason: String,
     },
     /// What was queued is kept in memory and tried again.
-    #[error("not everything is saved yet: {0}")]
+    #[error("some changes are not saved yet: {0}")]
     Unsaved(String),
     /// What was queued is kept in memory, but no attempt to save it in this file can succeed.
-    #[error("nothing more can be saved in this project: {0}")]
+    #[error("this project can no longer be saved: {0}")]
     Stopped(String),
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -84,23 +87,23 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
     let advice = match code(error) {
         Some(ErrorCode::DiskFull) => "the disk is full; free some space",
         Some(ErrorCode::SystemIoFailure) => {
-            "the disk could not be read or written; check that it is still connected and not full"
+            "could not read or write the disk; check that it is connected and not full"
         }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             "another program is using the project file; close it there"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            "the project file is write-protected; make it writable for you"
+            "the project file is write-protected; change its permissions"
         }
         Some(ErrorCode::CannotOpen) => {
-            "the project file cannot be opened; check that its folder is there and writable"
+            "could not open the project file; check that its folder exists and is writable"
         }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             "the project file is damaged; save the project under another name"
         }
         Some(ErrorCode::Unknown) => {
             return format!(
-                "the project file is not as Spotcheck made it ({})",
+                "the project file has an unexpected structure ({})",
                 words_of(error)
             );
         }

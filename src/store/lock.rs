@@ -1,5 +1,5 @@
-//! Who may write: a lock on a small file beside the project. Never on the project file itself, as closing that would drop
-//! SQLite's own locks (sqlite.org/howtocorrupt.html, 2.2). The operating system frees it however the holder ends.
+//! Who may write: a lock on a small file beside the project. Never on the project file itself, as closing that would
+//! drop SQLite's own locks (sqlite.org/howtocorrupt.html, 2.2). The operating system frees it however the holder ends.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};

@@ -1,4 +1,4 @@
-//! The project file (`*.spotcheck`): runs, answers, verdicts, notes, tags and view settings, in SQLite.
+//! Project file (`*.spotcheck`): runs, answers, verdicts, notes, tags and view settings, in SQLite.
 //!
 //! One thread writes, readers have their own connections, and nobody waits for the disk but those who ask to. What was
 //! reported as saved survives the end of the program and of the machine. Knows nothing of windows, models or images.
@@ -50,13 +50,13 @@ pub const EXTENSION: &str = "spotcheck";
 
 /// The fact that says where in S3 the images lie, as JSON.
 const PLACE: &str = "s3_place";
-const NOTE_PLACE: &str = "note where the images lie";
+const NOTE_PLACE: &str = "save the folder of the images";
 
 /// How long a connection waits for another program that has the file locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An open project. Clones are handles of the same one; it is closed with the last of them, which waits until everything
-/// queued is saved (or, where the disk refuses it, for about a second).
+/// An open project. Clones are handles of the same one; it is closed with the last of them, which waits until
+/// everything queued is saved (or, where the disk refuses it, for about a second).
 #[derive(Clone)]
 pub struct Project(Arc<Inner>);
 
@@ -85,7 +85,7 @@ struct Writing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     Writer,
-    /// Nothing will be saved. `reason` says why, for people: “it is open elsewhere, by spotcheck predict (process 4711 on
+    /// Nothing will be saved. `reason` says why, for people: “it is already open, by spotcheck predict (process 4711 on
     /// desk, since 2026-11-21 10:31)”.
     ReadOnly {
         reason: String,
@@ -155,8 +155,9 @@ impl Project {
         RunId(self.0.next_run.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Queues a change and never waits. It is on the disk within a tenth of a second, as [`SaveEvent::Saved`] tells; `ticket` is the
-    /// caller's number for it and must not fall from one call to the next. Refused where the project is read-only.
+    /// Queues a change and never waits. It is on the disk within a tenth of a second, as [`SaveEvent::Saved`] tells;
+    /// `ticket` is the caller's number for it and must not fall from one call to the next. Refused where the project is
+    /// read-only.
     pub fn write(&self, ticket: u64, change: Change) -> Result<(), StoreError> {
         let writing = self.writing()?;
         self.forget_what_changes(&change);
@@ -234,8 +235,8 @@ impl Project {
         self.0.readers.predictions(run, samples)
     }
 
-    /// All predictions of a run, some at a time, in the order in which their samples came to be known. Reports progress and can be
-    /// cancelled between batches; what is saved meanwhile may or may not be among them.
+    /// All predictions of a run, some at a time, in the order in which their samples came to be known. Reports progress
+    /// and can be cancelled between batches; what is saved meanwhile may or may not be among them.
     pub fn each_prediction(
         &self,
         run: RunId,

@@ -83,8 +83,8 @@ fn is_address(root: &str) -> bool {
     root.contains("://")
 }
 
-/// The root as seen from the project file, where one of them lies inside the other's folder: then both can move together.
-/// `/` between its parts; `.` for the file's own folder.
+/// The root as seen from the project file, where one of them lies inside the other's folder: then both can move
+/// together. `/` between its parts; `.` for the file's own folder.
 pub(super) fn root_from_file(file: &Path, root: &str) -> Option<String> {
     let (folder, root) = (file.parent()?, Path::new(root));
     if let Ok(below) = root.strip_prefix(folder) {

@@ -1,5 +1,5 @@
-//! Opening a project: whoever comes first writes, everyone else reads; old files are brought up to date, newer ones left
-//! alone, damaged ones put aside.
+//! Opening a project: whoever comes first writes, everyone else reads; old files are brought up to date, newer ones
+//! left alone, damaged ones put aside.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use super::{Access, EXTENSION, Inner, Project, Root, SaveEvent, Writing};
 use crate::dirs::Scratch;
 use crate::tasks::now_ms;
 
-/// A file is looked through for so long at most, but for one that the last program that wrote it did not close. A project of a
-/// hundred thousand images with a hundred boxes each takes 0.1 s, and 1.3 s where the disk has to be read.
+/// A file is looked through for so long at most, but for one that the last program that wrote it did not close. A
+/// project of a hundred thousand images with a hundred boxes each takes 0.1 s, and 1.3 s where the disk has to be read.
 const CHECK_TIME: Duration = Duration::from_secs(3);
 
 /// Which project, and what for.
@@ -88,7 +88,7 @@ impl Project {
             schema::migrate(&mut connection)?;
             Ok(connection)
         };
-        let connection = make().map_err(StoreError::database("make a project in memory"))?;
+        let connection = make().map_err(StoreError::database("create a project in memory"))?;
         let shared_root = Arc::new(Root::default());
         shared_root.set(root);
         start_writer(
@@ -101,7 +101,7 @@ impl Project {
     }
 }
 
-const READ_ON_PURPOSE: &str = "it was opened to be read only";
+const READ_ON_PURPOSE: &str = "it was opened read-only";
 
 type OnSave = Box<dyn Fn(SaveEvent) + Send>;
 
@@ -125,7 +125,7 @@ fn open_to_write(
     if let Some(folder) = path.parent()
         && let Err(error) = std::fs::create_dir_all(folder)
     {
-        return Err(StoreError::io("make the folder of the project", folder)(
+        return Err(StoreError::io("create the folder of the project", folder)(
             error,
         ));
     }
@@ -133,10 +133,10 @@ fn open_to_write(
         Ok(Locking::Ours(lock)) => write_locked(path, lock, request.root, on_save),
         Ok(Locking::Held(holder)) => open_held(path, &holder),
         Err(error) if path.exists() => {
-            let reason = format!("nothing can be written beside it ({error})");
+            let reason = format!("its folder is not writable ({error})");
             open_to_read(path, reason)
         }
-        Err(error) => Err(StoreError::io("make the project file", path)(error)),
+        Err(error) => Err(StoreError::io("create the project file", path)(error)),
     }
 }
 
@@ -152,7 +152,7 @@ fn open_held(path: &Path, holder: &Holder) -> Result<Opened, StoreError> {
     }
     for _ in 0..40 {
         if let Ok(Finding::Project { .. }) = look_at(path, Look::Quick) {
-            return open_to_read(path, format!("it is open elsewhere, {holder}"));
+            return open_to_read(path, format!("it is already open, {holder}"));
         }
         std::thread::sleep(Duration::from_millis(25));
     }
@@ -171,19 +171,19 @@ fn write_locked(
         // What a journal without its file holds belongs to a file that is no longer there.
         Finding::Nothing => {
             if path.exists() {
-                notes.push(format!("The project file was empty and was begun anew: {}", path.display()));
+                notes.push(format!("The project file was empty; started a new project in it: {}", path.display()));
             }
         }
         Finding::Project { version: VERSION } => {}
         Finding::Project { version } => notes.push(format!(
-            "The project was written by an older version of Spotcheck and was brought from format {version} to {VERSION}, which \
-             older versions cannot open: {}",
+            "The project was upgraded from format {version} to {VERSION}; older versions of Spotcheck cannot open it: \
+            {}",
             path.display()
         )),
         Finding::Damaged(reason) => {
             let kept = set_aside(path)?;
             notes.push(format!(
-                "The project file was damaged ({reason}); it was kept as {} and a fresh one begun: {}",
+                "The project file was damaged ({reason}); it was renamed to {}, and a new one was created: {}",
                 kept.display(),
                 path.display()
             ));
@@ -213,21 +213,21 @@ fn write_locked(
             Err(error) => {
                 drop(connection);
                 put_back(aside, path);
-                let what = "rescue what can be read of the damaged project";
+                let what = "recover the damaged project";
                 return Err(StoreError::database(what)(error));
             }
         };
         notes.push(if rescued.is_empty() {
-            "Nothing could be read of the damaged project".to_owned()
+            "Nothing could be recovered from the damaged project".to_owned()
         } else {
-            format!("Rescued from the damaged project: {rescued}")
+            format!("Recovered from the damaged project: {rescued}")
         });
     }
     let root = Arc::new(Root::default());
     let set_up = settle_root(&connection, path, wanted_root, &mut notes);
     root.set(
         set_up
-            .map_err(StoreError::database("note where the images lie"))?
+            .map_err(StoreError::database("save the folder of the images"))?
             .as_deref(),
     );
     let place = Place::of_file(path.to_owned());
@@ -276,8 +276,8 @@ fn start_writer(
     })))
 }
 
-/// Opens the file itself where SQLite can share it, otherwise a copy: where nothing can be written beside it, and where it
-/// is of an older version.
+/// Opens the file itself where SQLite can share it, otherwise a copy: where nothing can be written beside it, and where
+/// it is of an older version.
 fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
     let damaged = |reason| StoreError::Damaged {
         path: path.to_owned(),
@@ -364,9 +364,7 @@ fn migrated_copy(path: &Path) -> Result<Scratch, StoreError> {
         let mut connection = Connection::open(&copy)?;
         schema::migrate(&mut connection)
     };
-    make().map_err(StoreError::database(
-        "bring a copy of the older project up to date",
-    ))?;
+    make().map_err(StoreError::database("upgrade a copy of the older project"))?;
     Ok(folder)
 }
 
@@ -378,8 +376,8 @@ enum Look {
     Thorough,
 }
 
-/// Looks at a file without changing it: never through the file system, as closing a file that is also open in SQLite would drop
-/// SQLite's locks.
+/// Looks at a file without changing it: never through the file system, as closing a file that is also open in SQLite
+/// would drop SQLite's locks.
 fn look_at(path: &Path, look: Look) -> Result<Finding, StoreError> {
     let Ok(metadata) = path.metadata() else {
         return Ok(Finding::Nothing);
@@ -537,7 +535,8 @@ fn settle_root(
         && !Path::new(&root).exists()
     {
         notes.push(format!(
-            "The project is about {root}, which is not there; if {wanted} is the same folder moved, point the project to it"
+            "The project belongs to {root}, which does not exist; if its images moved to {wanted}, set that folder in \
+            the project"
         ));
     }
     Ok(Some(root))

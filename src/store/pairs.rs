@@ -8,8 +8,8 @@ use crate::domain::{Prediction, RunId, Sample, SampleUri};
 /// Samples whose predictions are in memory at a time.
 const PAGE_LEN: usize = 256;
 
-/// What two runs say of each of the given samples, in their order. `None` where a run has no prediction, failed, or saw another
-/// state of the file.
+/// What two runs say of each of the given samples, in their order. `None` where a run has no prediction, failed, or saw
+/// another state of the file.
 pub struct PredictionPairs<S> {
     project: Project,
     runs: [RunId; 2],

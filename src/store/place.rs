@@ -45,8 +45,8 @@ impl Place {
         let located = self.0.read();
         match &*located {
             Some(Located { path, identity }) if identity_of(path) != *identity => Err(format!(
-                "the project file was removed, renamed or replaced while it was open; put it back, or save the project under \
-                 another name: {}",
+                "the project file was deleted, renamed or replaced while it was open; restore it, or save the project \
+                under another name: {}",
                 path.display()
             )),
             _ => Ok(()),

@@ -10,8 +10,8 @@ use super::error::StoreError;
 use crate::domain::{Change, Prediction};
 use crate::tasks::TaskControl;
 
-/// Between two commits at least this long, so that a run of thousands of predictions does not mean thousands of disk flushes.
-/// The first change after a rest is committed at once.
+/// Between two commits at least this long, so that a run of thousands of predictions does not mean thousands of disk
+/// flushes. The first change after a rest is committed at once.
 const COMMIT_EVERY: Duration = Duration::from_millis(50);
 /// As much as this is committed at once, however short ago the last commit was.
 const PLENTY_BYTES: usize = 4 << 20;
@@ -241,12 +241,13 @@ impl State {
             Some(failure) if failure.may_pass => StoreError::Unsaved(failure.reason.clone()),
             Some(failure) => StoreError::Stopped(failure.reason.clone()),
             // Another attempt is under way.
-            None => StoreError::Unsaved("the disk has not answered yet".to_owned()),
+            None => StoreError::Unsaved("the disk has not responded yet".to_owned()),
         }
     }
 }
 
-pub(super) const WRITER_GONE: &str = "the part of Spotcheck that saves has stopped; save the project under another name and start Spotcheck again";
+pub(super) const WRITER_GONE: &str = "the thread that saves has stopped; save the project under another name and \
+    restart Spotcheck";
 
 /// Roughly what a queued change takes in memory.
 fn size_of_change(change: &Change) -> usize {

@@ -31,7 +31,8 @@ pub(super) struct Readers {
     memory: Option<Arc<Mutex<Connection>>>,
     idle: Mutex<Vec<Idle>>,
     root: Arc<Root>,
-    /// The label sets of runs that were read; `None` for those that are learnt while the project is open, and read each time.
+    /// The label sets of runs that were read; `None` for those that are learnt while the project is open, and read each
+    /// time.
     labels: Mutex<HashMap<RunId, Option<Arc<LabelSet>>>>,
 }
 
@@ -180,7 +181,8 @@ impl Readers {
         self.each_page(run, &page, control, &mut visit, &summary_of_row)
     }
 
-    /// Reads all rows of a run in pages, so that neither memory nor the time that a snapshot is held grows with the run.
+    /// Reads all rows of a run in pages, so that neither memory nor the time that a snapshot is held grows with the
+    /// run.
     fn each_page<T>(
         &self,
         run: RunId,
@@ -245,7 +247,8 @@ impl Readers {
             let root = self.root.get();
             let mut each = |columns: &str, table: &str, order: &str, add: &dyn Fn(&Row<'_>, &mut JudgedSample) -> rusqlite::Result<()>| {
                 let sql = format!(
-                    "SELECT sample, name, is_below_root, {columns} FROM {table} JOIN samples ON samples.id = sample ORDER BY {order}"
+                    "SELECT sample, name, is_below_root, {columns} FROM {table} JOIN samples ON samples.id = sample \
+                    ORDER BY {order}"
                 );
                 let mut statement = connection.prepare(&sql)?;
                 let mut rows = statement.query([])?;
@@ -280,7 +283,7 @@ impl Readers {
     }
 
     pub(super) fn place(&self) -> ReadResult<Option<S3Place>> {
-        self.read("read where the images lie", |connection| {
+        self.read("read the folder of the images", |connection| {
             let sql = "SELECT value FROM facts WHERE name = ?1";
             connection
                 .query_row(sql, [super::PLACE], |row| json_of_row(row, 0))
@@ -337,16 +340,23 @@ pub struct StoredStamp {
     pub is_failure: bool,
 }
 
-const SUMMARIES: &str = "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure, warnings
+const SUMMARIES: &str =
+    "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, \
+    failure, warnings
      FROM answers JOIN samples ON samples.id = answers.sample";
 
-const ANSWERS: &str = "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure, warnings,
-     size_bytes, modified_ns, etag, bounds FROM answers JOIN samples ON samples.id = answers.sample AND answers.run = ?1
-     LEFT JOIN boxes ON boxes.run = answers.run AND boxes.sample = answers.sample";
+const ANSWERS: &str =
+    "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, \
+    failure, warnings,
+     size_bytes, modified_ns, etag, bounds FROM answers JOIN samples ON samples.id = \
+    answers.sample AND answers.run = ?1
+     LEFT JOIN boxes ON boxes.run = answers.run AND boxes.sample = \
+    answers.sample";
 
 /// A connection that never changes the file.
 pub(super) fn open_reader(path: &std::path::Path) -> rusqlite::Result<Connection> {
-    // Not read-only as far as the file system is concerned: the last one to close tidies up behind a program that was killed.
+    // Not read-only as far as the file system is concerned: the last one to close tidies up behind a program that was
+    // killed.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(super::BUSY_TIMEOUT)?;
@@ -397,7 +407,7 @@ fn verdict_of_row(row: &Row<'_>) -> rusqlite::Result<(VerdictTarget, Verdict)> {
         "reject" => Verdict::Reject,
         "unsure" => Verdict::Unsure,
         "wrong" => Verdict::WrongClass(row.get("right_class")?),
-        _ => return Err(damaged("verdict", format!("“{word}” is no verdict"))),
+        _ => return Err(damaged("verdict", format!("“{word}” is not a verdict"))),
     };
     let target = VerdictTarget {
         run: (run != 0).then_some(RunId(run as u64)),
@@ -409,7 +419,7 @@ fn verdict_of_row(row: &Row<'_>) -> rusqlite::Result<(VerdictTarget, Verdict)> {
 fn kind_of_row(row: &Row<'_>) -> rusqlite::Result<Kind> {
     let number = row.get("kind")?;
     Kind::of_number(number)
-        .ok_or_else(|| damaged("kind", format!("{number} is no kind of prediction")))
+        .ok_or_else(|| damaged("kind", format!("{number} is not a kind of prediction")))
 }
 
 fn stamp_of(size_bytes: i64, row: &Row<'_>) -> rusqlite::Result<FileStamp> {

@@ -15,9 +15,9 @@ use super::{EXTENSION, Project};
 use crate::domain::SampleUri;
 
 impl Project {
-    /// Writes a copy, with everything that is queued, and gives its path; `.spotcheck` is added where it is missing. The
-    /// project stays where it is. Works also where the project's own disk is full or its file was removed, but always
-    /// under another name. What is at `target` is replaced in one step, once the copy is whole. Slow.
+    /// Writes a copy, with everything that is queued, and gives its path; `.spotcheck` is added where it is missing.
+    /// The project stays where it is. Works also where the project's own disk is full or its file was removed, but
+    /// always under another name. What is at `target` is replaced in one step, once the copy is whole. Slow.
     pub fn save_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
         let (target, _lock) = self.claim(target, program)?;
         match &self.0.writing {
@@ -34,8 +34,8 @@ impl Project {
         Ok(target)
     }
 
-    /// As [`Project::save_as`], and goes on in the copy: every handle of this project writes to it and reads from it from then on, and
-    /// nothing that is queued meanwhile is lost. Where it fails the project stays where it is. Slow.
+    /// As [`Project::save_as`], and goes on in the copy: every handle of this project writes to it and reads from it
+    /// from then on, and nothing that is queued meanwhile is lost. Where it fails the project stays where it is. Slow.
     pub fn continue_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
         let writing = self.writing()?;
         let (target, file_lock) = self.claim(target, program)?;
@@ -47,7 +47,7 @@ impl Project {
             schema::prepare_writer(&copy)?;
             Ok(copy)
         };
-        let copy = open().map_err(StoreError::database("go on in the copy of the project"))?;
+        let copy = open().map_err(StoreError::database("continue in the copy of the project"))?;
         let former = std::mem::replace(&mut *connection, copy);
         self.0.place.move_to(target.clone());
         self.0.readers.forget_connections();
@@ -130,8 +130,8 @@ impl Project {
     }
 
     /// Points the project to the folder that its images were moved to. Samples outside the old root that lie in the new
-    /// one become part of it; where a sample was known under both names, what was said of it under the later name counts.
-    /// Slow; do it while no run is writing.
+    /// one become part of it; where a sample was known under both names, what was said of it under the later name
+    /// counts. Slow; do it while no run is writing.
     pub fn relocate(&self, new_root: &str) -> Result<(), StoreError> {
         let writing = self.writing()?;
         writing.queue.flush()?;
@@ -147,14 +147,14 @@ impl Project {
             super::open::set_fact(&transaction, super::PLACE, None)?;
             transaction.commit()
         };
-        relocate().map_err(StoreError::database("point the project to another folder"))?;
+        relocate().map_err(StoreError::database("set the folder of the project"))?;
         self.0.root.set(Some(new_root));
         Ok(())
     }
 }
 
-/// A compact copy of what is committed; only reads the original, although SQLite counts it as writing. `copy` is empty or
-/// not there.
+/// A compact copy of what is committed; only reads the original, although SQLite counts it as writing. `copy` is empty
+/// or not there.
 pub(super) fn vacuum_into(connection: &Connection, copy: &Path) -> rusqlite::Result<()> {
     // SQLite takes the name as text; another name would be another file.
     let name = copy

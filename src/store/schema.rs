@@ -13,8 +13,8 @@ pub(super) const APPLICATION_ID: i64 = 0x7370_6f74;
 /// `PRAGMA user_version` that this program writes.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// The step at place `n` makes a file of version `n + 1` from one of version `n`; 0 is an empty file. Never change a step
-/// that was released.
+/// The step at place `n` makes a file of version `n + 1` from one of version `n`; 0 is an empty file. Never change a
+/// step that was released.
 const MIGRATIONS: [&str; 5] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 const VERSION_1: &str = "
@@ -146,8 +146,9 @@ fn migrate_to(connection: &mut Connection, wanted: u32) -> rusqlite::Result<()> 
     transaction.commit()
 }
 
-/// Where the tables of a file of this or an older version are not those that the program made then, in words; `None` where they are.
-/// SQLite's own checks do not see it: a table of another name, or a reference to nothing, is whole as a database.
+/// Where the tables of a file of this or an older version are not those that the program made then, in words; `None`
+/// where they are. SQLite's own checks do not see it: a table of another name, or a reference to nothing, is whole as a
+/// database.
 pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let mut made = Connection::open_in_memory()?;
     migrate_to(&mut made, version(connection)?)?;
@@ -157,10 +158,12 @@ pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<String>>
             return Ok(Some(format!("the table {table} is missing")));
         }
         if let Some(lost) = expected.difference(&found).next() {
-            return Ok(Some(format!("the table {table} lacks {lost}")));
+            return Ok(Some(format!("the table {table} does not have {lost}")));
         }
         if let Some(strange) = found.difference(&expected).next() {
-            return Ok(Some(format!("the table {table} has a strange {strange}")));
+            return Ok(Some(format!(
+                "the table {table} has an unexpected {strange}"
+            )));
         }
     }
     Ok(None)
@@ -169,13 +172,17 @@ pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<String>>
 /// What of a table decides whether the program's statements fit it, a line each; none for a table that is not there.
 fn shape(connection: &Connection, table: &str) -> rusqlite::Result<BTreeSet<String>> {
     let sql = "
-        SELECT concat_ws(' ', 'column', name, type, iif(\"notnull\", 'not null', NULL), iif(pk, concat('key ', pk), NULL))
+        SELECT concat_ws(' ', 'column', name, type, iif(\"notnull\", 'not null', NULL), iif(pk, \
+        concat('key ', pk), NULL))
         FROM pragma_table_info(?1)
         UNION ALL
-        SELECT concat('reference from ', \"from\", ' to ', \"table\", '.', \"to\", ' on delete ', on_delete)
-        FROM pragma_foreign_key_list(?1)
+        SELECT \
+        concat('reference from ', \"from\", ' to ', \"table\", '.', \"to\", ' on delete ', on_delete)
+        FROM \
+        pragma_foreign_key_list(?1)
         UNION ALL
-        SELECT concat('unique ', (SELECT group_concat(name) FROM pragma_index_info(list.name)))
+        SELECT concat('unique ', (SELECT group_concat(name) \
+        FROM pragma_index_info(list.name)))
         FROM pragma_index_list(?1) AS list WHERE \"unique\"";
     let mut statement = connection.prepare(sql)?;
     let lines = statement.query_map([table], |row| row.get(0))?;

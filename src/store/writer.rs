@@ -66,8 +66,8 @@ impl Writer {
         }
     }
 
-    /// Tries until it succeeds; where no attempt can, only once the project lies in another file. False where the project was closed
-    /// meanwhile and the last attempts failed, too.
+    /// Tries until it succeeds; where no attempt can, only once the project lies in another file. False where the
+    /// project was closed meanwhile and the last attempts failed, too.
     fn save(&mut self, batch: &[Queued]) -> bool {
         let mut delay = FIRST_RETRY;
         let mut told = None;
@@ -199,12 +199,18 @@ impl<'t> Statements<'t> {
             find_sample: connection
                 .prepare("SELECT id FROM samples WHERE name = ?1 AND is_below_root = ?2")?,
             set_prediction: connection.prepare(
-                "INSERT INTO answers (run, sample, kind, width, height, classes, scores, failure, size_bytes, modified_ns, etag, warnings)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-                 ON CONFLICT (run, sample) DO UPDATE SET kind = excluded.kind, width = excluded.width,
-                 height = excluded.height, classes = excluded.classes, scores = excluded.scores,
-                 failure = excluded.failure, size_bytes = excluded.size_bytes, modified_ns = excluded.modified_ns,
-                 etag = excluded.etag, warnings = excluded.warnings",
+                "INSERT INTO answers (run, sample, kind, width, height, classes, scores, failure, size_bytes, \
+                modified_ns, etag, warnings)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
+                ?12)
+                 ON CONFLICT (run, sample) DO UPDATE SET kind = excluded.kind, width = \
+                excluded.width,
+                 height = excluded.height, classes = excluded.classes, scores = \
+                excluded.scores,
+                 failure = excluded.failure, size_bytes = excluded.size_bytes, \
+                modified_ns = excluded.modified_ns,
+                 etag = excluded.etag, warnings = \
+                excluded.warnings",
             )?,
             set_boxes: connection.prepare(
                 "INSERT INTO boxes (run, sample, bounds) VALUES (?1, ?2, ?3)
@@ -438,7 +444,10 @@ impl<'t> Statements<'t> {
         if !refused.doubled.contains(&run) && self.run_exists.exists([run_number(run)])? {
             return Ok(());
         }
-        Err(unfit(format!("there is no run {} in this project", run.0)))
+        Err(unfit(format!(
+            "run {} does not exist in this project",
+            run.0
+        )))
     }
 }
 

@@ -156,7 +156,8 @@ impl TaskControl {
         self.0.inner.lock().done = done;
     }
 
-    /// Takes over a count that another system made: from here on the rate is that of the count, and not of this task's clock.
+    /// Takes over a count that another system made: from here on the rate is that of the count, and not of this task's
+    /// clock.
     pub fn set_counted(&self, done: u64, counted: Counted) {
         let now = Instant::now();
         let at = now.checked_sub(counted.age).unwrap_or(now);

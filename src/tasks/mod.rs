@@ -32,8 +32,9 @@ pub fn spawn(
     }
 }
 
-/// Lets the window's thread go first where they compete for a core, so that no frame comes late because of the work behind it.
-/// For the calling thread, and on Linux for those it starts. Where the system refuses, the work goes on as it is.
+/// Lets the window's thread go first where they compete for a core, so that no frame comes late because of the work
+/// behind it. For the calling thread, and on Linux for those it starts. Where the system refuses, the work goes on as
+/// it is.
 pub fn give_way() {
     // A niceness of 10 on Linux, below normal elsewhere; where nobody competes it costs nothing.
     let below_normal = thread_priority::ThreadPriorityValue::try_from(25u8);

@@ -26,7 +26,7 @@ pub(super) enum ContentError {
     #[error("{0}")]
     Read(#[from] SourceError),
     #[error(
-        "it changed while it was sent, so it was not sent; try again once nothing writes to it"
+        "the file changed during the upload and was not sent; try again when no program writes to it"
     )]
     Changed,
     #[error("cancelled")]

@@ -8,8 +8,8 @@ use crate::domain::{Problem, Sample, SampleUri, SkippedFiles};
 use crate::source::{LocalSource, Source, SourceError, WithRecords};
 use crate::tasks::{Cancelled, TaskControl};
 
-/// Files for upload, not yet held against anything. Their names have `/` between their parts, and are as the file system gives them,
-/// letter for letter: names that only look alike stay different.
+/// Files for upload, not yet held against anything. Their names have `/` between their parts, and are as the file
+/// system gives them, letter for letter: names that only look alike stay different.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LocalFiles {
     pub files: Vec<Sample>,
@@ -17,8 +17,8 @@ pub struct LocalFiles {
     pub left_out: SkippedFiles,
 }
 
-/// The images and TFRecord files of a folder and of all folders below it, or a single file. What is hidden is left out, and
-/// symbolic links are followed, as where a folder is opened.
+/// The images and TFRecord files of a folder and of all folders below it, or a single file. What is hidden is left out,
+/// and symbolic links are followed, as where a folder is opened.
 ///
 /// # Errors
 /// The path does not exist or is not readable, or the task was cancelled.
@@ -69,8 +69,7 @@ pub fn files_of<'u>(
             .map(|source| source.pages().flat_map(|page| page.samples).next());
         match listed {
             Ok(Some(_)) if !names.insert(name.clone()) => {
-                let message =
-                    format!("another file would also be called {name}; rename one of them");
+                let message = format!("another file has the same name {name}; rename one of them");
                 found.problems.push(Problem::of_sample(uri, message));
             }
             Ok(Some(file)) => found.files.push(Sample { name, ..file }),
@@ -154,10 +153,7 @@ mod tests {
         let found = files_of(folder.path().to_str().unwrap(), &uris, &control).unwrap();
         assert_eq!(names(&found), ["sub/1.jpg", "train.tfrecord", "1.jpg"]);
         let problems: Vec<String> = found.problems.iter().map(Problem::to_string).collect();
-        assert!(
-            problems[0].contains("gone.jpg: there is no such file"),
-            "{problems:?}"
-        );
-        assert!(problems[1].contains("another file would also be called train.tfrecord"));
+        assert!(problems[0].contains("gone.jpg: "), "{problems:?}");
+        assert!(problems[1].contains("another file has the same name train.tfrecord"));
     }
 }

@@ -103,8 +103,8 @@ impl<'a> LargeUpload<'a> {
         Ok(part)
     }
 
-    /// Waits for the parts that others send, and makes the object. Where that cannot be, the parts are thrown away, or kept where
-    /// a later try may go on with them.
+    /// Waits for the parts that others send, and makes the object. Where that cannot be, the parts are thrown away, or
+    /// kept where a later try may go on with them.
     pub(super) fn finish(&self, sender: &Sender<'_>) -> Result<Sent, SendError> {
         let mut state = self.state.lock();
         self.part_ended
@@ -135,7 +135,7 @@ impl<'a> LargeUpload<'a> {
             Err(SendError::Aws(error)) if is_worth_another_try(error.kind) => {
                 sender.control.add_done(rest);
                 let message = format!(
-                    "{} The parts that were sent are kept, and uploading it again goes on with them",
+                    "{} Its uploaded parts are kept; upload the file again to resume",
                     with_full_stop(&error.message)
                 );
                 Err(SendError::Aws(AwsError { message, ..error }))
@@ -205,7 +205,7 @@ impl Sender<'_> {
         if !unfinished.is_of(&content.sha256, content.part_bytes) {
             self.throw_away(&upload);
             self.control.note(format!(
-                "An unfinished upload to {} was given up: the file is another one than it was",
+                "An unfinished upload to {} was aborted: the file has changed",
                 job.address
             ));
             return Ok(None);
@@ -235,7 +235,7 @@ impl Sender<'_> {
         match self.s3.abort_parts(upload) {
             Ok(()) => self.journal.remove(&upload.key),
             Err(error) => self.control.note(format!(
-                "{} Its parts cost money until then; uploading the same file again tries once more",
+                "{} Its uploaded parts are billed until they are deleted; upload the same file again to retry",
                 with_full_stop(&error.message)
             )),
         }
@@ -244,7 +244,7 @@ impl Sender<'_> {
     fn write_down(&self, unfinished: &Unfinished) {
         // Without it a killed upload begins anew; that is no reason to stop this one.
         if let Err(error) = self.journal.write(unfinished) {
-            log::warn!("the unfinished upload could not be written down: {error}");
+            log::warn!("could not save the state of the unfinished upload: {error}");
         }
     }
 }

@@ -17,8 +17,8 @@ const ASKED_AT_ONCE: usize = 16;
 /// What S3 takes, in bytes of UTF-8.
 const LONGEST_KEY: usize = 1024;
 
-/// Holds the files against what is there: by listing, and where an object has the same size by the checksum that it was stored with.
-/// `target` is taken as a folder.
+/// Holds the files against what is there: by listing, and where an object has the same size by the checksum that it was
+/// stored with. `target` is taken as a folder.
 ///
 /// # Errors
 /// The bucket cannot be listed, the connection fails, or the task was cancelled.
@@ -62,7 +62,7 @@ fn key_problem(key: &str) -> Option<String> {
     }
     (key.len() > LONGEST_KEY).then(|| {
         format!(
-            "would be a key of {} bytes, and S3 takes {LONGEST_KEY}; rename it, or choose a shorter prefix",
+            "needs a key of {} bytes, but S3 allows {LONGEST_KEY}; rename it, or choose a shorter prefix",
             key.len()
         )
     })
@@ -141,10 +141,7 @@ fn compare(
     if same_size.is_empty() {
         return Ok(());
     }
-    control.set_step(format!(
-        "comparing {} files with what is there",
-        same_size.len()
-    ));
+    control.set_step(format!("comparing {} files with S3", same_size.len()));
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(Vec::new());
     let files = &plan.files;
@@ -212,9 +209,7 @@ fn compare_one(
         Err(error) => {
             return Ok(Compared::Is(PlannedState::Conflict {
                 etag: listed.etag.clone(),
-                why: format!(
-                    "an object is there, and whether it has the same content cannot be told. {error}"
-                ),
+                why: format!("an object exists, but its content could not be compared. {error}"),
             }));
         }
     };
@@ -239,7 +234,7 @@ fn other_size(object: &ObjectInfo) -> PlannedState {
     PlannedState::Conflict {
         etag: object.etag.clone(),
         why: format!(
-            "an object of another size ({}) is there",
+            "an object of another size ({}) exists",
             human_bytes(object.size_bytes)
         ),
     }
@@ -248,9 +243,9 @@ fn other_size(object: &ObjectInfo) -> PlannedState {
 /// Of an object that is not known to be the same.
 pub(super) fn why_not_same(stored: &StoredObject) -> &'static str {
     if stored.sha256.is_some() {
-        "an object with other content is there"
+        "an object with other content exists"
     } else {
-        "an object is there, without a checksum that would tell whether it has the same content"
+        "an object without a checksum exists, so its content could not be compared"
     }
 }
 

@@ -156,7 +156,7 @@ impl Job<'_> {
             Err(error) if error.kind == AwsErrorKind::AccessDenied => {
                 return Ok(There::Other {
                     etag: None,
-                    why: format!("an object is there. {error}"),
+                    why: format!("an object exists. {error}"),
                 });
             }
             Err(error) => return Err(error.into()),
@@ -166,7 +166,7 @@ impl Job<'_> {
         }
         Ok(There::Other {
             why: format!(
-                "{}; it appeared, or changed, since the plan was made",
+                "{}; it was created or changed since the plan was made",
                 why_not_same(&stored)
             ),
             etag: stored.etag,

@@ -36,8 +36,8 @@ pub enum Existing {
     Replace,
 }
 
-/// Sends what the plan says. Each object appears whole or not at all; an upload that ended early goes on with a new plan, which
-/// finds what is there. Files that are there already are no work.
+/// Sends what the plan says. Each object appears whole or not at all; an upload that ended early goes on with a new
+/// plan, which finds what is there. Files that are there already are no work.
 pub fn upload(
     aws: &Aws,
     plan: &UploadPlan,
@@ -245,7 +245,9 @@ impl<'a> Transfer<'a> {
                     tally.failures_in_a_row += 1;
                     report.failures.push(problem(&error));
                     (tally.failures_in_a_row >= MAX_FAILURES_IN_A_ROW).then(|| {
-                        format!("{MAX_FAILURES_IN_A_ROW} files in a row failed, the last one so: {error}")
+                        format!(
+                            "{MAX_FAILURES_IN_A_ROW} files in a row failed. The last error: {error}"
+                        )
                     })
                 }
             }
@@ -284,9 +286,10 @@ impl<'a> Transfer<'a> {
         match self.sender.journal.count() {
             0 => {}
             count => report.notes.push(format!(
-                "{count} unfinished upload{s} of large files to this bucket cost{c} money until the same files are uploaded again",
+                "{count} unfinished upload{s} of large files to this bucket {c} billed until the same files are \
+                uploaded again",
                 s = if count == 1 { "" } else { "s" },
-                c = if count == 1 { "s" } else { "" },
+                c = if count == 1 { "is" } else { "are" },
             )),
         }
         report

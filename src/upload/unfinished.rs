@@ -1,5 +1,5 @@
-//! Uploads in parts that were begun here and are not finished: written down, so that they can go on, or be given up, after the
-//! program was killed.
+//! Uploads in parts that were begun here and are not finished: written down, so that they can go on, or be given up,
+//! after the program was killed.
 //!
 //! Only what stands here is ever gone on with or given up: the uploads of other programs are none of our business.
 
@@ -82,7 +82,7 @@ impl<'f> Journal<'f> {
             Ok(found) if found.key == key => Some(found),
             Ok(_) => None,
             Err(error) => {
-                log::warn!("{} cannot be understood: {error}", path.display());
+                log::warn!("could not parse {}: {error}", path.display());
                 None
             }
         }
@@ -101,7 +101,7 @@ impl<'f> Journal<'f> {
         if let Err(error) = std::fs::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            log::warn!("{} could not be removed: {error}", path.display());
+            log::warn!("could not delete {}: {error}", path.display());
         }
     }
 

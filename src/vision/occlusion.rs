@@ -1,9 +1,10 @@
 //! Which parts of an image carry a prediction, found by covering one part after the other.
 //!
-//! After Zeiler and Fergus, “Visualizing and Understanding Convolutional Networks” (ECCV 2014), section 4.2: a patch of one colour
-//! slides over the image, and the score of the prediction is written down for each place. The image is divided into cells;
-//! the patch covers `window` x `window` of them and moves by one. With `s` the score of the whole image and `s(w)` that with
-//! patch `w`, a cell that lies under the patches `W` gets the mean of `s - s(w)` over all `w` in `W`.
+//! After Zeiler and Fergus, “Visualizing and Understanding Convolutional Networks” (ECCV 2014), section 4.2: a patch of
+//! one colour slides over the image, and the score of the prediction is written down for each place. The image is
+//! divided into cells; the patch covers `window` x `window` of them and moves by one. With `s` the score of the whole
+//! image and `s(w)` that with patch `w`, a cell that lies under the patches `W` gets the mean of `s - s(w)` over all
+//! `w` in `W`.
 //!
 //! The patch has the mean colour of the image, which is less of an event to a model than black.
 
@@ -65,7 +66,7 @@ pub fn occlusion_saliency(
     control.add_done(1);
     if baseline <= 0.0 {
         return Err(PredictError::Failed(
-            "the model does not give this prediction any more when it is asked again; predict the image anew".to_owned(),
+            "the model no longer returns this prediction; predict the image again".to_owned(),
         ));
     }
     let scores = search.all_scores()?;
@@ -424,8 +425,8 @@ mod tests {
         assert_eq!((saliency.rows, saliency.columns), (7, 14));
         assert_eq!(saliency.baseline, 1.0);
         let drop = |row: usize, column: usize| saliency.drops[row * 14 + column];
-        // The region is the cells 8..10 x 2..4. A patch of 3 x 3 cells that covers all of it leaves the mean colour, 400 of 9800
-        // pixels white: 10 of 255.
+        // The region is the cells 8..10 x 2..4. A patch of 3 x 3 cells that covers all of it leaves the mean colour,
+        // 400 of 9800 pixels white: 10 of 255.
         let whole = 1.0 - 10.0 / 255.0;
         // Of the nine patches above cell (2, 8) four cover all of the region, four one half and one a quarter.
         let expected = whole * (4.0 + 4.0 * 0.5 + 0.25) / 9.0;

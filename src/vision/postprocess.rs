@@ -26,7 +26,7 @@ pub fn postprocess(
         }
         OutputConvention::Detection(output) => match batch {
             [prepared] => vec![detect(output, labels, keep.min_score, outputs, prepared)?],
-            _ => return Err(failed("detectors take one image a call")),
+            _ => return Err(failed("detectors take one image per call")),
         },
     };
     let predictions = predictions
@@ -74,7 +74,7 @@ fn classify(
         None => outputs
             .values()
             .next()
-            .ok_or_else(|| failed("the model gave no output"))?,
+            .ok_or_else(|| failed("the model returned no output"))?,
     };
     let values = tensor.to_f64();
     if values.is_empty() || !values.len().is_multiple_of(count) {
@@ -119,7 +119,7 @@ fn rank_arg_max(values: &[f64]) -> Result<Vec<f64>, PredictError> {
             Ok(scores)
         }
         _ => Err(failed(format!(
-            "the model should name one class an image, it gave {values:?}"
+            "the model must return one class per image, it returned {values:?}"
         ))),
     }
 }
@@ -144,8 +144,8 @@ fn probabilities(tensor: &Tensor, values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value / full).collect()
 }
 
-/// The best `top_k` classes with their scores, best first: the first `background` left out and subtracted; of equal scores the lower
-/// class comes first.
+/// The best `top_k` classes with their scores, best first: the first `background` left out and subtracted; of equal
+/// scores the lower class comes first.
 pub fn rank_classes(scores: &[f64], background: usize, top_k: usize) -> Vec<(u32, f32)> {
     let mut order: Vec<usize> = (background..scores.len()).collect();
     let by_score = |left: &usize, right: &usize| {
@@ -215,7 +215,7 @@ fn box_count(tensor: &Tensor, given: usize) -> Result<usize, PredictError> {
     match tensor.to_f64()[..] {
         [count] if count >= 0.0 && count <= given as f64 => Ok(count as usize),
         ref other => Err(failed(format!(
-            "the model gave {given} boxes and counts them as {other:?}"
+            "the model returned {given} boxes but a count of {other:?}"
         ))),
     }
 }
@@ -226,7 +226,7 @@ fn class_id(class: f64, offset: i32) -> Result<u32, PredictError> {
         Ok(id as u32)
     } else {
         Err(failed(format!(
-            "the model gave class {class} with an offset of {offset}, which is no class"
+            "the model returned class {class}, which is invalid with an offset of {offset}"
         )))
     }
 }

@@ -11,8 +11,8 @@ pub trait Predictor: Send + Sync {
     /// Turns an image into the model's input. Called on many threads at once.
     fn prepare(&self, image: &RgbImage) -> Result<Prepared, PredictError>;
 
-    /// One call of the model on lane `lane` (`0..lanes()`), which no other call uses meanwhile. Gives one prediction for
-    /// each of `batch`, in order, or one error for all of them.
+    /// One call of the model on lane `lane` (`0..lanes()`), which no other call uses meanwhile. Gives one prediction
+    /// for each of `batch`, in order, or one error for all of them.
     fn predict(
         &self,
         lane: usize,
@@ -20,8 +20,8 @@ pub trait Predictor: Send + Sync {
         control: &TaskControl,
     ) -> Result<Vec<Prediction>, PredictError>;
 
-    /// As [`Self::predict`], with every class and box that the model gave, however small its score. Where a predictor does not
-    /// override this, it keeps no less anyway.
+    /// As [`Self::predict`], with every class and box that the model gave, however small its score. Where a predictor
+    /// does not override this, it keeps no less anyway.
     fn predict_in_full(
         &self,
         lane: usize,
@@ -38,7 +38,7 @@ pub trait Predictor: Send + Sync {
     fn max_batch(&self) -> usize;
 }
 
-/// A model elsewhere that takes images as they lie in their files, and decodes them itself.
+/// Remote model that takes images as they lie in their files, and decodes them itself.
 pub trait EncodedPredictor: Send + Sync {
     /// Asks about one image. Called on up to `lanes()` threads at once.
     fn predict(
@@ -86,11 +86,12 @@ pub enum PredictError {
     /// The device has not enough memory for this batch; a smaller one may fit.
     #[error("the device ran out of memory: {0}")]
     OutOfMemory(String),
-    /// The device is gone (unplugged, reset, driver crash); nothing more can be computed until the model is loaded anew.
+    /// The device is gone (unplugged, reset, driver crash); nothing more can be computed until the model is loaded
+    /// anew.
     #[error("the device was lost: {0}")]
     DeviceLost(String),
     /// The model is elsewhere and nobody can be asked any more, whatever the image: it is gone, or who asks may not.
-    #[error("the model cannot be asked: {0}")]
+    #[error("the remote model is unavailable: {0}")]
     OutOfReach(String),
     /// The model or its prediction; other images may do better.
     #[error("{0}")]

@@ -138,7 +138,7 @@ impl Placement {
     ) -> Result<Self, PredictError> {
         if crop[0] > full_size[0] || crop[1] > full_size[1] {
             return Err(PredictError::Failed(format!(
-                "the model card asks for a crop of {}x{} out of an image of {}x{}; correct its resize rule",
+                "the model card crops {}x{} out of an image of {}x{}; correct its resize rule",
                 crop[0], crop[1], full_size[0], full_size[1]
             )));
         }
@@ -191,8 +191,8 @@ impl Placement {
         }
     }
 
-    /// As the ONNX Model Zoo's Faster R-CNN: boxes come back through the one ratio of both axes, not through the rounded
-    /// sizes.
+    /// As the ONNX Model Zoo's Faster R-CNN: boxes come back through the one ratio of both axes, not through the
+    /// rounded sizes.
     fn padded(width: u32, height: u32, short_side: u32, max_long_side: u32, multiple: u32) -> Self {
         let scale =
             ratio(short_side, width.min(height)).min(ratio(max_long_side, width.max(height)));
@@ -234,8 +234,8 @@ fn ratio(numerator: u32, denominator: u32) -> f64 {
     f64::from(numerator) / f64::from(denominator)
 }
 
-/// Writes the window's pixels into a tensor of the card's layout and channel order, `fill` (in the model's channel order)
-/// around them. `value` gets the model's channel and the level.
+/// Writes the window's pixels into a tensor of the card's layout and channel order, `fill` (in the model's channel
+/// order) around them. `value` gets the model's channel and the level.
 fn lay_out<T: Copy>(
     input: &ImageInput,
     placement: &Placement,

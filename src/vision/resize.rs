@@ -1,8 +1,9 @@
 //! Pillow's bilinear, antialiased resize of 8-bit images, bit for bit.
 //!
-//! Models were trained on images resized by Pillow, and a model notices a difference of one level. The arithmetic (Pillow,
-//! `src/libImaging/Resample.c`): two passes, columns first, each rounded to 8 bits; a triangle filter whose support grows
-//! with the reduction; coefficients normalised in 64-bit floats and turned into fixed point with 22 fractional bits.
+//! Models were trained on images resized by Pillow, and a model notices a difference of one level. The arithmetic
+//! (Pillow, `src/libImaging/Resample.c`): two passes, columns first, each rounded to 8 bits; a triangle filter whose
+//! support grows with the reduction; coefficients normalised in 64-bit floats and turned into fixed point with 22
+//! fractional bits.
 
 #[cfg(target_arch = "x86_64")]
 mod columns_avx2;
@@ -35,8 +36,8 @@ impl ResizeWindow {
     }
 }
 
-/// The pixels of the window, `[height, width, 3]`, as `Image.resize(full_size, BILINEAR).crop(window)` gives them. Rows and
-/// columns outside the window are not computed.
+/// The pixels of the window, `[height, width, 3]`, as `Image.resize(full_size, BILINEAR).crop(window)` gives them. Rows
+/// and columns outside the window are not computed.
 pub fn resize_bilinear(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
     let [width, height] = window.size.map(|side| side as usize);
     let columns = AxisFilter::new(

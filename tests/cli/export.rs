@@ -560,7 +560,7 @@ fn nothing_is_overwritten_unasked_and_only_exports_are_replaced() {
     let again = predicted.export("coco", &predicted.out("out"), &[]);
     assert_eq!(again.status.code(), Some(1));
     assert!(
-        stderr(&again).contains("already a file") && stderr(&again).contains("--force"),
+        stderr(&again).contains("of that name exists") && stderr(&again).contains("--force"),
         "{}",
         stderr(&again)
     );

@@ -54,7 +54,7 @@ fn inspect_shows_the_graph_what_is_recognised_what_is_assumed_and_the_card() {
         "producer  spotcheck-tests",
         "given by you\n  input.channels = bgr",
         "recognised\n  task = classification\n      because",
-        "assumed, no graph tells",
+        "assumed, ONNX does not record this",
         "input.divide_by = 1.0\n  input.mean = [0.0, 0.0, 0.0]",
         "[input]\nname = \"input_1\"\nlayout = \"nhwc\"\ntype = \"float32\"\nchannels = \"bgr\"",
     ];
@@ -135,7 +135,7 @@ fn what_cannot_be_used_still_shows_its_graph_and_the_reason() {
 fn a_file_that_is_missing_or_no_model_is_named_with_what_to_do() {
     for (file, reason) in [
         ("missing.onnx", "could not read the model missing.onnx"),
-        ("Cargo.toml", "damaged or is no ONNX model"),
+        ("Cargo.toml", "damaged or is not an ONNX model"),
     ] {
         let refused = ended(crate::support::spotcheck(&["models", "inspect", file]));
         assert_eq!(refused.code, Some(1), "{file}");
@@ -193,7 +193,7 @@ fn an_added_model_is_listed_used_by_its_id_and_removed() {
     assert_eq!(added.code, Some(0), "{}", added.stderr);
     assert!(added.stdout.contains("added my-cifar"), "{}", added.stdout);
     assert!(
-        added.stderr.contains("assumed, no graph tells"),
+        added.stderr.contains("assumed, ONNX does not record this"),
         "{}",
         added.stderr
     );
@@ -221,9 +221,7 @@ fn an_added_model_is_listed_used_by_its_id_and_removed() {
         "{line}"
     );
     assert!(
-        predicted
-            .stderr
-            .contains("assumed, not known: input.channels = rgb"),
+        predicted.stderr.contains("assumed: input.channels = rgb"),
         "{}",
         predicted.stderr
     );
@@ -289,8 +287,8 @@ fn a_bare_file_is_predicted_and_says_what_was_recognised_and_assumed() {
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
     for part in [
         "recognised: output.classification.background = true",
-        "assumed, not known: input.mean = [123.68, 116.78, 103.94]",
-        "assumed, not known: labels = imagenet",
+        "assumed: input.mean = [123.68, 116.78, 103.94]",
+        "assumed: labels = imagenet",
     ] {
         assert!(predicted.stderr.contains(part), "{}", predicted.stderr);
     }

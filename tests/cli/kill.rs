@@ -160,7 +160,7 @@ impl<'b> Bench<'b> {
             "{computed} computed, {missing} were missing"
         );
         assert!(
-            said.contains(&format!("{IMAGES} of {IMAGES} answers are saved")),
+            said.contains(&format!("saved {IMAGES} of {IMAGES} predictions")),
             "{said}"
         );
         Duration::from_secs_f64(secs)

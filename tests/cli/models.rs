@@ -136,7 +136,7 @@ fn the_list_shows_each_model_with_what_a_choice_needs() {
         "Faster R-CNN R-50-FPN ",
         "detection",
         "169 MiB",
-        "not downloaded: spotcheck models fetch faster-rcnn",
+        "not downloaded; download with: spotcheck models fetch faster-rcnn",
         "mAP 0.3437",
     ] {
         assert!(large.contains(expected), "{large}");
@@ -144,7 +144,9 @@ fn the_list_shows_each_model_with_what_a_choice_needs() {
     let plain = home.models(&[]);
     assert_eq!(plain.stdout, home.models(&["list"]).stdout);
     assert!(
-        plain.stdout.contains("\n0 B on this disk are used"),
+        plain
+            .stdout
+            .contains("\nDisk space used by downloads and your own models: 0 B"),
         "{}",
         plain.stdout
     );
@@ -231,7 +233,7 @@ fn an_interrupt_ends_a_stalled_download_within_a_second_and_says_how_to_go_on() 
                 "downloading My model (21 B) into {}",
                 folder.trim_end_matches('/')
             ),
-            "error: cancelled; `spotcheck models fetch mine` goes on where it stopped".to_owned(),
+            "error: cancelled; resume with: spotcheck models fetch mine".to_owned(),
         ]
     );
 }
@@ -244,7 +246,7 @@ fn a_mirror_that_was_given_up_is_told_when_the_next_one_did_it() {
     let fetched = home.models(&["fetch", "mine"]);
     assert_eq!(fetched.code, Some(0), "{}", fetched.stderr);
     let note = format!(
-        "note: 127.0.0.1 answered 404 Not Found: {}",
+        "note: 127.0.0.1 returned 404 Not Found: {}",
         missing.url("/weights")
     );
     assert!(fetched.stderr.contains(&note), "{}", fetched.stderr);
@@ -260,7 +262,7 @@ fn a_download_that_fails_says_why_and_what_helps() {
     for expected in [
         "error: could not download My model (21 B)",
         "`spotcheck models fetch mine --from FILE`",
-        "answered 404 Not Found",
+        "returned 404 Not Found",
     ] {
         assert!(fetched.stderr.contains(expected), "{}", fetched.stderr);
     }

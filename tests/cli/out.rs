@@ -79,7 +79,7 @@ fn what_somebody_would_miss_is_never_replaced_by_results() {
     bench.write("answers.json", "{\"uri\":\"/a.jpg\"}\n");
     let made = bench.predict(&["--model", MODEL, "--project", "p.spotcheck"]);
     assert!(made.status.success(), "{}", stderr(&made));
-    let refused = "no JSON Lines of Spotcheck, so it is not replaced";
+    let refused = "not a JSON Lines file of Spotcheck, so it was not replaced";
     for name in [
         "photos/rocket.jpg",
         "p.spotcheck",
@@ -98,7 +98,7 @@ fn what_somebody_would_miss_is_never_replaced_by_results() {
         check_refused(&fetched, refused, &file, Some(&before));
     }
     let folder = bench.fetch(&["--out", "photos/"]);
-    let words = "the results would take the place of the images";
+    let words = "the output would overwrite the images";
     check_refused(&folder, words, &bench.path("photos"), None);
 }
 
@@ -139,7 +139,7 @@ fn results_take_the_place_of_nothing_that_the_command_reads() {
         let file = bench.path(out);
         let before = std::fs::read(&file).ok();
         let refused = bench.predict(&[more, &["--out", out]].concat());
-        let words = format!("the results would take the place of {what}");
+        let words = format!("the output would overwrite {what}");
         check_refused(&refused, &words, &file, before.as_deref());
     }
     let file = bench.path("labels.txt");
@@ -189,17 +189,14 @@ fn an_export_does_not_replace_its_project_whatever_is_forced() {
 fn a_folder_that_is_not_there_or_cannot_be_written_is_named() {
     let bench = Bench::new();
     let missing = bench.fetch(&["--out", "nowhere/o.jsonl"]);
-    let words = "no such folder to write into; make it first, or choose another one: nowhere";
+    let words = "the output folder does not exist; create it, or choose another one: nowhere";
     check_refused(&missing, words, &bench.path("nowhere"), None);
     if cfg!(target_os = "linux") {
         // Where not even root may write.
         let refused = bench.fetch(&["--out", "/sys/o.jsonl"]);
         let said = stderr(&refused);
         assert_eq!(refused.status.code(), Some(1), "{said}");
-        assert!(
-            said.contains("nothing can be written into the folder"),
-            "{said}"
-        );
+        assert!(said.contains("cannot write into the folder"), "{said}");
         assert!(
             said.trim_end().ends_with(": /sys") && said.matches("/sys/").count() == 1,
             "{said}"

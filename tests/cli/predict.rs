@@ -250,7 +250,7 @@ fn a_batch_gives_the_same_classes_and_is_refused_aloud_where_the_model_takes_one
             &["--out", "-", "--batch", size],
         ));
         assert!(
-            stderr(&output).contains(&format!("images a call: {size}")),
+            stderr(&output).contains(&format!("images per call: {size}")),
             "{}",
             stderr(&output)
         );
@@ -269,7 +269,7 @@ fn a_batch_gives_the_same_classes_and_is_refused_aloud_where_the_model_takes_one
     }
     let output = run(predict(&samples(), "ssd-mobilenet-coco", &["--batch", "4"]));
     assert!(
-        stderr(&output).contains("takes one image a call"),
+        stderr(&output).contains("takes one image per call"),
         "{}",
         stderr(&output)
     );
@@ -350,14 +350,14 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
             "efficientnet-lite0",
             &[],
             1,
-            "there is no such file or folder; look at how it is spelt",
+            "the file or folder does not exist; check the spelling",
         ),
         (
             empty.path(),
             "efficientnet-lite0",
             &[],
             1,
-            "there is no image in",
+            "contains no images",
         ),
         (&samples(), "resnet51", &[], 1, "resnet51"),
         (
@@ -379,7 +379,7 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
             "efficientnet-lite0",
             &["--out", "/no/such/folder/o.jsonl"],
             1,
-            "no such folder to write into; make it first, or choose another one: /no/such/folder",
+            "the output folder does not exist; create it, or choose another one: /no/such/folder",
         ),
     ];
     for (source, model, more, code, reason) in arguments {
@@ -532,7 +532,7 @@ fn who_has_read_enough_ends_the_run_without_a_word() {
 
 #[test]
 fn messages_say_what_is_wrong_and_what_to_do() {
-    let missing = "there is no such file; look at how its path is spelt";
+    let missing = "the file does not exist; check its path";
     let server = "http://127.0.0.1:9/v1/models/m";
     let cases: [(&[&str], i32, &[&str]); 9] = [
         (
@@ -579,7 +579,7 @@ fn messages_say_what_is_wrong_and_what_to_do() {
                 "admin",
             ],
             1,
-            &["--sagemaker-profile", "this is none: assets/samples"],
+            &["--sagemaker-profile", "not for: assets/samples"],
         ),
         (
             &["transform", "fetch", "o-nothere", "assets/samples"],
@@ -589,7 +589,7 @@ fn messages_say_what_is_wrong_and_what_to_do() {
         (
             &["predct"],
             1,
-            &["neither a command nor a file or folder “predct”; did you mean `predict`?"],
+            &["“predct” is not a command, file or folder; did you mean `predict`?"],
         ),
         (
             &["bla"],

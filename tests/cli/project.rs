@@ -140,7 +140,7 @@ fn a_finished_run_is_in_the_project_and_is_written_again_without_computing() {
     check_says(
         &first,
         3,
-        &["“SSD MobileNet v2, 1 thread”", "6 of 6 answers are saved"],
+        &["“SSD MobileNet v2, 1 thread”", "saved 6 of 6 predictions"],
     );
     let again = bench.predict(&["--resume"]);
     check_says(
@@ -166,7 +166,7 @@ fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() 
     check_says(
         &refused,
         1,
-        &["with 1 answers; --resume goes on with it, --new-run begins another"],
+        &["with 1 predictions; continue it with --resume, or start another with --new-run"],
     );
     check_says(
         &bench.predict(&["--new-run", "--limit", "1"]),
@@ -177,10 +177,7 @@ fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() 
     check_says(
         &other,
         0,
-        &[
-            "no run of this model with these settings",
-            "scores from 0.5",
-        ],
+        &["no run of this model and settings", "scores from 0.5"],
     );
     assert_eq!(bench.open(Wanted::Read).project.runs().unwrap().len(), 3);
 }
@@ -209,13 +206,10 @@ fn a_full_disk_is_said_with_what_waits_where_and_everything_is_saved_once_there_
     assert!(child.wait().unwrap().success(), "{said}");
     let path = bench.project();
     for words in [
-        &format!(
-            "answers cannot be saved in {} at the moment",
-            path.display()
-        ),
+        &format!("could not save predictions in {}", path.display()),
         &format!("not saved yet in {}: ", path.display()),
-        "Ctrl+C gives them up",
-        "40 of 40 answers are saved",
+        "Ctrl+C discards them",
+        "saved 40 of 40 predictions",
     ] {
         assert!(said.contains(words), "“{words}” is not in:\n{said}");
     }
@@ -242,7 +236,7 @@ fn a_run_that_waits_for_a_full_disk_ends_with_ctrl_c_and_goes_on_later() {
 
     let mut resume = bench.predict_many();
     let resumed = ends(resume.arg("--resume").spawn().unwrap());
-    check_says(&resumed, 0, &["40 of 40 answers are saved"]);
+    check_says(&resumed, 0, &["saved 40 of 40 predictions"]);
 }
 
 /// The program must end by itself.
@@ -310,7 +304,7 @@ fn a_damaged_project_is_reported_by_every_command_and_predicting_into_it_ends() 
         assert_eq!(info.status.code(), Some(1), "{damage}: {}", stderr(&info));
         let mut predict = bench.command(&bench.images(), &["--resume"]);
         let predicted = ends(predict.spawn().unwrap());
-        check_says(&predicted, 3, &["was damaged", "6 of 6 answers are saved"]);
+        check_says(&predicted, 3, &["was damaged", "saved 6 of 6 predictions"]);
         let kept = std::fs::read_dir(bench.folder.path()).unwrap();
         let is_kept = |name: &str| name.starts_with("p.damaged-");
         let kept =
@@ -385,11 +379,7 @@ fn a_prediction_that_a_person_judged_is_not_replaced_when_its_image_changes() {
         .set_modified(std::time::SystemTime::UNIX_EPOCH)
         .unwrap();
     let resumed = bench.predict(&["--resume"]);
-    check_says(
-        &resumed,
-        3,
-        &["keeps its prediction because a person judged it", "0 to go"],
-    );
+    check_says(&resumed, 3, &["outdated but has a verdict", "0 to go"]);
     assert_eq!(before.stdout, resumed.stdout);
 }
 
@@ -402,7 +392,7 @@ fn a_project_that_somebody_else_has_open_is_refused_with_who_that_is() {
     check_says(
         &refused,
         1,
-        &["it is open elsewhere", &process, "save into another one"],
+        &["it is already open", &process, "choose another project"],
     );
 }
 
@@ -424,7 +414,9 @@ fn a_project_is_looked_into_and_pointed_to_its_moved_images() {
     let info = project(&["info"]);
     let text = String::from_utf8(info.stdout).unwrap();
     assert!(
-        text.contains("images, which is not there; `spotcheck project relocate`"),
+        text.contains(
+            "images, which does not exist; set the folder with `spotcheck project relocate`"
+        ),
         "{text}"
     );
     assert!(
@@ -432,7 +424,7 @@ fn a_project_is_looked_into_and_pointed_to_its_moved_images() {
         "{text}"
     );
     let missing = project(&["relocate", "/no/such/folder"]);
-    check_says(&missing, 1, &["there is no such folder"]);
+    check_says(&missing, 1, &["the folder does not exist"]);
     let relocated = project(&["relocate", moved.to_str().unwrap()]);
     check_says(&relocated, 0, &["now"]);
     let mut again = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
@@ -458,7 +450,7 @@ fn flags_that_make_no_sense_together_are_refused() {
     }
     let mut command = spotcheck(&["predict", "assets/samples", "--model", "efficientnet-lite0"]);
     let output = command.args(["--project", "Cargo.toml"]).output().unwrap();
-    check_says(&output, 1, &["a project file ends in .spotcheck"]);
+    check_says(&output, 1, &["must end in .spotcheck"]);
     assert!(Path::new(&repository().join("Cargo.toml")).exists());
 }
 
@@ -474,7 +466,7 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
     let alone = compare(&[]);
     assert_eq!(alone.status.code(), Some(1));
     assert!(
-        stderr(&alone).contains("choose two runs with --runs A B"),
+        stderr(&alone).contains("Choose two runs with --runs A B"),
         "{}",
         stderr(&alone)
     );
@@ -500,7 +492,7 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
 
     let again = compare(&arguments);
     assert_eq!(again.status.code(), Some(1));
-    assert!(stderr(&again).contains("already a file"));
+    assert!(stderr(&again).contains("of that name exists"));
     let unknown = compare(&["--runs", "1", "mine"]);
     assert_eq!(unknown.status.code(), Some(1));
     assert!(
@@ -522,7 +514,7 @@ fn a_prediction_about_an_older_file_is_not_compared() {
     let output = command.arg(bench.project()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("4 of 4 images"), "{text}{}", stderr(&output));
-    assert!(text.contains("answered by B only: 1"), "{text}");
+    assert!(text.contains("predicted by B only: 1"), "{text}");
 }
 
 #[test]
@@ -538,7 +530,7 @@ fn a_project_is_about_its_own_images_and_takes_no_others() {
     let other = bench.folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
     std::fs::copy(bench.images().join("1.png"), other.join("1.png")).unwrap();
-    let about = format!("the project is about {}", bench.images().display());
+    let about = format!("the project belongs to {}", bench.images().display());
     let not_about = format!("not about {}", other.display());
     for more in [&[][..], &["--new-run"], &["--resume"]] {
         let refused = bench.predict_over(&other, more);
@@ -570,7 +562,7 @@ fn a_folder_is_the_same_however_one_comes_to_it() {
 
     let by_link = bench.folder.path().join("link");
     std::os::unix::fs::symlink(&images, &by_link).unwrap();
-    let note = "is the same folder moved";
+    let note = "if its images moved to";
     for source in [&images, &by_dots, &by_link] {
         let again = bench.predict_over(source, &["--resume"]);
         check_says(&again, 3, &["6 of 6 images have a prediction, 0 to go"]);

@@ -118,9 +118,9 @@ fn a_damaged_file_costs_what_is_damaged() {
     assert_eq!(output.status.code(), Some(3));
     let said = stderr(&output);
     for expected in [
-        "damaged.tfrecord/#0: record 0 is damaged: its data have a wrong checksum",
+        "damaged.tfrecord/#0: record 0 is damaged: its data has a wrong checksum",
         "damaged.tfrecord: ends in the middle of record 5: 1000 B are missing; the 5 records before it can be used",
-        "empty.tfrecord: is empty: it holds no records",
+        "empty.tfrecord: is empty: it contains no records",
         "packed.tfrecord.gz: is compressed (gzip)",
     ] {
         assert!(said.contains(expected), "“{expected}” is not in:\n{said}");
@@ -159,7 +159,7 @@ fn a_project_of_a_file_of_records_goes_on_and_is_exported_under_the_names_in_the
         .unwrap();
     let again = predict(&file, "ssd-mobilenet-coco", &more);
     assert!(
-        stderr(&again).contains("changed since they were predicted, and are predicted again: 6"),
+        stderr(&again).contains("outdated images, predicted again: 6"),
         "{}",
         stderr(&again)
     );

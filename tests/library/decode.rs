@@ -308,7 +308,7 @@ fn details_are_read_without_decoding() {
     };
     let camera = details_of("jpeg-camera");
     assert_eq!(camera.stored_size, Some((37, 29)));
-    assert_eq!(camera.colour.as_deref(), Some("YCbCr, 8 bits a channel"));
+    assert_eq!(camera.colour.as_deref(), Some("YCbCr, 8 bits per channel"));
     let rows: Vec<(&str, &str)> = camera
         .exif
         .iter()
@@ -328,7 +328,7 @@ fn details_are_read_without_decoding() {
     );
     assert_eq!(
         details_of("png-alpha-16-bit").colour.as_deref(),
-        Some("RGB and alpha, 16 bits a channel")
+        Some("RGB and alpha, 16 bits per channel")
     );
     assert_eq!(details_of("text-named-jpg").format, None);
 }

@@ -156,7 +156,7 @@ fn a_range_is_asked_for_behind_a_redirect_too() {
 fn a_redirect_without_end_is_given_up() {
     let server = HttpServer::start(|_| Reply::redirect("/again".to_owned()));
     let failures = Home::new(&[server.url("/")]).failures();
-    assert_eq!(failures[0].reason, "redirects without end");
+    assert_eq!(failures[0].reason, "redirects too often");
 }
 
 #[test]
@@ -495,11 +495,11 @@ fn where_no_mirror_works_each_is_named_with_its_reason_and_the_ways_out() {
         "could not download Tested (293 KiB)",
         "HTTPS_PROXY",
         &format!(
-            "\n  127.0.0.1 answered 404 Not Found: {}",
+            "\n  127.0.0.1 returned 404 Not Found: {}",
             first.url("/one")
         ),
         &format!(
-            "\n  127.0.0.1 cut the connection after 0 B of 293 KiB: {}",
+            "\n  127.0.0.1 closed the connection after 0 B of 293 KiB: {}",
             second.url("/two")
         ),
     ] {

@@ -135,8 +135,8 @@ fn what_is_left_out_of_a_prefix_is_said() {
     assert_eq!(
         notes,
         [
-            "2 objects were left out, as their names are not those of images: _SUCCESS, labels.csv",
-            "One object was left out, as it is hidden (a part of its name begins with a dot): .cache/x.jpg",
+            "2 objects were skipped because their names have no image extension: _SUCCESS, labels.csv",
+            "One object was skipped because it is hidden (a part of its name begins with a dot): .cache/x.jpg",
         ]
     );
 }

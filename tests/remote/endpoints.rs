@@ -196,7 +196,7 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
     account
         .endpoint(&["delete", "cats", "--yes"])
         .must(1, "")
-        .says(&["there is no endpoint cats in us-east-1"]);
+        .says(&["endpoint cats does not exist in us-east-1"]);
 }
 
 /// Of the archive in the bucket, on processors; neither container nor instances are said.
@@ -313,8 +313,8 @@ fn what_is_left_of_an_earlier_endpoint_is_told_before_it_is_deleted() {
     let mut args = deployment("cats", &archive);
     args[1] = "preflight";
     account.run(&args).must_find(&[
-        "warning  Endpoint name     Something is left of an earlier endpoint cats",
-        "→ It is deleted first",
+        "warning  Endpoint name     Parts of an earlier endpoint cats remain",
+        "→ They are deleted first",
     ]);
     assert!(account.has_model("cats") && account.has_config("cats"));
 }
@@ -500,17 +500,20 @@ fn what_somebody_else_made_under_the_same_name_is_neither_used_nor_deleted() {
     let endpoint = json!({"EndpointName": "cats"});
     account.plane.console("DeleteEndpoint", &endpoint).unwrap();
     std::fs::remove_file(account.record("cats")).unwrap();
-    account
-        .endpoint(&["delete", "dogs", "--yes"])
-        .must(0, "deleted endpoint dogs\ndeleted configuration dogs\nkept model cats: it was not made for this \
-            endpoint; it costs nothing\n");
+    account.endpoint(&["delete", "dogs", "--yes"]).must(
+        0,
+        "deleted endpoint dogs\n\
+            deleted configuration dogs\n\
+            kept model cats: not created for this endpoint; not billed\n\
+            ",
+    );
     while account.has_endpoint("cats") {
         std::thread::sleep(POLL);
     }
     account
         .deploy("cats", &[])
         .must(1, "")
-        .says(&["there is one of this name already", "nothing is left"]);
+        .says(&["the name exists already", "nothing remains"]);
     account.endpoint(&["delete", "cats", "--yes"]).must(1, "");
     assert!(account.has_model("cats") && account.has_config("cats"));
 }
@@ -585,10 +588,13 @@ fn an_endpoint_that_was_deployed_remote_tells_what_it_costs_by_the_table_of_pric
         .endpoint(&["status", "cats"])
         .must(0, "cats\tInService\n")
         .says(&["$36.00 an hour"]);
-    account
-        .endpoint(&["delete", "cats", "--yes"])
-        .must(0, "deleted endpoint cats\ndeleted configuration cats\nkept model cats: it was not made for this \
-            endpoint; it costs nothing\n");
+    account.endpoint(&["delete", "cats", "--yes"]).must(
+        0,
+        "deleted endpoint cats\n\
+            deleted configuration cats\n\
+            kept model cats: not created for this endpoint; not billed\n\
+            ",
+    );
 }
 
 /// File name, and label and score of the classes, of each line of `predict --out -`.
@@ -714,7 +720,7 @@ fn a_session_signs_all_that_is_asked_and_one_that_is_over_is_said() {
     // The runtime has a client of its own. What echoes is no prediction.
     ask(&["predict", "assets/samples/rocket.jpg", "--endpoint", "cats"])
         .must(1, "")
-        .says(&["the outputs have no shape that Spotcheck knows"]);
+        .says(&["the output format is unknown"]);
     assert_eq!(account.plane.count("InvokeEndpoint"), 1);
     account.plane.set_session(Session::Over(TOKEN));
     for args in [

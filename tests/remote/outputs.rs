@@ -140,7 +140,7 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
         &[
             "4 outputs; 4 of 4 images have one",
             "Spotcheck's JSON, the detection of ssd-mobilenet-coco",
-            "4 of 4 answers are saved",
+            "saved 4 of 4 predictions",
         ],
     );
     assert_eq!(lines(&output.stdout), local, "bit for bit");
@@ -177,7 +177,7 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
     check(
         Bench::fetch(outputs, photos, &more),
         1,
-        &["--resume goes on with it"],
+        &["continue it with --resume"],
     );
     let again = check(
         Bench::fetch(outputs, photos, &[&more[..], &["--resume"]].concat()),
@@ -207,10 +207,7 @@ fn other_names_of_classes_make_another_run_and_the_same_ones_go_on() {
         lines(&said.stdout)[0]["classes"][0]["label"].clone()
     };
     assert_eq!(fetch("first", &[], &["saving in the project"]), "dog");
-    let other = [
-        "class 1 is “dog” there, and “cow” now",
-        "a new one was begun",
-    ];
+    let other = ["class 1 is “dog” there, and “cow” now", "started a new run"];
     assert_eq!(fetch("second", &["--resume"], &other), "cow");
     let same = ["2 of 4 images have a prediction, 2 to go"];
     assert_eq!(fetch("first", &["--resume"], &same), "dog");
@@ -228,7 +225,7 @@ fn outputs_in_csv_are_said_to_be_such_and_what_to_do() {
         1,
         &[
             "the output is CSV (“0.1,0.7,0.2”)",
-            "Accept application/json",
+            "Set Accept to application/json",
         ],
     );
 }
@@ -267,7 +264,7 @@ fn a_model_that_nobody_here_knows_brings_the_names_of_its_classes() {
         3,
         &[
             "calls class 3",
-            "elsewhere it is",
+            "other outputs",
             "WITHOUT OUTPUT: 1 of 4 images",
         ],
     );
@@ -307,10 +304,10 @@ fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
         ),
         3,
         &[
-            "is cut off after",
-            "holds NaN or Infinity",
+            "is truncated after",
+            "contains NaN or Infinity",
             "the output has 100 MiB, more than the 32 MiB",
-            "about none of the images, and were left out: 1, such as",
+            "1 outputs match no image and were skipped, for example",
         ],
     );
     let found = lines(&output.stdout);
@@ -372,7 +369,7 @@ fn predictions_of_another_model_or_about_another_image_are_problems_of_their_ima
     check(
         Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &[]),
         3,
-        &["names no class", "4 of 4 images failed"],
+        &["contains no class", "4 of 4 images failed"],
     );
 }
 
@@ -444,7 +441,7 @@ fn nothing_that_fits_is_said_and_nothing_is_guessed() {
     check(
         Bench::fetch(empty, &photos, &[]),
         1,
-        &["nothing there ends in .out"],
+        &["no name ends in .out"],
     );
     check(
         Bench::fetch(&bench.text("missing/folder"), &photos, &[]),
@@ -457,7 +454,7 @@ fn nothing_that_fits_is_said_and_nothing_is_guessed() {
         Bench::fetch(others.to_str().unwrap(), &photos, &[]),
         1,
         &[
-            "none of the 1 outputs is about one of the 4 images",
+            "none of the 1 outputs matches one of the 4 images",
             "dog.jpg.out",
         ],
     );
@@ -471,7 +468,7 @@ fn nothing_that_fits_is_said_and_nothing_is_guessed() {
         Bench::fetch(strange.to_str().unwrap(), &photos, &[]),
         1,
         &[
-            "no shape that Spotcheck knows",
+            "format is unknown",
             r#"{"boxes": [[1, 2, 3, 4]]"#,
             "--mapping FILE.toml",
         ],
@@ -567,7 +564,7 @@ fn object_detection_of_tensorflow_is_named_by_a_label_map() {
         0,
         &[
             "TensorFlow Object Detection",
-            "assumed, not known: boxes are top, left, bottom, right",
+            "assumed: boxes are top, left, bottom, right",
         ],
     );
     let expected = json!([{"box": [300.0, 100.0, 600.0, 300.0], "class_id": 47, "label": "a cup", "score": 0.875}]);
@@ -670,7 +667,7 @@ fn lines_of_records_are_predictions_in_their_order() {
     let fewer = fetch(
         &predictions[1..].join("\n"),
         3,
-        &["has 5 answers for the 6 records"],
+        &["has 5 responses for the 6 records"],
         &[],
     );
     assert!(
@@ -754,8 +751,8 @@ fn records_without_an_image_have_a_prediction_too_and_any_other_count_is_refused
         let mut more = predictions.clone();
         more.extend([predictions[0].clone(), predictions[1].clone()]);
         for (wrong, says) in [
-            (&more[..], "has 5 answers for the 3 records"),
-            (&predictions[..2], "has 2 answers for the 3 records"),
+            (&more[..], "has 5 responses for the 3 records"),
+            (&predictions[..2], "has 2 responses for the 3 records"),
         ] {
             let output = fetch(wrong, 3, &[says]);
             assert!(
@@ -780,7 +777,7 @@ fn records_without_an_image_have_a_prediction_too_and_any_other_count_is_refused
     check(
         Bench::fetch(local_outputs, source, &["--mapping", &mapping]),
         3,
-        &["damaged or cut off behind its first 2 records"],
+        &["damaged or truncated after 2 records"],
     );
 }
 
@@ -837,7 +834,7 @@ fn predictions_that_were_joined_with_their_input_are_found_by_what_it_names() {
         &foreign,
         3,
         &[
-            "about none of the images: 1, such as prediction 5: there is no image “../../etc/passwd”",
+            "about none of the images: 1, such as prediction 5: image “../../etc/passwd” does not exist",
         ],
         &[],
     );
@@ -855,7 +852,7 @@ fn predictions_that_were_joined_with_their_input_are_found_by_what_it_names() {
     let again = [
         "1 to go",
         "3 of those are read again",
-        "4 of 4 answers are saved",
+        "saved 4 of 4 predictions",
     ];
     let output = fetch(&in_s3, 0, &again, &resume);
     assert_eq!(lines(&output.stdout), local);
@@ -892,8 +889,8 @@ fn predictions_of_lines_are_about_the_images_of_those_lines() {
         &predictions,
         3,
         &[
-            "none of its predictions names one of the images",
-            "the list day/list.jsonl that the job read, which would tell, is not in",
+            "none of its responses names an image",
+            "the input list day/list.jsonl of the job is not in",
             "WITHOUT OUTPUT: 4 of 4 images",
         ],
     );
@@ -918,7 +915,7 @@ fn predictions_of_lines_are_about_the_images_of_those_lines() {
         fetch(
             &predictions[1..],
             3,
-            &["the output has 3 answers for the 4 lines of"],
+            &["the output has 3 responses for the 4 lines of"],
         );
     }
 }
@@ -958,7 +955,7 @@ fn predictions_that_were_joined_in_csv_are_read_where_they_can_be_told_from_the_
     assert_eq!(found[0]["classes"][0]["index"], 1);
     assert_eq!(found[0]["classes"][0]["score"], 0.75);
     let strange = "a b+.jpg,640,480,3\n";
-    fetch(strange, 1, &["no shape that Spotcheck knows", "640,480,3"]);
+    fetch(strange, 1, &["format is unknown", "640,480,3"]);
 }
 
 #[test]
@@ -1016,7 +1013,7 @@ fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() 
     assert_eq!(found, expected);
     let mut blind = Bench::fetch(&bucket.uri("out/none/"), &bucket.uri("in/photos/"), &[]);
     use_profile(&mut blind, ADMIN.profile, &Seaweed::shared().endpoint());
-    check(blind, 1, &["nothing there ends in .out"]);
+    check(blind, 1, &["no name ends in .out"]);
 }
 
 #[test]
@@ -1079,7 +1076,7 @@ fn what_a_job_wrote_before_it_failed_agrees_with_this_machine() {
     let mut predict = spotcheck(&["predict", &input, "--model", "ssd-mobilenet-coco"]);
     predict.args(["--project", &project, "--device", "cpu"]);
     plane.sign_in(&mut predict, ADMIN);
-    check(predict, 3, &["5 of 5 answers are saved"]);
+    check(predict, 3, &["saved 5 of 5 predictions"]);
 
     let of_model = [
         "--model",
@@ -1114,7 +1111,7 @@ fn what_a_job_wrote_before_it_failed_agrees_with_this_machine() {
             "outputs of Batch Transform job photos-1 in us-east-1",
             "WITHOUT OUTPUT: 1 of 5 images, such as",
             "sub/broken.jpg",
-            "4 answers say how large their images are, and that was not held against the images in S3",
+            "4 responses give how large their images are; this was not checked",
         ],
     );
     let report = bench.text("comparison.json");

@@ -227,7 +227,7 @@ fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_say
     let fetched = context.ends(0, remote_inference(), &fetch);
     fetched.must_say("4 of 4 images have one");
     fetched.must_say(&format!(
-        "1 by {retried}, which was not started on this machine"
+        "1 by {retried}, which was not started on this computer"
     ));
     assert_same_classes(
         prediction_about(&here, "/rocket.jpg"),
@@ -237,8 +237,7 @@ fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_say
     let operation = "ListTransformJobs";
     context.plane.fail(Failure::AccessDenied { operation });
     let fetched = context.ends(3, remote_inference(), &fetch);
-    fetched
-        .must_say("Retries of the job that were started on other machines could not be looked for");
+    fetched.must_say("Could not search for retries of the job");
     fetched.must_say("WITHOUT OUTPUT: 1 of 4 images");
     context.plane.heal();
 
@@ -650,5 +649,5 @@ fn outputs_of_a_manifest_are_about_the_photos_that_it_lists_and_no_others_of_the
     context.bucket.delete("lists/theirs.json");
     context
         .fetch_to_stdout(1, "theirs", &remote)
-        .must_say("nobody can say which folder its outputs are named from");
+        .must_say("the base folder of its output names is unknown");
 }

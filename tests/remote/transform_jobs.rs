@@ -232,7 +232,7 @@ fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
 
     let unsure = transform
         .run(&["clean-up", "cats"])
-        .must(1, &["repeat the command with --yes"]);
+        .must(1, &["pass --yes to confirm"]);
     assert_eq!(unsure.stdout, "model cats\n");
     transform
         .run(&["clean-up", "cats", "--dry-run"])
@@ -321,7 +321,10 @@ fn a_list_of_images_is_sent_through_a_manifest() {
         .start("gone", "photos/", &["--images", list])
         .must(
             1,
-            &["1 object of the manifest not there", "nothing was started"],
+            &[
+                "1 object of the manifest do not exist",
+                "nothing was started",
+            ],
         );
     assert_eq!(transform.plane.count("CreateTransformJob"), 1);
 }
@@ -530,10 +533,7 @@ fn a_plan_that_is_well_passes_every_point_of_the_preflight() {
         assert_eq!(check(&well, point).0, "ok", "{point} in {well:#?}");
     }
     let (_, cost) = check(&well, "Cost");
-    assert!(
-        cost.contains("about 6 s of transforming, for about $0.002"),
-        "{cost}"
-    );
+    assert!(cost.contains("about 6 s, for about $0.002"), "{cost}");
     assert!(check(&well, "Objects").1.starts_with("3 objects, "));
     // Nothing was written anywhere.
     for operation in ["CreateModel", "CreateTransformJob"] {
@@ -554,13 +554,7 @@ fn the_preflight_finds_traps_of_the_input() {
     );
     transform.bucket.put("photos-old/1.jpg", b"old");
     transform.must_find("photos", &[], "Prefix", "problem", "photos-old/");
-    transform.must_find(
-        "nothing/",
-        &[],
-        "Input",
-        "problem",
-        "There is nothing to transform",
-    );
+    transform.must_find("nothing/", &[], "Input", "problem", "No input");
     transform.bucket.put("photos/.keep", b"");
     transform.bucket.put("photos/notes.txt", b"not an image");
     transform.bucket.put("photos/Thumbs.db", b"nor this");
@@ -576,14 +570,14 @@ fn the_preflight_finds_traps_of_the_input() {
         &["--output", &under],
         "Output",
         "problem",
-        "under the input",
+        "inside the input",
     );
     transform.must_find(
         "photos/",
         &["--output", &under],
         "Output",
         "problem",
-        "There is something in",
+        "is not empty",
     );
 }
 
@@ -653,7 +647,7 @@ fn the_preflight_finds_traps_of_the_requests() {
         &["--split-type", "recordio"],
         "Splitting",
         "warning",
-        "opens no images inside",
+        "does not read",
     );
     let records = |more: &[&str], grade, said| {
         transform.must_find("records/", more, "Splitting", grade, said);
@@ -673,7 +667,11 @@ fn the_preflight_finds_traps_of_the_requests() {
     let multi = [&multi[..], &["--archive", &ours]].concat();
     records(&multi, "ok", "BatchStrategy MultiRecord");
     records(&[], "warning", "Set SplitType to TFRecord");
-    records(&["--split-type", "line"], "problem", "where the records");
+    records(
+        &["--split-type", "line"],
+        "problem",
+        "does not split TFRecord files",
+    );
     records(
         &["--input-kind", "tfrecord", "--assemble-with", "none"],
         "warning",
@@ -736,13 +734,13 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         &["--instance-type", "m5.xlarge"],
         "Instance",
         "problem",
-        "no instance type",
+        "not an instance type",
     );
     find(
         &["--instance-type", "ml.m5.3xlarge"],
         "Instance",
         "warning",
-        "Known sizes are large, xlarge",
+        "Known sizes: large, xlarge",
     );
     find(
         &["--instance-type", "ml.m9.xlarge"],
@@ -754,7 +752,7 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         &["--instance-count", "2"],
         "Instance",
         "warning",
-        "1 instance would be paid for and do nothing",
+        "1 instance would be billed but idle",
     );
     find(
         &["--tfs-batching", "small"],
@@ -767,7 +765,7 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         &["--hourly-price", "1"],
         "Cost",
         "warning",
-        "nobody knows yet how fast",
+        "the speed of the model is unknown",
     );
     let remote_inference = IMAGE.replace("us-east-1", "eu-west-1");
     find(
@@ -788,7 +786,7 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         &[&gpu[..], &["--image", IMAGE]].concat(),
         "Container",
         "warning",
-        "does not use the graphics card",
+        "does not use the GPU",
     );
     let cuda = IMAGE.replace("-cpu-", "-cuda-");
     find(
@@ -812,7 +810,7 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         &["--archive", local.to_str().unwrap()],
         "Model",
         "problem",
-        "is no gzip file",
+        "is not a gzip file",
     );
     transform.start("trap", "photos/", &[]).must(0, &[]);
     find(&[], "Job name", "problem", "There is a job trap already");
@@ -870,9 +868,14 @@ fn an_archive_gets_the_container_that_can_serve_it() {
         &["--archive", &onnx, "--image", &serving],
         "Container",
         "problem",
-        "holds an ONNX model with its handler, and ",
+        "contains an ONNX model with its handler",
     );
-    find(&[], "Model", "ok", "only a job can tell");
+    find(
+        &[],
+        "Model",
+        "ok",
+        "it was not checked whether the container can serve it",
+    );
 
     // A folder is packed first.
     let folder = transform.home.path().join("resnet/1");
@@ -928,7 +931,7 @@ fn a_model_that_only_sagemaker_understands_is_no_obstacle() {
     ];
     let args = [&[input.as_str()][..], &args].concat();
     let found = transform.run(&[&["preflight"][..], &args].concat());
-    let found = found.must(0, &["several containers", "runs all the same"]);
+    let found = found.must(0, &["several containers", "The job can run"]);
     assert_eq!(check(&found, "Model").0, "warning", "{found:#?}");
     assert_eq!(check(&found, "Role").0, "warning", "{found:#?}");
     transform
@@ -955,7 +958,7 @@ fn the_preflight_finds_what_does_not_go_together() {
         &["--input-filter", "$.a"],
         "Content type",
         "problem",
-        "InputFilter needs inputs of JSON or CSV",
+        "InputFilter needs JSON or CSV inputs",
     );
     find(
         &["--accept", "text/csv"],
@@ -967,17 +970,17 @@ fn the_preflight_finds_what_does_not_go_together() {
         &["--assemble-with", "line"],
         "Splitting",
         "warning",
-        "each image has one",
+        "each image has only one",
     );
     let captured = transform.bucket.uri("photos/captured/");
     find(
         &["--data-capture", &captured],
         "Output",
         "problem",
-        "What is captured would lie under the input",
+        "The captured data would be inside the input",
     );
     let joined = transform.preflight("trap", "photos/", &["--join-input"]);
-    joined.must(1, &["JoinSource Input needs inputs of JSON or CSV"]);
+    joined.must(1, &["JoinSource Input needs JSON or CSV inputs"]);
 
     // A job is about what it says, not about what is most frequent.
     transform.bucket.put("photos/a.tfrecord", b"record");
@@ -989,7 +992,7 @@ fn the_preflight_finds_what_does_not_go_together() {
         "warning",
         "Send only the TFRecord files",
     );
-    find(&[], "Objects", "warning", "Send only the images");
+    find(&[], "Objects", "warning", "Send only the listed images");
     let mixed = transform.preflight("trap", "photos/", &[]);
     let lines = mixed.stdout.lines();
     let of_objects = lines.filter(|line| line.get(9..26).is_some_and(|at| at.trim() == "Objects"));
@@ -1023,7 +1026,7 @@ fn every_point_is_told_also_where_nothing_could_be_looked_at() {
     for point in ["Role", "Container", "Payload", "Splitting", "Objects"] {
         let (grade, text) = check(&found, point);
         assert_eq!(grade, "warning", "{point}");
-        assert!(text.starts_with("Not looked at"), "{point}: {text}");
+        assert!(text.starts_with("Not checked"), "{point}: {text}");
     }
 }
 
@@ -1036,12 +1039,12 @@ fn what_files_of_records_cost_is_not_told_by_counting_the_files() {
     let found = transform.preflight("records", "records/", &more);
     let (grade, text) = check(&found, "Cost");
     assert_eq!(grade, "warning", "{found:#?}");
-    assert!(text.contains("how many records the files hold"), "{text}");
-    assert!(!text.contains("of transforming"), "{text}");
+    assert!(text.contains("the number of records is unknown"), "{text}");
+    assert!(!text.contains(" take about "), "{text}");
     transform.bucket.put("photos/a.jpg", b"image");
     let found = transform.preflight("photos", "photos/", &more[2..]);
     let (_, text) = check(&found, "Cost");
-    assert!(text.contains("of transforming"), "{text}");
+    assert!(text.contains(" take about "), "{text}");
 }
 
 #[test]
@@ -1062,7 +1065,7 @@ fn a_price_with_its_source_is_kept_for_the_next_estimate() {
     let (grade, text) = check(&found, "Cost");
     assert_eq!(grade, "ok");
     assert!(
-        text.contains("$0.25 an hour and instance, of 20") && text.contains("from an invoice"),
+        text.contains("$0.25 per instance and hour, of 20") && text.contains("from an invoice"),
         "{text}"
     );
     let table = transform.home.path().join("config/prices.toml");
@@ -1129,7 +1132,7 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
     assert_eq!(transform.plane.count("CreateModel"), 1);
     transform
         .run(&["retry", &job])
-        .must(1, &["nothing to send again"]);
+        .must(1, &["othing to retry"]);
     // The first job has all it needs now, too; that of another machine is found by its looks.
     let by_retry = format!("by the retry {job}");
     let remote_inference = tempfile::tempdir().unwrap();
@@ -1142,7 +1145,7 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
     let asked = transform.plane.count("CreateTransformJob");
     for home in [transform.home.path(), remote_inference.path()] {
         ask_at(home, &["status", "partly"]).must(0, &["status     failed", &by_retry]);
-        ask_at(home, &["retry", "partly"]).must(1, &["nothing to send again", &by_retry]);
+        ask_at(home, &["retry", "partly"]).must(1, &["othing to retry", &by_retry]);
     }
     assert_eq!(transform.plane.count("CreateTransformJob"), asked);
 
@@ -1320,11 +1323,11 @@ fn hidden_objects_are_told_of_and_predicted_like_any_other_and_folder_markers_ar
         transform.run(&["status", "hidden"]).must(0, &["5 of 5"]);
         transform
             .run(&["retry", "hidden"])
-            .must(1, &["nothing to send again"]);
+            .must(1, &["othing to retry"]);
         let (lines, said) = transform.fetch("hidden", 0);
         let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, images);
-        said.must_say("2 objects were left out, as they are hidden");
+        said.must_say("2 objects were skipped because they are hidden");
     }
     // What lies there and is of nothing that the job was given is strange all the same.
     transform.bucket.put("out/hidden/else.jpg.out", b"{}");
@@ -1332,7 +1335,7 @@ fn hidden_objects_are_told_of_and_predicted_like_any_other_and_folder_markers_ar
     said.must_say("else.jpg.out");
     // Nothing but markers is nothing to transform.
     transform.bucket.put("bare/", b"");
-    transform.must_find("bare/", &[], "Input", "problem", "nothing to transform");
+    transform.must_find("bare/", &[], "Input", "problem", "No input");
 }
 
 #[test]
@@ -1493,17 +1496,17 @@ fn an_image_that_was_too_large_says_what_would_take_it() {
         3,
         &[
             "large.jpg: Too much data for max payload size: ",
-            "larger than MaxPayloadInMB allows",
+            "exceeds MaxPayloadInMB",
         ],
     );
     transform
         .run(&["retry", "too-large", "--max-payload-mb", "1"])
-        .must(1, &["With MaxPayloadInMB 1 it would be refused (413)"]);
+        .must(1, &["With MaxPayloadInMB 1 it would be rejected (413)"]);
     // Who says nothing gets what the image needs.
     transform.run(&["retry", "too-large", "--watch"]).must(
         0,
         &[
-            "note: MaxPayloadInMB is 2, not 1 as in the job, because the largest image that failed has 1.0 MiB",
+            "note: MaxPayloadInMB is 2 instead of 1, because the largest failed image has 1.0 MiB",
             "1 of 1 (100 %)",
         ],
     );
@@ -1558,11 +1561,10 @@ fn a_job_is_stopped_and_what_it_has_written_stays() {
         .must(1, &["wait until it is over"]);
     transform
         .run(&["clean-up", "stopped", "--yes"])
-        .must(1, &["still needs what would be deleted"]);
-    transform.run(&["stop", "stopped"]).must(
-        1,
-        &["Stop the job stopped?", "repeat the command with --yes"],
-    );
+        .must(1, &["still uses these resources"]);
+    transform
+        .run(&["stop", "stopped"])
+        .must(1, &["Stop the job stopped?", "pass --yes to confirm"]);
     transform
         .run(&["stop", "stopped", "--yes"])
         .must(0, &["the job stopped stops"]);
@@ -1606,7 +1608,7 @@ fn watching_goes_on_after_the_watcher_was_killed_and_after_troubles_of_the_netwo
     ended.must(
         0,
         &[
-            "asks to slow down",
+            "limits the request rate",
             "trying again in 2 s",
             "completed",
             "3 of 3 (100 %)",
@@ -1632,7 +1634,7 @@ fn a_job_that_was_started_remote_is_opened_by_its_name() {
         .must(1, &["was not started on this machine"]);
     remote_inference
         .run(&["status", "nowhere"])
-        .must(1, &["look at the job nowhere"]);
+        .must(1, &["describe job nowhere"]);
 }
 
 #[test]
@@ -1660,7 +1662,7 @@ fn a_retry_of_a_job_that_was_started_remote_has_its_tags() {
     remote_inference.run(&["retry", "tagged"]).must(
         0,
         &[
-            "its tags cannot be read, so the new one has none",
+            "its tags could not be read, so the new one has none",
             "sagemaker:ListTags",
         ],
     );
@@ -1791,7 +1793,10 @@ fn a_start_that_aws_refuses_is_told_in_its_words() {
     for (failure, said) in [
         (
             Failure::Throttling { operation, times },
-            &["asks to slow down", "ThrottlingException: Rate exceeded"][..],
+            &[
+                "limits the request rate",
+                "ThrottlingException: Rate exceeded",
+            ][..],
         ),
         (
             Failure::AccessDenied { operation },
@@ -1802,7 +1807,7 @@ fn a_start_that_aws_refuses_is_told_in_its_words() {
         ),
         (
             Failure::HangUp { operation, times },
-            &["Could not start the job refusals: "],
+            &["Could not start job refusals: "],
         ),
     ] {
         transform.plane.fail(failure);
@@ -1877,15 +1882,11 @@ fn recordio_is_said_to_be_out_of_sight_and_to_fail_at_everything_else() {
     let finds = |input, grade, said| transform.must_find(input, &split, "Splitting", grade, said);
     finds("photos/", "problem", "would cut images into pieces");
     transform.bucket.put("records/a.tfrecord", b"record");
-    finds("records/", "problem", "does not know where the records");
+    finds("records/", "problem", "does not split TFRecord files");
     transform.bucket.put("texts/a.jsonl", b"{}");
     finds("texts/", "problem", "finds no records in a text file");
     transform.bucket.put("packed/train.rec", b"record");
-    finds(
-        "packed/",
-        "warning",
-        "Spotcheck opens no images inside those",
-    );
+    finds("packed/", "warning", "Spotcheck does not read these");
     finds("packed/", "warning", "or as TFRecord files");
 }
 
@@ -1943,7 +1944,7 @@ fn what_only_s3_knows_is_neither_offered_nor_advised_where_sagemaker_is_asked() 
         .env("HOME", transform.home.path())
         .env("AWS_EC2_METADATA_DISABLED", "true");
     let said = Ended::of(&command.output().unwrap());
-    let said = said.must(1, &["No AWS credentials were found", "`aws configure`"]);
+    let said = said.must(1, &["No AWS credentials found", "`aws configure`"]);
     assert!(!said.stderr.contains("anonymous"), "{said:#?}");
 }
 
@@ -1964,9 +1965,7 @@ fn no_model_is_packed_for_an_input_with_nothing_in_it() {
             // Packing it would fail before.
             let model = ["--saved-model", no_model, "--role", ROLE];
             let args = [&[what], input, &["--output", &output], &model].concat();
-            transform
-                .run(&args)
-                .must(1, &["There is nothing to transform below"]);
+            transform.run(&args).must(1, &["No input below"]);
         }
         let forced = [&["start"], input, &["--output", &output, "--force"], &model].concat();
         transform.run(&forced).must(1, &["it was not packed"]);
@@ -2051,11 +2050,7 @@ fn names_that_cannot_be_are_told_before_anybody_is_asked() {
             transform.run(&[what, "--", name]).must(2, &[said]);
         }
         for (flag, value, said) in [
-            (
-                "--profile",
-                "",
-                "the name of a profile is empty; leave --profile away",
-            ),
+            ("--profile", "", "the profile name is empty; omit --profile"),
             ("--region", "", "eu-west-1"),
             ("--region", "eu west", "eu-west-1"),
             ("--region", "a.example/", "eu-west-1"),

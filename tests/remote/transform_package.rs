@@ -611,6 +611,6 @@ fn weights_that_are_not_those_of_the_card_are_not_packed() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("not those that the card of"), "{said}");
+    assert!(said.contains("do not match the card of"), "{said}");
     assert!(!archive.exists());
 }

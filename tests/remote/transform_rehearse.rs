@@ -24,7 +24,7 @@ fn rehearse(arguments: &[&str]) -> Command {
 
 /// What is said of images that the handler answers as this machine does.
 const EQUAL: &str = "a prediction that is as here";
-const LACKS: &str = "this Python lacks what";
+const LACKS: &str = "this Python does not have all packages";
 
 fn samples() -> String {
     text(&repository().join("assets/samples"))
@@ -240,7 +240,7 @@ fn a_handler_that_does_not_start_is_quoted() {
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
-        said.contains("ended before it listened") && said.contains("there is no such card"),
+        said.contains("exited before it listened") && said.contains("there is no such card"),
         "{said}"
     );
 }
@@ -413,7 +413,7 @@ def respond(model, body, content_type):
     let said = said(&output);
     for part in [
         "photos.jsonl/0  equal",
-        "photos.jsonl/2  refused    here and by the handler: the line has no valid base64",
+        "photos.jsonl/2  refused    here and by the handler: the line is not valid base64",
         "1 image is refused here and there",
         "2 images have a prediction that is as here",
     ] {
@@ -563,7 +563,7 @@ os._exit(7)";
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     for words in [
-        "ended before it listened",
+        "exited before it listened",
         "port of call",
         "the last line on stdout",
         "the last line on stderr",
@@ -606,7 +606,7 @@ fn nothing_is_sent_before_the_ping_is_predicted() {
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
-        said.contains("answers its ping (GET /ping) with status 503"),
+        said.contains("responds to GET /ping with status 503"),
         "{said}"
     );
 }
@@ -743,12 +743,12 @@ fn archives_that_could_do_harm_or_are_none_are_refused() {
     );
     refused(
         &archive_with("other.txt", tar::EntryType::Regular),
-        "this is no archive of",
+        "this is not an archive of",
     );
     refused(b"no archive at all", "the archive is damaged");
     refused(
         &archive_of(&[("model.onnx", tar::EntryType::Regular, 6 << 30)]),
-        "no model becomes that much larger than its archive",
+        "that is too large for its archive",
     );
     let folders: Vec<String> = (0..10_001).map(|number| number.to_string()).collect();
     let folders: Vec<(&str, tar::EntryType, u64)> = folders
@@ -761,7 +761,7 @@ fn archives_that_could_do_harm_or_are_none_are_refused() {
     let mut zeros = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::copy(&mut std::io::repeat(b'a').take(64 << 20), &mut zeros).unwrap();
     long.extend(zeros.finish().unwrap());
-    refused(&long, "more stands between two of its files");
+    refused(&long, "unexpected data between two files");
     let whole = std::fs::read(package(
         tempfile::tempdir().unwrap().path(),
         &["--model", "efficientnet-lite0"],

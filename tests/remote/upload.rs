@@ -140,7 +140,7 @@ fn a_folder_arrives_as_it_is_and_the_second_time_nothing_is_sent() {
     upload.add("notes.txt", b"not an image");
     upload.add(".hidden/1.jpg", b"hidden");
 
-    let left_out = "left out: 1 hidden file or folder and 1 file that is no image";
+    let left_out = "skipped: 1 hidden file or folder and 1 file that is no image";
     upload
         .run(&[])
         .must(0, &["203 files (", left_out, " sent in "]);
@@ -277,7 +277,7 @@ fn a_cancelled_upload_leaves_nothing_that_costs_money() {
         1,
         &[
             "cancelled with 1 file (40 MiB) left",
-            "goes on with the rest",
+            "repeat the command for the rest",
         ],
     );
     upload.nothing_is_unfinished();
@@ -296,9 +296,9 @@ fn an_object_with_other_content_stays_until_it_shall_be_replaced() {
     let ended = upload.run(&[]).must(
         3,
         &[
-            "same size.jpg: an object is there, without a checksum",
-            "other size.jpg: an object of another size (10 B) is there",
-            "0 of 3 files failed, 2 stayed as they are in S3",
+            "same size.jpg: an object without a checksum exists",
+            "other size.jpg: an object of another size (10 B) exists",
+            "0 of 3 files failed, 2 in S3 were not replaced",
             "--overwrite",
         ],
     );
@@ -318,7 +318,7 @@ fn an_object_with_other_content_stays_until_it_shall_be_replaced() {
     upload.add("new.jpg", b"more");
     upload
         .run(&[])
-        .must(3, &["new.jpg: an object with other content is there"]);
+        .must(3, &["new.jpg: an object with other content exists"]);
     upload.must_have_arrived("new.jpg", b"mine");
 }
 
@@ -376,7 +376,7 @@ fn a_server_that_knows_no_conditions_is_looked_at_right_before() {
         Often::Always,
         Fault::error("501 Not Implemented", "NotImplemented"),
     );
-    upload.run(&[]).must(3, &["two.jpg: an object is there"]);
+    upload.run(&[]).must(3, &["two.jpg: an object"]);
     upload.must_have_arrived("one.jpg", b"mine");
     upload.must_have_arrived("two.jpg", b"hers");
 }
@@ -395,7 +395,7 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
         lines,
         [
             "send      2.0 KiB  a/new.jpg",
-            "conflict      4 B  conflict.png: an object of another size (10 B) is there",
+            "conflict      4 B  conflict.png: an object of another size (10 B) exists",
         ]
     );
     assert_eq!(upload.writes_from(0).len(), 0);
@@ -463,8 +463,8 @@ fn a_session_that_ends_in_between_stops_the_upload_and_it_goes_on_later() {
         1,
         &[
             "has expired",
-            "renew it where its credentials come from",
-            "the same command goes on",
+            "renew the credentials at their provider",
+            "repeat the command for the rest",
         ],
     );
     let refused = ended.stderr.matches("has expired").count();
@@ -505,7 +505,7 @@ fn a_file_that_changes_while_it_is_sent_is_not_sent() {
     upload.proxy.inject(change, Often::Always, Fault::HangUp);
     let ended = upload
         .run(&[])
-        .must(3, &["large.tfrecord: it changed while it was sent"]);
+        .must(3, &["large.tfrecord: the file changed during the upload"]);
     assert!(ended.stderr.contains("2 files ("), "{ended:#?}");
     assert_eq!(upload.arrived("large.tfrecord"), None);
     upload.nothing_is_unfinished();
@@ -545,7 +545,7 @@ fn the_way_there_can_be_wrong() {
     run(folder, "s3://no-such-bucket-here/a/").must(1, &["no bucket no-such-bucket-here"]);
     run(Path::new("/no/such/folder"), &upload.bucket.uri("")).must(1, &["/no/such/folder"]);
     let empty = tempfile::tempdir().unwrap();
-    run(empty.path(), &upload.bucket.uri("")).must(1, &["neither an image nor a TFRecord"]);
+    run(empty.path(), &upload.bucket.uri("")).must(1, &["no images and no TFRecord"]);
 }
 
 #[test]

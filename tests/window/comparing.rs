@@ -233,7 +233,7 @@ fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens
         .map(|number| format!("a {number} → b {number}, 1 image"))
         .filter(|row| !sees(&window, row));
     let [folded] = &folded.collect::<Vec<_>>()[..] else {
-        panic!("eight of nine changes are on screen");
+        panic!("eight of nine changes on screen");
     };
     click(&mut window, "and 1 more");
     wait_for(&mut window, folded);

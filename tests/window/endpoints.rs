@@ -110,7 +110,7 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
             // What it costs and when it goes is said before it is paid for.
             assert!(sees(&window, "$0.25 an hour, $6.00 a day"));
             assert!(sees(&window, "of 2026-11-21, from an invoice"));
-            assert!(sees(&window, "it will have cost about $0.50 then"));
+            assert!(sees(&window, "estimated cost until then: $0.50"));
             click(&mut window, "Deploy the model");
             wait_for(&mut window, "Endpoints of SageMaker");
             wait_until_in_service(&mut window, &name);
@@ -177,7 +177,7 @@ fn an_endpoint_whose_time_was_over_while_nobody_looked_goes_at_the_next_start() 
             let name = fill_in(&mut window, &bucket);
             // Whoever knows another price says so.
             type_into(&mut window, "US dollars an hour for an instance", "0.74");
-            wait_for(&mut window, "$0.74 an hour and instance, as given");
+            wait_for(&mut window, "$0.74 per instance and hour, as given");
             click(&mut window, "Deploy the model");
             wait_for(&mut window, "Endpoints of SageMaker");
             wait_until_in_service(&mut window, &name);
@@ -277,12 +277,10 @@ fn a_deployment_that_the_account_does_not_allow_is_explained_and_leaves_nothing(
             let name = fill_in(&mut window, &bucket);
             click(&mut window, "Deploy the model");
             wait_for(&mut window, "a quota of the account does not allow it");
-            wait_for(&mut window, "ask for a higher quota: https://");
+            wait_for(&mut window, "request a higher quota: https://");
             assert!(sees(
                 &window,
-                &format!(
-                    "What was made for it before was deleted again: configuration {name}, model {name}"
-                )
+                &format!("Deleted what was created for it: configuration {name}, model {name}")
             ));
             assert_eq!(in_the_banner(&window), 0);
         },
@@ -414,7 +412,7 @@ fn held_at_the_end(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process
 fn deploy_until_held(window: &mut Harness<'static, App>, bucket: &Bucket) -> String {
     let name = fill_in(window, bucket);
     click(window, "Deploy the model");
-    wait_for(window, &format!("starting the endpoint {name}"));
+    wait_for(window, &format!("creating endpoint {name}"));
     name
 }
 
@@ -469,8 +467,8 @@ fn what_is_left_of_a_deployment_that_is_cancelled_is_said_and_can_be_deleted_lat
             let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
             let name = deploy_until_held(&mut window, &bucket);
             click(&mut window, "Cancel the deployment");
-            wait_for(&mut window, "could not all be deleted again");
-            let said = format!("could not all be deleted again: model {name} (");
+            wait_for(&mut window, "Could not delete all");
+            let said = format!("Could not delete all: model {name} (");
             assert!(sees(&window, &said));
             assert!(sees(&window, "sagemaker:DeleteModel"));
             wait_until(&mut window, "the end of cleaning up", |window| {

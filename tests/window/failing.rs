@@ -70,7 +70,7 @@ fn a_download_that_fails_is_said_at_the_model_once_and_can_be_retried_there() {
     add_model(&dirs, &server.url("/weights"));
     let mut window = open_at(dirs, |builder| builder);
     choose(&mut window);
-    assert!(sees(&window, "answered 404 Not Found"));
+    assert!(sees(&window, "returned 404 Not Found"));
     // The window has buttons for what the command line has commands for.
     assert!(!sees(&window, "spotcheck models"));
     assert!(sees(&window, "Use a file…"));

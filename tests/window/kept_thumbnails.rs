@@ -207,7 +207,7 @@ fn a_disk_that_keeps_no_thumbnails_is_said_once_and_they_are_shown_all_the_same(
     std::fs::write(dirs.cache.join("thumbnails"), b"in the way").unwrap();
     let mut window = browse(&home, &images, true);
     wait_for(&mut window, "1 of 240 images");
-    wait_for(&mut window, "Thumbnails are not kept on disk");
+    wait_for(&mut window, "The disk cache is off");
     wait_for_colors(&mut window);
     window.key_press(Key::End);
     wait_for(&mut window, "240 of 240 images");

@@ -203,7 +203,7 @@ fn a_model_that_is_dropped_is_explained_overruled_and_previewed() {
     window.step();
     window.key_press(egui::Key::Enter);
     wait_for(&mut window, "You set input.channels = bgr");
-    wait_for(&mut window, "given, you said so");
+    wait_for(&mut window, "given, set by you");
     click(&mut window, "Cancel");
     wait_until(&mut window, "the dialog to close", |window| {
         !sees(window, "Model input")

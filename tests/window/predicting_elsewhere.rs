@@ -199,8 +199,8 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
             choose_endpoint(&mut window, "nobody");
             wait_for(&mut window, "There is no endpoint nobody in us-east-1");
             click(&mut window, "Connect");
-            wait_for(&mut window, "Could not ask the endpoint nobody");
-            wait_for(&mut window, "look at the name and the region");
+            wait_for(&mut window, "Could not invoke endpoint nobody");
+            wait_for(&mut window, "check the name and the region");
 
             let broken = RemoteModel::at_endpoint("broken", SageMakerAccess::default());
             let edit = Command::EditRemoteModel(Box::new(broken));
@@ -211,7 +211,7 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
             wait_for(&mut window, "/aws/sagemaker/Endpoints/broken");
 
             window.state_mut().command(Command::Walk(Step::By(1)));
-            wait_for(&mut window, "an endpoint takes no more than 6291456");
+            wait_for(&mut window, "an endpoint accepts at most 6291456");
         },
     );
     // In the process of the test itself there is none.
@@ -283,7 +283,7 @@ fn an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_it_was_asked(
             click(&mut window, "Connect");
             wait_for(
                 &mut window,
-                "Could not ask the endpoint early: it is Creating; wait until it is InService",
+                "Could not invoke endpoint early: it is Creating; wait until it is InService",
             );
             assert!(sees(&window, "Try again"));
         },
@@ -312,9 +312,9 @@ fn an_endpoint_that_failed_says_why_before_and_after_it_was_asked() {
             click(&mut window, "Connect");
             wait_for(
                 &mut window,
-                "Could not ask the endpoint failed: it is Failed (AWS says: ",
+                "Could not invoke endpoint failed: it is Failed (AWS says: ",
             );
-            assert!(sees(&window, "deploy it anew, or choose another one"));
+            assert!(sees(&window, "deploy it again, or choose another one"));
         },
     );
 }
@@ -340,8 +340,8 @@ fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_predictions_stay() {
             let deleted = spotcheck_at(home.path(), &delete).output().unwrap();
             assert!(deleted.status.success(), "{deleted:?}");
             window.state_mut().command(Command::Walk(Step::By(1)));
-            wait_for(&mut window, "Could not ask the endpoint gone");
-            assert!(sees(&window, "look at the name and the region"));
+            wait_for(&mut window, "Could not invoke endpoint gone");
+            assert!(sees(&window, "check the name and the region"));
             wait_for_predictions(&mut window, 1);
             assert!(sees(&window, "2 images, 1 predicted"));
         },
@@ -374,7 +374,7 @@ fn a_session_that_ends_between_two_images_is_said_with_what_renews_it() {
             wait_for(&mut window, "has expired");
             assert!(sees(
                 &window,
-                "renew it where its credentials come from, then try again"
+                "renew the credentials at their provider, then try again"
             ));
             assert!(sees(&window, "Try again"));
             wait_for_predictions(&mut window, 1);
@@ -480,7 +480,7 @@ fn a_model_in_tensorflow_serving_predictions_by_the_signature_and_labels_that_we
     wait_for(&mut window, "Signature serving_default takes numbers");
     // The keyboard stays in the field, whatever is found meanwhile.
     type_into(&mut window, "Signature", "enc");
-    wait_for(&mut window, "There is no signature enc");
+    wait_for(&mut window, "Signature enc does not exist");
     let field = window.get_by_role_and_label(Role::TextInput, "Signature");
     field.type_text("oded");
     wait_for(&mut window, "✓ cifar is loaded, version 1");
@@ -536,17 +536,14 @@ fn predictions_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept
     std::fs::write(&labels, "dog\ncat\n").unwrap();
     let mut window = open_at_home(home.path(), folder.path(), 2);
     choose_tf_serving(&mut window, &server.url("/v1/models/own:predict"));
-    wait_for(&mut window, "TensorFlow Serving has no model own");
+    wait_for(&mut window, "TensorFlow Serving does not have model own");
     click(&mut window, "Connect");
     wait_for(&mut window, "returns predictions in an unknown format");
     assert_eq!(predictions(&server), 1);
 
     // What it answered is there to make a mapping of.
     click(&mut window, "Set up a mapping…");
-    wait_for(
-        &mut window,
-        "the predictions have no shape that Spotcheck knows",
-    );
+    wait_for(&mut window, "the response format is unknown");
     assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
     click(&mut window, "Make a mapping");
     wait_for(&mut window, "class 1 75.0 %");
@@ -589,12 +586,9 @@ fn a_prediction_is_looked_at_before_anything_is_predicted_and_belongs_to_its_add
     let (home, folder) = (tempfile::tempdir().unwrap(), folder_of(2, "chelsea.png"));
     let mut window = open_at_home(home.path(), folder.path(), 2);
     choose_tf_serving(&mut window, &server.url("/v1/models/own:predict"));
-    wait_for(&mut window, "TensorFlow Serving has no model own");
+    wait_for(&mut window, "TensorFlow Serving does not have model own");
     click(&mut window, "Preview a prediction");
-    wait_for(
-        &mut window,
-        "the predictions have no shape that Spotcheck knows",
-    );
+    wait_for(&mut window, "the response format is unknown");
     assert_eq!(predictions(&server), 1);
     click(&mut window, "Make a mapping");
     wait_for(&mut window, "class 1 75.0 %");
@@ -631,9 +625,9 @@ fn a_server_that_is_not_there_is_said_in_the_dialog_and_where_it_was_asked() {
     wait_for(&mut window, "1 image, 1 predicted");
     let address = format!("http://127.0.0.1:{port}/v1/models/m");
     choose_tf_serving(&mut window, &address);
-    wait_for(&mut window, "nobody answers there");
+    wait_for(&mut window, "the connection failed");
     click(&mut window, "Connect");
     wait_for(&mut window, "m in TensorFlow Serving cannot be asked");
-    assert!(sees(&window, "look whether TensorFlow Serving runs"));
+    assert!(sees(&window, "check that TensorFlow Serving runs"));
     assert!(sees(&window, "Try again"));
 }

@@ -334,10 +334,7 @@ fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_i
     let home = tempfile::tempdir().unwrap();
     let mut window = open_outputs_of(&images, outputs.path(), home.path());
     click(&mut window, "Open as a run");
-    wait_for(
-        &mut window,
-        "the predictions have no shape that Spotcheck knows",
-    );
+    wait_for(&mut window, "the response format is unknown");
     assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
 
     // What stands where is found by itself where it can only be one thing.
@@ -396,10 +393,7 @@ fn boxes_of_a_shape_that_nobody_knows_are_read_as_the_fields_of_a_mapping_say() 
     let home = tempfile::tempdir().unwrap();
     let mut window = open_outputs_of(&images, outputs.path(), home.path());
     click(&mut window, "Preview");
-    wait_for(
-        &mut window,
-        "the predictions have no shape that Spotcheck knows",
-    );
+    wait_for(&mut window, "the response format is unknown");
     click(&mut window, "Make a mapping");
     wait_for(&mut window, "enter the path of the class of each box");
     click(&mut window, "Choose: Classes");
@@ -410,7 +404,7 @@ fn boxes_of_a_shape_that_nobody_knows_are_read_as_the_fields_of_a_mapping_say() 
     click(&mut window, "/items/*/sure");
     wait_for(
         &mut window,
-        "the output names a class “cup”, which the labels do not have",
+        "the output has a class “cup”, which is not in the labels",
     );
     type_into(
         &mut window,

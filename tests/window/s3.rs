@@ -49,7 +49,7 @@ fn a_prefix_is_listed_predicted_and_opened_again_from_its_project() {
     let mut window = open_in(projects.path(), None, CLASSIFIER);
     open(&mut window, place(&bucket));
     wait_for(&mut window, "3 images, 1 predicted");
-    assert!(sees(&window, "One object was left out"));
+    assert!(sees(&window, "One object was skipped"));
     click(&mut window, "Predict all");
     wait_for(&mut window, "3 predicted");
     wait_for(&mut window, "All saved");
@@ -89,7 +89,7 @@ fn an_address_is_opened_from_the_path_field_and_a_place_from_the_recent_ones() {
     field.type_text("s3://no bucket/");
     window.run_steps(2);
     window.key_press(egui::Key::Enter);
-    wait_for(&mut window, "cannot be the name of a bucket");
+    wait_for(&mut window, "is not a valid bucket name");
     assert!(sees(&window, "3 images"), "what was open stays");
 
     open(
@@ -99,7 +99,7 @@ fn an_address_is_opened_from_the_path_field_and_a_place_from_the_recent_ones() {
             ..place(&bucket)
         },
     );
-    wait_for(&mut window, "There is no object and no folder");
+    wait_for(&mut window, "neither as object nor as folder");
     click(&mut window, "Recent");
     click(&mut window, &place(&bucket).identity());
     wait_until(&mut window, "the place is open again", |window| {

@@ -241,7 +241,7 @@ fn a_wrong_secret_and_a_missing_permission_are_said_where_they_were_met() {
             let mut window = open(None, CLASSIFIER);
             dialog(&mut window);
             sign_in_with(&mut window, "impostor");
-            let wrong = "the secret key of profile impostor does not belong to its access key";
+            let wrong = "the secret key of profile impostor does not match its access key";
             wait_for(&mut window, wrong);
             assert!(!sees(&window, IMPOSTOR.secret_key));
             // One who may not list is told which permission is missing, in the folder that was asked for.

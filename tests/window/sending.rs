@@ -112,7 +112,10 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
             bucket.put("records/photos.tfrecord", &records);
             let mut window = open_prefix(&bucket, "records/", 6);
             open_unfolded_form(&mut window);
-            assert!(sees(&window, "4 requests at once on each instance, chosen"));
+            assert!(sees(
+                &window,
+                "4 requests at once on each instance, one per vCPU"
+            ));
             click(&mut window, "The same with the aws command line");
             wait_for(&mut window, r#""MaxConcurrentTransforms":4"#);
             // Files are not images.
@@ -120,7 +123,7 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
             type_into(&mut window, "Images a second on an instance", "0.1");
             wait_for(
                 &mut window,
-                "6 images at 0.10 a second on each instance take about 60 s",
+                "6 images at 0.10 per second and instance take about 60 s",
             );
             start(&mut window);
         },
@@ -173,10 +176,16 @@ fn a_payload_that_a_person_sets_lowers_the_concurrency_that_is_suggested() {
             open_unfolded_form(&mut window);
             click(&mut window, "Known types");
             click(&mut window, "ml.m5.24xlarge");
-            wait_for(&mut window, "96 requests at once on each instance, chosen");
+            wait_for(
+                &mut window,
+                "96 requests at once on each instance, one per vCPU",
+            );
             click(&mut window, "Requests and records");
             click(&mut window, "Largest request in MB");
-            wait_for(&mut window, "16 requests at once on each instance, chosen");
+            wait_for(
+                &mut window,
+                "16 requests at once on each instance, one per vCPU",
+            );
             start(&mut window);
         },
     );
@@ -208,9 +217,9 @@ fn price_and_rate_of_one_instance_type_are_not_used_for_another() {
             type_into(&mut window, "Images a second on an instance", "0.5");
             wait_for(
                 &mut window,
-                "1 object at 0.50 a second on each instance take about 2 s",
+                "1 object at 0.50 per second and instance take about 2 s",
             );
-            wait_for(&mut window, "$0.25 an hour and instance, as given");
+            wait_for(&mut window, "$0.25 per instance and hour, as given");
 
             click(&mut window, "Known types");
             click(&mut window, "ml.m5.24xlarge");
@@ -455,7 +464,7 @@ fn who_sends_one_image_of_a_tfrecord_file_is_told_that_the_whole_file_goes() {
             assert!(sees(&window, "Selected images (2)"));
             wait_for(
                 &mut window,
-                "2 images are chosen of the 6 in these files, and a file is sent as a whole",
+                "2 images are chosen of the 6 in these files, but files are sent as a whole",
             );
         },
     );

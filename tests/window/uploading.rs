@@ -41,7 +41,7 @@ fn an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done() {
             click(&mut window, "Preview upload");
             wait_for(&mut window, "2 files (");
             wait_for(&mut window, "with other contents already there");
-            wait_for(&mut window, "an object of another size (4 B) is there");
+            wait_for(&mut window, "an object of another size (4 B) exists");
             assert_eq!(bucket.get(&format!("photos/{}", names[1])), None);
 
             click(&mut window, "Upload now");

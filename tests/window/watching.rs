@@ -44,7 +44,7 @@ fn refusals() -> Vec<Case> {
                 operation: CREATE,
                 times: AGAIN_AND_AGAIN,
             },
-            &["Could not start the job"],
+            &["Could not start job"],
         ),
     ]
 }

@@ -16,7 +16,7 @@ pub(super) fn refused(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> 
         ("OptInRequired" | "SubscriptionRequiredException", _) => error(
             Kind::AccessDenied,
             format!(
-                "the account has not been opened for {}; whoever manages it can do that in the AWS console{said}",
+                "{} is not enabled for the account; an administrator can enable it in the AWS console{said}",
                 asked.service()
             ),
         ),
@@ -38,8 +38,9 @@ pub(super) fn refused(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> 
             error(
                 Kind::Limit,
                 format!(
-                    "a quota of the account does not allow it{said}; take another instance type or fewer instances, wait until others have \
-                     ended, or ask for a higher quota: https://{region}.console.aws.amazon.com/servicequotas/home/services/sagemaker/quotas"
+                    "a quota of the account does not allow it{said}; choose another instance type or fewer instances, \
+                    wait until others have ended, or request a higher quota: \
+                    https://{region}.console.aws.amazon.com/servicequotas/home/services/sagemaker/quotas"
                 ),
             )
         }
@@ -54,7 +55,7 @@ pub(super) fn refused(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> 
         )
         | (_, 429) => error(
             Kind::Throttled,
-            format!("{server} asks to slow down{said}; wait a little, then try again"),
+            format!("{server} limits the request rate{said}; wait, then try again"),
         ),
         (
             "ValidationException"
@@ -64,36 +65,37 @@ pub(super) fn refused(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> 
             _,
         ) => error(
             Kind::Invalid,
-            format!("{server} does not accept it{said}; correct what it names, then try again"),
+            format!("{server} rejected the request{said}; correct it, then try again"),
         ),
         ("UnknownOperationException" | "InvalidAction", _) | (_, 404 | 501) => error(
             Kind::Unsupported,
             format!(
-                "{server} does not know how to{said}; look at the endpoint, and whether the region has {}",
+                "{server} does not support this operation{said}; check the endpoint URL, and whether the region has {}",
                 asked.service()
             ),
         ),
         (_, 413) => error(
             Kind::Invalid,
-            format!("it is larger than {} takes{said}", asked.service()),
+            format!("the request is larger than {} accepts{said}", asked.service()),
         ),
         (_, 408 | 504) => timeout(asked, who),
         (_, 407) => error(
             Kind::NotS3,
-            "the proxy wants a name and a password; put them into HTTPS_PROXY, or ask who runs it"
+            "the proxy requires a user name and password; add them to HTTPS_PROXY, or ask its administrator"
                 .to_owned(),
         ),
         ("", status @ ..500) => not_s3(status, asked, who),
         (_, 401 | 403) => denied_action(message, &said, asked, who),
         (_, 500..) => error(
             Kind::Server,
-            format!("{server} failed{said}; wait a little, then try again"),
+            format!("{server} failed{said}; wait, then try again"),
         ),
         _ => error(Kind::Other, format!("{server} refused it{said}")),
     }
 }
 
-/// SageMaker tells what it cannot find with the code of whatever is wrong: “Could not find model "…"”, “Endpoint … not found”.
+/// SageMaker tells what it cannot find with the code of whatever is wrong: “Could not find model "…"”, “Endpoint … not
+/// found”.
 fn says_missing(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     [
@@ -110,7 +112,7 @@ fn missing(said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
     AwsError::new(
         AwsErrorKind::NotFound,
         format!(
-            "Could not {asked}: there is no such thing in the region {}{said}; look at the name and the region",
+            "Could not {asked}: it does not exist in region {}{said}; check the name and the region",
             who.region
         ),
     )
@@ -120,7 +122,8 @@ fn in_use(said: &str, asked: &Asked<'_>) -> AwsError {
     AwsError::new(
         AwsErrorKind::InUse,
         format!(
-            "Could not {asked}: there is one of this name already, or it is used{said}; choose another name, or wait until it is free"
+            "Could not {asked}: the name exists already or is in use{said}; choose another name, or wait until it is \
+            free"
         ),
     )
 }
@@ -164,7 +167,7 @@ mod tests {
             service: "SageMaker",
             namespace: "sagemaker",
             operation: "CreateTransformJob",
-            what: "start the job cats",
+            what: "start job cats",
         };
         let who = Who {
             credentials: Credentials::Profile("work".to_owned()),
@@ -182,14 +185,14 @@ mod tests {
             "ValidationException",
             "1 validation error detected: Value 'x_y' at 'transformJobName' failed to satisfy constraint",
             AwsErrorKind::Invalid,
-            "correct what it names",
+            "correct it, then try again",
         ),
         (
             400,
             "ValidationException",
             "Could not find model \"arn:aws:sagemaker:eu-west-1:1:model/m\".",
             AwsErrorKind::NotFound,
-            "look at the name and the region",
+            "check the name and the region",
         ),
         (
             400,
@@ -224,14 +227,14 @@ mod tests {
             "ThrottlingException",
             "Rate exceeded",
             AwsErrorKind::Throttled,
-            "wait a little",
+            "wait, then try again",
         ),
         (
             400,
             "ResourceNotFound",
             "Requested resource not found.",
             AwsErrorKind::NotFound,
-            "in the region eu-west-1",
+            "in region eu-west-1",
         ),
         (
             400,
@@ -286,7 +289,7 @@ mod tests {
             let error = said_by(status, code, message);
             assert_eq!(error.kind, kind, "{code}: {error}");
             assert!(
-                error.message.starts_with("Could not start the job cats: ")
+                error.message.starts_with("Could not start job cats: ")
                     || kind == AwsErrorKind::ExpiredCredentials,
                 "{error}"
             );
@@ -298,8 +301,12 @@ mod tests {
 
     #[test]
     fn what_should_have_been_signed_is_not_told() {
-        let message = "The request signature we calculated does not match the signature you provided. \
-                       The Canonical String for this request should have been\n'POST\n/\n\nx-amz-security-token:a-token";
+        let message = "The request signature we calculated does not match the signature you provided. The Canonical \
+            String for this request should have been\n\
+            'POST\n\
+            /\n\
+            \n\
+            x-amz-security-token:a-token";
         for message in [
             message.to_owned(),
             message.replace("The Canonical", "\n\nThe Canonical"),

@@ -154,7 +154,7 @@ impl SageMaker {
     ) -> Result<String, AwsError> {
         let call = sagemaker(
             "CreateEndpointConfig",
-            format!("create the endpoint configuration {}", config.name),
+            format!("create endpoint configuration {}", config.name),
         );
         let request = CreateConfig {
             endpoint_config_name: &config.name,
@@ -186,7 +186,7 @@ impl SageMaker {
     ) -> Result<Option<EndpointConfig>, AwsError> {
         let call = sagemaker(
             "DescribeEndpointConfig",
-            format!("look at the endpoint configuration {name}"),
+            format!("describe endpoint configuration {name}"),
         );
         let request = NamedConfig {
             endpoint_config_name: name,
@@ -199,7 +199,7 @@ impl SageMaker {
             let model_name = variant.model_name.take()?;
             Some((variant, model_name))
         }) else {
-            return Err(beyond(&call, "it names no model"));
+            return Err(beyond(&call, "it contains no model name"));
         };
         Ok(Some(EndpointConfig {
             name: told.endpoint_config_name,
@@ -221,7 +221,7 @@ impl SageMaker {
     ) -> Result<(), AwsError> {
         let call = sagemaker(
             "DeleteEndpointConfig",
-            format!("delete the endpoint configuration {name}"),
+            format!("delete endpoint configuration {name}"),
         );
         let request = NamedConfig {
             endpoint_config_name: name,
@@ -235,10 +235,7 @@ impl SageMaker {
         spec: &EndpointSpec,
         control: Option<&TaskControl>,
     ) -> Result<String, AwsError> {
-        let call = sagemaker(
-            "CreateEndpoint",
-            format!("create the endpoint {}", spec.name),
-        );
+        let call = sagemaker("CreateEndpoint", format!("create endpoint {}", spec.name));
         let request = CreateEndpoint {
             endpoint_name: &spec.name,
             endpoint_config_name: &spec.config_name,
@@ -254,7 +251,7 @@ impl SageMaker {
         name: &str,
         control: Option<&TaskControl>,
     ) -> Result<Option<Endpoint>, AwsError> {
-        let call = sagemaker("DescribeEndpoint", format!("look at the endpoint {name}"));
+        let call = sagemaker("DescribeEndpoint", format!("describe endpoint {name}"));
         let request = NamedEndpoint {
             endpoint_name: name,
         };
@@ -287,7 +284,7 @@ impl SageMaker {
         name: &str,
         control: Option<&TaskControl>,
     ) -> Result<(), AwsError> {
-        let call = sagemaker("DeleteEndpoint", format!("delete the endpoint {name}"));
+        let call = sagemaker("DeleteEndpoint", format!("delete endpoint {name}"));
         let request = NamedEndpoint {
             endpoint_name: name,
         };

@@ -32,7 +32,8 @@ pub struct Invocation {
 }
 
 impl SageMaker {
-    /// Sends a body to the model behind an endpoint. One of more than [`MAX_INVOCATION_BYTES`] is refused here: it would be there.
+    /// Sends a body to the model behind an endpoint. One of more than [`MAX_INVOCATION_BYTES`] is refused here: it
+    /// would be there.
     ///
     /// # Errors
     /// [`AwsErrorKind::Model`] with the status and the message of the container, where the model failed.
@@ -44,13 +45,13 @@ impl SageMaker {
         body: Vec<u8>,
         control: Option<&TaskControl>,
     ) -> Result<Invocation, AwsError> {
-        let what = format!("ask the endpoint {name}");
+        let what = format!("invoke endpoint {name}");
         if body.len() > MAX_INVOCATION_BYTES {
             return Err(AwsError::new(
                 AwsErrorKind::Invalid,
                 format!(
-                    "Could not {what}: the request has {} bytes, and an endpoint takes no more than {MAX_INVOCATION_BYTES}; make the image \
-                     smaller, or use a Batch Transform job, which takes up to 100 MB",
+                    "Could not {what}: the request has {} bytes, but an endpoint accepts at most \
+                    {MAX_INVOCATION_BYTES}; use a smaller image, or a Batch Transform job, which accepts up to 100 MB",
                     body.len()
                 ),
             ));
@@ -135,13 +136,13 @@ fn failed_model(failed: &ModelError, asked: &Asked<'_>) -> AwsError {
         .unwrap_or_default()
         .trim();
     let said = if message.is_empty() {
-        "it says no more".to_owned()
+        "no message".to_owned()
     } else {
-        format!("it says: {}", shortened(message))
+        format!("message: {}", shortened(message))
     };
     let what_to_do = match status {
-        400..500 => "the image or the way it is sent does not suit the model",
-        _ => "look at the log of the endpoint",
+        400..500 => "the model does not accept the image or its request format",
+        _ => "check the log of the endpoint",
     };
     let log = failed
         .log_stream_arn()
@@ -149,7 +150,8 @@ fn failed_model(failed: &ModelError, asked: &Asked<'_>) -> AwsError {
     AwsError::new(
         AwsErrorKind::Model,
         format!(
-            "Could not {asked}: the model itself failed with status {status}, {said} (AWS says: ModelError); {what_to_do}{log}"
+            "Could not {asked}: the model container returned status {status}, {said} (AWS: ModelError); \
+            {what_to_do}{log}"
         ),
     )
 }

@@ -71,7 +71,8 @@ impl Events {
 }
 
 impl SageMaker {
-    /// All streams of a group whose name begins so, by name. None where the group is not there yet: it comes with the first job.
+    /// All streams of a group whose name begins so, by name. None where the group is not there yet: it comes with the
+    /// first job.
     ///
     /// `group`: `/aws/sagemaker/TransformJobs`, `/aws/sagemaker/Endpoints/<endpoint>`.
     pub fn log_streams(

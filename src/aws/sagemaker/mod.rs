@@ -1,7 +1,7 @@
 //! SageMaker as the rest of the program sees it: models, transform jobs, endpoints, and what their containers wrote.
 //!
-//! Requests and responses are structs of this module, named as AWS names them; what goes out and comes in are types of `domain`. The tests
-//! hold both against AWS's own description of the service.
+//! Requests and responses are structs of this module, named as AWS names them; what goes out and comes in are types of
+//! `domain`. The tests hold both against AWS's own description of the service.
 
 mod endpoints;
 mod invoke;
@@ -30,7 +30,8 @@ pub use transform::create_transform_job_request;
 /// How many things of a list are asked for at once: as many as SageMaker gives.
 const PAGE: u32 = 100;
 
-/// SageMaker as reached in one way. Cheap to clone. Every method waits; with a control, no longer than until it is cancelled.
+/// SageMaker as reached in one way. Cheap to clone. Every method waits; with a control, no longer than until it is
+/// cancelled.
 #[derive(Clone)]
 pub struct SageMaker(Arc<Connection>);
 
@@ -129,7 +130,7 @@ fn address(text: &str, call: &Call) -> Result<S3Address, AwsError> {
         AwsError::new(
             AwsErrorKind::Unsupported,
             format!(
-                "Could not {}: it lies where Spotcheck cannot look ({error}): {text}",
+                "Could not {}: it is in a location that Spotcheck cannot read ({error}): {text}",
                 call.what
             ),
         )
@@ -141,7 +142,7 @@ fn beyond(call: &Call, what: &str) -> AwsError {
     AwsError::new(
         AwsErrorKind::Unsupported,
         format!(
-            "Could not {}: {what}, which Spotcheck does not handle; look at it in the AWS console",
+            "Could not {}: {what}, which Spotcheck does not support; see the AWS console",
             call.what
         ),
     )

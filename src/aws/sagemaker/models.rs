@@ -100,7 +100,7 @@ impl SageMaker {
         spec: &ModelSpec,
         control: Option<&TaskControl>,
     ) -> Result<String, AwsError> {
-        let call = sagemaker("CreateModel", format!("create the model {}", spec.name));
+        let call = sagemaker("CreateModel", format!("create model {}", spec.name));
         let request = CreateModel::of(spec);
         let response: CreatedModel = self.ask(&call, &request, control)?;
         Ok(response.model_arn)
@@ -109,13 +109,14 @@ impl SageMaker {
     /// `None`: there is none of this name. Its tags are not told.
     ///
     /// # Errors
-    /// Also [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported), of a model that is not one image and one archive.
+    /// Also [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported), of a model that is not one image and
+    /// one archive.
     pub fn describe_model(
         &self,
         name: &str,
         control: Option<&TaskControl>,
     ) -> Result<Option<ModelSpec>, AwsError> {
-        let call = sagemaker("DescribeModel", format!("look at the model {name}"));
+        let call = sagemaker("DescribeModel", format!("describe model {name}"));
         let request = NamedModel { model_name: name };
         let Some(model) = if_there(self.ask::<DescribedModel>(&call, &request, control))? else {
             return Ok(None);
@@ -145,7 +146,7 @@ impl SageMaker {
 
     /// Takes the name away. The archive stays.
     pub fn delete_model(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
-        let call = sagemaker("DeleteModel", format!("delete the model {name}"));
+        let call = sagemaker("DeleteModel", format!("delete model {name}"));
         self.tell(&call, &NamedModel { model_name: name }, control)
     }
 }

@@ -233,10 +233,7 @@ impl SageMaker {
         spec: &TransformSpec,
         control: Option<&TaskControl>,
     ) -> Result<String, AwsError> {
-        let call = sagemaker(
-            "CreateTransformJob",
-            format!("start the job {}", spec.job_name),
-        );
+        let call = sagemaker("CreateTransformJob", format!("start job {}", spec.job_name));
         let request = CreateTransformJob::of(spec);
         let response: CreatedJob = self.ask(&call, &request, control)?;
         Ok(response.transform_job_arn)
@@ -252,7 +249,7 @@ impl SageMaker {
         name: &str,
         control: Option<&TaskControl>,
     ) -> Result<TransformJob, AwsError> {
-        let call = sagemaker("DescribeTransformJob", format!("look at the job {name}"));
+        let call = sagemaker("DescribeTransformJob", format!("describe job {name}"));
         let request = NamedJob {
             transform_job_name: name,
         };
@@ -274,7 +271,7 @@ impl SageMaker {
         name: &str,
         control: Option<&TaskControl>,
     ) -> Result<(), AwsError> {
-        let call = sagemaker("StopTransformJob", format!("stop the job {name}"));
+        let call = sagemaker("StopTransformJob", format!("stop job {name}"));
         let request = NamedJob {
             transform_job_name: name,
         };
@@ -432,7 +429,7 @@ impl Input {
         let objects = match source.s3_data_type.as_str() {
             "S3Prefix" => InputObjects::Prefix(address),
             "ManifestFile" => InputObjects::Manifest(address),
-            other => return Err(beyond(call, &format!("its input is of the kind {other}"))),
+            other => return Err(beyond(call, &format!("its input has type {other}"))),
         };
         Ok(TransformInput {
             objects,

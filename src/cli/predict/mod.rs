@@ -36,36 +36,36 @@ use saving::{SavedLabels, Saving, SavingArgs};
 
 #[derive(Debug, Args)]
 pub(super) struct PredictArgs {
-    /// A folder, an image, a TFRecord file, `s3://bucket/folder/`, or `-` for a list of paths on stdin, one a line
+    /// Folder, image, TFRecord file, `s3://bucket/folder/`, or `-` to read paths from stdin, one per line
     source: PathBuf,
-    /// A model of `spotcheck models list`, or an ONNX file
+    /// Model id (see `spotcheck models list`) or ONNX file
     #[arg(long, value_name = "ID|FILE.onnx", required_unless_present_any = ["endpoint", "tensorflow_serving"])]
     model: Option<String>,
-    /// Where to compute: auto, cpu, cuda, webgpu or coreml. A device named here never falls back to another
+    /// Device: auto, cpu, cuda, webgpu or coreml; only auto falls back to another one
     #[arg(long, default_value_t)]
     device: DeviceChoice,
-    /// Images in one call of the model
+    /// Images per model call
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
     batch: Option<u32>,
-    /// Processor threads for the model
+    /// CPU threads of the model
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
     /// Only the first N images
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
-    /// Detections below this score are left out
+    /// Minimum score of detections
     #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = super::values::parse_score)]
     min_score: f32,
-    /// How many classes of a classifier are kept
+    /// Number of classes per image for classifiers
     #[arg(long, default_value_t = KeepRule::default().top_k as u32, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: u32,
-    /// Write JSON Lines to this file, or to stdout with `-`; without it a table goes to stdout
+    /// JSON Lines output file, or `-` for stdout; default: a table on stdout
     #[arg(long, value_name = "FILE.jsonl|-")]
     out: Option<PathBuf>,
-    /// Write each image with its boxes or top classes drawn over it into this folder
+    /// Folder for annotated images, with boxes or top classes drawn on them
     #[arg(long, value_name = "DIR")]
     annotate: Option<PathBuf>,
-    /// Refuse images with more megapixels than this
+    /// Maximum image size in megapixels
     #[arg(long, default_value_t = DecodeLimits::default().max_megapixels)]
     max_megapixels: u64,
     #[command(flatten)]
@@ -82,9 +82,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let place = Place::parse(&args.source, &args.s3).map_err(|error| {
         if args.remote.is_endpoint() && args.s3.is_given() {
-            return error.context(
-                "--sagemaker-profile and --sagemaker-region say who asks the endpoint, and where it is",
-            );
+            return error.context("--sagemaker-profile and --sagemaker-region need --endpoint");
         }
         error
     });
@@ -111,7 +109,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     }
     if samples.is_empty() {
         bail!(
-            "there is no image in {}; Spotcheck knows JPEG, PNG, WebP, BMP, TIFF and GIF, and TFRecord files of them",
+            "{} contains no images; Spotcheck reads JPEG, PNG, WebP, BMP, TIFF, GIF and TFRecord",
             source.name()
         );
     }
@@ -217,8 +215,8 @@ impl PredictArgs {
     }
 }
 
-/// Saves each result in the project as it comes, and writes out all of them, those that the project has already included, in
-/// the order of the listing. Cancels the run where nothing more can be written.
+/// Saves each result in the project as it comes, and writes out all of them, those that the project has already
+/// included, in the order of the listing. Cancels the run where nothing more can be written.
 pub(super) struct Sink<'r> {
     pub(super) samples: &'r [Sample],
     pub(super) control: &'r TaskControl,
@@ -307,7 +305,7 @@ pub(super) fn list(
         listed
     });
     if interrupt.is_cancelled() {
-        bail!("cancelled while the images were listed");
+        bail!("cancelled while listing the images");
     }
     Ok(listed)
 }
@@ -332,7 +330,8 @@ impl Loaded {
             let place = opened.place.as_ref();
             if args.batch.is_some() || args.threads.is_some() || args.device != DeviceChoice::Auto {
                 bail!(
-                    "--batch, --threads and --device are for a model that runs here; --concurrency says how many images are on their way"
+                    "--batch, --threads and --device are for models on this computer; use --concurrency for remote \
+                    models"
                 );
             }
             let remote = args
@@ -345,7 +344,7 @@ impl Loaded {
         print_report(card, &predictor.report());
         if args.batch.is_some_and(|batch| batch > 1) && !card.input.batches {
             eprintln!(
-                "note: {} takes one image a call, so --batch changes nothing",
+                "note: {} takes one image per call, so --batch has no effect",
                 card.id
             );
         }
@@ -402,7 +401,7 @@ impl Loaded {
             Self::RemoteInference(remote) => {
                 let latency = remote.predictor.latency()?;
                 Some(format!(
-                    "an answer took {:.1} ms (p50; p95 {:.1} ms), from sending the image on; answers: {}",
+                    "response time: p50 {:.1} ms, p95 {:.1} ms, including the upload of the image; responses: {}",
                     latency.p50, latency.p95, latency.calls
                 ))
             }
@@ -448,7 +447,7 @@ fn print_report(card: &ModelCard, report: &DeviceReport) {
         eprintln!("{line}");
     }
     for assumed in &card.assumed {
-        eprintln!("assumed, not known: {assumed}");
+        eprintln!("assumed: {assumed}");
     }
 }
 
@@ -469,7 +468,8 @@ fn conclude(
     }
     if outcome.warned > 0 {
         eprintln!(
-            "note: {} damaged {} predicted from what can still be read, as Pillow does; “warnings” in the output and the search word “damaged” name them",
+            "note: {} damaged {} predicted from the readable part, as Pillow does; find them with “warnings” in the \
+            output or the search word “damaged”",
             outcome.warned,
             if outcome.warned == 1 {
                 "image was"
@@ -483,27 +483,31 @@ fn conclude(
     }
     let tried = stored + outcome.done + outcome.failed;
     let to_go_on = if is_saved {
-        "; the same command with --resume predicts the rest"
+        "; repeat the command with --resume for the rest"
     } else {
         ""
     };
     match &outcome.stopped {
         Some(Stopped::Cancelled) => {
-            bail!("cancelled after {tried} of {total} images; what was done is written{to_go_on}")
+            bail!(
+                "cancelled after {tried} of {total} images; their predictions are written{to_go_on}"
+            )
         }
         Some(Stopped::DeviceLost(reason)) => {
             bail!(
-                "the device was lost after {tried} of {total} images: {reason}; what was done is written{to_go_on}"
+                "the device was lost after {tried} of {total} images: {reason}; their predictions are written{to_go_on}"
             )
         }
         Some(Stopped::OutOfReach(reason)) => {
             bail!(
-                "the model cannot be asked any more after {tried} of {total} images; what was done is written{to_go_on}: {reason}"
+                "the remote model became unavailable after {tried} of {total} images; their predictions are \
+                written{to_go_on}: {reason}"
             )
         }
         Some(Stopped::SourceUnreachable(reason)) => {
             bail!(
-                "the images cannot be read any more, after {tried} of {total}; what was done is written{to_go_on}: {reason}"
+                "the images became unavailable after {tried} of {total}; their predictions are written{to_go_on}: \
+                {reason}"
             )
         }
         None if failures.is_empty() && skipped == 0 => Ok(Outcome::AllWell),

@@ -181,7 +181,7 @@ fn describe(prediction: &Prediction, view: &ViewSettings) -> String {
         .map(|(label, score)| format!("{label} {score:.2}"))
         .collect();
     if seen.is_empty() {
-        format!("no box above {}", view.min_score)
+        format!("no box above score {}", view.min_score)
     } else {
         seen.join(", ")
     }

@@ -26,36 +26,36 @@ use crate::vision::PredictError;
 /// How many images are tried to find out what a model answers.
 const PROBES: usize = 3;
 
-/// A model elsewhere, instead of `--model`.
+/// Remote model, instead of `--model`.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "A model elsewhere")]
+#[command(next_help_heading = "Remote model")]
 pub(in crate::cli) struct RemoteArgs {
-    /// Asks the model behind this real-time endpoint of SageMaker
+    /// Name of a SageMaker real-time endpoint
     #[arg(long, value_name = "NAME", conflicts_with_all = ["model", "tensorflow_serving"], value_parser = parse_endpoint_name)]
     endpoint: Option<String>,
-    /// Asks a model in TensorFlow Serving: `http://host:8501/v1/models/NAME:predict`
+    /// URL of a model in TensorFlow Serving: `http://host:8501/v1/models/NAME:predict`
     #[arg(long, value_name = "URL", conflicts_with = "model", value_parser = parse_address)]
     tensorflow_serving: Option<TfServingAddress>,
-    /// How an image is sent: the file as it is, or in JSON as `{"instances":[{"b64":…}]}` or `{"inputs":{"b64":…}}`. Endpoints get files,
-    /// TensorFlow Serving instances
+    /// Request format: the image file itself, or JSON as `{"instances":[{"b64":…}]}` or `{"inputs":{"b64":…}}`;
+    /// default: file for endpoints, instances for TensorFlow Serving
     #[arg(long, value_enum, conflicts_with = "model")]
     send: Option<Send>,
-    /// The signature of a model in TensorFlow Serving; the one it uses by itself where it is not given
+    /// Signature of a model in TensorFlow Serving; default: the server's
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     signature: Option<String>,
-    /// How answers are read: a mapping of yours or a file of one; found out from the first prediction where it is not given
+    /// Response mapping: the name of a saved one, or a file; default: recognised from the first response
     #[arg(long, value_name = "ID|FILE.toml", conflicts_with = "model")]
     mapping: Option<String>,
-    /// The names of the classes: a built-in set (imagenet, coco-80, coco-91, cifar-10), or a file with a name a line
+    /// Class names: a built-in set (imagenet, coco-80, coco-91, cifar-10), or a file with one name per line
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "model")]
     labels: Option<String>,
-    /// How many images are on their way at once
+    /// Parallel requests
     #[arg(long, value_name = "N", conflicts_with = "model", default_value_t = USUAL_LANES as u32, value_parser = clap::value_parser!(u32).range(1..=64))]
     concurrency: u32,
-    /// Who asks the endpoint: a profile of your AWS configuration; as for the images where it is not given
+    /// AWS profile for the endpoint; default: that of the images
     #[arg(long, value_name = "NAME", conflicts_with_all = ["model", "tensorflow_serving"])]
     sagemaker_profile: Option<String>,
-    /// Where the endpoint is; as for the images, or as your AWS configuration says, where it is not given
+    /// AWS region of the endpoint; default: that of the images, or from your AWS configuration
     #[arg(long, value_name = "REGION", conflicts_with_all = ["model", "tensorflow_serving"], value_parser = parse_region)]
     sagemaker_region: Option<String>,
 }
@@ -71,7 +71,7 @@ fn parse_address(text: &str) -> Result<TfServingAddress, String> {
     TfServingAddress::parse(text).map_err(|error| error.to_string())
 }
 
-/// A model elsewhere, ready to be asked.
+/// Remote model, ready to be asked.
 pub(super) struct Remote {
     pub(super) predictor: Arc<RemotePredictor>,
     pub(super) card: ModelCard,
@@ -91,7 +91,7 @@ impl RemoteArgs {
         tell_doubt_about(self.sagemaker_region.as_deref());
         let model = self.model(place);
         if model.signature.is_some() && model.form == RequestForm::Image {
-            bail!("a signature goes with JSON alone; add --send instances or --send inputs");
+            bail!("--signature needs JSON: add --send instances or --send inputs");
         }
         let asking = Asking::of(&model, &Aws::new(), control)?;
         let library = Library::open(dirs);
@@ -107,7 +107,7 @@ impl RemoteArgs {
         };
         eprintln!("{}: {}", asking.transport.name(), found.shape.description());
         for assumed in &found.assumed {
-            eprintln!("assumed, not known: {assumed}");
+            eprintln!("assumed: {assumed}");
         }
         let choice = ReadingChoice {
             mapping: None,
@@ -194,7 +194,7 @@ fn probe(
     for sample in samples.iter().take(PROBES) {
         let bytes = match source.read(&sample.uri) {
             Ok(bytes) => bytes,
-            Err(SourceError::Unreachable(reason)) => bail!("no image can be read: {reason}"),
+            Err(SourceError::Unreachable(reason)) => bail!("could not read any image: {reason}"),
             Err(error) => {
                 failures.push(format!("{}: {error}", sample.uri));
                 continue;
@@ -209,7 +209,7 @@ fn probe(
         }
     }
     bail!(
-        "{} answered none of the first images, so what it answers is not known; --mapping says it: {}",
+        "{} returned no response for the first images, so its response format is unknown; set it with --mapping: {}",
         transport.name(),
         failures.join("; ")
     )

@@ -30,17 +30,16 @@ const REMIND_EVERY: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SavingArgs {
-    /// Save every prediction in this project as it comes; made where it is not there. The window opens it, too
+    /// Project file for the predictions; created if it does not exist
     #[arg(long, value_name = "FILE.spotcheck")]
     project: Option<PathBuf>,
-    /// Go on with the project's run of this model and these settings: only images without a prediction, and those that changed
-    /// since, are predicted; the results hold all of them
+    /// Continue the run of this model and settings: predict only new and outdated images; the output contains all
     #[arg(long, requires = "project")]
     resume: bool,
-    /// With --resume: try images again that failed
+    /// With --resume: retry failed images
     #[arg(long, requires = "resume")]
     retry_failed: bool,
-    /// Begin another run where the project has one of this model and these settings
+    /// Start a new run even if the project has one of this model and settings
     #[arg(long, requires = "project", conflicts_with = "resume")]
     new_run: bool,
 }
@@ -112,7 +111,7 @@ impl SavingArgs {
         let opened = Project::open(&request, move |event| told.tell(&event))?;
         if let Access::ReadOnly { reason } = opened.project.access() {
             bail!(
-                "nothing can be saved in the project, {reason}; close it there, or save into another one: {}",
+                "the project is read-only: {reason}; close it there, or choose another project: {}",
                 path.display()
             );
         }
@@ -155,8 +154,8 @@ fn check_is_about(project: &Project, path: &Path, opened: &Opened) -> anyhow::Re
         None => root.to_owned(),
     };
     bail!(
-        "the project is about {}, not about {}; save into another project file, or, where the images moved, point it to them with \
-         `spotcheck project relocate`: {}",
+        "the project belongs to {}, not to {}; choose another project file or, if the images moved, run `spotcheck \
+        project relocate`: {}",
         at(&about, &stored),
         at(root, here),
         path.display()
@@ -196,7 +195,7 @@ impl Saving {
             && let Some(difference) = labels.difference(&run.labels)
         {
             eprintln!(
-                "note: “{}” differs only in the names of its classes, so it is another run: {difference}",
+                "note: “{}” has other class names and so is another run: {difference}",
                 run.name
             );
         }
@@ -210,7 +209,7 @@ impl Saving {
             Some(run) if args.resume => {
                 let (missing, failed) = find_missing(&project, run.id, samples, args.retry_failed)?;
                 eprintln!(
-                    "going on with “{}”: {} of {} images have a prediction, {} to go",
+                    "continuing “{}”: {} of {} images have a prediction, {} remain",
                     run.name,
                     samples.len() - missing.len(),
                     samples.len(),
@@ -218,27 +217,25 @@ impl Saving {
                 );
                 if failed > 0 {
                     let them = if failed == 1 { "it" } else { "them" };
-                    eprintln!("{failed} of those failed; --retry-failed tries {them} again");
+                    eprintln!("{failed} of those failed; retry {them} with --retry-failed");
                 }
                 (run.id, missing, labels.with(&run.labels))
             }
             Some(run) if !args.new_run => {
                 let counts = project.prediction_counts(run.id)?;
                 bail!(
-                    "the project has a run of this model with these settings, “{}”, with {} answers; --resume goes on with it, \
-                     --new-run begins another",
+                    "the project already has a run of this model and settings, “{}”, with {} predictions; continue it \
+                    with --resume, or start another with --new-run",
                     run.name,
                     counts.predicted + counts.failed
                 );
             }
             _ => {
                 let name = match (args.resume, runs.is_empty()) {
-                    (true, false) => name(
-                        "the project has no run of this model with these settings to go on with, so a new one was begun",
-                    ),
-                    (true, true) => {
-                        name("there is nothing to go on with yet, so a new run was begun")
+                    (true, false) => {
+                        name("the project has no run of this model and settings; started a new run")
                     }
+                    (true, true) => name("the project has no runs; started a new one"),
                     (false, _) => name("saving in the project"),
                 };
                 let id = project.new_run_id();
@@ -321,9 +318,7 @@ impl Saving {
         }
         let again = self.missing.len() - missing;
         if again > 0 {
-            eprintln!(
-                "{again} of those are read again: what they were read from was written since"
-            );
+            eprintln!("{again} of those are read again: their output files changed");
             self.reporter.forget(again as u64);
         }
     }
@@ -333,7 +328,8 @@ impl Saving {
         Ok(self.project.write(self.queued, change)?)
     }
 
-    /// Hands over the stored predictions of all places before `index` that were not handed over yet and are not predicted in this run.
+    /// Hands over the stored predictions of all places before `index` that were not handed over yet and are not
+    /// predicted in this run.
     pub(in crate::cli) fn each_stored_before(
         &mut self,
         index: usize,
@@ -367,15 +363,15 @@ impl Saving {
     fn lost(&self, error: &StoreError) -> anyhow::Error {
         let path = self.project.path().unwrap_or_default();
         anyhow::anyhow!(
-            "{} not saved, and will not be: {error}. --resume puts a damaged project aside, rescues what can be read of it, and predicts \
-             what is missing: {}",
+            "{} could not be saved: {error}. Repeat the command with --resume: it sets a damaged project aside, \
+            recovers what is readable and predicts the rest: {}",
             changes_are(self.project.unsaved()),
             path.display()
         )
     }
 
-    /// Waits until everything is saved, however long the disk refuses it, or until the user gives up; and says what waits, and for what.
-    /// Where nothing can be saved any more, it ends.
+    /// Waits until everything is saved, however long the disk refuses it, or until the user gives up; and says what
+    /// waits, and for what. Where nothing can be saved any more, it ends.
     pub(in crate::cli) fn finish(self, interrupt: &TaskControl) -> anyhow::Result<()> {
         let path = self.project.path().unwrap_or_default();
         let mut told = None;
@@ -386,14 +382,15 @@ impl Saving {
             let unsaved = changes_are(self.project.unsaved());
             if interrupt.is_cancelled() {
                 bail!(
-                    "{unsaved} not saved in {}, and given up; --resume predicts what is missing: {error}",
+                    "cancelled with {unsaved} not saved in {}; repeat the command with --resume to predict the rest: \
+                    {error}",
                     path.display()
                 );
             }
             let is_due = told.is_none_or(|told: Instant| told.elapsed() >= REMIND_EVERY);
             if is_due {
                 eprintln!(
-                    "waiting: {unsaved} not saved yet in {}: {error}. It goes on by itself once that is possible; Ctrl+C gives them up",
+                    "waiting: {unsaved} not saved yet in {}: {error}. Retrying; Ctrl+C discards them",
                     path.display()
                 );
                 told = Some(Instant::now());
@@ -407,8 +404,8 @@ impl Saving {
 
 fn changes_are(count: usize) -> String {
     match count {
-        1 => "1 change is".to_owned(),
-        count => format!("{count} changes are"),
+        1 => "1 change".to_owned(),
+        count => format!("{count} changes"),
     }
 }
 
@@ -550,15 +547,12 @@ fn find_missing(
         .into_iter()
         .partition(|id| judged.contains(&samples[id.index()].uri));
     if !again.is_empty() {
-        eprintln!(
-            "images that changed since they were predicted, and are predicted again: {}",
-            again.len()
-        );
+        eprintln!("outdated images, predicted again: {}", again.len());
     }
     for id in kept {
         eprintln!(
-            "note: this image changed since it was predicted, but keeps its prediction because a person judged it; --new-run predicts \
-             it anew in another run: {}",
+            "note: this image is outdated but has a verdict, so its prediction stays; predict it in another run with \
+            --new-run: {}",
             samples[id.index()].uri
         );
     }
@@ -624,18 +618,18 @@ impl SaveReporter {
             }
             SaveEvent::Failed { reason } => {
                 eprintln!(
-                    "answers cannot be saved in {} at the moment; they are kept in the memory and tried again: {reason}",
+                    "could not save predictions in {}; keeping them in memory and retrying: {reason}",
                     self.path.display()
                 );
                 if let Some(control) = &telling.control {
-                    control.set_step("waiting for the disk, to save answers");
+                    control.set_step("waiting for the disk to save predictions");
                 }
             }
             // Reported when the run ends because of it.
             SaveEvent::Stopped { .. } => {}
             SaveEvent::Rejected { reason, .. } => {
                 telling.rejected += 1;
-                eprintln!("a prediction cannot be saved: {reason}");
+                eprintln!("could not save a prediction: {reason}");
             }
         }
     }
@@ -644,13 +638,13 @@ impl SaveReporter {
         let telling = self.telling.lock();
         if telling.rejected > 0 {
             bail!(
-                "{} answers could not be saved in the project",
+                "could not save {} predictions in the project",
                 telling.rejected
             );
         }
         let path = project.path().unwrap_or_default();
         eprintln!(
-            "{} of {} answers are saved in {}",
+            "saved {} of {} predictions in {}",
             telling.saved,
             telling.total,
             path.display()
@@ -673,7 +667,7 @@ impl Telling {
             .told_at
             .is_none_or(|told_at| told_at.elapsed() >= TELL_EVERY);
         if self.saved > self.told && (has_doubled || is_due) {
-            eprintln!("saved {} of {} answers", self.saved, self.total);
+            eprintln!("saved {} of {} predictions", self.saved, self.total);
             self.told = self.saved;
             self.told_at = Some(Instant::now());
         }

@@ -1,5 +1,5 @@
-//! From the frequencies of a block to the pixels of a smaller one, eight blocks at a time. Formulas and section numbers are those of
-//! ITU-T T.81.
+//! From the frequencies of a block to the pixels of a smaller one, eight blocks at a time. Formulas and section numbers
+//! are those of ITU-T T.81.
 
 use super::huffman::{BLOCK, LANES, Lanes, Wanted};
 
@@ -18,7 +18,8 @@ pub(super) const ZIGZAG: [u8; BLOCK] = [
     58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 ];
 
-/// The frequencies that a block of this size can show, and what they are multiplied by, which is the same for every block.
+/// The frequencies that a block of this size can show, and what they are multiplied by, which is the same for every
+/// block.
 pub(super) fn wanted(
     quantisation: &[u8; BLOCK],
     [width, height]: [usize; 2],
@@ -41,8 +42,8 @@ pub(super) fn wanted(
     (wanted, factors)
 }
 
-/// How much of a cosine is left when each of `size` pixels is the mean of those that it stands for. libjpeg's reduced sizes are
-/// such means, too.
+/// How much of a cosine is left when each of `size` pixels is the mean of those that it stands for. libjpeg's reduced
+/// sizes are such means, too.
 fn share(frequency: usize, size: usize) -> f32 {
     let pixels = (SIDE / size) as f32;
     let half_step = frequency as f32 * std::f32::consts::PI / 16.0;

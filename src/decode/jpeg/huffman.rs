@@ -1,5 +1,5 @@
-//! Huffman-coded coefficients of a JPEG: reads those that are wanted, and leaps over the others, several at a time. Formulas and
-//! section numbers are those of ITU-T T.81.
+//! Huffman-coded coefficients of a JPEG: reads those that are wanted, and leaps over the others, several at a time.
+//! Formulas and section numbers are those of ITU-T T.81.
 
 use std::io::BufRead as _;
 
@@ -24,8 +24,8 @@ pub(super) enum Class {
     Ac,
 }
 
-/// A code, which stands for how far it is to the next coefficient and how large that is; packed, so that its bits are known as soon
-/// as possible.
+/// A code, which stands for how far it is to the next coefficient and how large that is; packed, so that its bits are
+/// known as soon as possible.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Symbol(u32);
 
@@ -273,8 +273,8 @@ impl<'a> Bits<'a> {
         self.filled -= bits;
     }
 
-    /// Reads a block up to the last coefficient that is wanted into one of the lanes, and leaps over the rest; F.2.2. `mean` is that
-    /// of the block before, and becomes that of this one. `None` where no block is coded so.
+    /// Reads a block up to the last coefficient that is wanted into one of the lanes, and leaps over the rest; F.2.2.
+    /// `mean` is that of the block before, and becomes that of this one. `None` where no block is coded so.
     pub(super) fn read_block(
         &mut self,
         codes: &Codes<'_>,

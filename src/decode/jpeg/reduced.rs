@@ -1,8 +1,9 @@
 //! A JPEG at a quarter or an eighth of its size, for thumbnails: of each block only the frequencies that are still seen
 //! at that size are read, and nearly all of the work of a decoder is about the others.
 //!
-//! Only for what nearly all files are: 8 bits, Huffman codes, one scan, grey or YCbCr. Everything else, and whatever is damaged
-//! or merely odd, is left to libjpeg-turbo, which knows what to make of it. Formulas and section numbers are those of ITU-T T.81.
+//! Only for what nearly all files are: 8 bits, Huffman codes, one scan, grey or YCbCr. Everything else, and whatever is
+//! damaged or merely odd, is left to libjpeg-turbo, which knows what to make of it. Formulas and section numbers are
+//! those of ITU-T T.81.
 
 use turbojpeg::{Colorspace, DecompressHeader, ScalingFactor};
 

@@ -1,19 +1,21 @@
 //! Finds NVIDIA's libraries where pip puts them.
 //!
-//! ONNX Runtime's CUDA provider asks the system's loader for `libcudnn.so.9` and others by name. A library of that name that
-//! is already in memory satisfies the loader, so those of the `nvidia-…` packages are loaded beforehand, by path.
+//! ONNX Runtime's CUDA provider asks the system's loader for `libcudnn.so.9` and others by name. A library of that name
+//! that is already in memory satisfies the loader, so those of the `nvidia-…` packages are loaded beforehand, by path.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-/// What the CUDA provider needs, in the order of their dependencies. The driver's own `libcuda` must come from the system.
+/// What the CUDA provider needs, in the order of their dependencies. The driver's own `libcuda` must come from the
+/// system.
 const WANTED: [&str; 7] = [
     "cudart", "nvrtc", "cublasLt", "cublas", "curand", "cufft", "cudnn",
 ];
 
-/// Loads what is found, once per process; nothing where this runtime has no CUDA provider. What is missing or does not load is left to ONNX Runtime, whose message names it.
+/// Loads what is found, once per process; nothing where this runtime has no CUDA provider. What is missing or does not
+/// load is left to ONNX Runtime, whose message names it.
 pub(super) fn preload(runtime: &Path) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

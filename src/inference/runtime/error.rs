@@ -10,19 +10,20 @@ pub enum RuntimeError {
     #[error("cancelled")]
     Cancelled,
 
-    #[error("ONNX Runtime is not installed; `spotcheck runtime install cpu` installs it")]
+    #[error("ONNX Runtime is not installed; install it with `spotcheck runtime install cpu`")]
     NotFound,
 
     #[error(
-        "ONNX Runtime is missing, and there is no Python to install it with. Install Python 3 with pip (Debian and Ubuntu: \
-         `sudo apt-get install python3-pip`) and try again. Without Python: {}",
+        "ONNX Runtime is missing, and so is Python, which installs it. Install Python 3 with pip (Debian and Ubuntu: \
+        `sudo apt-get install python3-pip`) and try again. Without Python: {}",
         by_hand(*package)
     )]
     NoPython { package: RuntimePackage },
 
     #[error(
-        "ONNX Runtime is missing, and {python} has no pip to install it with ({reason}). Install pip (Debian and Ubuntu: \
-         `sudo apt-get install python3-pip`, elsewhere `{python} -m ensurepip --user`) and try again. Without pip: {}",
+        "ONNX Runtime is missing, and {python} has no pip to install it with ({reason}). Install pip (Debian and \
+        Ubuntu: `sudo apt-get install python3-pip`, other systems: `{python} -m ensurepip --user`) and try again. \
+        Without pip: {}",
         by_hand(*package)
     )]
     NoPip {
@@ -51,9 +52,9 @@ pub enum RuntimeError {
     },
 
     #[error(
-        "the downloaded {} is not the one that Spotcheck knows (its sha256 differs), so it was not installed. If you did not expect \
-         this, ask whoever runs your package mirror; if you trust the file, install it with `spotcheck runtime install {} --from \
-         FILE.whl`. pip said: {reason}",
+        "the downloaded {} has an unexpected sha256 and was not installed. Ask the administrator of your package \
+        mirror; or, if you trust the file, install it with `spotcheck runtime install {} --from FILE.whl`. pip said: \
+        {reason}",
         package.project(), package.into_str()
     )]
     WrongHash {
@@ -65,12 +66,14 @@ pub enum RuntimeError {
     PipFailed { command: String, reason: String },
 
     #[error(
-        "there is no room left for ONNX Runtime in {}; free some space or set SPOTCHECK_HOME to a folder on another disk", folder.display()
+        "the disk has no space for ONNX Runtime in {}; free some space or set SPOTCHECK_HOME to a folder on another \
+        disk", folder.display()
     )]
     DiskFull { folder: PathBuf },
 
     #[error(
-        "{} {} is not published for {} on {}; install ONNX Runtime 1.24 or newer yourself and name its library in ORT_DYLIB_PATH",
+        "{} {} is not published for {} on {}; install ONNX Runtime 1.24 or newer yourself and name its library in \
+        ORT_DYLIB_PATH",
         package.project(), package.version(), std::env::consts::OS, std::env::consts::ARCH
     )]
     NotForThisSystem { package: RuntimePackage },
@@ -81,11 +84,12 @@ pub enum RuntimeError {
     #[error("{place} names a library that does not exist: {}", path.display())]
     Missing { place: &'static str, path: PathBuf },
 
-    #[error("{reason}, so it is not loaded; get another copy: {}", path.display())]
+    #[error("{reason}, so it was not loaded; replace the file: {}", path.display())]
     NotALibrary { path: PathBuf, reason: String },
 
     #[error(
-        "the installed {} is damaged ({reason}), so it is not loaded; `spotcheck runtime install {}` installs it again: {}",
+        "the installed {} is damaged ({reason}) and was not loaded; install it again with `spotcheck runtime install \
+        {}`: {}",
         package.project(), package.into_str(), path.display()
     )]
     Damaged {
@@ -95,19 +99,20 @@ pub enum RuntimeError {
     },
 
     #[error(
-        "ONNX Runtime {version} is too old: Spotcheck needs 1.24 or newer. Take the setting or ORT_DYLIB_PATH away and `spotcheck \
-         runtime install cpu` installs one that fits: {}", path.display()
+        "ONNX Runtime {version} is too old: Spotcheck needs 1.24 or newer. Remove the setting or ORT_DYLIB_PATH, then \
+        run `spotcheck runtime install cpu`: {}", path.display()
     )]
     TooOld { path: PathBuf, version: String },
 
     #[error(
-        "this system's C library is too old for this ONNX Runtime, which needs glibc 2.28 (Debian 10, Ubuntu 18.10, RHEL 8, or newer); \
-         update the system, or build ONNX Runtime 1.24 or newer on it and name the library in ORT_DYLIB_PATH. The loader said: {reason}: {}",
+        "this system's C library is too old for this ONNX Runtime, which needs glibc 2.28 (Debian 10, Ubuntu 18.10, \
+        RHEL 8, or newer); update the system, or build ONNX Runtime 1.24 or newer on it and name the library in \
+        ORT_DYLIB_PATH. The loader said: {reason}: {}",
         path.display()
     )]
     GlibcTooOld { path: PathBuf, reason: String },
 
-    #[error("ONNX Runtime could not be loaded: {reason}: {}", path.display())]
+    #[error("could not load ONNX Runtime: {reason}: {}", path.display())]
     CannotLoad { path: PathBuf, reason: String },
 
     #[error("could not {doing} {}: {source}", path.display())]
@@ -147,14 +152,14 @@ impl RuntimeError {
 fn by_hand(package: RuntimePackage) -> String {
     match package.pin() {
         Some(pin) => format!(
-            "on a computer that has them run `python3 -m pip download --no-deps --only-binary=:all: --platform {} --python-version 3.11 \
-             --implementation cp --abi cp311 --abi none {}=={}`, bring the .whl file here and run `spotcheck runtime install {} --from \
-             FILE.whl`",
+            "on another computer run `python3 -m pip download --no-deps --only-binary=:all: --platform {} \
+            --python-version 3.11 --implementation cp --abi cp311 --abi none {}=={}`, copy the .whl file here and run \
+            `spotcheck runtime install {} --from FILE.whl`",
             pin.platform,
             package.project(),
             package.version(),
             package.into_str()
         ),
-        None => "name the library of an ONNX Runtime 1.24 or newer in ORT_DYLIB_PATH".to_owned(),
+        None => "set ORT_DYLIB_PATH to the library of ONNX Runtime 1.24 or newer".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a file can be a shared library of this computer at all.
 //!
-//! The system's loader maps a library into memory and trusts its headers; of a file that is cut short it reads beyond the
-//! end, and the process is killed. So the headers are compared with the file's length before anything is loaded.
+//! The system's loader maps a library into memory and trusts its headers; of a file that is cut short it reads beyond
+//! the end, and the process is killed. So the headers are compared with the file's length before anything is loaded.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,7 +11,7 @@ use object::{Architecture, Object, ObjectSegment, ReadCache, ReadRef};
 
 /// Gives the reason why `path` cannot be loaded.
 pub(super) fn check_library(path: &Path) -> Result<(), String> {
-    let unreadable = |error| format!("the file cannot be read ({error})");
+    let unreadable = |error| format!("could not read the file ({error})");
     let file = File::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     let file = &ReadCache::new(file);
@@ -29,9 +29,9 @@ pub(super) fn check_library(path: &Path) -> Result<(), String> {
         Err(error) => Err(format!(
             "the library is cut short or damaged ({length} bytes: {error})"
         )),
-        Ok(None) => Err("the library is made for another kind of processor".to_owned()),
+        Ok(None) => Err("the library is for another kind of processor".to_owned()),
         Ok(Some(end)) if end > length => Err(format!(
-            "the library is cut short ({length} of at least {end} bytes)"
+            "the library is truncated ({length} of at least {end} bytes)"
         )),
         Ok(Some(_)) => Ok(()),
     }

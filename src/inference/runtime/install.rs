@@ -19,8 +19,8 @@ use crate::tasks::TaskControl;
 
 const STAGE_PREFIX: &str = ".installing-";
 
-/// Installs `package` into the app's data folder: from the wheel `from`, or with pip from the user's package index. Whatever
-/// was installed before stays until the new one is whole. `control` counts the bytes of the download.
+/// Installs `package` into the app's data folder: from the wheel `from`, or with pip from the user's package index.
+/// Whatever was installed before stays until the new one is whole. `control` counts the bytes of the download.
 ///
 /// A wheel that is not the pinned one is installed all the same (the user brought it), but the prediction says so.
 pub fn install(
@@ -118,9 +118,9 @@ fn unpack(
         reason,
     };
     let wheel_sha256 =
-        installed::sha256_of(wheel).map_err(|error| bad(format!("it cannot be read: {error}")))?;
+        installed::sha256_of(wheel).map_err(|error| bad(format!("could not read it: {error}")))?;
     let pin = package.pin().filter(|pin| pin.wheel_sha256 == wheel_sha256);
-    let file = File::open(wheel).map_err(|error| bad(format!("it cannot be read: {error}")))?;
+    let file = File::open(wheel).map_err(|error| bad(format!("could not read it: {error}")))?;
     let mut archive =
         ZipArchive::new(file).map_err(|error| bad(format!("it is not a wheel ({error})")))?;
     let version = version_in(&mut archive, package).map_err(&bad)?;
@@ -142,7 +142,7 @@ fn unpack(
     let main = files
         .iter()
         .find(|file| package.is_main_library(&file.name));
-    let main = main.ok_or_else(|| bad("it holds no library for this system".to_owned()))?;
+    let main = main.ok_or_else(|| bad("it contains no library for this system".to_owned()))?;
     if let Some(pin) = pin.filter(|pin| pin.library_sha256 != main.sha256) {
         return Err(RuntimeError::WrongHash {
             package,
@@ -187,26 +187,26 @@ fn version_in(archive: &mut ZipArchive<File>, package: RuntimePackage) -> Result
             .find(|other| other.project() == project.replace('_', "-"));
         let hint = other.map_or_else(String::new, |other| {
             format!(
-                "; `spotcheck runtime install {}` takes it",
+                "; install it with `spotcheck runtime install {}`",
                 other.into_str()
             )
         });
         return Err(format!(
-            "it holds “{project}”, not {}{hint}",
+            "it contains “{project}”, not {}{hint}",
             package.project()
         ));
     }
     let too_old = super::minor_version(&version).is_some_and(|minor| minor < MIN_MINOR_VERSION);
     if package != RuntimePackage::WebGpu && too_old {
         return Err(format!(
-            "it holds version {version}, and Spotcheck needs 1.{MIN_MINOR_VERSION} or newer"
+            "it contains version {version}, but Spotcheck needs 1.{MIN_MINOR_VERSION} or newer"
         ));
     }
     Ok(version)
 }
 
-/// The file name under which an entry of the wheel is kept; `None` for what is not needed. Only the last part of the entry's
-/// name is used, so no entry can leave the folder.
+/// The file name under which an entry of the wheel is kept; `None` for what is not needed. Only the last part of the
+/// entry's name is used, so no entry can leave the folder.
 fn name_to_keep(entry: &str, package: RuntimePackage) -> Option<String> {
     let (folder, name) = entry.rsplit_once('/')?;
     let is_library = folder == package.folder_in_wheel() && is_wanted(name);

@@ -1,4 +1,5 @@
-//! What lies in the app's data folder: `runtime/<package>/` with the libraries and a manifest that says what they must be.
+//! What lies in the app's data folder: `runtime/<package>/` with the libraries and a manifest that says what they must
+//! be.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -67,8 +68,8 @@ pub(super) fn find(
     folder.exists().then(|| check(&folder, package))
 }
 
-/// Compares the files with the manifest: the size of each (the system kills a process that loads a library cut short) and
-/// the contents of the one that is loaded.
+/// Compares the files with the manifest: the size of each (the system kills a process that loads a library cut short)
+/// and the contents of the one that is loaded.
 pub(super) fn check(
     folder: &Path,
     package: RuntimePackage,
@@ -79,12 +80,12 @@ pub(super) fn check(
         reason,
     };
     let manifest = std::fs::read(folder.join(MANIFEST))
-        .map_err(|error| damaged(format!("its {MANIFEST} cannot be read: {error}")))?;
+        .map_err(|error| damaged(format!("could not read its {MANIFEST}: {error}")))?;
     let manifest: Manifest = serde_json::from_slice(&manifest)
-        .map_err(|error| damaged(format!("its {MANIFEST} cannot be understood: {error}")))?;
+        .map_err(|error| damaged(format!("could not parse its {MANIFEST}: {error}")))?;
     for file in &manifest.files {
         let metadata = std::fs::metadata(folder.join(&file.name))
-            .map_err(|error| damaged(format!("{} cannot be read: {error}", file.name)))?;
+            .map_err(|error| damaged(format!("could not read {}: {error}", file.name)))?;
         if metadata.len() != file.bytes {
             return Err(damaged(format!(
                 "{} has {} bytes instead of {}",
@@ -101,7 +102,7 @@ pub(super) fn check(
     let main = main.ok_or_else(|| damaged(format!("its {MANIFEST} does not list the library")))?;
     let library = folder.join(&main.name);
     let sha256 = sha256_of_library(&library)
-        .map_err(|error| damaged(format!("{} cannot be read: {error}", main.name)))?;
+        .map_err(|error| damaged(format!("could not read {}: {error}", main.name)))?;
     if sha256 != main.sha256 {
         return Err(damaged(format!(
             "the contents of {} have changed",

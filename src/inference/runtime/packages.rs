@@ -1,5 +1,5 @@
-//! What Spotcheck installs, pinned: the wheels' hashes, so that the package index cannot hand out anything else, and the
-//! libraries' own, so that nothing else is ever loaded.
+//! What Spotcheck installs, pinned: the wheels' hashes, so that the package index cannot hand out anything else, and
+//! the libraries' own, so that nothing else is ever loaded.
 
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
@@ -67,8 +67,8 @@ impl RuntimePackage {
     }
 }
 
-/// Whether a file of a package's folder in the wheel is worth keeping: the libraries, but neither Python's own binding nor
-/// the provider that needs an old `TensorRT`.
+/// Whether a file of a package's folder in the wheel is worth keeping: the libraries, but neither Python's own binding
+/// nor the provider that needs an old `TensorRT`.
 pub(super) fn is_wanted(file_name: &str) -> bool {
     let is_library = [".so", ".dylib", ".dll"]
         .iter()
@@ -76,7 +76,8 @@ pub(super) fn is_wanted(file_name: &str) -> bool {
     is_library && !file_name.contains("pybind11") && !file_name.contains("tensorrt")
 }
 
-/// `libonnxruntime.so.1.31.1`, `libonnxruntime.1.31.1.dylib`, `onnxruntime.dll`, but not `libonnxruntime_providers_shared.so`.
+/// `libonnxruntime.so.1.31.1`, `libonnxruntime.1.31.1.dylib`, `onnxruntime.dll`, but not
+/// `libonnxruntime_providers_shared.so`.
 pub(super) fn is_core_library(file_name: &str) -> bool {
     let name = file_name.strip_prefix("lib").unwrap_or(file_name);
     let Some(rest) = name.strip_prefix("onnxruntime.") else {

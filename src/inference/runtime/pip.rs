@@ -19,8 +19,8 @@ const PYTHONS: &[&[&str]] = if cfg!(windows) {
     &[&["python3"], &["python"]]
 };
 
-/// Downloads the pinned wheel of `package` into `folder`, which is empty, and gives its path. pip itself compares the hash.
-/// Counts bytes in `control`; ends pip when it is cancelled.
+/// Downloads the pinned wheel of `package` into `folder`, which is empty, and gives its path. pip itself compares the
+/// hash. Counts bytes in `control`; ends pip when it is cancelled.
 pub(super) fn download(
     package: RuntimePackage,
     pin: &Pin,
@@ -95,8 +95,8 @@ fn pip_command(python: &[&str], pin: &Pin, folder: &Path) -> Command {
 /// The command as a person would type it.
 fn shown(python: &[&str], package: RuntimePackage, pin: &Pin) -> String {
     format!(
-        "{} -m pip download --no-deps --only-binary=:all: --platform {} --python-version 3.11 --implementation cp --abi cp311 --abi none \
-         {}=={}",
+        "{} -m pip download --no-deps --only-binary=:all: --platform {} --python-version 3.11 --implementation cp \
+        --abi cp311 --abi none {}=={}",
         python.join(" "),
         pin.platform,
         package.project(),
@@ -242,19 +242,24 @@ mod tests {
     #[test]
     fn what_pip_says_is_sorted_by_what_the_user_can_do() {
         check(
-            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n    onnxruntime==1.31.1 from file:\n        \
-             Expected sha256 57\n             Got        12\n",
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n\
+                onnxruntime==1.31.1 from file:\n\
+                    Expected sha256 57\n\
+                         Got        12\n\
+            ",
             |error| matches!(error, RuntimeError::WrongHash { reason, .. } if reason == "Got        12"),
         );
         check(
-            "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError: Failed to establish a new connection: \
-             [Errno -3] Temporary failure in name resolution': /simple/onnxruntime/\nERROR: Could not find a version that satisfies \
-             the requirement onnxruntime==1.31.1 (from versions: none)\nERROR: No matching distribution found for onnxruntime==1.31.1",
+            "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError: Failed to establish a \
+            new connection: [Errno -3] Temporary failure in name resolution': /simple/onnxruntime/\n\
+            ERROR: Could not find a version that satisfies the requirement onnxruntime==1.31.1 (from versions: none)\n\
+            ERROR: No matching distribution found for onnxruntime==1.31.1",
             |error| matches!(error, RuntimeError::NoNetwork { reason, .. } if reason.contains("name resolution")),
         );
         check(
-            "ERROR: Could not find a version that satisfies the requirement onnxruntime==1.31.1 (from versions: 1.20.0)\nERROR: No \
-             matching distribution found for onnxruntime==1.31.1",
+            "ERROR: Could not find a version that satisfies the requirement onnxruntime==1.31.1 (from versions: \
+            1.20.0)\n\
+            ERROR: No matching distribution found for onnxruntime==1.31.1",
             |error| matches!(error, RuntimeError::NotInIndex { .. }),
         );
         check(

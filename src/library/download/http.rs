@@ -79,7 +79,7 @@ impl Validator {
 #[derive(Debug)]
 pub(super) enum Fault {
     Timeout,
-    /// Goes on after the host's name: “cannot be reached (connection refused)”.
+    /// Goes on after the host's name: “could not be reached (connection refused)”.
     Other(String),
 }
 
@@ -131,8 +131,8 @@ pub(super) fn host(url: &str) -> String {
         .unwrap_or_else(|| url.to_owned())
 }
 
-/// Proxies come from the environment (`HTTPS_PROXY` and its like); certificates are judged by the operating system, as a
-/// company's proxy may need.
+/// Proxies come from the environment (`HTTPS_PROXY` and its like); certificates are judged by the operating system, as
+/// a company's proxy may need.
 fn agent(url: &str, stall_timeout: Duration) -> Agent {
     let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
     let mut config = Agent::config_builder()
@@ -210,17 +210,17 @@ fn fault(error: &ureq::Error) -> Fault {
     match error {
         ureq::Error::Timeout(_) => Fault::Timeout,
         ureq::Error::HostNotFound => {
-            Fault::Other("is not known here (no network, or its name is not looked up)".to_owned())
+            Fault::Other("was not found (check your network and DNS)".to_owned())
         }
         ureq::Error::TooManyRedirects | ureq::Error::RedirectFailed => {
-            Fault::Other("redirects without end".to_owned())
+            Fault::Other("redirects too often".to_owned())
         }
         ureq::Error::Io(error) if is_certificate_fault(error) => Fault::Other(format!(
-            "shows a certificate that this machine does not trust ({error}); where the network has its own, add it to \
-             the system's certificates or name its file in SSL_CERT_FILE"
+            "has a certificate that this computer does not trust ({error}); behind a company proxy, add its \
+            certificate to the system, or set SSL_CERT_FILE"
         )),
-        ureq::Error::Io(error) => Fault::Other(format!("cannot be reached ({error})")),
-        other => Fault::Other(format!("cannot be reached ({other})")),
+        ureq::Error::Io(error) => Fault::Other(format!("could not be reached ({error})")),
+        other => Fault::Other(format!("could not be reached ({other})")),
     }
 }
 

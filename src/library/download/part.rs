@@ -38,7 +38,7 @@ impl Part {
     /// Opens what is there, or makes an empty one. What belongs to another version of the card is thrown away.
     pub(super) fn open(target: &Path, card: &ModelCard) -> Result<Self, FetchError> {
         let folder = target.parent().unwrap_or(Path::new(""));
-        fs::create_dir_all(folder).map_err(LibraryError::io("make the folder", folder))?;
+        fs::create_dir_all(folder).map_err(LibraryError::io("create the folder", folder))?;
         let path = part_path(target);
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
@@ -190,7 +190,7 @@ impl Part {
     }
 }
 
-/// `None` where there is none, or where it cannot be read: the download then starts over.
+/// `None` where there is none, or where could not read it: the download then starts over.
 fn read_state(path: &Path) -> Option<State> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }

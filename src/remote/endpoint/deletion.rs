@@ -5,12 +5,13 @@ use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
 use crate::domain::{EndpointRecord, EndpointStatus, SageMakerAccess, UploadedArchive};
 use crate::tasks::TaskControl;
 
-const NOT_MADE_FOR_IT: &str = "it was not made for this endpoint; it costs nothing";
+const NOT_MADE_FOR_IT: &str = "not created for this endpoint; not billed";
 
 /// What a deletion did, for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deleted {
-    /// “endpoint cats”; what was gone already counts. SageMaker takes some minutes until an endpoint is gone: [`super::wait_until_gone`].
+    /// “endpoint cats”; what was gone already counts. SageMaker takes some minutes until an endpoint is gone:
+    /// [`super::wait_until_gone`].
     pub deleted: Vec<String>,
     /// What stays, and why.
     pub kept: Vec<(String, String)>,
@@ -79,8 +80,8 @@ impl Deletion {
         })
     }
 
-    /// What the record says was made, and nothing else: other things of the same names were not made here. `status` is that of
-    /// the endpoint, where it was made.
+    /// What the record says was made, and nothing else: other things of the same names were not made here. `status` is
+    /// that of the endpoint, where it was made.
     pub(super) fn of_record(
         aws: &Aws,
         record: &EndpointRecord,
@@ -126,7 +127,8 @@ impl Deletion {
             .collect()
     }
 
-    /// Deletes it, the endpoint first: it is what costs money. The record is forgotten once nothing is left that was made here.
+    /// Deletes it, the endpoint first: it is what costs money. The record is forgotten once nothing is left that was
+    /// made here.
     ///
     /// # Errors
     /// The endpoint could not be deleted, so that it still costs money. Anything else that stays is no error, and told.
@@ -142,7 +144,7 @@ impl Deletion {
             // Somebody was faster.
             Some(EndpointStatus::Deleting) => done.deleted.push(endpoint_text(&self.name)),
             Some(_) => {
-                control.set_step(format!("deleting the endpoint {}", self.name));
+                control.set_step(format!("deleting endpoint {}", self.name));
                 match self.sagemaker.delete_endpoint(&self.name, Some(control)) {
                     Err(error) if error.kind != AwsErrorKind::NotFound => return Err(error.into()),
                     _ => done.deleted.push(endpoint_text(&self.name)),
@@ -202,11 +204,12 @@ fn archive_text(archive: &UploadedArchive) -> String {
     format!("archive {}", archive.address)
 }
 
-/// Deletes an endpoint with its configuration, its model where it was made for it or `with_model` says so, and an archive that was
-/// uploaded for it.
+/// Deletes an endpoint with its configuration, its model where it was made for it or `with_model` says so, and an
+/// archive that was uploaded for it.
 ///
 /// # Errors
-/// Nobody knows such an endpoint, or it could not be deleted, so that it still costs money. Anything else that stays is no error, and told.
+/// Nobody knows such an endpoint, or it could not be deleted, so that it still costs money. Anything else that stays is
+/// no error, and told.
 pub fn delete(
     aws: &Aws,
     records: &EndpointRecords,

@@ -34,25 +34,27 @@ pub struct DeployError {
 impl DeployError {
     fn undone(&self) -> String {
         if self.kept.is_empty() && self.deleted.is_empty() {
-            return "Nothing was made for it, so nothing is left".to_owned();
+            return "Nothing was created for it, so nothing remains".to_owned();
         }
         if self.kept.is_empty() {
             let deleted = self.deleted.join(", ");
-            return format!("What was made for it before was deleted again: {deleted}");
+            return format!("Deleted what was created for it: {deleted}");
         }
         let kept = self.kept.iter();
         let kept: Vec<String> = kept.map(|(what, why)| format!("{what} ({why})")).collect();
         let kept = kept.join(", ");
-        format!("What was made for it before could not all be deleted again: {kept}")
+        format!("Could not delete all that was created for it: {kept}")
     }
 }
 
-/// Sends the archive where it is one of this machine, and makes the model (unless SageMaker has it), the configuration and the endpoint, in
-/// this order, each written down before. If a step fails or is cancelled, what was made before is deleted again, the last first; what
-/// cannot be deleted stays in the record, as does all of it if the program is killed.
+/// Sends the archive where it is one of this machine, and makes the model (unless SageMaker has it), the configuration
+/// and the endpoint, in this order, each written down before. If a step fails or is cancelled, what was made before is
+/// deleted again, the last first; what cannot be deleted stays in the record, as does all of it if the program is
+/// killed.
 ///
 /// # Errors
-/// The archive cannot be read or sent, or something else stands there; SageMaker refuses a step; or the record cannot be written.
+/// The archive cannot be read or sent, or something else stands there; SageMaker refuses a step; or the record cannot
+/// be written.
 pub fn deploy(
     aws: &Aws,
     records: &EndpointRecords,
@@ -66,7 +68,8 @@ pub fn deploy(
     }
 }
 
-/// Also where the user has cancelled. `Ok` where SageMaker took the endpoint all the same, and only its response got lost.
+/// Also where the user has cancelled. `Ok` where SageMaker took the endpoint all the same, and only its response got
+/// lost.
 fn undo(
     aws: &Aws,
     records: &EndpointRecords,
@@ -128,7 +131,7 @@ fn make_all(
                 control,
             )?;
         }
-        control.set_step(format!("making the model {}", spec.name));
+        control.set_step(format!("creating model {}", spec.name));
         make(
             records,
             record,
@@ -137,7 +140,7 @@ fn make_all(
         )?;
     }
     let config = record.config.clone();
-    control.set_step(format!("making the configuration {}", config.name));
+    control.set_step(format!("creating configuration {}", config.name));
     make(
         records,
         record,
@@ -149,7 +152,7 @@ fn make_all(
         config_name: config.name,
         tags: config.tags,
     };
-    control.set_step(format!("starting the endpoint {}", spec.name));
+    control.set_step(format!("creating endpoint {}", spec.name));
     make(
         records,
         record,
@@ -158,7 +161,8 @@ fn make_all(
     )
 }
 
-/// Unless the archive was there already, the record says from before it is sent that it is there for this endpoint alone.
+/// Unless the archive was there already, the record says from before it is sent that it is there for this endpoint
+/// alone.
 fn send_archive(
     aws: &Aws,
     records: &EndpointRecords,
@@ -188,8 +192,8 @@ fn send_archive(
     sent
 }
 
-/// Writes down that there is one more thing, makes it, and takes the note back where SageMaker has surely not made it: what is there
-/// under the same name is somebody else's then.
+/// Writes down that there is one more thing, makes it, and takes the note back where SageMaker has surely not made it:
+/// what is there under the same name is somebody else's then.
 fn make(
     records: &EndpointRecords,
     record: &mut EndpointRecord,

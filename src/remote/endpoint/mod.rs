@@ -1,6 +1,7 @@
 //! Real-time endpoints of SageMaker: deployed, watched, asked, and deleted before they cost more than they are worth.
 //!
-//! What was made here stands in a record, written before it is made, so that nothing that costs money is forgotten. Nothing here prints.
+//! What was made here stands in a record, written before it is made, so that nothing that costs money is forgotten.
+//! Nothing here prints.
 
 mod deletion;
 mod deploy;
@@ -30,14 +31,14 @@ pub enum EndpointError {
     Aws(AwsError),
     /// Neither SageMaker nor a record on this machine knows it.
     #[error(
-        "there is no endpoint {name} in {region}; look at the name and the region, or at what spotcheck endpoint list shows"
+        "endpoint {name} does not exist in {region}; check the name and the region, or run spotcheck endpoint list"
     )]
     NotThere { name: String, region: String },
     /// The archive did not get to S3.
     #[error("{0}")]
     Send(SendError),
     /// A record on this machine.
-    #[error("What was made for endpoints could not be written down or read: {0}")]
+    #[error("Could not read or write the records of endpoints: {0}")]
     Record(#[from] std::io::Error),
 }
 

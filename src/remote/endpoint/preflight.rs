@@ -58,10 +58,10 @@ pub fn preflight(
         source: plan.source,
         instance_type: plan.config.instance_type.as_deref().unwrap_or_default(),
     };
-    control.set_step("looking at the model");
+    control.set_step("checking the model");
     let found = preflight_model(aws, plan.sagemaker, plan.s3, of_model, control)?;
     let mut checks = found.checks;
-    control.set_step("looking for an endpoint of this name");
+    control.set_step("checking the endpoint name");
     checks.push(check_name(&sagemaker, records, &plan, control)?);
     checks.extend(check_limits(plan.config, plan.source));
     checks.push(check_instances(plan.config));
@@ -128,22 +128,22 @@ fn check_name(
         Err(error) => problem(error.message, ""),
         Ok((_, Some(there))) if there.status == EndpointStatus::Deleting => problem(
             format!("The endpoint {name} is still being deleted"),
-            "Wait some minutes until it is gone, or choose another name",
+            "Wait some minutes until it is deleted, or choose another name",
         ),
         Ok((region, Some(_))) => problem(
-            format!("There is an endpoint {name} in {region} already"),
-            "Choose another name, or delete that one",
+            format!("Endpoint {name} already exists in {region}"),
+            "Choose another name, or delete that endpoint",
         ),
         Ok((region, None)) if records.find(name, &region).is_some() => {
-            let finding = format!("Something is left of an earlier endpoint {name} in {region}");
+            let finding = format!("Parts of an earlier endpoint {name} remain in {region}");
             let (grade, advice) = match plan.remains {
                 Remains::Block => (
                     CheckGrade::Problem,
-                    "Choose another name, or delete first what is left",
+                    "Choose another name, or delete them first",
                 ),
                 Remains::Go => (
                     CheckGrade::Warning,
-                    "It is deleted first; choose another name to keep it",
+                    "They are deleted first; choose another name to keep them",
                 ),
             };
             Ok(check(CheckPoint::EndpointName, grade, finding, advice))
@@ -171,7 +171,7 @@ fn check_limits(config: &EndpointConfig, source: &ModelSource) -> Vec<Check> {
         return vec![check(
             CheckPoint::Limits,
             CheckGrade::Ok,
-            "All are within what SageMaker takes",
+            "All are within SageMaker's limits",
             "",
         )];
     }
@@ -188,7 +188,7 @@ fn check_instances(config: &EndpointConfig) -> Check {
         return check(
             CheckPoint::Instance,
             CheckGrade::Problem,
-            format!("“{name}” is no instance type"),
+            format!("“{name}” is not an instance type"),
             "Instance types look like ml.m5.xlarge",
         );
     };
@@ -197,40 +197,34 @@ fn check_instances(config: &EndpointConfig) -> Check {
         return check(
             CheckPoint::Instance,
             CheckGrade::Warning,
-            format!("{name} has a graphics card, and no AMI version says which driver it gets"),
-            "A container does not start where the driver is older than its CUDA; al2-ami-sagemaker-inference-gpu-3-1 has CUDA 12.4",
+            format!("{name} has a GPU, but no AMI version selects its driver"),
+            "A container does not start if the driver is older than its CUDA; al2-ami-sagemaker-inference-gpu-3-1 has \
+            CUDA 12.4",
         );
     }
     if instance.is_arm() {
         return check(
             CheckPoint::Instance,
             CheckGrade::Warning,
-            format!("{name} has ARM processors, and AWS's Ray Serve container is made for others"),
-            "Take an instance type without the g behind its number, or a container for ARM",
+            format!("{name} has ARM processors, which AWS's Ray Serve container does not support"),
+            "Choose an instance type without the g after its number, or a container for ARM",
         );
     }
     if config.kms_key.is_some() && instance.has_local_disks() {
         return check(
             CheckPoint::Instance,
             CheckGrade::Warning,
-            format!(
-                "{name} has disks of its own, which it encrypts by itself; SageMaker refuses a key for them"
-            ),
-            "Leave the key of the disks out",
+            format!("{name} encrypts its local disks itself; SageMaker rejects a key for them"),
+            "Remove the volume encryption key",
         );
     }
     let threads = instance
         .vcpus()
-        .map_or_else(String::new, |vcpus| format!(": {vcpus} processor threads"));
-    let gpu = if has_gpu {
-        ", with a graphics card"
-    } else {
-        ""
-    };
+        .map_or_else(String::new, |vcpus| format!(": {vcpus} vCPUs"));
+    let gpu = if has_gpu { ", with a GPU" } else { "" };
     let count = config.instance_count;
-    let finding = format!(
-        "{count} × {name}{threads}{gpu}; whether the account's quota allows it, only the start tells"
-    );
+    let finding =
+        format!("{count} × {name}{threads}{gpu}; the account's quota is checked at the start");
     check(CheckPoint::Instance, CheckGrade::Ok, finding, "")
 }
 
@@ -252,16 +246,14 @@ fn check_cost(
         let unknown = check(
             CheckPoint::Cost,
             CheckGrade::Warning,
-            format!(
-                "No price of {name} is known, so what the endpoint costs will not be known either"
-            ),
-            "Give what an hour of it costs, or add it to the table of prices with its source and date; nothing is guessed",
+            format!("The price of {name} is unknown, so the cost of the endpoint is unknown"),
+            "Enter its price per hour, or add it to the price table with source and date",
         );
         return (unknown, None);
     };
     let hour = cost_usd(usd, config.instance_count, 3600.0);
     let finding = format!(
-        "{} × {name} cost {} an hour, {} a day ({} an hour and instance, {source})",
+        "{} × {name} cost {} per hour, {} per day ({} per instance and hour, {source})",
         config.instance_count,
         human_usd(hour),
         human_usd(hour * 24.0),
@@ -280,20 +272,20 @@ fn check_deletion(
         return check(
             CheckPoint::Deletion,
             CheckGrade::Warning,
-            "Nobody deletes it by itself: it costs money day and night, whether or not it is asked",
-            "Let Spotcheck delete it after some hours; that can be put off later",
+            "No automatic deletion: billed around the clock, even when idle",
+            "Set automatic deletion after some hours; it can be postponed later",
         );
     };
     let hours = after_ms as f64 / 3_600_000.0;
     let cost = usd_per_hour.map_or_else(String::new, |usd| {
         let cost = cost_usd(usd, config.instance_count, hours * 3600.0);
-        format!("; it will have cost about {} then", human_usd(cost))
+        format!("; estimated cost until then: {}", human_usd(cost))
     });
     check(
         CheckPoint::Deletion,
         CheckGrade::Ok,
         format!(
-            "After {} h, by a Spotcheck that runs then or is started later{cost}",
+            "After {} h if Spotcheck is running, otherwise at its next start{cost}",
             round(hours)
         ),
         "",
@@ -350,7 +342,7 @@ mod tests {
         let check = check_deletion(Some(90 * 60_000), &config, Some(0.25));
         assert_eq!(
             check.finding,
-            "After 1.5 h, by a Spotcheck that runs then or is started later; it will have cost about $0.75 then"
+            "After 1.5 h if Spotcheck is running, otherwise at its next start; estimated cost until then: $0.75"
         );
         let check = check_deletion(None, &config, Some(0.25));
         assert_eq!(check.grade, CheckGrade::Warning);

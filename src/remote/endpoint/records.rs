@@ -49,7 +49,7 @@ impl EndpointRecords {
             match record {
                 Ok(record) => records.push(record),
                 Err(why) => problems.push(format!(
-                    "the record of an endpoint cannot be read ({why}): {}",
+                    "could not read the record of an endpoint ({why}): {}",
                     path.display()
                 )),
             }

@@ -37,7 +37,8 @@ impl EndpointTransport {
 }
 
 impl EndpointTransport {
-    /// Of an endpoint that does not answer yet, or no longer, the runtime only says that there is none, or fails as it may for one image.
+    /// Of an endpoint that does not answer yet, or no longer, the runtime only says that there is none, or fails as it
+    /// may for one image.
     fn explained(&self, error: AwsError, control: &TaskControl) -> AwsError {
         use AwsErrorKind as Kind;
         let is_trouble = |kind| {
@@ -64,7 +65,7 @@ impl EndpointTransport {
                 return AwsError {
                     kind: Kind::NotFound,
                     message: format!(
-                        "Could not ask the endpoint {}: it is gone; deploy it anew, or choose another one",
+                        "Could not invoke endpoint {}: it does not exist; deploy it again, or choose another one",
                         self.endpoint
                     ),
                 };
@@ -81,12 +82,12 @@ impl EndpointTransport {
         let what_to_do = if there.status.is_changing() {
             "wait until it is InService"
         } else {
-            "deploy it anew, or choose another one"
+            "deploy it again, or choose another one"
         };
         AwsError {
             kind: Kind::NotFound,
             message: format!(
-                "Could not ask the endpoint {}: it is {}{why}; {what_to_do}",
+                "Could not invoke endpoint {}: it is {}{why}; {what_to_do}",
                 self.endpoint, there.status
             ),
         }

@@ -18,8 +18,8 @@ pub enum Look<'l> {
     Trouble { why: String, again_in: Duration },
 }
 
-/// Looks again and again until the endpoint does not change by itself any more, and tells what comes of it each time. Waits longer each
-/// time, and through a network that is away for a while.
+/// Looks again and again until the endpoint does not change by itself any more, and tells what comes of it each time.
+/// Waits longer each time, and through a network that is away for a while.
 ///
 /// # Errors
 /// Whoever asks may not, or the task was cancelled.
@@ -32,8 +32,8 @@ pub fn watch(
     look_until_settled(sagemaker, name, None, control, &mut tell).map(drop)
 }
 
-/// Looks again and again until the endpoint does not change by itself any more; `None` once it is gone. Waits longer each time, and
-/// through a network that is away for a while.
+/// Looks again and again until the endpoint does not change by itself any more; `None` once it is gone. Waits longer
+/// each time, and through a network that is away for a while.
 ///
 /// # Errors
 /// Whoever asks may not, or the task was cancelled.

@@ -1,5 +1,5 @@
-//! A line of CSV, as SageMaker writes it where it joins answers to an input in CSV: the columns of the input, and behind them the
-//! answer. Pure.
+//! A line of CSV, as SageMaker writes it where it joins answers to an input in CSV: the columns of the input, and
+//! behind them the answer. Pure.
 
 use super::json::Json;
 use super::recognise::SUM_SLACK;
@@ -14,13 +14,13 @@ pub(super) fn is_csv(key: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".csv")
 }
 
-/// The columns, and the response where there is one: JSON, in quotes or as it is, or probabilities of classes that add up to 1. Other
-/// numbers could be of the input as well, so they are no response.
+/// The columns, and the response where there is one: JSON, in quotes or as it is, or probabilities of classes that add
+/// up to 1. Other numbers could be of the input as well, so they are no response.
 ///
 /// # Errors
 /// It is no CSV.
 pub(super) fn read_csv_line(line: &[u8]) -> Result<Json, String> {
-    let line = std::str::from_utf8(line).map_err(|_| "the line is no text in UTF-8".to_owned())?;
+    let line = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8 text".to_owned())?;
     let line = line.trim_end_matches('\r');
     let mut columns: Vec<Json> = Vec::new();
     let mut rest = Some(line);
@@ -60,7 +60,7 @@ fn split_column(text: &str) -> Result<(String, Option<&str>), String> {
     loop {
         let (part, behind) = rest
             .split_once('"')
-            .ok_or("the line of CSV has a quote that does not end")?;
+            .ok_or("the CSV line has an unclosed quote")?;
         column.push_str(part);
         if let Some(behind) = behind.strip_prefix('"') {
             column.push('"');
@@ -69,7 +69,7 @@ fn split_column(text: &str) -> Result<(String, Option<&str>), String> {
             return Ok((column, None));
         } else {
             let behind = behind.strip_prefix(',');
-            let behind = behind.ok_or("the line of CSV goes on behind a quote")?;
+            let behind = behind.ok_or("the CSV line has text after a closing quote")?;
             return Ok((column, Some(behind)));
         }
     }

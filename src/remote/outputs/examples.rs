@@ -24,7 +24,7 @@ const BEGINNING: u64 = 1 << 20;
 /// Outputs that are tried until enough can be read.
 const TRIED: usize = 20;
 
-const UNKNOWN: &str = "the responses have no shape that Spotcheck knows; a mapping says where scores, boxes and classes stand";
+const UNKNOWN: &str = "the response format is unknown; add a mapping that sets the fields of scores, boxes and classes";
 
 /// What examples read as.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,7 +134,8 @@ impl ResponseExamples {
 }
 
 impl ExampleReadings {
-    /// Reads them with a mapping, or as they are recognised without one. `labels` name the classes; `None` leaves that to the responses.
+    /// Reads them with a mapping, or as they are recognised without one. `labels` name the classes; `None` leaves that
+    /// to the responses.
     pub fn of(
         examples: &[ExampleResponse],
         mapping: Option<&OutputMapping>,
@@ -192,7 +193,7 @@ fn recognise(examples: &[ExampleResponse]) -> Result<Recognition, String> {
             Err(Unrecognised::Unknown(_)) => return Err(UNKNOWN.to_owned()),
         }
     }
-    Err(reason.unwrap_or_else(|| "there is no response that could be looked at".to_owned()))
+    Err(reason.unwrap_or_else(|| "there are no responses to show".to_owned()))
 }
 
 #[cfg(test)]
@@ -246,7 +247,7 @@ mod tests {
         let unknown = example(r#"{"verdict": {"certainty": [0.25, 0.75]}}"#);
         let readings = ExampleReadings::of(std::slice::from_ref(&unknown), None, None);
         let reason = readings.shape.unwrap_err();
-        assert!(reason.contains("no shape that Spotcheck knows"), "{reason}");
+        assert!(reason.contains("format is unknown"), "{reason}");
 
         let mut draft = MappingDraft::default();
         draft.classes.scores = "/verdict/sureness".to_owned();

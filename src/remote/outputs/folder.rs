@@ -34,8 +34,8 @@ enum Kind {
 /// An entry of such a folder. Nothing of it has been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputFile {
-    /// The whole key in the bucket, or the path below the folder, with `/` between its parts. Only ever held against the names of
-    /// images: it never becomes a path.
+    /// The whole key in the bucket, or the path below the folder, with `/` between its parts. Only ever held against
+    /// the names of images: it never becomes a path.
     pub key: String,
     pub size_bytes: u64,
     /// What S3 calls this state of it.
@@ -95,8 +95,8 @@ impl OutputFolder {
         }
     }
 
-    /// The file with this name below the folder, with `/` between its parts. On this machine the folder is listed for it: a name from
-    /// elsewhere never becomes a path.
+    /// The file with this name below the folder, with `/` between its parts. On this machine the folder is listed for
+    /// it: a name from elsewhere never becomes a path.
     ///
     /// # Errors
     /// Nobody can tell whether it is there.
@@ -186,7 +186,7 @@ impl OutputFolder {
             Kind::Local(folder) => {
                 let path = folder.join(&file.key);
                 read_local(&path, range).map_err(|error| {
-                    let reason = format!("the output cannot be read ({error}): {}", path.display());
+                    let reason = format!("could not read the output ({error}): {}", path.display());
                     if std::fs::read_dir(folder).is_err() {
                         self.outage.get_or_init(|| reason.clone());
                     }
@@ -206,7 +206,8 @@ impl OutputFolder {
         self.outage.get().map(String::as_str)
     }
 
-    /// Notes where an error is about all outputs. They were listed before, so listing tells where the error itself does not.
+    /// Notes where an error is about all outputs. They were listed before, so listing tells where the error itself does
+    /// not.
     fn judged(
         &self,
         s3: &S3,

@@ -10,11 +10,9 @@ const BEGINNING: u64 = 64 << 10;
 /// Why the size of an image is not known.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoSize {
-    #[error("the output does not say how large the image is, and the image cannot be read: {0}")]
+    #[error("the output does not contain the image size, and the image could not be read: {0}")]
     Unread(#[from] SourceError),
-    #[error(
-        "the output does not say how large the image is, and the image's header cannot be understood"
-    )]
+    #[error("the output does not contain the image size, and the image's header is invalid")]
     NoHeader,
 }
 

@@ -149,7 +149,8 @@ pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
 }
 
 impl Written<'_> {
-    /// What the job was given and has no output, by the keys of the images, with the reason; `None` if it is unknown, or known only to lists.
+    /// What the job was given and has no output, by the keys of the images, with the reason; `None` if it is unknown,
+    /// or known only to lists.
     fn given(&self, rule: &OutputKeys) -> Option<HashMap<String, &str>> {
         let without = &self.sent?.without_output;
         let mut keys = self.outputs.iter().map(|output| &output.key);
@@ -201,7 +202,8 @@ impl Images<'_> {
         if let Some(named_from) = named_from.filter(|_| self.are_in_s3()) {
             return OutputKeys::confirmed(&named_from.place().prefix, inputs, folder, outputs);
         }
-        // Files of this machine that were uploaded for the job: their names are those of the objects, their paths are not.
+        // Files of this machine that were uploaded for the job: their names are those of the objects, their paths are
+        // not.
         let mut root = key_of(self.root);
         let is_folder = root.is_empty() || root.ends_with('/');
         if !is_folder && !self.root.contains("://") {
@@ -215,8 +217,8 @@ impl Images<'_> {
         else {
             return OutputKeys::confirmed(&root, inputs, folder, outputs);
         };
-        // Somebody else's manifest may name a folder further in than the one that was opened: of images of the same name, the one whose
-        // folders are named alike counts.
+        // Somebody else's manifest may name a folder further in than the one that was opened: of images of the same
+        // name, the one whose folders are named alike counts.
         let mut bases: Vec<String> = folders_within(&listed.prefix)
             .map(|inner| format!("{root}{inner}"))
             .collect();
@@ -237,7 +239,8 @@ fn folders_within(prefix: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Joined {
-    /// Notes an image without an output. `given`: what the job was given and did not answer, where that is known, and why not.
+    /// Notes an image without an output. `given`: what the job was given and did not answer, where that is known, and
+    /// why not.
     fn add_without(&mut self, place: usize, key: &str, given: Option<&HashMap<String, &str>>) {
         let why = given.and_then(|given| given.get(key));
         if given.is_some() && why.is_none() {
@@ -265,8 +268,8 @@ impl Joined {
         }
     }
 
-    /// With what a later job has to say of the same images: it counts where both have an output, as it was only asked because the
-    /// first had none.
+    /// With what a later job has to say of the same images: it counts where both have an output, as it was only asked
+    /// because the first had none.
     pub(super) fn then(self, later: Self) -> Self {
         let predicted: HashSet<usize> = later.works.iter().flat_map(Work::places).collect();
         let earlier = self.works.into_iter().filter_map(|work| match work {
@@ -299,8 +302,8 @@ impl Joined {
 }
 
 impl Joined {
-    /// With what another job has to say of images that have no output yet, and of no others. Nobody knows whom its lists are about, nor
-    /// whether it was made for these images at all.
+    /// With what another job has to say of images that have no output yet, and of no others. Nobody knows whom its
+    /// lists are about, nor whether it was made for these images at all.
     pub(super) fn filled_by(self, other: Self) -> Self {
         let gaps: HashSet<usize> = self.without_output.iter().copied().collect();
         let works = other.works.into_iter().filter_map(|work| match work {
@@ -320,8 +323,8 @@ impl Joined {
     }
 }
 
-/// A key of S3, or a path, in the one form in which both can be held against outputs: with `/`, and without what stands before the
-/// first folder.
+/// A key of S3, or a path, in the one form in which both can be held against outputs: with `/`, and without what stands
+/// before the first folder.
 pub(super) fn key_of(uri: &str) -> String {
     if let Some((_, key)) = uri
         .strip_prefix("s3://")

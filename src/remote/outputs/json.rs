@@ -1,13 +1,14 @@
 //! JSON from elsewhere, in a form that takes little memory, and places in it.
 //!
-//! What is not JSON (`NaN`, half a document, a number that no float holds), and an object that has a key twice, is refused: a wrong
-//! prediction is worse than none.
+//! What is not JSON (`NaN`, half a document, a number that no float holds), and an object that has a key twice, is
+//! refused: a wrong prediction is worse than none.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use crate::domain::{JsonPointer, JsonStep, human_bytes};
 
-/// The longest answer about one image that is read. Real ones take at most a few megabytes; its tree takes up to eight times as much.
+/// The longest answer about one image that is read. Real ones take at most a few megabytes; its tree takes up to eight
+/// times as much.
 pub const MAX_RESPONSE_BYTES: u64 = 32 << 20;
 
 /// A JSON document.
@@ -95,7 +96,7 @@ impl Json {
     pub(super) fn at(&self, pointer: &JsonPointer) -> Result<Vec<Item<'_>>, String> {
         let mut found = Vec::new();
         self.follow(pointer.steps(), &mut found)
-            .map_err(|reason| format!("there is nothing at {pointer} of the output: {reason}"))?;
+            .map_err(|reason| format!("the output has nothing at {pointer}: {reason}"))?;
         Ok(found)
     }
 
@@ -107,7 +108,7 @@ impl Json {
             });
             return Ok(());
         };
-        let no_further = || Err(format!("a number cannot be followed to {step:?}"));
+        let no_further = || Err(format!("a number has no member {step:?}"));
         match (self, step) {
             (Self::Numbers(numbers), JsonStep::Each) if rest.is_empty() => {
                 found.extend(numbers.iter().copied().map(Item::Number));
@@ -122,7 +123,7 @@ impl Json {
                         Ok(())
                     }
                     Some(_) => no_further(),
-                    None => Err(format!("a list of {} has no place {key}", numbers.len())),
+                    None => Err(format!("a list of {} has no index {key}", numbers.len())),
                 }
             }
             (Self::List(list), JsonStep::Each) => {
@@ -131,7 +132,7 @@ impl Json {
             (Self::List(list), JsonStep::To(key)) => {
                 let inner = place(key).and_then(|place| list.get(place));
                 let inner =
-                    inner.ok_or_else(|| format!("a list of {} has no place {key}", list.len()))?;
+                    inner.ok_or_else(|| format!("a list of {} has no index {key}", list.len()))?;
                 inner.follow(rest, found)
             }
             (Self::Object(_), JsonStep::To(key)) => {
@@ -140,7 +141,7 @@ impl Json {
                 inner.follow(rest, found)
             }
             (Self::Object(_), JsonStep::Each) => {
-                Err("* stands for the elements of a list, and there is an object".to_owned())
+                Err("* matches list elements, but this is an object".to_owned())
             }
             (other, _) => Err(format!("it ends at {}", other.kind())),
         }
@@ -162,7 +163,7 @@ impl<'j> Item<'j> {
                 }
             }
             Item::Json(other) => {
-                return Err(format!("{} stands where a number should be", other.kind()));
+                return Err(format!("expected a number, found {}", other.kind()));
             }
         }
         Ok(())
@@ -184,8 +185,8 @@ impl<'j> Item<'j> {
             Item::Json(Json::List(list)) => list
                 .iter()
                 .try_for_each(|each| Item::Json(each).collect_rows(rows)),
-            Item::Number(_) => Err("a number stands where a box should be".to_owned()),
-            Item::Json(other) => Err(format!("{} stands where a box should be", other.kind())),
+            Item::Number(_) => Err("expected a box, found a number".to_owned()),
+            Item::Json(other) => Err(format!("expected a box, found {}", other.kind())),
         }
     }
 
@@ -240,7 +241,7 @@ pub(super) fn excerpt(text: &str) -> String {
 
 pub(super) fn too_long(bytes: u64) -> String {
     format!(
-        "the output has {}, more than the {} that a response about one image can have",
+        "the output has {}, more than the limit of {} for one image",
         human_bytes(bytes),
         human_bytes(MAX_RESPONSE_BYTES)
     )
@@ -249,7 +250,7 @@ pub(super) fn too_long(bytes: u64) -> String {
 fn explain(error: &serde_json::Error, bytes: &[u8]) -> String {
     if error.is_eof() {
         return format!(
-            "the output is cut off after {}; it was not written to its end",
+            "the output is truncated after {}; its write was not completed",
             human_bytes(bytes.len() as u64)
         );
     }
@@ -262,14 +263,14 @@ fn explain(error: &serde_json::Error, bytes: &[u8]) -> String {
     let around = &bytes[offset.saturating_sub(10)..(offset + 10).min(bytes.len())];
     let says = |word: &[u8]| around.windows(word.len()).any(|window| window == word);
     if error.is_syntax() && (says(b"NaN") || says(b"Infinity")) {
-        return "the output holds NaN or Infinity, which are no numbers".to_owned();
+        return "the output contains NaN or Infinity, which are not numbers".to_owned();
     }
     let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(80)]);
     let begin = excerpt(begin.trim());
     if is_csv(bytes) {
         return format!(
-            "the output is CSV (“{begin}”), which no mapping reads: outputs are JSON, or a line of JSON for each record. Have the model answer in \
-             JSON, with Accept application/json where it knows several formats"
+            "the output is CSV (“{begin}”), which mappings do not support: outputs must be JSON, or one line of JSON \
+            per record. Set Accept to application/json if the model supports it"
         );
     }
     format!("the output is not JSON: {error}; it begins with “{begin}”")
@@ -353,7 +354,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             let name = excerpt(twice[0]);
-            return Err(A::Error::custom(format_args!("it has “{name}” twice")));
+            return Err(A::Error::custom(format_args!("it contains “{name}” twice")));
         }
         Ok(Json::Object(fields.into()))
     }
@@ -372,7 +373,7 @@ mod tests {
         for (text, reason) in [
             ("", "is empty"),
             (" \n", "is empty"),
-            (r#"{"predictions": [0.5, 0."#, "cut off after 24 B"),
+            (r#"{"predictions": [0.5, 0."#, "truncated after 24 B"),
             (r#"{"predictions": [[NaN, 1]]}"#, "NaN or Infinity"),
             ("{\n\"a\": 1,\n\"b\": -Infinity}", "NaN or Infinity"),
             ("[1e999]", "out of range"),
@@ -406,11 +407,11 @@ mod tests {
         assert!(at("/e/*/box").unwrap().is_empty());
         for (pointer, reason) in [
             ("/q", "no “q”"),
-            ("/p/2/box", "a list of 2 has no place 2"),
+            ("/p/2/box", "a list of 2 has no index 2"),
             ("/p/-1", "no place -1"),
             ("/n/*/x", "ends at a list of numbers"),
             ("/*", "* stands for"),
-            ("/p/0/box/0/1", "cannot be followed"),
+            ("/p/0/box/0/1", "has no member"),
         ] {
             let error = at(pointer).err().unwrap();
             assert!(error.contains(reason), "{pointer}: {error}");

@@ -1,9 +1,9 @@
-//! Answers that were made elsewhere, read as predictions: the `.out` objects of Batch Transform, and what endpoints and TensorFlow
-//! Serving answer.
+//! Answers that were made elsewhere, read as predictions: the `.out` objects of Batch Transform, and what endpoints and
+//! TensorFlow Serving answer.
 //!
-//! The shape of outputs is recognised once, from the first that can be read, and said; every other output must have it, too. An
-//! output that is broken, or that says what cannot be, is a problem of its image and never a wrong prediction. Knows
-//! nothing of how the responses were asked for.
+//! The shape of outputs is recognised once, from the first that can be read, and said; every other output must have it,
+//! too. An output that is broken, or that says what cannot be, is a problem of its image and never a wrong prediction.
+//! Knows nothing of how the responses were asked for.
 
 mod csv_line;
 mod examples;

@@ -1,7 +1,7 @@
 //! Outputs of lists: the job read files with a line for each image, and answered each line.
 //!
-//! A response that was joined with its input names its image. Where none does, the list is read again: its n-th line says which image the
-//! n-th answer is about, by name or by the very bytes of the image.
+//! A response that was joined with its input names its image. Where none does, the list is read again: its n-th line
+//! says which image the n-th answer is about, by name or by the very bytes of the image.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -59,8 +59,9 @@ impl<'s> Names<'s> {
         }
     }
 
-    /// What the lines put before the names of these images, such as `s3://bucket/photos/` or nothing: what explains most of the first of
-    /// them, and of those that explain as many the one that leaves most of a name. `None` where they name none of these images.
+    /// What the lines put before the names of these images, such as `s3://bucket/photos/` or nothing: what explains
+    /// most of the first of them, and of those that explain as many the one that leaves most of a name. `None` where
+    /// they name none of these images.
     ///
     /// One for all, because two files of one name in different folders are different images.
     ///
@@ -98,7 +99,8 @@ impl<'s> Names<'s> {
         }
     }
 
-    /// The image that a response, or a line of a list, names: by its address, by its name, or by its name behind `base`.
+    /// The image that a response, or a line of a list, names: by its address, by its name, or by its name behind
+    /// `base`.
     ///
     /// # Errors
     /// It names none of these images, or several.
@@ -117,8 +119,8 @@ impl<'s> Names<'s> {
             }
         }
         Err(match unknown {
-            Some(name) => format!("there is no image “{}”", excerpt(name)),
-            None => "it does not say which image it is about".to_owned(),
+            Some(name) => format!("image “{}” does not exist", excerpt(name)),
+            None => "it does not name its image".to_owned(),
         })
     }
 
@@ -145,7 +147,8 @@ impl<'s> Names<'s> {
         Ok(places)
     }
 
-    /// The image whose bytes stand in a line, as `{"b64": "…"}`. Of copies of one image the first that no line before was about.
+    /// The image whose bytes stand in a line, as `{"b64": "…"}`. Of copies of one image the first that no line before
+    /// was about.
     fn with_bytes_of(
         &self,
         line: &Json,

@@ -31,7 +31,8 @@ pub struct OutputsPart {
 pub struct Sent {
     /// The job is over: what has no output now gets none.
     pub is_final: bool,
-    /// The keys that outputs would have which the job has not written, and why an image has none where no retry has one either.
+    /// The keys that outputs would have which the job has not written, and why an image has none where no retry has one
+    /// either.
     pub(super) without_output: Vec<(String, String)>,
     /// Keys of outputs that are of nothing that the job was given.
     pub(super) strange: BTreeSet<String>,
@@ -53,7 +54,7 @@ impl Sent {
         let failed = failed.filter_map(|failed| Some((failed.output_key?, why(failed.reason))));
         // Its outputs are read, too.
         let retried = retried.into_iter();
-        let retried = retried.map(|key| (key, "the output of a retry cannot be read".to_owned()));
+        let retried = retried.map(|key| (key, "could not read the output of a retry".to_owned()));
         Self {
             is_final: job.status.is_over(),
             without_output: failed.chain(retried).collect(),
@@ -93,7 +94,8 @@ impl OutputsPart {
         }
     }
 
-    /// Where the lists may lie that the job read: below its prefix, or with the images, whose folder or prefix is `root`.
+    /// Where the lists may lie that the job read: below its prefix, or with the images, whose folder or prefix is
+    /// `root`.
     pub(super) fn places_of_lists(&self, root: &str) -> Vec<OutputFolder> {
         let mut addresses = Vec::new();
         if let Some(named_from) = &self.named_from {
@@ -118,7 +120,8 @@ impl OutputsPart {
 pub struct JobOutputs {
     pub job: TransformJob,
     pub made: InferenceLocation,
-    /// The job's own, then those of its retries, the oldest first: where two have a response about an image, the later one counts.
+    /// The job's own, then those of its retries, the oldest first: where two have a response about an image, the later
+    /// one counts.
     pub parts: Vec<OutputsPart>,
     /// What could not be looked for, for people.
     pub notes: Vec<String>,
@@ -160,7 +163,7 @@ impl JobOutputs {
             Ok(account) => Some(Sent::of(&job, account)),
             Err(JobError::Cancelled) => return Err(JobError::Cancelled),
             Err(error) => {
-                let what = "It is unknown which images the job was given";
+                let what = "The input images of the job are unknown";
                 notes.push(format!("{what}: {error}"));
                 None
             }
@@ -180,7 +183,7 @@ impl JobOutputs {
                 (Err(error), Some(_)) => return Err(error),
                 (Err(JobError::Cancelled), None) => return Err(JobError::Cancelled),
                 (Err(error), None) => notes.push(format!(
-                    "The job {name} looks like a retry, and what it answered is left out: {error}"
+                    "Job {name} looks like a retry; its outputs were skipped: {error}"
                 )),
             }
         }

@@ -31,7 +31,7 @@ const EXAMPLES: usize = 3;
 pub enum OutputsError {
     #[error("cancelled")]
     Cancelled(#[from] Cancelled),
-    #[error("the folder of outputs cannot be listed: {source}: {}", path.display())]
+    #[error("could not list the folder of outputs: {source}: {}", path.display())]
     Folder {
         path: PathBuf,
         source: std::io::Error,
@@ -39,12 +39,13 @@ pub enum OutputsError {
     #[error("{0}")]
     Aws(AwsError),
     #[error(
-        "there is no output in {0}: nothing there ends in .out. A job that is still running writes them one by one; one that is completed \
-         without any found no input"
+        "no outputs in {0}: no name ends in .out. A running job writes them one by one; a completed job without \
+        outputs found no input"
     )]
     NoOutput(String),
     #[error(
-        "none of the {outputs} outputs is about one of the {images} images: there is an output {example}, and an image {image}. {}",
+        "none of the {outputs} outputs matches one of the {images} images: for example output {example} and image \
+        {image}. {}",
         what_to_open(.example)
     )]
     NoImage {
@@ -53,7 +54,7 @@ pub enum OutputsError {
         example: String,
         image: String,
     },
-    #[error("none of the first outputs can be read; {example}: {reason}")]
+    #[error("could not read any of the first outputs; {example}: {reason}")]
     Broken { example: String, reason: String },
     #[error("{reason}")]
     Unknown { example: String, reason: String },
@@ -64,9 +65,9 @@ fn what_to_open(example: &str) -> &'static str {
     let input = example.strip_suffix(super::OUT).unwrap_or(example);
     let input = input.to_ascii_lowercase();
     if [".rec", ".recordio"].iter().any(|end| input.ends_with(end)) {
-        "Spotcheck opens no images inside RecordIO files; write them as files or as TFRecord files, and send those"
+        "Spotcheck does not read RecordIO files; write the images as files or TFRecord files, and send those"
     } else {
-        "Open the place that the job read"
+        "Open the input folder of the job"
     }
 }
 
@@ -120,8 +121,8 @@ pub struct OutputRun {
 }
 
 impl FoundOutputs {
-    /// Lists folders of outputs and joins them to images: the first folder, and what later jobs have to say of the same images. `root` is
-    /// the folder or prefix that the images are named from; `samples` is the whole listing.
+    /// Lists folders of outputs and joins them to images: the first folder, and what later jobs have to say of the same
+    /// images. `root` is the folder or prefix that the images are named from; `samples` is the whole listing.
     ///
     /// # Errors
     /// Nothing is there, or nothing that is about these images.
@@ -223,7 +224,7 @@ impl FoundOutputs {
         }
         let places: Vec<String> = part.lists.iter().map(OutputFolder::name).collect();
         Err(format!(
-            "the list {name} that the job read, which would tell, is not in {}; open the job by its name, or put the list beside the images",
+            "the input list {name} of the job is not in {}; open the job by its name, or copy the list to the images",
             places.join(" or ")
         ))
     }
@@ -238,7 +239,8 @@ impl FoundOutputs {
         reads.max().unwrap_or(1)
     }
 
-    /// How many images were answered by jobs that took up again what had failed, for people; `None` where there was no such job.
+    /// How many images were answered by jobs that took up again what had failed, for people; `None` where there was no
+    /// such job.
     pub fn retries_text(&self) -> Option<String> {
         let mut texts = Vec::new();
         for (index, part) in self.parts.iter().enumerate() {
@@ -255,7 +257,7 @@ impl FoundOutputs {
                 // Perhaps it was about something else.
                 RetryPart::ByItsLooks(_) if images == 0 => {}
                 RetryPart::ByItsLooks(job) => texts.push(format!(
-                    "{images} by {job}, which was not started on this machine and looks like a retry"
+                    "{images} by {job}, which was not started on this computer and looks like a retry"
                 )),
             }
         }
@@ -295,7 +297,8 @@ impl FoundOutputs {
         is_final.then_some(why)
     }
 
-    /// Outputs whose lines alone tell which images they are about; those are counted in [`super::ReadOutcome::without_output`].
+    /// Outputs whose lines alone tell which images they are about; those are counted in
+    /// [`super::ReadOutcome::without_output`].
     pub fn lists(&self) -> usize {
         let works = self.joined.works.iter();
         works
@@ -315,7 +318,7 @@ impl FoundOutputs {
             return Vec::new();
         }
         vec![Problem::general(format!(
-            "outputs that are about none of the images, and were left out: {}, such as {}",
+            "{} outputs match no image and were skipped, for example {}",
             strays.len(),
             self.examples_of(strays)
         ))]
@@ -332,8 +335,8 @@ impl FoundOutputs {
         let unlisted = &self.joined.unlisted;
         if !unlisted.is_empty() {
             notes.push(format!(
-                "outputs about objects that the job was given and that are not listed here as images (hidden ones, other files, other folders), and \
-                 were left out: {}, such as {}",
+                "{} outputs are for objects that are not listed as images (hidden, other files or other folders) and \
+                were skipped, for example {}",
                 unlisted.len(),
                 self.examples_of(unlisted)
             ));
@@ -383,7 +386,7 @@ impl FoundOutputs {
                     of_card
                 } else {
                     assumed.push(
-                        "the names of the classes are those of the outputs, which differ from those of the model of this name here"
+                        "class names are those of the outputs; the local model of this name has others"
                             .to_owned(),
                     );
                     LabelSource::Outputs
@@ -433,7 +436,8 @@ impl FoundOutputs {
         })
     }
 
-    /// Shows the reader the first response that it can read. Only a classifier's have something in common that is not known.
+    /// Shows the reader the first response that it can read. Only a classifier's have something in common that is not
+    /// known.
     fn begin(&self, reader: &OutputReader, control: &TaskControl) -> Result<(), OutputsError> {
         if reader.shape().task() != ModelTask::Classification {
             return Ok(());
@@ -514,7 +518,7 @@ impl FoundOutputs {
             file,
             control,
         };
-        let mut found = Err(Unrecognised::Broken("it holds no response".to_owned()));
+        let mut found = Err(Unrecognised::Broken("it contains no response".to_owned()));
         let mut looked_at = 0;
         responses
             .each_until(|response| {

@@ -1,4 +1,5 @@
-//! Reading outputs side by side, with a bounded number of bytes in memory, and handing their predictions over as they come.
+//! Reading outputs side by side, with a bounded number of bytes in memory, and handing their predictions over as they
+//! come.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -56,7 +57,8 @@ pub struct ReadOutcome {
     pub problems: Vec<Problem>,
     /// Images that no output is about, as places in the listing. Those that lists may be about only after all was read.
     pub without_output: Vec<usize>,
-    /// Answers that say how large their image is, which was not held against the image: it lies far away, and nothing else needed it.
+    /// Answers that say how large their image is, which was not held against the image: it lies far away, and nothing
+    /// else needed it.
     pub sizes_unchecked: u64,
     /// It was cancelled before its end; what was handed over before stays.
     pub is_cancelled: bool,
@@ -69,11 +71,11 @@ impl ReadOutcome {
     pub fn unchecked_text(&self) -> Option<String> {
         let (responses, images) = match self.sizes_unchecked {
             0 => return None,
-            1 => ("1 answer says".to_owned(), "its image is"),
-            count => (format!("{count} answers say"), "their images are"),
+            1 => ("1 response gives".to_owned(), "its image is"),
+            count => (format!("{count} responses give"), "their images are"),
         };
         Some(format!(
-            "{responses} how large {images}, and that was not held against the images in S3: it would fetch each of them"
+            "{responses} how large {images}; this was not checked, as it would download each image from S3"
         ))
     }
 }
@@ -94,8 +96,8 @@ struct Shared<'r> {
     reader: &'r OutputReader,
     /// Where the sizes of images are looked up.
     source: &'r dyn Source,
-    /// Looking at an image costs next to nothing, so that what outputs say of its size is held against it. Elsewhere it would
-    /// cost as much again as the output.
+    /// Looking at an image costs next to nothing, so that what outputs say of its size is held against it. Elsewhere it
+    /// would cost as much again as the output.
     is_near: bool,
     sizes_unchecked: AtomicU64,
     works: &'r [&'r Work],
@@ -110,10 +112,10 @@ struct Shared<'r> {
 }
 
 impl FoundOutputs {
-    /// Reads the outputs of the images in `wanted` (places in the listing) and hands the results over: as they come, and in the order
-    /// of the images as far as each image has an output of its own. An output that is broken is a problem of its image; the rest goes on.
-    /// Why a job that is over gave no output for an image comes in the order, too, and not as a result that has arrived: a retry may
-    /// bring one.
+    /// Reads the outputs of the images in `wanted` (places in the listing) and hands the results over: as they come,
+    /// and in the order of the images as far as each image has an output of its own. An output that is broken is a
+    /// problem of its image; the rest goes on. Why a job that is over gave no output for an image comes in the order,
+    /// too, and not as a result that has arrived: a retry may bring one.
     pub fn read(
         &self,
         reader: &OutputReader,
@@ -190,8 +192,8 @@ impl FoundOutputs {
     }
 }
 
-/// Hands results to the sink: as they arrive, and in the order of `places` as far as they are among them. `labels`: how many classes
-/// the sink knows.
+/// Hands results to the sink: as they arrive, and in the order of `places` as far as they are among them. `labels`: how
+/// many classes the sink knows.
 fn hand_over(
     shared: &Shared<'_>,
     places: &[usize],
@@ -261,7 +263,7 @@ fn hand_over(
     }
     if twice > 0 {
         outcome.problems.push(Problem::general(format!(
-            "answers about an image that another output had answered, too, and that were left out: {twice}"
+            "skipped responses for images that another output covers: {twice}"
         )));
     }
     outcome
@@ -380,8 +382,12 @@ impl Shared<'_> {
         let counted = file.map(|file| self.source.record_count(&SampleUri::new(file)));
         match counted.transpose() {
             Ok(Some(Some(records))) => Ok(records),
-            Ok(_) => Err("how many records the file has is not known, so which response belongs to which cannot be told".to_owned()),
-            Err(error) => Err(format!("the records of the file cannot be counted: {error}")),
+            Ok(_) => Err(
+                "the number of records in the file is unknown, so responses cannot be matched to \
+                records"
+                    .to_owned(),
+            ),
+            Err(error) => Err(format!("could not count the records of the file: {error}")),
         }
     }
 
@@ -406,7 +412,7 @@ impl Shared<'_> {
                 (LineRule::InOrder(lines), _) => lines
                     .get(number)
                     .cloned()
-                    .unwrap_or_else(|| Err("it has become longer while it was read".to_owned())),
+                    .unwrap_or_else(|| Err("it grew while it was read".to_owned())),
                 (LineRule::Named { base }, Ok(response)) => self.names.named_by(response, base),
                 (LineRule::Named { .. }, Err(reason)) => Err(reason.clone()),
             };
@@ -425,7 +431,7 @@ impl Shared<'_> {
                 Err(reason) => {
                     lost_count += 1;
                     if lost.len() < 3 {
-                        lost.push(format!("answer {number}: {reason}"));
+                        lost.push(format!("response {number}: {reason}"));
                     }
                 }
             }
@@ -437,21 +443,22 @@ impl Shared<'_> {
         }
         if lost_count > 0 {
             chunk.problems.push(Problem::general(format!(
-                "answers that are about none of the images: {lost_count}, such as {}: {name}",
+                "{lost_count} responses match no image, for example {}: {name}",
                 lost.join("; ")
             )));
         }
     }
 
-    /// How the responses of a list find their images. As of records, nothing of an output counts by its order unless it has a response for
-    /// each line.
+    /// How the responses of a list find their images. As of records, nothing of an output counts by its order unless it
+    /// has a response for each line.
     fn rule_of(&self, output: usize, responses: &Responses<'_>) -> Result<LineRule, String> {
         if let Some(base) = self.names.base_of(responses)? {
             return Ok(LineRule::Named { base });
         }
-        let (folder, file) = self.found.list_of(output, self.control).map_err(|reason| {
-            format!("none of its responses names one of the images, and {reason}")
-        })?;
+        let (folder, file) = self
+            .found
+            .list_of(output, self.control)
+            .map_err(|reason| format!("none of its responses names an image, and {reason}"))?;
         let list = folder.name_of(&file);
         let lines = Responses {
             folder,
@@ -459,18 +466,18 @@ impl Shared<'_> {
             control: self.control,
         };
         let lines = self.names.of_list(&lines, self.source).map_err(|reason| {
-            format!("the list that the job read cannot be read: {reason}: {list}")
+            format!("could not read the input list of the job: {reason}: {list}")
         })?;
         let count = responses.count()?;
         if count != lines.len() as u64 {
             return Err(format!(
-                "the output has {count} answers for the {} lines of {list}, and which belongs to which cannot be told",
+                "the output has {count} responses for the {} lines of {list}, so they cannot be matched",
                 lines.len()
             ));
         }
         match lines.first() {
             Some(Err(reason)) if lines.iter().all(Result::is_err) => Err(format!(
-                "none of the lines of {list} is about one of the images, neither by a name nor by its bytes; line 1: {reason}"
+                "none of the lines of {list} matches an image by name or content; line 1: {reason}"
             )),
             _ => Ok(LineRule::InOrder(lines)),
         }
@@ -544,7 +551,7 @@ fn check_count(count: u64, records: u64) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the output has {count} answers for the {records} records of the file, and which belongs to which cannot be told"
+        "the output has {count} responses for the {records} records of the file, so they cannot be matched"
     ))
 }
 
@@ -552,7 +559,7 @@ fn check_count(count: u64, records: u64) -> Result<(), String> {
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         Err(format!(
-            "reading the output failed inside Spotcheck: {}",
+            "an internal error stopped the read of the output: {}",
             panic_text(&*panic)
         ))
     })

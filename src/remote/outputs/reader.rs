@@ -88,7 +88,8 @@ impl OutputReader {
         (!labels.are_of_outputs).then(|| labels.set.clone())
     }
 
-    /// Takes over what a run has learnt before, where only the outputs name the classes: an output that says otherwise is a problem.
+    /// Takes over what a run has learnt before, where only the outputs name the classes: an output that says otherwise
+    /// is a problem.
     pub fn learn(&self, known: &LabelSet) {
         let mut labels = self.labels.lock();
         if labels.are_of_outputs {
@@ -100,8 +101,9 @@ impl OutputReader {
         }
     }
 
-    /// Reads the response about one image of `image_size` (width, height of the upright image, in pixels). Without it only outputs
-    /// that say the size themselves can be read ([`OutputShape::says_size`]); with it they must say the same.
+    /// Reads the response about one image of `image_size` (width, height of the upright image, in pixels). Without it
+    /// only outputs that say the size themselves can be read ([`OutputShape::says_size`]); with it they must say the
+    /// same.
     ///
     /// # Errors
     /// Why there is no prediction: the model said so, or what is there cannot be believed.
@@ -125,8 +127,8 @@ impl OutputReader {
         }
     }
 
-    /// Reads a response for what every other must have in common with it, and says whether it could be read. Of those that are read side
-    /// by side, chance would choose the first.
+    /// Reads a response for what every other must have in common with it, and says whether it could be read. Of those
+    /// that are read side by side, chance would choose the first.
     pub(super) fn begin_with(&self, output: &Json) -> bool {
         self.read_json(output, Some([1, 1])).is_ok()
     }
@@ -151,21 +153,21 @@ impl OutputReader {
             Some("ok") => {}
             Some("failed") => {
                 let reason = output.get("error").and_then(Json::text);
-                let reason = reason.unwrap_or("it does not say why");
+                let reason = reason.unwrap_or("no reason given");
                 return Err(format!("the model failed: {}", excerpt(reason)));
             }
             _ => {
                 return Err(match own_predictions(output) {
                     Some(several) => wrong_count(several.len()),
-                    None => "the output has no status; the others have one".to_owned(),
+                    None => "the output has no status, unlike the others".to_owned(),
                 });
             }
         }
         let found = excerpt(output.get("model").and_then(Json::text).unwrap_or_default());
         if found != model {
             return Err(format!(
-                "the output is of the model “{found}”, the first that was read is of “{model}”; open the outputs of each model by themselves, \
-                 from a folder of their own"
+                "the output is from model “{found}”, the first one from “{model}”; open the outputs of each model \
+                from a separate folder"
             ));
         }
         let found = output.get("task").and_then(Json::text).unwrap_or_default();
@@ -181,7 +183,7 @@ impl OutputReader {
             number
                 .and_then(|number| whole(number, 1 << 20))
                 .filter(|side| *side > 0)
-                .ok_or_else(|| format!("the output's {key} is no number of pixels"))
+                .ok_or_else(|| format!("the output's {key} is not a number of pixels"))
         };
         let size = [side("width")?, side("height")?];
         let response = match task {
@@ -230,7 +232,7 @@ impl OutputReader {
         let mut rows = Vec::new();
         super::json::Item::Json(edges).collect_rows(&mut rows)?;
         let [edges] = rows[..] else {
-            return Err("a detection has no box of four numbers".to_owned());
+            return Err("the box of a detection does not have four numbers".to_owned());
         };
         Ok(Detection {
             bounds: believable(edges, size)?,
@@ -248,7 +250,8 @@ impl OutputReader {
         match labels.names.get(&id) {
             Some(known) if known == label => Ok(label.to_owned()),
             Some(known) => Err(format!(
-                "the output calls class {id} “{}”, elsewhere it is “{known}”: another model, or other labels",
+                "the output names class {id} “{}”, other outputs “{known}”: it is from another model or has other \
+                labels",
                 excerpt(label)
             )),
             None if labels.are_of_outputs => {
@@ -261,7 +264,7 @@ impl OutputReader {
             }
             None if label == labels.set.name(id) => Ok(label.to_owned()),
             None => Err(format!(
-                "the output names a class {id}, “{}”, which the labels do not have",
+                "the output has a class {id}, “{}”, which is not in the labels",
                 excerpt(label)
             )),
         }
@@ -274,8 +277,8 @@ impl OutputReader {
         image_size: Option<[u32; 2]>,
     ) -> Result<Prediction, String> {
         one_response(mapping, output)?;
-        let [width, height] = image_size
-            .ok_or("the size of the image is not known, and the output does not say it")?;
+        let [width, height] =
+            image_size.ok_or("the image size is unknown, and the output does not contain it")?;
         let labels = self.labels();
         let response =
             match &mapping.content {
@@ -309,7 +312,7 @@ impl OutputReader {
             score,
         };
         let Some(classes) = &mapping.classes else {
-            let scores = scores.ok_or("the mapping knows neither scores nor classes")?;
+            let scores = scores.ok_or("the mapping sets neither scores nor classes")?;
             if let Some(best) = &mapping.best {
                 check_best(&numbers(output, best)?, &scores)?;
             }
@@ -329,7 +332,7 @@ impl OutputReader {
                 return Err(format!(
                     "the output has scores of {count} classes{}, the labels have {named}",
                     if mapping.background {
-                        " beside the background"
+                        " without the background"
                     } else {
                         ""
                     }
@@ -419,7 +422,7 @@ impl OutputReader {
             }
             let class_id = id.ok_or_else(|| {
                 format!(
-                    "a box has a class below {}, which the mapping's class_offset does not allow",
+                    "a box has a class below {}, the mapping's class_offset",
                     -i64::from(mapping.class_offset)
                 )
             })?;
@@ -435,7 +438,7 @@ impl OutputReader {
     }
 }
 
-const NO_CLASS: &str = "the output names no class, and a classifier always has one";
+const NO_CLASS: &str = "the output of a classifier contains no class";
 
 /// A classifier gives each class one score, and never none at all. `None` is the background.
 fn check_classes(ids: impl Iterator<Item = Option<u32>>) -> Result<(), String> {
@@ -443,9 +446,7 @@ fn check_classes(ids: impl Iterator<Item = Option<u32>>) -> Result<(), String> {
     for id in ids {
         if !seen.insert(id) {
             let class = id.map_or("the background".to_owned(), |id| format!("class {id}"));
-            return Err(format!(
-                "the output names {class} twice, and a class has one score"
-            ));
+            return Err(format!("the output contains {class} twice"));
         }
     }
     if seen.is_empty() {
@@ -459,8 +460,8 @@ fn check_size(prediction: &Prediction, image_size: Option<[u32; 2]>) -> Result<(
     let told = [prediction.width, prediction.height];
     match image_size {
         Some([width, height]) if told != [width, height] => Err(format!(
-            "the response is about an image of {} x {} pixels, and this one has {width} x {height}: it is about another image, or about an \
-             older state of this one",
+            "the response is for an image of {} x {} pixels, but this one has {width} x {height}: it is about another \
+            image, or about an older state of this one",
             told[0], told[1]
         )),
         _ => Ok(()),
@@ -506,7 +507,7 @@ fn one_response(mapping: &OutputMapping, output: &Json) -> Result<(), String> {
 }
 
 fn wrong_count(count: usize) -> String {
-    format!("the output has {count} answers where one image was sent")
+    format!("the output has {count} responses for one image")
 }
 
 fn entries<'j>(output: &'j Json, key: &str) -> Result<&'j [Json], String> {
@@ -519,7 +520,7 @@ fn entries<'j>(output: &'j Json, key: &str) -> Result<&'j [Json], String> {
 
 fn field(entry: &Json, key: &str) -> Result<f64, String> {
     let number = entry.get(key).and_then(Json::number);
-    number.ok_or_else(|| format!("“{key}” of an entry is no number"))
+    number.ok_or_else(|| format!("“{key}” of an entry is not a number"))
 }
 
 fn numbers(output: &Json, at: &JsonPointer) -> Result<Vec<f64>, String> {
@@ -567,7 +568,7 @@ fn class_ids(
         Name::Text(text) => match by_name.get(text) {
             Some(id) => Ok(Some(*id)),
             None => Err(format!(
-                "the output names a class “{}”, which the labels do not have; give labels that do",
+                "the output has a class “{}”, which is not in the labels; choose labels that contain it",
                 excerpt(text)
             )),
         },
@@ -584,8 +585,8 @@ fn check_best(best: &[f64], scores: &[f64]) -> Result<(), String> {
     // Two scores may be so close that one who counts in 32 bits takes the other for the best.
     match named {
         Some(score) if (highest - score).abs() <= 1e-6 * highest.abs().max(1.0) => Ok(()),
-        Some(_) => Err("the output names another best class than its scores do".to_owned()),
-        None => Err("the best class that the output names is none of its classes".to_owned()),
+        Some(_) => Err("the best class of the output does not have the highest score".to_owned()),
+        None => Err("the best class of the output is not one of its classes".to_owned()),
     }
 }
 
@@ -593,7 +594,7 @@ fn all_finite(values: &[f64]) -> Result<(), String> {
     match values.iter().all(|value| value.is_finite()) {
         true if values.len() <= MAX_COUNT => Ok(()),
         true => Err("the output has scores of more classes than any model has".to_owned()),
-        false => Err("the output has scores that are no numbers".to_owned()),
+        false => Err("the output has scores that are not numbers".to_owned()),
     }
 }
 
@@ -619,7 +620,7 @@ fn whole(number: f64, most: usize) -> Option<u32> {
 }
 
 fn no_class(number: f64) -> String {
-    format!("the output names a class {number}, which is none")
+    format!("the output has an invalid class {number}")
 }
 
 /// In pixels of the upright image, xyxy.
@@ -638,12 +639,13 @@ fn in_image(mapping: &MappedBoxes, edges: [f64; 4], size: [u32; 2]) -> Result<Bo
     believable([x1 * width, y1 * height, x2 * width, y2 * height], size)
 }
 
-/// A box as the model gave it, which may hang over the edges of the image, but not by more than the image itself: then it is in
-/// other units than it is taken for. One without an area counts, as it does on this machine: models that clip boxes to the image make such.
+/// A box as the model gave it, which may hang over the edges of the image, but not by more than the image itself: then
+/// it is in other units than it is taken for. One without an area counts, as it does on this machine: models that clip
+/// boxes to the image make such.
 fn believable(edges: [f64; 4], size: [u32; 2]) -> Result<BoundingBox, String> {
     let [x1, y1, x2, y2] = edges;
     if edges.iter().any(|edge| !edge.is_finite()) {
-        return Err("the output has a box whose edges are no numbers".to_owned());
+        return Err("the output has a box whose edges are not numbers".to_owned());
     }
     if x2 < x1 || y2 < y1 {
         return Err(format!(
@@ -654,7 +656,7 @@ fn believable(edges: [f64; 4], size: [u32; 2]) -> Result<BoundingBox, String> {
     let is_near = |edge: f64, side: f64| (-side..=side * 2.0).contains(&edge);
     if !(is_near(x1, width) && is_near(x2, width) && is_near(y1, height) && is_near(y2, height)) {
         return Err(format!(
-            "the output has a box far outside the image of {width} x {height} pixels, {edges:?}; its numbers may mean something else"
+            "the output has a box far outside the image of {width} x {height} pixels, {edges:?}; check the box format"
         ));
     }
     Ok(BoundingBox::new(x1 as f32, y1 as f32, x2 as f32, y2 as f32))

@@ -37,7 +37,8 @@ pub enum Unrecognised {
     Broken(String),
     /// It is JSON; a mapping can say what it means.
     #[error(
-        "the outputs have no shape that Spotcheck knows; a mapping says where scores, boxes and classes stand. One of them is {0}"
+        "the output format is unknown; add a mapping that sets the fields of scores, boxes and classes. For example: \
+        {0}"
     )]
     Unknown(String),
 }
@@ -107,9 +108,7 @@ impl Recognition {
             && let Json::Object(fields) = inner
             && fields.len() == 1
         {
-            let reason = error
-                .text()
-                .map_or("it does not say why".to_owned(), excerpt);
+            let reason = error.text().map_or("no reason given".to_owned(), excerpt);
             return Err(Unrecognised::Broken(format!("the model failed: {reason}")));
         }
         let found = match inner {
@@ -120,8 +119,8 @@ impl Recognition {
     }
 }
 
-/// What the model answered about one image: where SageMaker has put it beside its input (`JoinSource: Input`), and where our own
-/// container was asked with `instances`.
+/// What the model answered about one image: where SageMaker has put it beside its input (`JoinSource: Input`), and
+/// where our own container was asked with `instances`.
 pub(super) fn response_within(output: &Json) -> &Json {
     let output = output.get("SageMakerOutput").unwrap_or(output);
     match own_predictions(output) {
@@ -150,7 +149,7 @@ fn own(output: &Json, status: &Json) -> Result<Recognition, Unrecognised> {
         .find(|task| task.into_str() == text("task"));
     let task = task.ok_or_else(|| {
         Unrecognised::Broken(format!(
-            "the output has the task “{}”, which is none that this version knows",
+            "the output has the task “{}”, which this version does not support",
             excerpt(text("task"))
         ))
     })?;
@@ -230,8 +229,9 @@ fn of_named<'j>(
         return Some(Recognition {
             shape: OutputShape::Mapped(Box::new(mapping)),
             assumed: vec![
-                "boxes are top, left, bottom, right in parts of the image, as TensorFlow Object Detection gives them".to_owned(),
-                "the container turned images upright as their EXIF says".to_owned(),
+                "boxes are top, left, bottom, right as fractions of the image, as in TensorFlow Object \
+                Detection".to_owned(),
+                "the container turned images upright according to EXIF".to_owned(),
             ],
         });
     }
@@ -296,9 +296,9 @@ fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
     let are_probabilities =
         scores.iter().all(|score| (0.0..=1.0).contains(score)) && (sum - 1.0).abs() <= SUM_SLACK;
     let mut assumed = vec![if are_probabilities {
-        "the numbers are probabilities: those of the first output add up to 1".to_owned()
+        "the numbers are probabilities: in the first output they sum to 1".to_owned()
     } else {
-        "the numbers are logits, and Spotcheck applies the softmax: those of the first output are no probabilities that add up to 1"
+        "the numbers are logits, and Spotcheck applies the softmax: in the first output they do not sum to 1"
             .to_owned()
     }];
     let background = scores.len() == IMAGENET + 1;
@@ -306,7 +306,7 @@ fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
         assumed.push("class 0 of 1001 is the background".to_owned());
     }
     let labels = (background || scores.len() == IMAGENET).then(|| {
-        assumed.push("a thousand classes are those of ImageNet, in their usual order".to_owned());
+        assumed.push("a thousand classes are those of ImageNet, in the standard order".to_owned());
         "imagenet".to_owned()
     });
     let mapping = OutputMapping {

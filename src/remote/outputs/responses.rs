@@ -1,7 +1,7 @@
 //! The responses in an output that holds many: one a line, or one behind the other.
 //!
-//! Memory does not grow with the output: what is too large to be taken as a whole is read in blocks, and a line that is too long to be
-//! a response is passed over and told.
+//! Memory does not grow with the output: what is too large to be taken as a whole is read in blocks, and a line that is
+//! too long to be a response is passed over and told.
 
 use std::ops::ControlFlow;
 
@@ -39,8 +39,9 @@ impl Responses<'_> {
         Ok(count)
     }
 
-    /// Hands over all of them in their order, also those that one response holds about several images, each whole, though what comes before it is broken: with line breaks between them, and one
-    /// behind the other, where each begins as the first does.
+    /// Hands over all of them in their order, also those that one response holds about several images, each whole,
+    /// though what comes before it is broken: with line breaks between them, and one behind the other, where each
+    /// begins as the first does.
     ///
     /// # Errors
     /// The output cannot be read to its end.
@@ -95,7 +96,7 @@ impl Responses<'_> {
                 .folder
                 .read_range(self.file, position..end, self.control)?;
             if block.is_empty() {
-                return Err("the output has become shorter while it was read".to_owned());
+                return Err("the output shrank while it was read".to_owned());
             }
             position += block.len() as u64;
             let mut parts = block.split(|byte| *byte == b'\n').peekable();
@@ -113,7 +114,8 @@ impl Responses<'_> {
     }
 }
 
-/// What is asked and answered about several images at once, as `instances` and `predictions`, as one for each; anything else as it is.
+/// What is asked and answered about several images at once, as `instances` and `predictions`, as one for each; anything
+/// else as it is.
 fn one_by_one(whole: Json) -> Vec<Json> {
     let holds_image = |value: &Json| value.get("b64").and_then(Json::text).is_some();
     let instances = match whole.get("instances") {
@@ -150,8 +152,8 @@ fn list_of(one: &Json) -> Json {
     Json::List([one.clone()].into())
 }
 
-/// The responses about several images: those of our own container, and of a model in TensorFlow Serving behind our handler. Other models
-/// may mean the boxes of one image by such a list.
+/// The responses about several images: those of our own container, and of a model in TensorFlow Serving behind our
+/// handler. Other models may mean the boxes of one image by such a list.
 fn several_responses(predictions: &Json) -> Option<&[Json]> {
     let is_response = |one: &Json| {
         let fields = ["status", "probabilities", "detection_boxes"];
@@ -184,7 +186,8 @@ struct Line {
     bytes: Vec<u8>,
     /// Bytes of a response that is too long, and so not kept but for the end of them.
     passed_over: u64,
-    /// How the response begins that is passed over; the next one on its line begins so, too. Empty where nobody can tell.
+    /// How the response begins that is passed over; the next one on its line begins so, too. Empty where nobody can
+    /// tell.
     opening: Vec<u8>,
 }
 
@@ -253,7 +256,8 @@ enum Ending {
     MayGoOn,
 }
 
-/// Answers one behind the other; how many bytes they took. A broken one costs no other: the next begins as the first does.
+/// Answers one behind the other; how many bytes they took. A broken one costs no other: the next begins as the first
+/// does.
 fn visit_several(text: &[u8], ending: Ending, visit: Visit<'_>) -> ControlFlow<(), usize> {
     let mut taken = 0;
     loop {

@@ -7,8 +7,9 @@ use super::open::FoundOutputs;
 use crate::domain::{Change, RunId, SampleId, SampleSet};
 use crate::store::{Project, StoreError};
 
-/// Kept in the project beside the run. One moment is enough: outputs that are older than the newest of the listing that was read to its
-/// end are in the run. It is by the clock of where the outputs lie, so no two clocks are held against each other.
+/// Kept in the project beside the run. One moment is enough: outputs that are older than the newest of the listing that
+/// was read to its end are in the run. It is by the clock of where the outputs lie, so no two clocks are held against
+/// each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenOutputs {
     newest_ns: Option<i64>,

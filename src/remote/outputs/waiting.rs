@@ -1,5 +1,5 @@
-//! Results that wait for their turn. Answers of a list come in its order and not in that of the images, so all of them may have to wait:
-//! beyond a number they wait in a temporary file.
+//! Results that wait for their turn. Answers of a list come in its order and not in that of the images, so all of them
+//! may have to wait: beyond a number they wait in a temporary file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -94,7 +94,7 @@ impl Waiting {
         match read() {
             Ok(written) => written.map_err(|(uri, message)| Problem { uri, message }),
             Err(error) => Err(Problem::general(format!(
-                "a response that waited in a temporary file cannot be read again: {error}; read the outputs once more"
+                "could not read a response back from a temporary file: {error}; read the outputs again"
             ))),
         }
     }

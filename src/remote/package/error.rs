@@ -21,8 +21,8 @@ pub enum PackageError {
         source: io::Error,
     },
     #[error(
-        "the weights are not those that the card of {id} names: their sha256 is {found}, not {expected}; \
-         `spotcheck models fetch {id}` gets them again: {}", path.display()
+        "the weights do not match the card of {id}: their sha256 is {found}, not {expected}; download them again with \
+        `spotcheck models fetch {id}`: {}", path.display()
     )]
     WrongWeights {
         id: String,
@@ -33,23 +33,25 @@ pub enum PackageError {
     #[error("a file changed while it was packed; try again: {}", path.display())]
     Changed { path: PathBuf },
     #[error(
-        "there is no TensorFlow SavedModel in this folder: it should hold saved_model.pb, or one folder a version with it (1/saved_model.pb): {}",
+        "this folder contains no TensorFlow SavedModel: expected saved_model.pb, or one folder per version \
+        (1/saved_model.pb): {}",
         path.display()
     )]
     NoSavedModel { path: PathBuf },
-    #[error("{reason}, so the folder is not packed: {}", path.display())]
+    #[error("{reason}, so the folder was not packed: {}", path.display())]
     RefusedFile { reason: String, path: PathBuf },
-    #[error("the archive is damaged: {reason}; make or fetch it again: {}", path.display())]
+    #[error("the archive is damaged: {reason}; create or download it again: {}", path.display())]
     Damaged { reason: String, path: PathBuf },
-    #[error("the archive is refused: {reason}: {}", path.display())]
+    #[error("the archive is not accepted: {reason}: {}", path.display())]
     RefusedArchive { reason: String, path: PathBuf },
     #[error(
-        "this is no archive of `spotcheck transform package`: it holds neither spotcheck-model.json nor a SavedModel (1/saved_model.pb): {}",
+        "this is not an archive of `spotcheck transform package`: it contains neither spotcheck-model.json nor a \
+        SavedModel (1/saved_model.pb): {}",
         path.display()
     )]
     Foreign { path: PathBuf },
     #[error(
-        "the archive was not unpacked: it holds more than {}, and {reason}: {}",
+        "the archive was not unpacked: it contains more than {}, and {reason}: {}",
         human_bytes(*limit_bytes), path.display()
     )]
     TooLarge {

@@ -16,7 +16,8 @@ const PART: u64 = 8 << 20;
 /// Writes the object into `target`, which must not be there. Progress is in bytes.
 ///
 /// # Errors
-/// It cannot be read, changes meanwhile, or is larger than a model can be or the disk has room for. What was written until then stays.
+/// It cannot be read, changes meanwhile, or is larger than a model can be or the disk has room for. What was written
+/// until then stays.
 pub fn fetch(
     s3: &S3,
     address: &S3Address,

@@ -1,7 +1,7 @@
 //! `model.tar.gz`: a model packed so that SageMaker's containers, or any Python, can serve it.
 //!
-//! A model card becomes weights, card and a handler in Python that does what `vision` does, so that the responses are those of a run
-//! on this machine. The same version of Spotcheck packs the same model into the same bytes.
+//! A model card becomes weights, card and a handler in Python that does what `vision` does, so that the responses are
+//! those of a run on this machine. The same version of Spotcheck packs the same model into the same bytes.
 
 mod archive;
 mod error;

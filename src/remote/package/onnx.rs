@@ -62,10 +62,12 @@ pub(super) struct PackagedCard {
     pub(super) keep: KeepRule,
 }
 
-/// Packs a model for the Ray Serve image, the PyTorch image, Multi Model Server or a plain Python. Progress is in bytes.
+/// Packs a model for the Ray Serve image, the PyTorch image, Multi Model Server or a plain Python. Progress is in
+/// bytes.
 ///
 /// # Errors
-/// The weights cannot be read or are not those of the card, or the archive cannot be written; nothing is left of it then.
+/// The weights cannot be read or are not those of the card, or the archive cannot be written; nothing is left of it
+/// then.
 pub fn package_model(
     model: &Model,
     options: PackageOptions,
@@ -129,7 +131,11 @@ fn ray_config(processor: Processor) -> String {
         Processor::Cpu => application.to_owned(),
         Processor::Cuda => {
             format!(
-                "{application}    deployments:\n      - name: Spotcheck\n        ray_actor_options:\n          num_gpus: 1\n"
+                "{application}    deployments:\n\
+                      - name: Spotcheck\n\
+                        ray_actor_options:\n\
+                          num_gpus: 1\n\
+                "
             )
         }
     }

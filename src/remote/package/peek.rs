@@ -1,4 +1,5 @@
-//! What an archive holds, told by the names in it. Nothing is unpacked, and an archive that is cut off tells as much as is there.
+//! What an archive holds, told by the names in it. Nothing is unpacked, and an archive that is cut off tells as much as
+//! is there.
 
 use std::cell::Cell;
 use std::fs::File;

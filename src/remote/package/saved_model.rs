@@ -50,11 +50,13 @@ pub(super) fn is_graph_of_version(name: &Path) -> bool {
     name.ends_with(GRAPH_FILE) && number.is_some()
 }
 
-/// Packs a folder that holds `<version>/saved_model.pb`, or `saved_model.pb` itself. Its own `code/inference.py` is taken
-/// where there is one, ours otherwise; `requirements.txt` beside the versions goes to `code/`. Progress is in bytes.
+/// Packs a folder that holds `<version>/saved_model.pb`, or `saved_model.pb` itself. Its own `code/inference.py` is
+/// taken where there is one, ours otherwise; `requirements.txt` beside the versions goes to `code/`. Progress is in
+/// bytes.
 ///
 /// # Errors
-/// There is no `SavedModel`, a file cannot be read, or is a link: it could lead anywhere. Nothing is left of the archive then.
+/// There is no `SavedModel`, a file cannot be read, or is a link: it could lead anywhere. Nothing is left of the
+/// archive then.
 pub fn package_saved_model(
     folder: &Path,
     options: &SavedModelOptions,
@@ -164,7 +166,7 @@ fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
     if let Some(pair) = versions.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         return Err(PackageError::RefusedFile {
             reason: format!(
-                "this is the same version as {}, and TensorFlow Serving takes only one of them; move one away",
+                "this is the same version as {}, but TensorFlow Serving accepts only one; move one away",
                 pair[0].2
             ),
             path: pair[1].1.clone(),
@@ -200,7 +202,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<PackedFile>) -> Result<(
         let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
         let Some(parts) = parts else {
             return Err(PackageError::RefusedFile {
-                reason: "a name that is no Unicode does not survive an archive".to_owned(),
+                reason: "the name is not valid Unicode".to_owned(),
                 path: entry.path().to_owned(),
             });
         };
@@ -222,7 +224,7 @@ fn check_kind(path: &Path) -> Result<(), PackageError> {
         return Ok(());
     }
     let what = if kind.is_symlink() {
-        "this is a link, and what it leads to may not belong to the model"
+        "this is a link, whose target may not belong to the model"
     } else {
         "this is neither a file nor a folder"
     };

@@ -17,7 +17,8 @@ use crate::tasks::{Cancelled, TaskControl};
 
 /// SageMaker takes no larger models; more than this out of one archive is a bomb.
 const MAX_BYTES: u64 = 20 << 30;
-/// So is more than this many times the archive. Weights hardly become smaller; code, which does, has its part in `SMALL_BYTES`.
+/// So is more than this many times the archive. Weights hardly become smaller; code, which does, has its part in
+/// `SMALL_BYTES`.
 const MAX_RATIO: u64 = 20;
 /// Whatever the ratio, this much does no harm.
 const SMALL_BYTES: u64 = 256 << 20;
@@ -46,8 +47,8 @@ pub enum ArchiveKind {
 /// Unpacks into `folder`, which must be there and empty. Progress is in bytes of the archive.
 ///
 /// # Errors
-/// It is no such archive or a damaged one, or it holds what could do harm: links, and names that lead out of the folder. What was
-/// written until then stays in `folder`.
+/// It is no such archive or a damaged one, or it holds what could do harm: links, and names that lead out of the
+/// folder. What was written until then stays in `folder`.
 pub fn unpack(
     archive: &Path,
     folder: &Path,
@@ -88,7 +89,7 @@ pub fn unpack(
         headers.set(u64::MAX);
         if count > MAX_ENTRIES {
             return Err(unpacking.refused(format!(
-                "it holds more than {MAX_ENTRIES} files and folders, which no model needs"
+                "it contains more than {MAX_ENTRIES} files and folders"
             )));
         }
         names.extend(unpacking.take(&mut entry, damaged)?);
@@ -121,17 +122,18 @@ impl Bound {
         let bytes = MAX_BYTES.min(of_ratio).min(of_disk);
         let reason = if bytes == of_disk {
             format!(
-                "only {} of the disk are free, of which {} are to stay free; make room, or set TMPDIR to a folder on another disk",
+                "the disk has {} free, of which {} are reserved; free some space, or set TMPDIR to a folder on \
+                another disk",
                 human_bytes(free_bytes.unwrap_or_default()),
                 human_bytes(SPARE_BYTES)
             )
         } else if bytes == of_ratio {
             format!(
-                "no model becomes that much larger than its archive, which has {}",
+                "that is too large for its archive, which has {}",
                 human_bytes(archive_bytes)
             )
         } else {
-            "SageMaker takes no model that large".to_owned()
+            "SageMaker does not accept models of that size".to_owned()
         };
         Self { bytes, reason }
     }
@@ -198,10 +200,7 @@ impl Unpacking<'_> {
                 self.write(&name, entry, damaged)?;
                 Ok(Some(name))
             }
-            _ => Err(self.refused(format!(
-                "“{}” in it is a link or a device, which no model needs",
-                path.display()
-            ))),
+            _ => Err(self.refused(format!("“{}” in it is a link or a device", path.display()))),
         }
     }
 
@@ -235,7 +234,7 @@ impl Unpacking<'_> {
         }
         let mut file = match File::create_new(self.folder.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(self.refused(format!("it holds “{}” twice", name.display())));
+                return Err(self.refused(format!("it contains “{}” twice", name.display())));
             }
             file => file.map_err(|error| self.failed(error))?,
         };
@@ -286,11 +285,11 @@ fn onnx_model(archive: &Path, folder: &Path) -> Result<ArchiveKind, PackageError
         path: archive.to_owned(),
     };
     let text = std::fs::read_to_string(folder.join(CARD_FILE))
-        .map_err(|error| damaged(format!("its card cannot be read ({error})")))?;
+        .map_err(|error| damaged(format!("could not read its card ({error})")))?;
     let packaged: PackagedCard = serde_json::from_str(&text)
-        .map_err(|error| damaged(format!("its card cannot be used ({error})")))?;
+        .map_err(|error| damaged(format!("its card is invalid ({error})")))?;
     check_card(&packaged.card)
-        .map_err(|error| damaged(format!("its card cannot be used ({error})")))?;
+        .map_err(|error| damaged(format!("its card is invalid ({error})")))?;
     let weights = folder.join(WEIGHTS_FILE);
     let bytes = weights.metadata().map_or(0, |metadata| metadata.len());
     if packaged.card.file.name != WEIGHTS_FILE || bytes != packaged.card.file.bytes {
@@ -319,9 +318,8 @@ impl<R: Read> Read for Bounded<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         let left = self.left.get().checked_sub(read as u64);
-        self.left.set(left.ok_or_else(|| {
-            io::Error::other("more stands between two of its files than belongs there")
-        })?);
+        self.left
+            .set(left.ok_or_else(|| io::Error::other("it has unexpected data between two files"))?);
         Ok(read)
     }
 }
@@ -355,13 +353,13 @@ mod tests {
                 45 << 20,
                 Some(100 * GIB),
                 900 << 20,
-                "larger than its archive",
+                "too large for its archive",
             ),
             (
                 1 << 20,
                 Some(100 * GIB),
                 SMALL_BYTES,
-                "larger than its archive",
+                "too large for its archive",
             ),
             (8 * GIB, Some(100 * GIB), MAX_BYTES, "SageMaker"),
             (8 * GIB, None, MAX_BYTES, "SageMaker"),

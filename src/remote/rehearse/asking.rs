@@ -176,7 +176,7 @@ impl Asking<'_> {
                     Asked::Refused(reason)
                 } else {
                     Asked::Over(Rehearsed::HandlerFailed(format!(
-                        "the handler answered with status {}: {reason}",
+                        "the handler returned status {}: {reason}",
                         reply.status
                     )))
                 })
@@ -203,7 +203,7 @@ fn responses_in(body: &[u8], records: usize) -> Vec<Asked> {
         Asked::Response(body.to_vec())
     } else {
         Asked::Over(Rehearsed::HandlerFailed(format!(
-            "{} answers came for {records} records: {}",
+            "{} responses for {records} records: {}",
             lines.len(),
             response::beginning(body)
         )))
@@ -219,7 +219,7 @@ impl Asked {
                 Rehearsed::Predicted
             }
             Self::Response(body) => Rehearsed::HandlerFailed(format!(
-                "the response is no JSON: {}",
+                "the response is not JSON: {}",
                 response::beginning(&body)
             )),
             Self::Refused(reason) => Rehearsed::RefusedThere(reason),

@@ -10,11 +10,12 @@ pub enum RehearseError {
     #[error(transparent)]
     Package(#[from] PackageError),
     #[error(
-        "could not start Python: {reason}; install Python 3.10 or newer, or name another one: {python}"
+        "could not start Python: {reason}; install Python 3.10 or newer, or choose another one: {python}"
     )]
     NoPython { python: String, reason: String },
     #[error(
-        "this Python lacks what the archive's code/requirements.txt lists; `{python} -m pip install {}` installs it, or name a Python that has it",
+        "this Python does not have all packages of the archive's code/requirements.txt; run `{python} -m pip install \
+        {}`, or choose another Python",
         quoted(missing)
     )]
     MissingPackages {
@@ -23,18 +24,18 @@ pub enum RehearseError {
         missing: Vec<String>,
     },
     #[error(
-        "the archive's handler ended before it listened ({status}):{}",
+        "the archive's handler exited before it listened ({status}):{}",
         lines(log)
     )]
     HandlerEnded { status: String, log: Vec<String> },
     #[error(
-        "the archive's handler did not listen within {seconds} seconds; it was ended:{}",
+        "the archive's handler did not listen within {seconds} seconds and was stopped:{}",
         lines(log)
     )]
     HandlerSilent { seconds: u64, log: Vec<String> },
     #[error(
-        "the archive's handler listens, but answers its ping (GET /ping) {said}, and SageMaker sends nothing before that is answered with \
-         status 200; it was ended after {seconds} seconds:{}",
+        "the archive's handler responds to GET /ping {said}, but SageMaker requires status 200; it was stopped after \
+        {seconds} seconds:{}",
         lines(log)
     )]
     NoPong {
@@ -46,18 +47,19 @@ pub enum RehearseError {
     #[error("the payload times the requests at once {0}")]
     TooMuchInFlight(String),
     #[error(
-        "a SavedModel needs TensorFlow Serving, which Spotcheck does not bring; start one with this model and give its address, such as http://127.0.0.1:8501/v1/models/model:predict"
+        "a SavedModel needs TensorFlow Serving; start it with this model and give its address, for example \
+        http://127.0.0.1:8501/v1/models/model:predict"
     )]
     NeedsTensorFlowServing,
     #[error(
-        "this archive holds an ONNX model, which runs without TensorFlow Serving; leave its address away"
+        "this archive contains an ONNX model, which does not need TensorFlow Serving; omit its address"
     )]
     NeedsNoTensorFlowServing,
     #[error("could not use the folder for temporary files: {0}")]
     Temporary(#[source] io::Error),
     #[error("the device was lost: {0}; try again, or choose another device")]
     DeviceLost(String),
-    #[error("the images cannot be read any more: {0}")]
+    #[error("the images can no longer be read: {0}")]
     SourceUnreachable(String),
     #[error("{0}")]
     Cancelled(#[from] Cancelled),
@@ -72,7 +74,7 @@ fn quoted(requirements: &[String]) -> String {
 /// Each below the message.
 fn lines(log: &[String]) -> String {
     if log.is_empty() {
-        return " it said nothing".to_owned();
+        return " no output".to_owned();
     }
     log.iter().fold(String::new(), |mut text, line| {
         text.push_str("\n  ");

@@ -176,7 +176,7 @@ impl Handler {
             let said = match ping {
                 Ok(pong) if pong.status() == 200 => return Ok(()),
                 Ok(pong) => format!("with status {}", pong.status().as_u16()),
-                Err(error) => format!("not at all ({error})"),
+                Err(error) => format!("with an error ({error})"),
             };
             if let Some(status) = self.child.lock().try_wait().transpose() {
                 return Err(self.ended(status));
@@ -212,9 +212,9 @@ impl Handler {
             .header("accept", "application/json");
         let no_response = |error: ureq::Error| match self.log.lines().last() {
             Some(last) => {
-                format!("the handler did not answer ({error}); the last it said is “{last}”")
+                format!("the handler did not respond ({error}); its last output: “{last}”")
             }
-            None => format!("the handler did not answer ({error})"),
+            None => format!("the handler did not respond ({error})"),
         };
         let response = match question.transfer {
             Transfer::Whole => request.send(question.body),
@@ -240,7 +240,8 @@ impl Handler {
 }
 
 impl Launch<'_> {
-    /// With an empty environment but for what stands here, and no open file of ours: the code of an archive may be anybody's.
+    /// With an empty environment but for what stands here, and no open file of ours: the code of an archive may be
+    /// anybody's.
     fn command(&self) -> Command {
         keep_files_to_ourselves();
         let mut command = Command::new(&self.python.program);
@@ -329,7 +330,8 @@ fn agent() -> Agent {
 struct Log(Arc<Mutex<VecDeque<String>>>);
 
 impl Log {
-    /// Reads `output` to its end, and drops `speaking` then, on a thread of its own. A line that `take` takes is not for people.
+    /// Reads `output` to its end, and drops `speaking` then, on a thread of its own. A line that `take` takes is not
+    /// for people.
     fn follow(
         &self,
         output: impl Read + Send + 'static,

@@ -1,5 +1,5 @@
-//! A job before it is paid for: the very archive, unpacked and run by a Python of the user's, is asked as Batch Transform asks it, and
-//! its responses are held against those of the model on this machine.
+//! A job before it is paid for: the very archive, unpacked and run by a Python of the user's, is asked as Batch
+//! Transform asks it, and its responses are held against those of the model on this machine.
 //!
 //! Runs no model itself: the responses of this machine come from a [`Predictor`].
 
@@ -51,7 +51,8 @@ pub struct RehearseOptions {
     pub python: String,
     /// `None`: as each image lies in its source.
     pub form: Option<RequestForm>,
-    /// Whether a request carries one record, or as many as fit into the payload, in the framing that they have in their file.
+    /// Whether a request carries one record, or as many as fit into the payload, in the framing that they have in their
+    /// file.
     pub strategy: BatchStrategy,
     /// `None`: what images in this form are usually called.
     pub content_type: Option<String>,
@@ -184,9 +185,10 @@ impl Rehearsal {
     }
 }
 
-/// Starts the handler of `archive`, asks it about every sample, and compares its responses with those of `predictor`, which must be
-/// loaded from the same archive. `scratch` is an empty folder for the handler's input and output. A `SavedModel` has none; its predictions are not compared. Progress is in images, twice as many where
-/// there are two responses.
+/// Starts the handler of `archive`, asks it about every sample, and compares its responses with those of `predictor`,
+/// which must be loaded from the same archive. `scratch` is an empty folder for the handler's input and output. A
+/// `SavedModel` has none; its predictions are not compared. Progress is in images, twice as many where there are two
+/// responses.
 ///
 /// # Errors
 /// The handler does not run, and why; or the task was cancelled. No process is left then.
@@ -234,7 +236,7 @@ pub fn rehearse(
     let here = predictor
         .map(|predictor| predict_here(predictor, samples, control))
         .transpose()?;
-    control.set_step("Asking the handler");
+    control.set_step("Calling the handler");
     let asking = Asking {
         handler: &handler,
         source: source.as_ref(),

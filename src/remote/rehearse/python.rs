@@ -12,7 +12,8 @@ const LOOK: &str = include_str!("../../../assets/rehearse/look_at_python.py");
 /// What a name of a Python stands for: behind it may be a shim of pyenv, a link, a script.
 pub(super) struct Python {
     pub(super) program: PathBuf,
-    /// What it does not run without where it is started with an empty environment: where its libraries and packages are. No secrets.
+    /// What it does not run without where it is started with an empty environment: where its libraries and packages
+    /// are. No secrets.
     pub(super) environment: Vec<(OsString, OsString)>,
     /// What is there in another version than the archive asks for, for people.
     pub(super) notes: Vec<String>,
@@ -41,7 +42,7 @@ pub(super) fn look_at(
         .map_err(|error| no_python(error.to_string()))?;
     if !output.status.success() {
         let complaint = String::from_utf8_lossy(&output.stderr);
-        let last = complaint.lines().last().unwrap_or("it said nothing");
+        let last = complaint.lines().last().unwrap_or("no output");
         return Err(no_python(format!("{} ({last})", output.status)));
     }
     let said = String::from_utf8_lossy(&output.stdout);
@@ -55,7 +56,7 @@ pub(super) fn look_at(
     let others = values(&said, "other").filter_map(|value| {
         let (wanted, found) = value.split_once('\t')?;
         Some(format!(
-            "the archive asks for {wanted}, this Python has {found}; answers may differ from the container's"
+            "the archive requires {wanted}, but this Python has {found}; predictions may differ from the container's"
         ))
     });
     let variables = values(&said, "variable").filter_map(|value| value.split_once('='));

@@ -22,7 +22,7 @@ struct Line {
 /// It is no such response.
 pub(super) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
     let line: Line = serde_json::from_slice(body)
-        .map_err(|error| format!("the response cannot be read ({error}): {}", beginning(body)))?;
+        .map_err(|error| format!("could not read the response ({error}): {}", beginning(body)))?;
     if line.status != "ok" {
         return Ok(Err(line.error.unwrap_or(line.status)));
     }
@@ -31,7 +31,7 @@ pub(super) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
         (None, Some(detections)) => PredictionContent::Detections(detections),
         _ => {
             return Err(format!(
-                "the response should hold either classes or detections: {}",
+                "the response must contain either classes or detections: {}",
                 beginning(body)
             ));
         }
@@ -44,7 +44,7 @@ pub(super) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
             warnings: line.warnings,
         })),
         _ => Err(format!(
-            "the response does not say how large the image is: {}",
+            "the response does not contain the image size: {}",
             beginning(body)
         )),
     }

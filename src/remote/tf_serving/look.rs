@@ -138,7 +138,7 @@ impl TfServing {
         }
         serde_json::from_slice(&response.body).map_err(|_| {
             PredictError::OutOfReach(format!(
-                "somebody answers there, but not TensorFlow Serving; look at the address: {}",
+                "this server is not TensorFlow Serving; check the address: {}",
                 self.address.url
             ))
         })
@@ -151,7 +151,8 @@ impl ServedModel {
         names.map(|signature| signature.name.clone()).collect()
     }
 
-    /// Whether images can be sent to it, to this signature or the usual one, as far as it says; and what was found, for people.
+    /// Whether images can be sent to it, to this signature or the usual one, as far as it says; and what was found, for
+    /// people.
     pub fn judged(&self, signature: Option<&str>) -> (bool, Vec<String>) {
         let name = &self.name;
         let is_loaded = |state: &str| state == LOADED;
@@ -169,7 +170,8 @@ impl ServedModel {
                     .map(|(version, state)| format!("version {version} is {state}"))
                     .collect();
                 format!(
-                    "No version of {name} is loaded ({}); wait until one is AVAILABLE, or look at the log of TensorFlow Serving",
+                    "No version of {name} is loaded ({}); wait until one is AVAILABLE, or check the log of TensorFlow \
+                    Serving",
                     states.join(", ")
                 )
             }
@@ -188,7 +190,7 @@ impl ServedModel {
         let name = wanted.unwrap_or(USUAL_SIGNATURE);
         let names = self.signature_names().join(", ");
         let Some(signature) = self.signatures.iter().find(|it| it.name == name) else {
-            let words = format!("There is no signature {name}; it has: {names}");
+            let words = format!("Signature {name} does not exist; signatures: {names}");
             return (false, Some(words));
         };
         let mut inputs = signature.inputs.iter();
@@ -202,7 +204,8 @@ impl ServedModel {
             .map(|(name, kind)| format!("{name} ({kind})"))
             .collect();
         let words = format!(
-            "Signature {name} takes numbers, not image files: {}; choose another one ({names}), or export the model with one that decodes images",
+            "Signature {name} takes numbers, not image files: {}; choose another one ({names}), or export the model \
+            with one that decodes images",
             inputs.join(", ")
         );
         (false, Some(words))

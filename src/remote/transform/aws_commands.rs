@@ -7,8 +7,8 @@ use crate::aws::{create_model_request, create_transform_job_request};
 use crate::domain::{Credentials, InputObjects, ModelSource, TransformPlan};
 use crate::source::{IMAGE_EXTENSIONS, RECORD_EXTENSIONS};
 
-/// The commands that start this job, in their order; one may have many lines. They hold no credentials: a profile is named, never its keys. The
-/// environment that the user gave is in them.
+/// The commands that start this job, in their order; one may have many lines. They hold no credentials: a profile is
+/// named, never its keys. The environment that the user gave is in them.
 pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
     let mut commands = Vec::new();
     let s3 = s3_options(plan);
@@ -70,13 +70,14 @@ pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
     commands
 }
 
-/// The commands as one: what fails ends it, so a script of them starts no job of half an upload, and needs no option of the shell.
+/// The commands as one: what fails ends it, so a script of them starts no job of half an upload, and needs no option of
+/// the shell.
 pub fn shell_script(commands: &[String]) -> String {
     commands.join(" &&\n")
 }
 
-/// The filters of `aws s3 sync` for what Spotcheck would send: images and TFRecord files in any case, and nothing hidden. Of two that match, the
-/// later one counts.
+/// The filters of `aws s3 sync` for what Spotcheck would send: images and TFRecord files in any case, and nothing
+/// hidden. Of two that match, the later one counts.
 fn only_what_is_uploaded() -> String {
     let any_case = |letter: char| match letter.to_ascii_uppercase() {
         upper if upper == letter => letter.to_string(),

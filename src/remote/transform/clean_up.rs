@@ -30,7 +30,7 @@ pub fn clean_up(
         && !status.is_over()
     {
         return Err(JobError::Plan(format!(
-            "The job {job_name} is {}, and still needs what would be deleted; wait until it is over, or stop it",
+            "Job {job_name} is {} and still uses these resources; wait until it ends, or stop it",
             status.into_str()
         )));
     }
@@ -40,7 +40,7 @@ pub fn clean_up(
     for left in record.left.clone() {
         let user = others.iter().find(|other| other.uses(&left));
         if let Some(other) = user {
-            let why = format!("the job {} uses it now", other.record.spec.job_name);
+            let why = format!("in use by job {}", other.record.spec.job_name);
             done.kept.push((left, why));
             continue;
         }

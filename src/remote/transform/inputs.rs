@@ -17,8 +17,8 @@ pub(super) struct Inputs {
     pub(super) place: S3Address,
     /// In the order of the bytes of their keys.
     pub(super) objects: Vec<InputObject>,
-    /// Keys of folder markers, which are no images. It is unknown whether a job writes outputs for them, so an output for one is neither
-    /// missing nor strange.
+    /// Keys of folder markers, which are no images. It is unknown whether a job writes outputs for them, so an output
+    /// for one is neither missing nor strange.
     pub(super) markers: Vec<String>,
     /// Keys that a manifest names and that are not there.
     pub(super) missing: KeySample,
@@ -177,7 +177,7 @@ pub(super) fn manifest_at(
     let object = s3.object(&address.bucket, &address.prefix, Some(control))?;
     if object.size_bytes > MAX_MANIFEST_BYTES {
         return Err(JobError::Manifest(format!(
-            "This is no manifest, as it has {}; it is a list of keys in JSON: {address}",
+            "This is not a manifest, as it has {}; a manifest is a JSON list of keys: {address}",
             crate::domain::human_bytes(object.size_bytes)
         )));
     }

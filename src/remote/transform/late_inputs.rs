@@ -1,4 +1,5 @@
-//! Objects that were put below the prefix of a job after it had begun. The job never saw them, so no output of theirs is missing.
+//! Objects that were put below the prefix of a job after it had begun. The job never saw them, so no output of theirs
+//! is missing.
 
 use super::inputs::{InputObject, Inputs};
 use crate::domain::{InputObjects, JobRecord, KeySample, TransformJob};
@@ -6,7 +7,8 @@ use crate::domain::{InputObjects, JobRecord, KeySample, TransformJob};
 /// When a job listed its input, and what is known of that listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct InputListed {
-    /// Milliseconds since 1970-01-01 UTC. `None` for a manifest: what it names belongs to the job, whenever it was written.
+    /// Milliseconds since 1970-01-01 UTC. `None` for a manifest: what it names belongs to the job, whenever it was
+    /// written.
     at_ms: Option<i64>,
     /// How many objects there were, where the job was started here.
     count: Option<usize>,
@@ -22,11 +24,11 @@ impl InputListed {
         }
     }
 
-    /// Those of `inputs` that came too late. `is_known` says of an object whether the job has shown that it knows it: by an output, or by
-    /// a line of the data-log.
+    /// Those of `inputs` that came too late. `is_known` says of an object whether the job has shown that it knows it:
+    /// by an output, or by a line of the data-log.
     ///
-    /// An object that was written anew while the job ran, or since, looks the same. Where as many were counted at the start as there are
-    /// now, all are such, and none came too late.
+    /// An object that was written anew while the job ran, or since, looks the same. Where as many were counted at the
+    /// start as there are now, all are such, and none came too late.
     pub(super) fn late_inputs<'i>(
         &self,
         inputs: &'i Inputs,
@@ -77,7 +79,8 @@ impl LateInputs<'_> {
             count => (format!("{count} objects"), "are"),
         };
         Some(format!(
-            "{objects} below the input {are} newer than the job, which left no trace of having read them, and {are} not counted: {sample}"
+            "{objects} below the input {are} newer than the job and {are} not counted, as it has no outputs for them: \
+            {sample}"
         ))
     }
 }

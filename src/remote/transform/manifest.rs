@@ -20,9 +20,9 @@ enum Entry<'m> {
     Name(std::borrow::Cow<'m, str>),
 }
 
-/// The manifest of these images: their names in `folder`, where all lie in it, and else in the folder that they have in common; each
-/// once, in the order of their bytes. Outputs are named like that, so the folder should be the one that people name the images from. An
-/// image inside a TFRecord file counts as its file.
+/// The manifest of these images: their names in `folder`, where all lie in it, and else in the folder that they have in
+/// common; each once, in the order of their bytes. Outputs are named like that, so the folder should be the one that
+/// people name the images from. An image inside a TFRecord file counts as its file.
 ///
 /// # Errors
 /// There are none, or they do not lie in one bucket.
@@ -39,14 +39,14 @@ pub fn manifest_of<'u>(
             .and_then(|rest| rest.split_once('/'));
         let Some((of_bucket, key)) = place.filter(|(_, key)| !key.is_empty()) else {
             return Err(JobError::Plan(format!(
-                "A job reads images in S3, and this one does not lie there; upload the images first: {uri}"
+                "A job reads images in S3, but this one is not there; upload the images first: {uri}"
             )));
         };
         match bucket {
             None => bucket = Some(of_bucket),
             Some(bucket) if bucket != of_bucket => {
                 return Err(JobError::Plan(format!(
-                    "A job reads images of one bucket, and these lie in {bucket} and in {of_bucket}; start a job for each"
+                    "A job reads images of one bucket, but these are in {bucket} and {of_bucket}; start a job for each"
                 )));
             }
             Some(_) => {}
@@ -54,9 +54,7 @@ pub fn manifest_of<'u>(
         keys.insert(key);
     }
     let (Some(bucket), Some(first), Some(last)) = (bucket, keys.first(), keys.last()) else {
-        return Err(JobError::Plan(
-            "There is no image to send; choose some".to_owned(),
-        ));
+        return Err(JobError::Plan("No images to send; choose some".to_owned()));
     };
     let common = common_folder(first, last);
     let wanted = folder.as_folder().prefix;
@@ -97,14 +95,15 @@ pub(super) fn write_manifest(plan: &ManifestPlan) -> Vec<u8> {
 pub(super) fn read_manifest(content: &[u8], address: &S3Address) -> Result<ManifestPlan, JobError> {
     let wrong = |why: String| {
         JobError::Manifest(format!(
-            "The manifest cannot be used: {why}; it is a list in JSON, [{{\"prefix\": \"s3://bucket/folder/\"}}, \"a.jpg\", …]: {address}"
+            "Invalid manifest: {why}; it must be a JSON list, [{{\"prefix\": \"s3://bucket/folder/\"}}, \"a.jpg\", \
+            …]: {address}"
         ))
     };
     let entries: Vec<Entry<'_>> =
         serde_json::from_slice(content).map_err(|error| wrong(error.to_string()))?;
     let mut entries = entries.into_iter();
     let Some(Entry::Prefix { prefix }) = entries.next() else {
-        return Err(wrong("its first entry is no prefix".to_owned()));
+        return Err(wrong("its first entry is not a prefix".to_owned()));
     };
     let folder = S3Address::parse(&prefix).map_err(|error| wrong(error.to_string()))?;
     let names = entries.map(|entry| match entry {

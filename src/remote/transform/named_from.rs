@@ -26,7 +26,8 @@ impl NamedFrom {
     /// Of a job. A manifest that is gone is no loss where the record of the job knows its folder.
     ///
     /// # Errors
-    /// The manifest cannot be read, and nothing here tells its folder: what the outputs are about could only be guessed.
+    /// The manifest cannot be read, and nothing here tells its folder: what the outputs are about could only be
+    /// guessed.
     pub fn of_job(
         s3: &S3,
         spec: &TransformSpec,
@@ -62,8 +63,9 @@ impl NamedFrom {
             }),
             (Err(error), None) if error.aws_kind() == Some(AwsErrorKind::NotFound) => {
                 Err(JobError::Manifest(format!(
-                    "The manifest of the job {} is not there any more, and the job was not started on this machine: nobody can say which \
-                     folder its outputs are named from. Open the images of that folder, and the outputs by their address, {}. The manifest was {address}",
+                    "The manifest of job {} no longer exists, and the job was not started on this computer, so the \
+                    base folder of its output names is unknown. Open the images of that folder, and the outputs by \
+                    their address, {}. The manifest was {address}",
                     spec.job_name, spec.output.folder
                 )))
             }

@@ -90,7 +90,8 @@ impl NewArchive {
     }
 }
 
-/// What an archive in S3 holds, as far as its beginning tells. `None` also where it cannot be read, for which the preflight has a point.
+/// What an archive in S3 holds, as far as its beginning tells. `None` also where it cannot be read, for which the
+/// preflight has a point.
 ///
 /// # Errors
 /// The task was cancelled.

@@ -20,9 +20,9 @@ const LONGEST_REASON: usize = 500;
 /// Lines of the data-log that concern no object and are shown.
 const MAX_NOTES: usize = 20;
 
-/// Compares the inputs of a job with its outputs and those of its retries, and asks the data-log about those that have none. Where the
-/// log cannot be read, the notes say so and the images have no reasons. What came below the prefix after the job had begun is
-/// neither, and so are folder markers.
+/// Compares the inputs of a job with its outputs and those of its retries, and asks the data-log about those that have
+/// none. Where the log cannot be read, the notes say so and the images have no reasons. What came below the prefix
+/// after the job had begun is neither, and so are folder markers.
 ///
 /// # Errors
 /// Inputs or outputs cannot be listed, or the task was cancelled.
@@ -137,7 +137,7 @@ impl Account {
 fn gone_note(inputs: &Inputs) -> Vec<String> {
     let note = || {
         format!(
-            "{} objects of the manifest are not there any more: {}",
+            "{} objects of the manifest no longer exist: {}",
             inputs.missing.count, inputs.missing
         )
     };
@@ -225,7 +225,7 @@ impl<'i> Missing<'i> {
                 Err(JobError::Cancelled) => return Err(JobError::Cancelled),
                 Err(error) => {
                     notes.push(format!(
-                        "What the retry {} answered is left out: {error}",
+                        "The outputs of retry {} were skipped: {error}",
                         retry.spec.job_name
                     ));
                     continue;
@@ -301,8 +301,8 @@ struct Reasons {
 }
 
 impl Reasons {
-    /// Lines look like `2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/a.jpg: ClientError: 400`; one object may have several.
-    /// `missing` is in the order of the bytes.
+    /// Lines look like `2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/a.jpg: ClientError: 400`; one object
+    /// may have several. `missing` is in the order of the bytes.
     fn of(lines: &[LogLine], bucket: &str, missing: &[&str]) -> Self {
         let mut said: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         let mut found = Self::default();
@@ -348,9 +348,7 @@ fn reason_text(lines: &[&str]) -> String {
     }
     let text = parts.join(": ");
     let text = if parts.iter().any(|part| says_too_large(part)) {
-        format!(
-            "{text}: a request of it is larger than MaxPayloadInMB allows; send it again with a larger one"
-        )
+        format!("{text}: its request exceeds MaxPayloadInMB; send it again with a larger value")
     } else {
         text
     };
@@ -361,7 +359,8 @@ fn reason_text(lines: &[&str]) -> String {
     text
 }
 
-/// SageMaker's own words for a body that it does not send, and the status of a container or of a server before it that does not take it.
+/// SageMaker's own words for a body that it does not send, and the status of a container or of a server before it that
+/// does not take it.
 fn says_too_large(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     line.starts_with("clienterror: 413")
@@ -399,7 +398,8 @@ mod tests {
     #[test]
     fn the_data_log_names_objects_and_reasons() {
         let log = lines(&[
-            "2026-11-21T14:05:09.123:[sagemaker logs]: MaxConcurrentTransforms=4, MaxPayloadInMB=6, BatchStrategy=SINGLE_RECORD",
+            "2026-11-21T14:05:09.123:[sagemaker logs]: MaxConcurrentTransforms=4, MaxPayloadInMB=6, \
+            BatchStrategy=SINGLE_RECORD",
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/bad.jpg: ClientError: 400",
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/bad.jpg: ",
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/bad.jpg: Message:",
@@ -415,12 +415,13 @@ mod tests {
         let expected = [
             (
                 "photos/a: b.jpg",
-                "ClientError: 413: a request of it is larger than MaxPayloadInMB allows; send it again with a larger one",
+                "ClientError: 413: its request exceeds MaxPayloadInMB; send it again with a larger value",
             ),
             ("photos/bad.jpg", "ClientError: 400: it is no image"),
             (
                 "photos/large.jpg",
-                "Too much data for max payload size: a request of it is larger than MaxPayloadInMB allows; send it again with a larger one",
+                "Too much data for max payload size: its request exceeds MaxPayloadInMB; send it again with a larger \
+                value",
             ),
         ];
         let expected = expected.map(|(key, reason)| (key.to_owned(), reason.to_owned()));

@@ -1,8 +1,8 @@
 //! Which output belongs to which input. Pure; the one place that knows the rule.
 //!
-//! SageMaker writes `<output folder>/<key of the input, relative>.out`. Its documentation and its users disagree on what the key is
-//! relative to: to the prefix, where that is a folder that all keys lie in, otherwise to the last slash of the prefix. So the rule
-//! gives what to expect, and the listing of the outputs decides.
+//! SageMaker writes `<output folder>/<key of the input, relative>.out`. Its documentation and its users disagree on
+//! what the key is relative to: to the prefix, where that is a folder that all keys lie in, otherwise to the last slash
+//! of the prefix. So the rule gives what to expect, and the listing of the outputs decides.
 
 use crate::domain::S3Address;
 
@@ -19,7 +19,8 @@ pub struct OutputKeys {
 }
 
 impl OutputKeys {
-    /// What to expect before anything was written. `prefix` is that of the input, or the folder of a manifest; `inputs` are whole keys.
+    /// What to expect before anything was written. `prefix` is that of the input, or the folder of a manifest; `inputs`
+    /// are whole keys.
     pub fn expected<'k>(
         prefix: &str,
         inputs: impl IntoIterator<Item = &'k str>,
@@ -41,8 +42,8 @@ impl OutputKeys {
         }
     }
 
-    /// The rule that explains most of what was written: the expected one, unless another one explains more. `inputs` are whole keys in
-    /// the order of their bytes, as S3 lists them.
+    /// The rule that explains most of what was written: the expected one, unless another one explains more. `inputs`
+    /// are whole keys in the order of their bytes, as S3 lists them.
     pub fn confirmed<'k>(
         prefix: &str,
         inputs: &[&str],
@@ -56,7 +57,8 @@ impl OutputKeys {
         Self::chosen(bases, inputs, output, outputs)
     }
 
-    /// The first of those bases that explain most of what was written. `inputs` are whole keys in the order of their bytes.
+    /// The first of those bases that explain most of what was written. `inputs` are whole keys in the order of their
+    /// bytes.
     pub fn chosen<'k>(
         bases: impl IntoIterator<Item = String>,
         inputs: &[&str],

@@ -9,14 +9,18 @@ use super::JobError;
 use crate::domain::{InstanceType, Price, PriceChange, PriceTable};
 
 /// How a new table begins.
-const HEADER: &str = "\
-# What an hour of an instance costs, for Spotcheck's estimates. Nothing is looked up and nothing is guessed: what is not here is asked for.
-# Each entry says where its price comes from and when it was looked up. Of two for the same type and region, the last counts.
+const HEADER: &str =
+    "# What an hour of an instance costs, for Spotcheck's estimates. Nothing is looked up and \
+    nothing is guessed: what is not here is asked for.
+# Each entry says where its price comes from and when it was \
+    looked up. Of two for the same type and region, the last counts.
 #
 # [[price]]
-# instance_type = \"ml.m5.xlarge\"
+# instance_type = \
+    \"ml.m5.xlarge\"
 # region = \"eu-west-1\"        # left out: for all regions that no other entry names
-# usd_per_hour = 1.0
+# \
+    usd_per_hour = 1.0
 # source = \"https://aws.amazon.com/sagemaker/pricing/\"
 # date = \"2026-11-21\"
 ";
@@ -51,7 +55,7 @@ pub fn read_prices(path: &Path) -> Result<PriceTable, JobError> {
 /// The price cannot be, the table cannot be read, or it cannot be written.
 pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
     let cannot = |why: &dyn std::fmt::Display| {
-        JobError::local("The price could not be added to the table", path, why)
+        JobError::local("Could not add the price to the table", path, why)
     };
     if let Some(problem) = problem_of(price) {
         return Err(cannot(&problem));
@@ -75,14 +79,15 @@ pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
     Ok(table)
 }
 
-/// Puts amount, source and date of a price in the place of those that stand there. The rest of the file stays, comments too.
+/// Puts amount, source and date of a price in the place of those that stand there. The rest of the file stays, comments
+/// too.
 ///
 /// # Errors
-/// The price cannot be, it does not stand there any more, its entry is written in a way that only a person should change, or the file
-/// cannot be read or written.
+/// The price cannot be, it does not stand there any more, its entry is written in a way that only a person should
+/// change, or the file cannot be read or written.
 pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, JobError> {
     let cannot = |why: &dyn std::fmt::Display| {
-        JobError::local("The price could not be changed in the table", path, why)
+        JobError::local("Could not change the price in the table", path, why)
     };
     if let Some(problem) = problem_of(&change.to) {
         return Err(cannot(&problem));
@@ -90,15 +95,14 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
     let mut table = read_prices(path)?;
     // Of two that are the same, the last counts.
     let place = table.prices.iter().rposition(|price| *price == change.from);
-    let place = place.ok_or_else(|| cannot(&"it is another one in the file now; look again"))?;
+    let place = place.ok_or_else(|| cannot(&"it changed in the file; check it again"))?;
     table.prices[place] = change.to.clone();
     let text = std::fs::read_to_string(path).map_err(|error| cannot(&error))?;
     // What was made of the text is what was meant, or the text stays.
     let is_meant = |changed: &String| toml::from_str(changed).ok().as_ref() == Some(&table);
     let changed = with_entry(&text, place, &change.to).filter(is_meant);
-    let changed = changed.ok_or_else(|| {
-        cannot(&"its entry is written in a way that only you should change; edit the file")
-    })?;
+    let changed =
+        changed.ok_or_else(|| cannot(&"its entry has an unexpected format; edit the file"))?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let write = || -> std::io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -111,7 +115,8 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
     Ok(table)
 }
 
-/// The text with the values of a price in its entry, counted from 0; `None` where the entries are no tables of their own.
+/// The text with the values of a price in its entry, counted from 0; `None` where the entries are no tables of their
+/// own.
 fn with_entry(text: &str, entry: usize, price: &Price) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let entry = document
@@ -140,7 +145,7 @@ fn with_entry(text: &str, entry: usize, price: &Price) -> Option<String> {
 
 fn unreadable(path: &Path, why: impl std::fmt::Display) -> JobError {
     JobError::local(
-        "The table of prices cannot be read, so correct it or move it away",
+        "Could not read the price table; correct it or move it away",
         path,
         why,
     )
@@ -148,15 +153,15 @@ fn unreadable(path: &Path, why: impl std::fmt::Display) -> JobError {
 
 fn problem_of(price: &Price) -> Option<&'static str> {
     if InstanceType::parse(&price.instance_type).is_none() {
-        return Some("an instance type looks like ml.m5.xlarge");
+        return Some("the instance type must be like ml.m5.xlarge");
     }
     if !price.usd_per_hour.is_finite() || price.usd_per_hour <= 0.0 {
-        return Some("a price is a number of dollars above zero");
+        return Some("the price must be a number of dollars above zero");
     }
     if price.source.trim().is_empty() {
-        return Some("a price says where it comes from");
+        return Some("the price needs a source");
     }
-    (!is_date(&price.date)).then_some("a date looks like 2026-11-21")
+    (!is_date(&price.date)).then_some("the date must be like 2026-11-21")
 }
 
 fn is_date(text: &str) -> bool {
@@ -237,7 +242,7 @@ mod tests {
 
         // It is not there any more.
         let error = change_price(&path, &change).unwrap_err().to_string();
-        assert!(error.contains("another one in the file now"), "{error}");
+        assert!(error.contains("it changed in the file"), "{error}");
         let no_price = PriceChange {
             from: price(0.25),
             to: price(-1.0),
@@ -245,7 +250,9 @@ mod tests {
         let error = change_price(&path, &no_price).unwrap_err().to_string();
         assert!(error.contains("above zero"), "{error}");
         // Only a person should touch what is written like this.
-        let inline = "price = [{instance_type = \"ml.m5.xlarge\", region = \"eu-west-1\", usd_per_hour = 0.25, source = \"an invoice\", date = \"2026-11-21\"}]\n";
+        let inline = "price = [{instance_type = \"ml.m5.xlarge\", region = \"eu-west-1\", usd_per_hour = 0.25, source \
+            = \"an invoice\", date = \"2026-11-21\"}]\n\
+            ";
         std::fs::write(&path, inline).unwrap();
         let change = PriceChange {
             from: price(0.25),

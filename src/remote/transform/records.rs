@@ -18,9 +18,9 @@ impl JobRecords {
         }
     }
 
-    /// Replaces the record of this job in one step. Only its owner may read the file (a temporary file has mode 0600, and keeps it): a
-    /// retry makes a deleted model again, so the values of the model's environment are in it. Of the job's environment only the names
-    /// are kept, as SageMaker tells the values.
+    /// Replaces the record of this job in one step. Only its owner may read the file (a temporary file has mode 0600,
+    /// and keeps it): a retry makes a deleted model again, so the values of the model's environment are in it. Of the
+    /// job's environment only the names are kept, as SageMaker tells the values.
     pub fn write(&self, record: &JobRecord) -> Result<(), JobError> {
         let mut record = record.clone();
         record.spec.environment.values_mut().for_each(String::clear);
@@ -33,20 +33,19 @@ impl JobRecords {
             file.persist(&path)?;
             Ok(())
         };
-        write().map_err(|error| {
-            JobError::local("What the job needs could not be written down", &path, error)
-        })
+        write()
+            .map_err(|error| JobError::local("Could not write the record of a job", &path, error))
     }
 
-    /// The record of a job in a region; `None` where it was not started here. One that cannot be understood is an error: what it says was
-    /// made must not be forgotten.
+    /// The record of a job in a region; `None` where it was not started here. One that cannot be understood is an
+    /// error: what it says was made must not be forgotten.
     pub fn find(&self, job_name: &str, region: &str) -> Result<Option<JobRecord>, JobError> {
         let path = self.path_of(job_name, Some(region));
         match std::fs::read(&path) {
             Ok(content) => read(&path, &content).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(JobError::local(
-                "The record of a job cannot be read",
+                "Could not read the record of a job",
                 &path,
                 error,
             )),
@@ -65,7 +64,7 @@ impl JobRecords {
                 continue;
             }
             let content = std::fs::read(&path).map_err(|error| {
-                JobError::local("The record of a job cannot be read", &path, error)
+                JobError::local("Could not read the record of a job", &path, error)
             });
             match content.and_then(|content| read(&path, &content)) {
                 Ok(record) => records.push(record),
@@ -96,7 +95,7 @@ impl JobRecords {
 fn read(path: &Path, content: &[u8]) -> Result<JobRecord, JobError> {
     serde_json::from_slice(content).map_err(|error| {
         JobError::local(
-            "The record of a job cannot be understood; a newer Spotcheck may have written it",
+            "Could not parse the record of a job; it may be from a newer Spotcheck",
             path,
             error,
         )

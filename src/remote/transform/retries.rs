@@ -58,7 +58,7 @@ impl FoundRetries {
             Ok(alike) => {
                 if alike.unseen > 0 {
                     found.notes.push(format!(
-                        "{} more jobs are called as a retry of this one would be, and were not looked at",
+                        "{} more jobs are named like retries of this one and were not checked",
                         alike.unseen
                     ));
                 }
@@ -66,7 +66,7 @@ impl FoundRetries {
             }
             Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(error.into()),
             Err(error) => found.notes.push(format!(
-                "Retries of the job that were started on other machines could not be looked for: {error}"
+                "Could not search for retries of the job from other computers: {error}"
             )),
         }
         Ok(found)

@@ -53,9 +53,9 @@ pub struct PlannedRetry {
     pub doubt: Option<String>,
 }
 
-/// The plan of a job over the failed images of another one: the same model, the same parameters, the same tags, a name and a folder of
-/// its own. Where the job's payload was too small for an image that failed, it is chosen anew. The model is made again where clean-up has
-/// deleted it meanwhile and the record tells how.
+/// The plan of a job over the failed images of another one: the same model, the same parameters, the same tags, a name
+/// and a folder of its own. Where the job's payload was too small for an image that failed, it is chosen anew. The
+/// model is made again where clean-up has deleted it meanwhile and the record tells how.
 ///
 /// # Errors
 /// No image is left to send, another retry still runs for some of them, or there is no model any more.
@@ -82,7 +82,8 @@ pub fn plan_retry(
         },
         (false, None) => {
             return Err(JobError::Plan(format!(
-                "The model {} was deleted, and nothing here says how it was made; start a job of a new model over the failed images",
+                "Model {} was deleted, and its settings are not recorded here; start a job with a new model over the \
+                failed images",
                 spec.model_name
             )));
         }
@@ -96,7 +97,8 @@ pub fn plan_retry(
             Ok(tags) => of_retry.tags = tags,
             Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(error.into()),
             Err(error) => notes.push(format!(
-                "The job was started elsewhere and its tags cannot be read, so the new one has none: {error}"
+                "The job was started on another computer and its tags could not be read, so the new one has none: \
+                {error}"
             )),
         },
     }
@@ -129,8 +131,8 @@ pub fn plan_retry(
 }
 
 impl RetryChanges {
-    /// Tells where the payload is another one than the job's although nobody asked for that: requests of the images that failed, of at
-    /// most `largest_bytes`, did not fit into it.
+    /// Tells where the payload is another one than the job's although nobody asked for that: requests of the images
+    /// that failed, of at most `largest_bytes`, did not fit into it.
     fn apply(&self, spec: &mut TransformSpec, largest_bytes: u64) -> Option<String> {
         if let Some(instance_type) = &self.instance_type {
             spec.instance_type.clone_from(instance_type);
@@ -154,7 +156,7 @@ impl RetryChanges {
             spec.max_concurrent = Some(of_job.unwrap_or(suggestion.max_concurrent).min(room));
         }
         Some(format!(
-            "MaxPayloadInMB is {payload}, not {of_job} as in the job, because the largest image that failed has {}",
+            "MaxPayloadInMB is {payload} instead of {of_job}, because the largest failed image has {}",
             human_bytes(largest_bytes)
         ))
     }
@@ -164,7 +166,7 @@ impl Retry<'_> {
     fn chosen(&self) -> Result<Vec<&FailedObject>, JobError> {
         if let Some(running) = self.outcome.retry_under_way() {
             return Err(JobError::Plan(format!(
-                "The retry {} is still at work on {} of these images; wait until it is over",
+                "Retry {} is still processing {} of these images; wait until it ends",
                 running.job_name, running.under_way
             )));
         }
@@ -176,27 +178,27 @@ impl Retry<'_> {
         match (chosen.is_empty(), failed.len()) {
             (false, _) => Ok(chosen),
             (true, 0) => Err(JobError::Plan(format!(
-                "All images of the job {job} have an output{}; there is nothing to send again",
+                "All images of job {job} have an output{}; nothing to retry",
                 match self.outcome.retries_text() {
                     Some(retries) => format!(", {retries}"),
                     None => String::new(),
                 }
             ))),
             (true, refused) => Err(JobError::Plan(format!(
-                "The {refused} images of the job {job} without an output were all refused, for reasons that its status names; there is \
-                 nothing else to send again"
+                "All {refused} images of job {job} without an output were rejected; see its status for reasons. \
+                Nothing else to retry"
             ))),
         }
     }
 }
 
 impl Retry<'_> {
-    /// A job that failed without a word about any image has not failed because of its images. Another instance type may be the remedy, and
-    /// a lack of instances passes.
+    /// A job that failed without a word about any image has not failed because of its images. Another instance type may
+    /// be the remedy, and a lack of instances passes.
     fn doubt(&self) -> Option<String> {
         let (job, outcome) = (self.job, self.outcome);
         let has_predicted = outcome.outputs > 0 || outcome.retries_text().is_some();
-        let reason = job.failure.as_deref().unwrap_or("no reason is given");
+        let reason = job.failure.as_deref().unwrap_or("no reason given");
         let is_of_container = job.status == TransformStatus::Failed
             && !reason.contains("CapacityError")
             && self.changes.instance_type.is_none();
@@ -204,7 +206,8 @@ impl Retry<'_> {
             return None;
         }
         Some(format!(
-            "The job {0} failed before it answered a single image ({reason}), so all {1} images would go to the same container again, and be              paid for again. The log of the container says what was wrong with it: spotcheck transform logs {0}",
+            "Job {0} failed before it predicted any image ({reason}), so a retry would send all {1} images to the \
+            same container and bill them again. Check the log of the container: spotcheck transform logs {0}",
             job.spec.job_name,
             outcome.failed.len()
         ))
@@ -247,8 +250,8 @@ pub fn beginning_of_retries(job_name: &str) -> String {
     format!("{}-retry-", stem_of(job_name))
 }
 
-/// Whether a job has the name, the model, the folder and the manifest that a retry of the first would have. Another job of the same model
-/// with outputs in the same place has retries of the same looks.
+/// Whether a job has the name, the model, the folder and the manifest that a retry of the first would have. Another job
+/// of the same model with outputs in the same place has retries of the same looks.
 pub fn looks_like_retry(first: &TransformSpec, other: &TransformSpec) -> bool {
     let base = base_of_outputs(first);
     let name = &other.job_name;

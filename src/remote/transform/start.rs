@@ -24,8 +24,8 @@ pub struct StartFolders<'f> {
     pub unfinished: &'f Path,
 }
 
-/// Starts a job. What is made for it is written down before it is made, so that [`super::clean_up`] finds it whatever happens here; a
-/// start that ended early can be made again with the same plan, and goes on with what is missing.
+/// Starts a job. What is made for it is written down before it is made, so that [`super::clean_up`] finds it whatever
+/// happens here; a start that ended early can be made again with the same plan, and goes on with what is missing.
 ///
 /// # Errors
 /// The plan cannot be carried out, something of it cannot be uploaded, or SageMaker refuses. No job runs then.
@@ -42,7 +42,7 @@ pub fn start(
     let begun = folders.records.find(&plan.spec.job_name, &region)?;
     if begun.as_ref().is_some_and(|record| record.is_started) {
         return Err(JobError::Plan(format!(
-            "The job {} was started already; look at its status, or choose another name",
+            "Job {} was already started; check its status, or choose another name",
             plan.spec.job_name
         )));
     }
@@ -90,7 +90,7 @@ fn must_be_sound(plan: &TransformPlan) -> Result<(), JobError> {
         problems.extend(spec.problems());
         if spec.name != plan.spec.model_name {
             return Err(JobError::Plan(format!(
-                "The job wants the model {}, and the one that is made is {}",
+                "The job needs model {}, but the new one is {}",
                 plan.spec.model_name, spec.name
             )));
         }
@@ -104,7 +104,7 @@ fn must_be_sound(plan: &TransformPlan) -> Result<(), JobError> {
         .map(|problem| format!("the {problem}"))
         .collect();
     Err(JobError::Plan(format!(
-        "SageMaker would refuse this: {}",
+        "SageMaker would reject this: {}",
         lines.join("; ")
     )))
 }
@@ -133,13 +133,14 @@ impl Start<'_> {
         };
         let InputObjects::Prefix(target) = &plan.spec.input.objects else {
             return Err(JobError::Plan(
-                "A local folder becomes a prefix in S3, not a manifest; give the prefix as the input".to_owned(),
+                "A local folder becomes an S3 prefix, not a manifest; use the prefix as the input"
+                    .to_owned(),
             ));
         };
         self.control
-            .set_step(format!("looking through {}", folder.display()));
+            .set_step(format!("listing {}", folder.display()));
         let files = files_below(folder, self.control)
-            .map_err(|error| JobError::of_source("The folder cannot be read", folder, &error))?;
+            .map_err(|error| JobError::of_source("Could not read the folder", folder, &error))?;
         self.control
             .set_step(format!("uploading the images to {target}"));
         Ok(self.sender.send(target, files)?)
@@ -152,11 +153,7 @@ impl Start<'_> {
             return Ok(());
         };
         let failed = |error: std::io::Error| {
-            JobError::local(
-                "The manifest could not be written",
-                std::env::temp_dir(),
-                error,
-            )
+            JobError::local("Could not write the manifest", std::env::temp_dir(), error)
         };
         let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
         file.write_all(&write_manifest(manifest)).map_err(failed)?;
@@ -184,7 +181,7 @@ impl Start<'_> {
             )?;
         }
         self.control
-            .set_step(format!("making the model {}", spec.name));
+            .set_step(format!("creating model {}", spec.name));
         let there = sagemaker.describe_model(&spec.name, Some(self.control))?;
         if let Some(there) = there {
             return must_be_the_model(spec, &there);
@@ -219,7 +216,7 @@ impl Start<'_> {
         self.record.input_objects = Some(count as u64);
         if count == 0 {
             return Err(JobError::Plan(format!(
-                "There is nothing to transform in {}; look at how it is spelt",
+                "No input in {}; check the spelling",
                 plan.spec.input.objects.address()
             )));
         }
@@ -229,7 +226,7 @@ impl Start<'_> {
     fn create(&mut self, sagemaker: &SageMaker) -> Result<(), JobError> {
         let spec = &self.record.spec;
         self.control
-            .set_step(format!("starting the job {}", spec.job_name));
+            .set_step(format!("starting job {}", spec.job_name));
         self.records.write(&self.record)?;
         if let Err(error) = sagemaker.create_transform_job(spec, Some(self.control)) {
             // Our own response may have got lost, and the job been started all the same.
@@ -293,7 +290,7 @@ fn must_be_the_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobErr
         return Ok(());
     }
     Err(JobError::Plan(format!(
-        "There is another model {} already, of {} in {}; choose another name, or use that model as it is",
+        "Another model {} already exists, from {} in {}; choose another name, or use that model as it is",
         wanted.name, there.archive, there.image
     )))
 }

@@ -1,7 +1,7 @@
 //! A job is watched: its phase, its outputs counted against its inputs, what it costs, what it says.
 //!
-//! Everything is told by SageMaker, S3 and CloudWatch anew each time, so nothing is lost when this program or this machine sleeps or is
-//! started again, and a job that was started elsewhere is watched as well.
+//! Everything is told by SageMaker, S3 and CloudWatch anew each time, so nothing is lost when this program or this
+//! machine sleeps or is started again, and a job that was started elsewhere is watched as well.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -28,8 +28,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_TROUBLE_WAIT: Duration = Duration::from_mins(1);
 /// Looking takes at most such a share of the time.
 const LOOKING_SHARE: u32 = 10;
-/// Outputs that a request lists. Each listing begins at the first, as outputs come in any order; a request a second is what S3 is asked
-/// at most, and what an hour of watching may cost: two cents.
+/// Outputs that a request lists. Each listing begins at the first, as outputs come in any order; a request a second is
+/// what S3 is asked at most, and what an hour of watching may cost: two cents.
 const PAGE: u64 = 1000;
 const PAGE_PERIOD_MS: i64 = 1000;
 
@@ -65,8 +65,8 @@ pub enum WatchEvent<'p> {
 }
 
 impl Watch {
-    /// A job of this name. Asks nobody yet. Who asks, and a price, come from the record where the job was started here and nobody says
-    /// otherwise.
+    /// A job of this name. Asks nobody yet. Who asks, and a price, come from the record where the job was started here
+    /// and nobody says otherwise.
     pub fn of(
         aws: &Aws,
         sagemaker: &SageMakerAccess,
@@ -148,8 +148,9 @@ impl Watch {
         }
     }
 
-    /// Looks until the job is over, and tells each time: `see`, and `control` how many outputs there are and how fast they came. A network that is gone for a while, a sleeping machine and a server that has
-    /// too much to do are waited for.
+    /// Looks until the job is over, and tells each time: `see`, and `control` how many outputs there are and how fast
+    /// they came. A network that is gone for a while, a sleeping machine and a server that has too much to do are
+    /// waited for.
     ///
     /// # Errors
     /// What waiting does not help against, or the task was cancelled.
@@ -343,7 +344,8 @@ fn written_of(inputs: &Inputs, keys: &OutputKeys, outputs: &Outputs) -> Vec<Opti
         .collect()
 }
 
-/// Outputs a second, from the first that was written to the last. The first one is not counted, because the time before it is unknown.
+/// Outputs a second, from the first that was written to the last. The first one is not counted, because the time before
+/// it is unknown.
 fn rate_of(written_ms: &[Option<i64>]) -> Option<f64> {
     let dated = || written_ms.iter().flatten();
     let seconds = (dated().max()? - dated().min()?) as f64 / 1000.0;
@@ -369,7 +371,8 @@ fn phase(job: &TransformJob, is_transforming: bool) -> JobPhase {
     }
 }
 
-/// Whether waiting may help: a network that is gone, a server that has too much to do, a sign-in that a person can renew meanwhile.
+/// Whether waiting may help: a network that is gone, a server that has too much to do, a sign-in that a person can
+/// renew meanwhile.
 fn is_passing(error: &JobError) -> bool {
     use AwsErrorKind as Kind;
     error.aws_kind().is_some_and(|kind| {

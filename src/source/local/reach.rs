@@ -1,4 +1,5 @@
-//! Whether a file that cannot be read is a problem of that file, or its whole folder is gone: removed, or on a disk that was unmounted.
+//! Whether a file that cannot be read is a problem of that file, or its whole folder is gone: removed, or on a disk
+//! that was unmounted.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,7 +11,8 @@ use parking_lot::Mutex;
 use crate::domain::SampleUri;
 use crate::source::SourceError;
 
-/// The folders of a source, each with the file system that it was on when it was opened. Clones are handles of the same.
+/// The folders of a source, each with the file system that it was on when it was opened. Clones are handles of the
+/// same.
 #[derive(Clone, Default)]
 pub(super) struct Reach(Arc<Mutex<HashMap<PathBuf, FileSystem>>>);
 
@@ -59,7 +61,7 @@ fn why_unreachable(root: &Path, file_system: FileSystem, folder: &Path) -> Optio
         // The empty folder that a disk was mounted on stays behind.
         Ok(found) if found != file_system => {
             return Some(format!(
-                "the disk with this folder was unmounted, or another one is in its place; mount it again: {}",
+                "the disk of this folder was unmounted or replaced; mount it again: {}",
                 root.display()
             ));
         }
@@ -70,15 +72,15 @@ fn why_unreachable(root: &Path, file_system: FileSystem, folder: &Path) -> Optio
     let error = read.err()?;
     Some(match error.kind() {
         io::ErrorKind::NotFound => format!(
-            "this folder is not there any more; put it back, or connect its disk: {}",
+            "this folder no longer exists; restore it, or connect its disk: {}",
             folder.display()
         ),
         io::ErrorKind::PermissionDenied => format!(
-            "this folder may not be read any more; make it readable for you: {}",
+            "this folder is no longer readable; change its permissions: {}",
             folder.display()
         ),
         _ => format!(
-            "this folder cannot be read any more ({error}); check its disk or network: {}",
+            "could not read this folder ({error}); check its disk or network: {}",
             folder.display()
         ),
     })

@@ -79,7 +79,7 @@ impl Walk {
             .iter()
             .any(|outer| outer.real_path == real_path)
         {
-            let message = "is a symbolic link to a folder that it lies in; it was skipped";
+            let message = "is a symbolic link to a parent folder; it was skipped";
             return Some(Err(Problem::of_sample(uri_of(&path), message)));
         }
         // Before it is read: what appears in between is told twice, not never.

@@ -1,7 +1,8 @@
 //! Notices files that appear, change or vanish while a folder is open.
 //!
 //! The operating system tells of single events; they are collected until it is quiet for a moment, and then the files
-//! themselves are asked how they are. Changes on a network drive that another machine made are not told by every system.
+//! themselves are asked how they are. Changes on a network drive that another machine made are not told by every
+//! system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ use crate::source::{is_listed, may_hold_records};
 const QUIET: Duration = Duration::from_millis(150);
 /// or when something has been happening for so long.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A file of many images is gone through as a whole each time, so it is waited for until whoever writes it seems to be done.
+/// A file of many images is gone through as a whole each time, so it is waited for until whoever writes it seems to be
+/// done.
 const RECORDS_QUIET: Duration = Duration::from_secs(2);
 /// Paths waiting to be looked at; beyond that everything is listed anew.
 const MAX_WAITING: usize = 8192;
@@ -109,10 +111,11 @@ impl FolderWatch {
 fn reason(error: &notify::Error) -> String {
     match &error.kind {
         ErrorKind::MaxFilesWatch => {
-            "the system watches no more folders for you; raise fs.inotify.max_user_watches, or open the folder again to see what is new".to_owned()
+            "the limit of watched folders is reached; raise fs.inotify.max_user_watches, or open the folder again to \
+            see changes".to_owned()
         }
-        ErrorKind::Io(error) => format!("{error}; open the folder again to see what is new"),
-        _ => format!("{error}; open the folder again to see what is new"),
+        ErrorKind::Io(error) => format!("{error}; open the folder again to see changes"),
+        _ => format!("{error}; open the folder again to see changes"),
     }
 }
 

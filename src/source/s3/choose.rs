@@ -62,13 +62,13 @@ impl Choice {
         let because = [
             (
                 &self.others,
-                "as its name is not that of an image",
-                "as their names are not those of images",
+                "its name has no image extension",
+                "their names have no image extension",
             ),
             (
                 &self.hidden,
-                "as it is hidden (a part of its name begins with a dot)",
-                "as they are hidden (a part of their names begins with a dot)",
+                "it is hidden (a part of its name begins with a dot)",
+                "they are hidden (a part of their names begins with a dot)",
             ),
         ];
         let notes = because
@@ -91,11 +91,11 @@ impl SkippedFiles {
         let examples = self.examples.join(", ");
         match self.count {
             0 => None,
-            1 => Some(format!("One object was left out, {one}: {examples}")),
+            1 => Some(format!("One object was skipped because {one}: {examples}")),
             count => {
                 let more = if count > EXAMPLES as u64 { ", …" } else { "" };
                 Some(format!(
-                    "{count} objects were left out, {several}: {examples}{more}"
+                    "{count} objects were skipped because {several}: {examples}{more}"
                 ))
             }
         }

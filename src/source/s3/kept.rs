@@ -1,7 +1,7 @@
 //! What was read of S3 and is kept on disk, so that it need not be asked for again.
 //!
-//! A kept object is known by its server, its address and its `ETag`. So it is only ever read on the condition that it has
-//! the `ETag` that was listed, and an object that was written to is fetched anew.
+//! A kept object is known by its server, its address and its `ETag`. So it is only ever read on the condition that it
+//! has the `ETag` that was listed, and an object that was written to is fetched anew.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -78,8 +78,8 @@ impl Kept {
         true
     }
 
-    /// What is kept, or else what `fetch` brings: it gets the `ETag` that the object must have, and what ends its waits. Whoever
-    /// asks for the same meanwhile gets the same response.
+    /// What is kept, or else what `fetch` brings: it gets the `ETag` that the object must have, and what ends its
+    /// waits. Whoever asks for the same meanwhile gets the same response.
     pub(super) fn read(
         self: &Arc<Self>,
         uri: &SampleUri,

@@ -65,8 +65,8 @@ impl Inner {
         }
     }
 
-    /// Other objects than `failed` that show whether any can be read: the one that was read last, or before that those at
-    /// both ends of the listing.
+    /// Other objects than `failed` that show whether any can be read: the one that was read last, or before that those
+    /// at both ends of the listing.
     fn others_than(&self, failed: &str) -> Vec<String> {
         let last_read = self.last_read.lock();
         let last_read = last_read.clone();

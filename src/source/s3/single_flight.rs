@@ -10,14 +10,14 @@ use crate::aws::{AwsError, AwsErrorKind};
 use crate::cache::CacheKey;
 use crate::tasks::{self, ProgressUnit, TaskControl};
 
-const MISTAKE: &str = "Spotcheck made a mistake while it was read; please report it";
+const MISTAKE: &str = "an internal error in Spotcheck stopped the read; please report it";
 
 /// What is on its way. Clones are handles of the same.
 #[derive(Clone, Default)]
 pub(super) struct SingleFlight(Arc<Mutex<HashMap<CacheKey, Arc<InFlightRequest>>>>);
 
-/// One request for all who ask meanwhile, on a thread of its own, so that each of them can give up waiting. It is cancelled once
-/// nobody waits for it any more.
+/// One request for all who ask meanwhile, on a thread of its own, so that each of them can give up waiting. It is
+/// cancelled once nobody waits for it any more.
 struct InFlightRequest {
     progress: Mutex<Progress>,
     changed: Condvar,
@@ -30,7 +30,8 @@ struct Progress {
 }
 
 impl SingleFlight {
-    /// Waits for what `fetch` brings, or for somebody who fetches the same already. `fetch` is to stop when its control is cancelled.
+    /// Waits for what `fetch` brings, or for somebody who fetches the same already. `fetch` is to stop when its control
+    /// is cancelled.
     pub(super) fn join(
         &self,
         key: CacheKey,
@@ -92,7 +93,7 @@ impl SingleFlight {
             let response = fetch(&completion.request.control);
             completion.complete(response);
         };
-        let on_panic = |text| log::error!("reading from S3 failed by a mistake of ours: {text}");
+        let on_panic = |text| log::error!("an internal error stopped a read from S3: {text}");
         tasks::spawn("fetch from S3", work, on_panic);
     }
 }
@@ -116,7 +117,7 @@ impl InFlightRequest {
         let mut progress = self.progress.lock();
         self.changed.wait_while(&mut progress, is_waiting);
         if has_left.load(Ordering::Relaxed) {
-            return Err(failed(AwsErrorKind::Cancelled, "It was cancelled"));
+            return Err(failed(AwsErrorKind::Cancelled, "Cancelled"));
         }
         // The last one need not copy it.
         let response = if progress.waiting == 1 {

@@ -1,7 +1,7 @@
 //! `tf.Example`: named features, of which some are an image, its name and what is known of it.
 //!
-//! Source: `tensorflow/core/example/{example,feature}.proto`. An Example holds Features in its field 1, as a `SequenceExample`
-//! holds its context, so both are read.
+//! Source: `tensorflow/core/example/{example,feature}.proto`. An Example holds Features in its field 1, as a
+//! `SequenceExample` holds its context, so both are read.
 
 use std::ops::Range;
 
@@ -114,12 +114,12 @@ impl Example {
     /// Why there is no image.
     pub(super) fn without_image(&self) -> String {
         if self.keys.is_empty() {
-            return "holds no image: it is no tf.Example, or one without features".to_owned();
+            return "contains no image: it is not a tf.Example, or has no features".to_owned();
         }
         let more = if self.more_keys { ", …" } else { "" };
         let keys = self.keys.join(", ");
         format!(
-            "holds no image: no bytes in a feature image/encoded; its features are {keys}{more}"
+            "contains no image: the feature image/encoded has no bytes; its features are {keys}{more}"
         )
     }
 
@@ -128,7 +128,7 @@ impl Example {
         let cut = self.sides.iter().any(|side| side.is_cut)
             || self.labels.iter().any(|labels| labels.is_cut);
         if cut {
-            let note = format!("there are more than {MOST_VALUES}; the rest is not shown");
+            let note = format!("more than {MOST_VALUES} values; the rest is not shown");
             truth.notes.push(note);
         }
         let numbers = self.labels.into_iter().map(|labels| labels.values);
@@ -239,7 +239,8 @@ fn labels(numbers: Vec<i64>, names: Vec<String>) -> Vec<TruthLabel> {
     (0..count).map(label).collect()
 }
 
-/// Where a feature's list lies that is of one kind: field 1 holds bytes, 2 floats, 3 integers. In each, field 1 are the values.
+/// Where a feature's list lies that is of one kind: field 1 holds bytes, 2 floats, 3 integers. In each, field 1 are the
+/// values.
 fn list(
     bytes: &mut impl Bytes,
     feature: Range<u64>,
@@ -307,7 +308,7 @@ fn floats(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<f32>, Wire
         for start in span.clone().step_by(4) {
             let end = start + 4;
             if end > span.end {
-                return Err(WireError::Garbage("a list of numbers is cut"));
+                return Err(WireError::Garbage("a list of numbers is truncated"));
             }
             let value = bytes.at(start..end)?;
             let value = f32::from_le_bytes([value[0], value[1], value[2], value[3]]);

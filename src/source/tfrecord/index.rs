@@ -104,15 +104,15 @@ impl FileIndex {
 
 fn cut_behind(records: usize) -> SourceError {
     SourceError::Damaged(format!(
-        "the file is damaged or cut off behind its first {records} records, so how many it has cannot be told; get it anew from where it \
-         came from"
+        "the file is damaged or truncated after {records} records, so their number is unknown; copy or download it \
+        again"
     ))
 }
 
 /// Nobody asks for a record that was not listed, unless the file was another one then.
 pub(super) fn not_there(number: u64) -> SourceError {
     SourceError::Damaged(format!(
-        "record {number} is not there any more: the file was written to since it was listed; open it again"
+        "record {number} no longer exists: the file changed since it was listed; open it again"
     ))
 }
 

@@ -1,7 +1,7 @@
 //! TFRecord files as folders of images, wherever a source finds them.
 //!
-//! Listing goes from record to record and looks at names and sizes only; a record's data is held against its checksum when the
-//! image is read. Knows nothing of what is inside an image.
+//! Listing goes from record to record and looks at names and sizes only; a record's data is held against its checksum
+//! when the image is read. Knows nothing of what is inside an image.
 
 mod blocks;
 mod example;
@@ -82,8 +82,8 @@ impl WithRecords {
         Ok(Self::over(Arc::new(local)))
     }
 
-    /// A place in S3, or a single record of an object there; and beneath it the source, as `prepare` makes it, which knows what
-    /// the place turned out to be. Its waits end with `control` only while it is opened.
+    /// A place in S3, or a single record of an object there; and beneath it the source, as `prepare` makes it, which
+    /// knows what the place turned out to be. Its waits end with `control` only while it is opened.
     ///
     /// # Errors
     /// As [`S3Source::open`].
@@ -152,8 +152,8 @@ impl WithRecords {
         Self::new(Arc::new(LocalSource::from_paths(files)), None, only)
     }
 
-    /// Whether a file of the other source's listing holds images: is one, or a TFRecord file by its name and, where any kind of
-    /// file may have such a name, its beginning.
+    /// Whether a file of the other source's listing holds images: is one, or a TFRecord file by its name and, where any
+    /// kind of file may have such a name, its beginning.
     pub fn holds_images(&self, file: &Sample) -> bool {
         !matches!(self.shared.kind(file), Kind::Other)
     }
@@ -290,7 +290,7 @@ impl Shared {
         let span = data.start as u64..data.end as u64;
         let example = Example::read(&mut record.as_slice(), span, wanted);
         let example = example
-            .map_err(|_| SourceError::Damaged(format!("record {number} holds no tf.Example")))?;
+            .map_err(|_| SourceError::Damaged(format!("record {number} is not a tf.Example")))?;
         let image = example.image().ok_or_else(|| {
             SourceError::Damaged(format!("record {number} {}", example.without_image()))
         })?;
@@ -319,7 +319,7 @@ impl Shared {
         let data = data.map_err(|bad| match bad {
             BadFrame::Header => not_there(number),
             BadFrame::Data => SourceError::Damaged(format!(
-                "record {number} is damaged: its data have a wrong checksum; get the file anew from where it came from"
+                "record {number} is damaged: its data has a wrong checksum; copy or download the file again"
             )),
         })?;
         Ok((record, data))
@@ -336,7 +336,7 @@ impl Shared {
         let range = index.range_of(number, blocks)?;
         if range.end - range.start > LONGEST_RECORD {
             return Err(SourceError::Damaged(format!(
-                "record {number} is longer than the 2 GiB that a record can have"
+                "record {number} is longer than 2 GiB, the limit of a record"
             )));
         }
         self.inner.read_range(file, range)

@@ -3,8 +3,8 @@
 /// What names of TFRecord files end with, in any case, behind a dot.
 pub const RECORD_EXTENSIONS: [&str; 4] = ["tfrecord", "tfrecords", "tfrec", "record"];
 
-/// `train.tfrecord`, `train.tfrecords`, `train.tfrec`, `train.record`, each also as a shard (`train.tfrecord-00000-of-00010`)
-/// or compressed (`train.tfrecord.gz`); upper and lower case are the same.
+/// `train.tfrecord`, `train.tfrecords`, `train.tfrec`, `train.record`, each also as a shard
+/// (`train.tfrecord-00000-of-00010`) or compressed (`train.tfrecord.gz`); upper and lower case are the same.
 pub(in super::super) fn is_tfrecord_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -18,8 +18,8 @@ pub(in super::super) fn is_shard_name(name: &str) -> bool {
     without_shard(name).is_some_and(|name| !name.is_empty())
 }
 
-/// The name that a record gives its image, as a path below the file; `None` where nothing is left of it. It may be anything:
-/// a path of another machine, or one that was made to lead out of a folder.
+/// The name that a record gives its image, as a path below the file; `None` where nothing is left of it. It may be
+/// anything: a path of another machine, or one that was made to lead out of a folder.
 pub(super) fn clean_name(name: &str) -> Option<String> {
     let is_named = |part: &&str| !["", ".", ".."].contains(part) && !part.ends_with(':');
     let parts: Vec<&str> = name

@@ -68,7 +68,7 @@ impl FileScan {
         }
         let data = record.start + HEADER..record.end - FOOTER;
         if data.end - data.start >= LONGEST_RECORD {
-            return self.problem(number, "is longer than the 2 GiB that a record can have");
+            return self.problem(number, "is longer than 2 GiB, the limit of a record");
         }
         match Example::read(&mut self.blocks, data, Wanted::ImageAndName) {
             Ok(example) => match example.image() {
@@ -76,10 +76,10 @@ impl FileScan {
                 None => self.problem(number, &example.without_image()),
             },
             Err(WireError::Garbage(reason)) => {
-                self.problem(number, &format!("holds no tf.Example: {reason}"))
+                self.problem(number, &format!("is not a tf.Example: {reason}"))
             }
             Err(WireError::Read(ReadError::End)) => {
-                self.problem(number, "was cut while it was read")
+                self.problem(number, "was truncated while it was read")
             }
             Err(WireError::Read(ReadError::Source(error))) => {
                 self.stop(&error);
@@ -114,10 +114,12 @@ impl FileScan {
                 self.why_no_record()
             }
             Broken::Length => format!(
-                "is damaged: the length of record {number} has a wrong checksum, so neither that one nor what follows can be found; {so_far}"
+                "is damaged: the length of record {number} has a wrong checksum, so it and all later records are \
+                lost; {so_far}"
             ),
             Broken::Cut { missing } => format!(
-                "ends in the middle of record {number}: {} are missing; {so_far}. It may still be being written, or a copy was cut off",
+                "ends in the middle of record {number}: {} are missing; {so_far}. The file is still being written, or \
+                its copy is incomplete",
                 human_bytes(*missing)
             ),
         };
@@ -127,9 +129,10 @@ impl FileScan {
     fn why_no_record(&mut self) -> String {
         match self.start_is_compressed() {
             Some(how) => format!(
-                "is compressed ({how}), so its records cannot be read one by one; unpack it first, or write it without compression"
+                "is compressed ({how}), so single records cannot be read; unpack it, or write it without compression"
             ),
-            None => "is no TFRecord file, or its beginning is damaged: the length of the first record has a wrong checksum"
+            None => "is not a TFRecord file, or its beginning is damaged: the length of the first record has a wrong \
+                checksum"
                 .to_owned(),
         }
     }
@@ -145,7 +148,7 @@ impl FileScan {
 
     /// Ends where the file can be read no further. Whoever cancels the listing knows that it is not complete.
     fn stop(&mut self, error: &SourceError) {
-        let message = format!("{error} ({} were listed before)", records(self.number));
+        let message = format!("{error} ({} were listed before it)", records(self.number));
         let problem = Problem::of_sample(self.file.uri.clone(), message);
         let is_told = !matches!(error, SourceError::Cancelled);
         self.finish(is_told.then_some(problem));
@@ -155,7 +158,7 @@ impl FileScan {
         let mut problems = Vec::new();
         let untold = self.without_image.saturating_sub(MOST_PROBLEMS);
         if untold > 0 {
-            let message = format!("{} more hold no image", records(untold));
+            let message = format!("{} more contain no image", records(untold));
             problems.push(Problem::of_sample(self.file.uri.clone(), message));
         }
         problems.extend(last);
@@ -186,7 +189,7 @@ impl Iterator for FileScan {
                 let uri = self.file.uri.clone();
                 self.finish(Some(Problem::of_sample(
                     uri,
-                    "is empty: it holds no records",
+                    "is empty: it contains no records",
                 )));
             }
             Ok(Next::End) => self.finish(None),

@@ -112,7 +112,7 @@ fn records_are_listed_by_name_and_read_by_number() {
     }
     let beyond = fresh.read(&SampleUri::of_record(FILE, 3)).unwrap_err();
     assert!(
-        beyond.to_string().contains("record 3 is not there"),
+        beyond.to_string().contains("record 3 no longer exists"),
         "{beyond}"
     );
     let remote_inference = fresh.read(&SampleUri::of_record("/photos/b.tfrecord", 3));
@@ -135,7 +135,7 @@ fn a_damaged_record_is_told_and_the_others_are_read() {
     check(
         [a, b, c].concat(),
         &["a.tfrecord/a.jpg", "a.tfrecord/c.jpg"],
-        &["/photos/a.tfrecord/#1: record 1 is damaged: its data have a wrong checksum"],
+        &["/photos/a.tfrecord/#1: record 1 is damaged: its data has a wrong checksum"],
     );
 }
 
@@ -148,7 +148,8 @@ fn a_damaged_length_ends_the_file_and_says_how_many_records_came_before() {
             [a, b, c].concat(),
             &["a.tfrecord/a.jpg", "a.tfrecord/b.jpg"],
             &[
-                "the length of record 2 has a wrong checksum, so neither that one nor what follows can be found; the 2 records before it can be used",
+                "the length of record 2 has a wrong checksum, so it and all later records are lost; the \
+                2 records before it can be used",
             ],
         );
     }
@@ -216,10 +217,12 @@ fn records_without_an_image_are_told_with_what_they_hold() {
         records.concat(),
         &["a.tfrecord/a.jpg"],
         &[
-            "/photos/a.tfrecord/#0: holds no image: no bytes in a feature image/encoded; its features are label, text",
-            "/photos/a.tfrecord/#1: holds no image: no bytes in a feature image/encoded; its features are image/encoded",
-            "/photos/a.tfrecord/#2: holds no tf.Example: ",
-            "/photos/a.tfrecord/#3: holds no image: it is no tf.Example",
+            "/photos/a.tfrecord/#0: contains no image: the feature image/encoded has no bytes; its features are \
+            label, text",
+            "/photos/a.tfrecord/#1: contains no image: the feature image/encoded has no bytes; its features are \
+            image/encoded",
+            "/photos/a.tfrecord/#2: is not a tf.Example: ",
+            "/photos/a.tfrecord/#3: contains no image: it is not a tf.Example",
         ],
     );
 }
@@ -231,7 +234,7 @@ fn a_file_about_something_else_fills_no_list() {
     assert!(samples.is_empty());
     assert_eq!(problems.len(), 21);
     assert!(
-        problems[20].contains("4980 records more hold no image"),
+        problems[20].contains("4980 records more contain no image"),
         "{}",
         problems[20]
     );
@@ -240,14 +243,14 @@ fn a_file_about_something_else_fills_no_list() {
 #[test]
 fn what_is_no_tfrecord_file_says_what_it_is() {
     for (bytes, said) in [
-        (b"".as_slice(), "it holds no records"),
+        (b"".as_slice(), "it contains no records"),
         (
             b"\x1f\x8b\x08\0\0\0\0\0\0\x03abcdef",
             "is compressed (gzip)",
         ),
         (b"\x1f\x8b\x08", "is compressed (gzip)"),
         (b"\x78\x9cabcdefghijklmnop", "is compressed (zlib)"),
-        (b"this is a text, and a long one", "is no TFRecord file"),
+        (b"this is a text, and a long one", "is not a TFRecord file"),
         (b"x", "ends in the middle of record 0"),
     ] {
         check(bytes.to_vec(), &[], &[said]);

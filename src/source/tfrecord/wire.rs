@@ -1,7 +1,7 @@
 //! Protocol buffers as they lie in bytes, without copying them: only what an Example needs.
 //!
-//! Source: <https://protobuf.dev/programming-guides/encoding/>. A generated reader would have to hold the whole record, and
-//! would unpack lists of any length that a file claims to have.
+//! Source: <https://protobuf.dev/programming-guides/encoding/>. A generated reader would have to hold the whole record,
+//! and would unpack lists of any length that a file claims to have.
 
 use std::ops::Range;
 
@@ -77,7 +77,7 @@ impl Fields {
     fn span(&mut self, len: u64) -> Result<Value, WireError> {
         let start = self.at;
         let end = start.checked_add(len).filter(|end| *end <= self.end);
-        self.at = end.ok_or(WireError::Garbage("a field is longer than what it is in"))?;
+        self.at = end.ok_or(WireError::Garbage("a field is longer than its message"))?;
         Ok(Value::Span(start..self.at))
     }
 
@@ -94,7 +94,7 @@ impl Fields {
                 return Ok(number);
             }
         }
-        Err(WireError::Garbage("a number does not end"))
+        Err(WireError::Garbage("a number has no end"))
     }
 }
 

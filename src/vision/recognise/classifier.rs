@@ -80,9 +80,9 @@ fn unknown_outputs(model: &UnknownModel<'_>) -> Refusal {
         .map(ToString::to_string)
         .collect();
     Refusal::new(format!(
-        "the outputs are none that Spotcheck reads: {}. It reads classifiers (one score for each class, or the number of \
-         the best class) and detectors after non-maximum suppression (boxes [n, 4], classes [n] and scores [n], each an \
-         output of its own): export the model with such outputs",
+        "Spotcheck does not support these outputs: {}. It reads classifiers (one score for each class, or the number \
+        of the best class) and detectors after non-maximum suppression (boxes [n, 4], classes [n] and scores [n], \
+        each an output of its own): export the model with such outputs",
         outputs.join(", ")
     ))
 }
@@ -130,15 +130,20 @@ fn class_values(rows: &[&Tensor]) -> Result<(ClassValues, String), String> {
         return Err("its values are not numbers (NaN or infinite)".to_owned());
     }
     if is_8_bit && rows.iter().all(|row| are_8_bit_probabilities(row)) {
-        let because = "8-bit values whose sum is 255, apart from rounding: softmax is done";
+        let because =
+            "8-bit values that sum to 255, apart from rounding: softmax is already applied";
         return Ok((ClassValues::Probabilities, because.to_owned()));
     }
     if is_8_bit {
-        return Err("its 8-bit values do not sum to 255, and the graph does not tell their scale; export it with float outputs".to_owned());
+        return Err(
+            "its 8-bit values do not sum to 255, so their scale is unknown; export it with float \
+            outputs"
+                .to_owned(),
+        );
     }
     let sums_to_one = |row: &Vec<f64>| (row.iter().sum::<f64>() - 1.0).abs() <= SUM_TOLERANCE;
     if min >= 0.0 && rows.iter().all(sums_to_one) {
-        let because = "the values are not negative and sum to 1, so softmax is done";
+        let because = "the values are not negative and sum to 1, so softmax is already applied";
         return Ok((ClassValues::Probabilities, because.to_owned()));
     }
     Ok((
@@ -207,12 +212,12 @@ fn from_scores(
     findings.recognised(
         "task",
         "classification",
-        format!("{port} is one row of {classes} numbers an image"),
+        format!("{port} is one row of {classes} numbers per image"),
     );
     findings.recognised(
         "output.classification.name",
         &port.name,
-        "no other output is such a row, or none fits better",
+        "no other output fits better",
     );
     let word = if values == ClassValues::Logits {
         "logits"
@@ -250,17 +255,17 @@ fn from_arg_max(
     findings.recognised(
         "task",
         "classification",
-        format!("{port} is one whole number an image"),
+        format!("{port} is one whole number per image"),
     );
     findings.recognised(
         "output.classification.name",
         &port.name,
-        "no output holds scores",
+        "no output contains scores",
     );
     findings.recognised(
         "output.classification.values",
         "arg-max",
-        "whole numbers of 64 bit, one an image, are class numbers",
+        "64-bit whole numbers, one per image, are class numbers",
     );
     let highest = prober
         .values_of(&port.name)
@@ -329,7 +334,7 @@ fn name_classes(
         findings.recognised(
             "output.classification.background",
             true,
-            "1001 classes are ImageNet's 1000 after one for the background",
+            "1001 classes are the background and ImageNet's 1000",
         );
     }
     let imagenet = background || classes == IMAGENET_CLASSES;
@@ -337,10 +342,17 @@ fn name_classes(
         findings.assumed(
             "labels",
             "imagenet",
-            "ImageNet has as many classes; no graph tells their order",
+            "ImageNet has as many classes; ONNX does not record their order",
         );
     } else {
-        findings.assumed("labels", "none", format!("nothing names the {classes} classes; they are shown by number until a label file is given"));
+        findings.assumed(
+            "labels",
+            "none",
+            format!(
+                "the {classes} classes have no names; they are shown by number \
+            until a label file is given"
+            ),
+        );
     }
     Ok(Naming {
         background,
@@ -359,9 +371,14 @@ fn name_arg_max(
         findings.assumed(
             "output.classification.background",
             false,
-            "a class number alone does not tell whether 0 is the background",
+            "a class number does not show whether 0 is the background",
         );
-        findings.assumed("labels", "none", "a class number alone does not tell what the classes are; give a label file or set labels=imagenet");
+        findings.assumed(
+            "labels",
+            "none",
+            "a class number does not show what the classes are; give a label file or \
+            set labels=imagenet",
+        );
         return Ok(Naming {
             background: false,
             label_set: None,
@@ -370,23 +387,23 @@ fn name_arg_max(
     };
     let count = label_count(labels);
     if highest > count {
-        return Err(misfit(format!("answered class {highest}"), count));
+        return Err(misfit(format!("returned class {highest}"), count));
     }
     let background = highest == count;
     if background {
         findings.recognised(
             "output.classification.background",
             true,
-            format!("the model answered class {highest} and the label file names {count}"),
+            format!("the model returned class {highest} and the label file names {count}"),
         );
     } else {
         findings.assumed(
             "output.classification.background",
             false,
-            "a class number alone does not tell whether 0 is the background",
+            "a class number does not show whether 0 is the background",
         );
     }
-    findings.recognised("labels", LABEL_FILE, "you gave it");
+    findings.recognised("labels", LABEL_FILE, "given by you");
     Ok(Naming {
         background,
         label_set: Some(LABEL_FILE.to_owned()),
@@ -400,7 +417,7 @@ fn recognise_batches(prober: &mut Prober<'_, '_>, output: &str, findings: &mut F
             findings.recognised(
                 "input.batches",
                 true,
-                "a test with two images in one call gave the same as two calls",
+                "a test with two images in one call returned the same as two calls",
             );
             prober.set_batches(true);
         }

@@ -88,8 +88,8 @@ impl<'g> Detector<'g> {
         found.sort_by_key(number);
         match (found.into_iter().next(), problem) {
             (Some(detector), _) if !detector.has_corners(prober) => Err(Refusal::new(format!(
-                "the boxes of {} are not given by two corners (perhaps by centre and size): export the model with boxes as \
-                 left, top, right, bottom",
+                "the boxes of {} are not given by two corners (perhaps by centre and size): export the model with \
+                boxes as left, top, right, bottom",
                 detector.boxes
             ))),
             (Some(detector), _) => Ok(Some(detector)),
@@ -183,14 +183,14 @@ impl<'g> Detector<'g> {
             "task",
             "detection",
             format!(
-                "{} holds four numbers a box, with classes and scores of as many boxes",
+                "{} has four numbers per box, with classes and scores for as many boxes",
                 self.boxes
             ),
         );
         findings.recognised(
             "output.detection.boxes",
             &self.boxes.name,
-            "four numbers a box",
+            "four numbers per box",
         );
         for (field, role) in [("labels", &self.labels), ("scores", &self.scores)] {
             let field = format!("output.detection.{field}");
@@ -330,7 +330,7 @@ fn chosen<'g>(of_box: &[(&'g Port, Kind)], overrules: &Overrules, field: &str) -
     let (port, _) = of_box.iter().find(|(port, _)| port.name == name)?;
     Some(Role {
         port,
-        because: "you said so".to_owned(),
+        because: "set by you".to_owned(),
         by_name_only: false,
     })
 }
@@ -357,16 +357,16 @@ fn find_scores<'g>(
     match (&fractions[..], &of_kind(Kind::Either)[..]) {
         ([port], _) => Ok(Role {
             port,
-            because: "fractions from 0 to 1, one a box".to_owned(),
+            because: "fractions from 0 to 1, one per box".to_owned(),
             by_name_only: false,
         }),
         ([], [port]) => Ok(Role {
             port,
-            because: "floats, one a box, and no other output could be scores".to_owned(),
+            because: "floats, one per box, and no other output could be scores".to_owned(),
             by_name_only: false,
         }),
         ([], []) => Err(Refusal::new(
-            "no output beside the boxes holds scores from 0 to 1, one a box",
+            "no output besides the boxes contains scores from 0 to 1, one per box",
         )),
         ([], several) | (several, _) => by_name(several, "score", "output.detection.scores"),
     }
@@ -403,7 +403,7 @@ fn find_labels<'g>(
     candidates.sort_by(|left, right| left.2.total_cmp(&right.2));
     match &candidates[..] {
         [] => Err(Refusal::new(
-            "no output beside the boxes holds whole numbers, one a box, that could be classes",
+            "no output besides the boxes contains whole numbers, one per box, that could be classes",
         )),
         [(port, kind, _)] => Ok(Role {
             port,
@@ -427,8 +427,8 @@ fn find_labels<'g>(
 
 fn label_reason(kind: Kind) -> String {
     match kind {
-        Kind::WholeType => "whole numbers by their type, one a box",
-        _ => "floats that are all whole numbers, one a box",
+        Kind::WholeType => "whole numbers by type, one per box",
+        _ => "floats that are all whole numbers, one per box",
     }
     .to_owned()
 }
@@ -442,14 +442,13 @@ fn by_name<'g>(ports: &[&'g Port], word: &str, field: &str) -> Result<Role<'g>, 
     if let [port] = named[..] {
         return Ok(Role {
             port,
-            because: "the test images gave too few boxes to tell by values; its name says so"
-                .to_owned(),
+            because: "by its name; the test images gave too few boxes to compare values".to_owned(),
             by_name_only: true,
         });
     }
     let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
     Err(Refusal::new(format!(
-        "the values do not tell which of {} is which: choose with {field}",
+        "the values do not show which of {} is which: choose with {field}",
         ports.join(", ")
     )))
 }
@@ -501,7 +500,7 @@ fn recognise_space(runs: &[Vec<Row>], findings: &mut Findings) -> BoxSpace {
             findings.assumed(
                 field,
                 "model-pixels",
-                "the test images gave no box; most detectors answer in pixels",
+                "the test images gave no boxes; most detectors return pixels",
             );
             BoxSpace::ModelPixels
         }
@@ -638,7 +637,7 @@ fn format_by_extent(runs: &[Vec<Row>], [width, height]: [f64; 2]) -> Option<(Box
     );
     let wide = width > height;
     let because = |which: &str| {
-        format!("its {which} values go beyond the short side of the test image, the others do not")
+        format!("its {which} values exceed the short side of the test image, the others do not")
     };
     if short + 1.0 >= long {
         None
@@ -688,8 +687,9 @@ impl Detector<'_> {
             let count = label_count(&labels);
             check_label_count(count, highest, classes)?;
             let offset = if highest == count { -1 } else { 0 };
-            let because =
-                format!("{count} classes are named and the test images gave up to {highest}");
+            let because = format!(
+                "{count} classes are named, and the highest class of the test images is {highest}"
+            );
             if offset != 0 || zero_seen {
                 findings.recognised("output.detection.class_offset", offset, because);
             } else {
@@ -714,13 +714,23 @@ impl Detector<'_> {
             _ => (None, 0),
         };
         match set {
-            Some(set) => findings.assumed(field, set, "COCO is the usual training set of such detectors and the class numbers fit"),
-            None => findings.assumed(field, "none", "nothing names the classes; they are shown by number until a label file is given or labels=coco-91 (or coco-80) is set"),
+            Some(set) => findings.assumed(
+                field,
+                set,
+                "most such detectors are trained on COCO, and the class numbers \
+                fit",
+            ),
+            None => findings.assumed(
+                field,
+                "none",
+                "the classes have no names; they are shown by number until a \
+                label file is given or labels=coco-91 (or coco-80) is set",
+            ),
         }
         findings.assumed(
             "output.detection.class_offset",
             offset,
-            "it follows from the labels",
+            "derived from the labels",
         );
         Ok(Naming {
             offset,
@@ -732,7 +742,7 @@ impl Detector<'_> {
 
 fn check_label_count(count: usize, highest: usize, classes: Option<usize>) -> Result<(), Refusal> {
     match classes {
-        _ if highest > count => Err(misfit(format!("answered class {highest}"), count)),
+        _ if highest > count => Err(misfit(format!("returned class {highest}"), count)),
         Some(classes) if classes != count && classes != count + 1 => {
             Err(misfit(format!("has {classes} classes"), count))
         }

@@ -46,23 +46,25 @@ impl Refusal {
             || lower.contains("ir_version") && lower.contains("max supported")
             || lower.contains("unsupported model ir version")
         {
-            "The model is newer than this ONNX Runtime: export it with an older opset (17 suits every exporter), or use a newer runtime"
+            "The model is newer than this ONNX Runtime: export it with an older opset (17 suits every exporter), or \
+            use a newer runtime"
         } else if lower.contains("not a registered function/op")
             || lower.contains("no op registered")
             || lower.contains("no opset import for domain")
             || lower.contains("not_implemented")
             || lower.contains("could not find an implementation")
         {
-            "The graph uses an operator that this ONNX Runtime does not have: export it with standard ONNX operators only, or with an older opset"
+            "The graph uses an operator that this ONNX Runtime does not have: export it with standard ONNX operators \
+            only, or with an older opset"
         } else if lower.contains("protobuf") {
-            "The file is damaged or is no ONNX model: export or copy it again"
+            "The file is damaged or is not an ONNX model: export or copy it again"
         } else if lower.contains("external data") || lower.contains("external_data") {
-            "The weights lie in a second file that has to stand beside the model: export it as one file"
+            "The weights are in a second file that must be beside the model: export it as one file"
         } else {
             "Check the model with `python -m onnx.checker` or export it again"
         };
         Self::new(format!(
-            "ONNX Runtime does not load it: {}. {advice}",
+            "ONNX Runtime could not load it: {}. {advice}",
             text.trim().trim_end_matches('.')
         ))
     }

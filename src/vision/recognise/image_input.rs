@@ -85,7 +85,7 @@ pub(super) fn recognise(
         findings.recognised(
             "input.layout",
             word(layout),
-            format!("the 3 channels stand there in {}", ShapeText(&port.dims)),
+            format!("the 3 channels are there in {}", ShapeText(&port.dims)),
         );
     }
     Ok(ImagePort {
@@ -93,7 +93,7 @@ pub(super) fn recognise(
         dims: port.dims.clone(),
         element_type,
         layouts,
-        preferred_size: metadata_size(model).map(|size| (size, "the size stands in the metadata")),
+        preferred_size: metadata_size(model).map(|size| (size, "the metadata has the size")),
     })
 }
 
@@ -113,24 +113,22 @@ fn find_port<'m>(model: &UnknownModel<'m>) -> Result<&'m Port, Refusal> {
         let found = inputs.iter().find(|port| port.name == name);
         found.ok_or_else(|| {
             Refusal::new(format!(
-                "there is no input “{name}”; {}",
+                "input “{name}” does not exist; {}",
                 list("the inputs are", inputs)
             ))
         })?;
     }
     match &inputs[..] {
-        [] => Err(Refusal::new(
-            "the graph takes no input, so there is nothing to show it",
-        )),
+        [] => Err(Refusal::new("the graph has no inputs")),
         [only] => Ok(only),
         several => {
             // Spotcheck has one image and nothing else to give.
-            let mut text = list("the graph asks for several inputs:", several);
+            let mut text = list("the graph needs several inputs:", several);
             let images = several.iter().filter(|port| layouts(port).is_ok()).count();
             let _ = write!(
                 text,
-                "; {images} of them could be an image. Spotcheck gives a model one image and nothing else: export \
-                 it with the other inputs fixed"
+                "; {images} of them could be an image. Spotcheck passes one image only: export it with the other \
+                inputs fixed"
             );
             Err(Refusal::new(text))
         }
@@ -148,8 +146,8 @@ fn element_type(port: &Port) -> Result<ElementType, Refusal> {
         PortElement::Float16 => Ok(ElementType::Float16),
         PortElement::Uint8 => Ok(ElementType::Uint8),
         ref other => Err(Refusal::new(format!(
-            "the input is {port}, and Spotcheck gives images as float32, float16 or uint8, not as {other}: export it \
-             with one of these"
+            "the input is {port}, but Spotcheck passes images as float32, float16 or uint8, not as {other}: export it \
+            with one of these"
         ))),
     }
 }
@@ -158,8 +156,8 @@ fn element_type(port: &Port) -> Result<ElementType, Refusal> {
 fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
     let no_image = |why: &str| {
         Refusal::new(format!(
-            "there is no image input: {port} {why}. An image is [batch, 3, height, width], [batch, height, width, 3] \
-             or the same without the batch"
+            "no input is an image: {port} {why}. An image is [batch, 3, height, width], [batch, height, width, 3] \
+            or the same without the batch"
         ))
     };
     let (first, last, planar, interleaved) = match port.dims.len() {
@@ -186,7 +184,9 @@ fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
                 .map(|(_, layout)| layout)
                 .collect();
             if open.is_empty() {
-                return Err(no_image("has no dimension of 3 for red, green and blue"));
+                return Err(no_image(
+                    "does not have a dimension of 3 for red, green and blue",
+                ));
             }
             Ok(open)
         }
@@ -208,7 +208,7 @@ fn metadata_size(model: &UnknownModel<'_>) -> Option<[u32; 2]> {
     }
 }
 
-/// Fills in what no graph tells, by what is usual for such a model.
+/// Fills in what ONNX does not record this, by what is usual for such a model.
 pub(super) fn complete(
     model: &UnknownModel<'_>,
     prediction: &OutputPrediction,
@@ -239,12 +239,12 @@ fn assume_pixels(
         findings.recognised(
             "input.divide_by",
             "1.0",
-            "a uint8 input takes pixels as they are",
+            "a uint8 input takes unscaled pixels",
         );
         findings.assumed(
             "input.channels",
             "rgb",
-            "no graph tells; nearly all models with uint8 input want RGB",
+            "ONNX does not record this; nearly all models with uint8 input expect RGB",
         );
         return;
     }
@@ -253,30 +253,33 @@ fn assume_pixels(
         OutputConvention::Detection(_) if prediction.side_multiple > 1 => {
             input.channels = ChannelOrder::Bgr;
             input.mean = MASKRCNN_MEAN;
-            "no graph tells; detectors that want padded sides are mostly of maskrcnn-benchmark's kind (the ONNX Model Zoo's Faster R-CNN)"
+            "ONNX does not record this; detectors with padded sides are mostly from maskrcnn-benchmark (the ONNX \
+            Model Zoo's Faster R-CNN)"
         }
         OutputConvention::Detection(_) => {
             input.divide_by = 255.0;
-            "no graph tells; torchvision's and most other float detectors want 0 to 1 and normalise inside"
+            "ONNX does not record this; torchvision's and most other float detectors expect 0 to 1 and normalise inside"
         }
         OutputConvention::Classification(_) if model.graph.metadata.contains_key("imgsz") => {
             input.divide_by = 255.0;
-            "no graph tells; the metadata is of ultralytics' kind, whose models want 0 to 1"
+            "ONNX does not record this; the metadata is from ultralytics, whose models expect 0 to 1"
         }
         OutputConvention::Classification(output)
             if output.background || (output.values == ClassValues::ArgMax && !planar) =>
         {
             input.mean = TENSORFLOW_MEAN;
-            "no graph tells; a background class is TensorFlow's custom, whose ResNets want 0 to 255 minus this mean"
+            "ONNX does not record this; a background class is typical of TensorFlow, whose ResNets expect 0 to 255 \
+            minus this mean"
         }
         OutputConvention::Classification(_) if planar => {
             input.divide_by = 255.0;
             input.mean = IMAGENET_MEAN;
             input.std = IMAGENET_STD;
-            "no graph tells; classifiers with channels first are mostly torchvision's or timm's, which want ImageNet's mean and std"
+            "ONNX does not record this; classifiers with channels first are mostly from torchvision or timm, which \
+            expect ImageNet's mean and std"
         }
         OutputConvention::Classification(_) => {
-            "no graph tells; Keras models with channels last mostly want 0 to 255 and normalise inside"
+            "ONNX does not record this; Keras models with channels last mostly expect 0 to 255 and normalise inside"
         }
     };
     let channels = format!("{:?}", input.channels).to_lowercase();
@@ -303,7 +306,7 @@ fn classifier_resize(sizes: Sizes) -> (ResizeRule, String) {
         let rule = ResizeRule::Stretch { width, height };
         return (
             rule,
-            format!("{size_because}; models of so small images are trained on whole ones"),
+            format!("{size_because}; models of such small images are trained on whole images"),
         );
     }
     // torchvision and timm: 256 to 224, that is a crop of seven eighths.
@@ -318,7 +321,7 @@ fn classifier_resize(sizes: Sizes) -> (ResizeRule, String) {
     (
         rule,
         format!(
-            "{size_because}; no graph tells how images are brought to it, classifiers mostly cut seven eighths out of the middle"
+            "{size_because}; ONNX does not record the resize rule, classifiers mostly crop the central seven eighths"
         ),
     )
 }
@@ -336,11 +339,11 @@ fn detector_resize(
                 height,
                 fill: 114,
             },
-            "the metadata is of ultralytics' kind, whose images lie in a grey frame".to_owned(),
+            "the metadata is from ultralytics, which pads images with grey".to_owned(),
         ),
         (Some(width), Some(height), _) => (
             ResizeRule::Stretch { width, height },
-            "the graph fixes the size; no graph tells how images are brought to it".to_owned(),
+            "the graph fixes the size; ONNX does not record the resize rule".to_owned(),
         ),
         (_, _, Some(([width, height], because))) => {
             (ResizeRule::Stretch { width, height }, because.to_owned())
@@ -352,7 +355,8 @@ fn detector_resize(
                 pad_to_multiple: prediction.side_multiple,
             },
             format!(
-                "the graph ran only on sides that are a multiple of {}; 800 and 1333 are the usual sizes of such models",
+                "the graph ran only on sides that are a multiple of {}; 800 and 1333 are the usual sizes of such \
+                models",
                 prediction.side_multiple
             ),
         ),
@@ -399,7 +403,8 @@ fn resize_text(rule: &ResizeRule) -> String {
             pad_to_multiple,
         } => {
             format!(
-                "short-side-pad: short side to {short_side}, long side at most {max_long_side}, padded to a multiple of {pad_to_multiple}"
+                "short-side-pad: short side to {short_side}, long side at most {max_long_side}, padded to a multiple \
+                of {pad_to_multiple}"
             )
         }
     }

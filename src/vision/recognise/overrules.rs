@@ -42,7 +42,7 @@ impl Overrules {
                 return Err(OverruleError {
                     field: field.to_owned(),
                     value: text.to_owned(),
-                    reason: "it must read FIELD=VALUE, as input.channels=bgr".to_owned(),
+                    reason: "write FIELD=VALUE, for example input.channels=bgr".to_owned(),
                 });
             }
             Ok(Overrule {
@@ -107,7 +107,7 @@ impl Overrules {
                 field,
                 value: overrule.text.clone(),
                 basis: Basis::Given,
-                because: "you said so".to_owned(),
+                because: "set by you".to_owned(),
             });
         }
     }
@@ -182,7 +182,7 @@ fn enter<'v>(table: &'v mut Value, place: &mut String, key: &str) -> Result<&'v 
 fn as_table<'v>(value: &'v mut Value, place: &str) -> Result<&'v mut Map<String, Value>, String> {
     value
         .as_object_mut()
-        .ok_or_else(|| format!("{place} is no table"))
+        .ok_or_else(|| format!("{place} is not a table"))
 }
 
 #[cfg(test)]
@@ -248,7 +248,7 @@ mod tests {
             ("input.chanels=bgr", "chanels"),
             ("input.channels=brg", "brg"),
             ("input.mean=[1, 2]", "length"),
-            ("input.layout.x=1", "no table"),
+            ("input.layout.x=1", "not a table"),
             ("input.channels", "FIELD=VALUE"),
         ] {
             let error = apply(&[item]).unwrap_err().to_string();

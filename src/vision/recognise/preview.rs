@@ -27,7 +27,7 @@ pub struct ChannelRange {
 pub fn preview(input: &ImageInput, tensor: &Tensor) -> Result<TensorPreview, PredictError> {
     let misfit = || {
         PredictError::Failed(format!(
-            "a tensor of shape {:?} is no image of layout {:?}",
+            "a tensor of shape {:?} is not an image of layout {:?}",
             tensor.shape, input.layout
         ))
     };

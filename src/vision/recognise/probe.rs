@@ -6,9 +6,9 @@ use super::{Outputs, Overrules, RecogniseError, RunGraph};
 use crate::domain::{ChannelOrder, ElementType, ImageInput, Layout, ResizeRule, RgbImage};
 use crate::vision::{Tensor, TensorData, preprocess};
 
-/// Width and height of the probes where the graph leaves them open, in pixels. First one that is not square, so that x and y
-/// differ, and a multiple of 64, as nets that halve the image six times want; then the usual sizes of nets that say they
-/// take any size and do not.
+/// Width and height of the probes where the graph leaves them open, in pixels. First one that is not square, so that x
+/// and y differ, and a multiple of 64, as nets that halve the image six times want; then the usual sizes of nets that
+/// say they take any size and do not.
 const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
 
 /// No model wants a larger side, in pixels; a graph that asks for one would only fill the memory.
@@ -50,7 +50,8 @@ impl<'r, 'f> Prober<'r, 'f> {
         }
         if ran.is_empty() {
             return Err(Refusal::new(format!(
-                "the graph failed on a test image of {}. If it wants another size or layout, set input.resize or input.layout",
+                "the graph failed on a test image of {}. If it needs another size or layout, set input.resize or \
+                input.layout",
                 failures.join("; and of ")
             ))
             .into());
@@ -62,7 +63,7 @@ impl<'r, 'f> Prober<'r, 'f> {
             findings.assumed("input.layout", word(input.layout), because);
         } else if port.layouts.len() > 1 {
             let failure = failures.first().map(String::as_str).unwrap_or_default();
-            let because = format!("the graph runs so and not on {failure}");
+            let because = format!("the graph runs this way and not on {failure}");
             findings.recognised("input.layout", word(input.layout), because);
         }
         let sizes = port.sizes(input.layout);
@@ -120,8 +121,8 @@ impl<'r, 'f> Prober<'r, 'f> {
         }
     }
 
-    /// Whether one call with both probes gives the same predictions for `output` as two calls; `None` where the graph takes
-    /// one image at a time by its dimensions.
+    /// Whether one call with both probes gives the same predictions for `output` as two calls; `None` where the graph
+    /// takes one image at a time by its dimensions.
     pub(super) fn takes_batches(&mut self, output: &str) -> Option<Result<(), String>> {
         if !self.port.batch_is_free() {
             return None;
@@ -150,7 +151,10 @@ impl<'r, 'f> Prober<'r, 'f> {
         Some(if same {
             Ok(())
         } else {
-            Err("a test with two images in one call gave other numbers than two calls".to_owned())
+            Err(
+                "a test with two images in one call returned other numbers than two calls"
+                    .to_owned(),
+            )
         })
     }
 
@@ -185,7 +189,7 @@ impl<'r, 'f> Prober<'r, 'f> {
     }
 }
 
-/// What the graph answered to the first two probes.
+/// What the graph returned to the first two probes.
 struct Trial {
     /// Width and height of the tensors, in pixels.
     size: [u32; 2],
@@ -247,7 +251,7 @@ fn probe_input(
     let input = overrules.apply("input", &draft)?;
     let divides = |number: f32| number.is_finite() && number != 0.0;
     if !divides(input.divide_by) || !input.std.iter().all(|std| divides(*std)) {
-        let reason = "input.divide_by and input.std must not be 0, the pixels are divided by them";
+        let reason = "input.divide_by and input.std must not be 0: pixels are divided by them";
         return Err(Refusal::new(reason).into());
     }
     if !sides(&input.resize)
@@ -255,7 +259,7 @@ fn probe_input(
         .all(|side| (1..=MAX_SIDE).contains(side))
     {
         return Err(Refusal::new(format!(
-            "the sides of the input must be 1 to {MAX_SIDE} pixels, they are {:?}",
+            "the sides of the input must be 1 to {MAX_SIDE} pixels, but are {:?}",
             input.resize
         ))
         .into());

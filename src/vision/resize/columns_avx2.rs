@@ -1,8 +1,8 @@
 //! The first pass with AVX2: the same sums as the portable one, four taps and all channels in one step.
 //!
-//! AVX2 multiplies 16-bit numbers four times as fast as 32-bit ones, and a coefficient has 23 bits. So each is split into its upper
-//! bits and its lower 15, and `level * coefficient` becomes `(level * upper << 15) + level * lower`. All sums are taken modulo
-//! 2^32, in which they are exact: the result fits, whatever overflows on the way.
+//! AVX2 multiplies 16-bit numbers four times as fast as 32-bit ones, and a coefficient has 23 bits. So each is split
+//! into its upper bits and its lower 15, and `level * coefficient` becomes `(level * upper << 15) + level * lower`. All
+//! sums are taken modulo 2^32, in which they are exact: the result fits, whatever overflows on the way.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_packs_epi32, _mm_packus_epi16,
@@ -32,8 +32,8 @@ pub(super) fn resize_columns(
     let taps = columns.taps.iter();
     let outputs: Vec<Output> = taps.map(|taps| Output::of(columns, taps)).collect();
     let rows_bytes = source_row_bytes * ROWS_A_STEP;
-    // The last step of a row reads behind its end: into the next row, whose levels meet coefficients of zero. Behind the very
-    // last rows there is nothing to read, so those are copied.
+    // The last step of a row reads behind its end: into the next row, whose levels meet coefficients of zero. Behind
+    // the very last rows there is nothing to read, so those are copied.
     let read_bytes = rows_bytes + TAPS_A_STEP * CHANNELS + READ_BYTES;
     let mut last_rows = Vec::new();
     for (number, target_rows) in target
@@ -124,8 +124,8 @@ impl Step {
     }
 }
 
-/// Four RGB pixels as 16-bit numbers: red of pixels 0 and 1, green of 0 and 1, blue of 0 and 1, two zeros; then pixels 2
-/// and 3.
+/// Four RGB pixels as 16-bit numbers: red of pixels 0 and 1, green of 0 and 1, blue of 0 and 1, two zeros; then pixels
+/// 2 and 3.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn paired_levels(bytes: &[u8]) -> __m256i {

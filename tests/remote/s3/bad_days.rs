@@ -27,10 +27,10 @@ fn a_place_that_cannot_be_listed_is_one_message() {
     for (prediction, words) in [
         (denied, "s3:ListBucket"),
         (skewed, "the clock of this computer"),
-        (remote_inference, "give its region"),
+        (remote_inference, "set the region"),
         (
             Response::s3_error("503 Slow Down", "SlowDown", "Slow."),
-            "slow down",
+            "limits the request rate",
         ),
         (
             Response::s3_error("500 Internal Server Error", "InternalError", "Oh."),
@@ -63,7 +63,10 @@ fn a_place_that_cannot_be_listed_is_one_message() {
 fn a_bucket_that_is_not_there_is_one_message() {
     let endpoint = Seaweed::shared().endpoint();
     let said = refusal(&predict_as_reader("s3://no-such-bucket/photos/", &endpoint));
-    assert!(said.contains("there is no bucket no-such-bucket"), "{said}");
+    assert!(
+        said.contains("bucket no-such-bucket does not exist"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -72,7 +75,7 @@ fn a_folder_that_is_not_there_names_what_is() {
     let endpoint = Seaweed::shared().endpoint();
     let said = refusal(&predict_as_reader(&bucket.uri("photo/"), &endpoint));
     assert!(
-        said.contains("no folder") && said.contains(&bucket.uri("photos/")),
+        said.contains("nor as folder") && said.contains(&bucket.uri("photos/")),
         "{said}"
     );
 }
@@ -84,8 +87,8 @@ fn a_server_that_is_not_there_is_one_message() {
         format!("http://{}", listener.local_addr().unwrap())
     };
     for (endpoint, words) in [
-        (closed.as_str(), "nobody answers"),
-        ("http://s3.no-such-place.invalid", "could not be found"),
+        (closed.as_str(), "refused the connection"),
+        ("http://s3.no-such-place.invalid", "was not found"),
     ] {
         let said = refusal(&predict_as_reader("s3://photos/cats/", endpoint));
         assert!(said.contains(words) && said.contains(endpoint), "{said}");
@@ -171,12 +174,12 @@ fn on_the_worst_of_days_each_image_has_its_own_fate_and_the_good_ones_their_pred
         ("busy.jpg", Ok(())),
         ("cut.jpg", Ok(())),
         ("denied.jpg", Err("s3:GetObject")),
-        ("failing.jpg", Err("wait a little")),
+        ("failing.jpg", Err("wait, then try again")),
         ("good.jpg", Ok(())),
         ("hotel.jpg", Err("not an image")),
         ("hung-up.jpg", Ok(())),
         ("never-whole.jpg", Err("again and again")),
-        ("replaced.jpg", Err("another object")),
+        ("replaced.jpg", Err("changed since it was listed")),
         ("slow.jpg", Ok(())),
         ("vanished.jpg", Err("moved or deleted since it was listed")),
     ];

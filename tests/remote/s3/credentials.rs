@@ -87,7 +87,7 @@ fn nobody_signed_in_is_told_how_to() {
     without_aws(&mut command, &Seaweed::shared().endpoint());
     let said = refusal(&command.output().unwrap());
     assert!(
-        said.contains("No AWS credentials were found") && said.contains("aws configure"),
+        said.contains("No AWS credentials found") && said.contains("aws configure"),
         "{said}"
     );
 }
@@ -105,7 +105,7 @@ fn an_expired_session_says_so_and_how_it_is_renewed() {
     assert!(
         said.contains("has expired (")
             && said.contains("ExpiredToken: As the test wants it.")
-            && said.contains("; renew it where its credentials come from")
+            && said.contains("; renew the credentials at their provider")
             && !said.contains("aws sso login"),
         "{said}"
     );
@@ -122,5 +122,5 @@ fn anybody_reads_a_public_bucket_and_is_told_where_a_bucket_is_not() {
     let place = public_place(&private, "photos/", &server.endpoint());
     let refused = S3Source::open(&Aws::new(), &place, None);
     let said = refused.err().unwrap().to_string();
-    assert!(said.contains("not everybody"), "{said}");
+    assert!(said.contains("anonymous access is denied"), "{said}");
 }

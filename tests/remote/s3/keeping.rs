@@ -1,4 +1,4 @@
-//! What was read is kept on disk and not asked for again, until it is another object.
+//! What was read is kept on disk and not asked for again, until the object changes.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

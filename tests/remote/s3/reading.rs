@@ -117,7 +117,7 @@ fn an_object_that_is_always_cut_ends_in_a_message() {
 fn an_object_that_is_replaced_while_it_is_read_is_never_mixed() {
     let object = Object::new("replaced");
     let bucket = object.bucket.clone();
-    // Before the second part is asked for, the server gets another object of the same size.
+    // Before the second part is asked for, the server gets changed since it was listed of the same size.
     let replace = move |request: &Request| {
         if request.reads_key(KEY) && request.header("range").is_some() {
             bucket.put(KEY, &vec![0; content().len()]);

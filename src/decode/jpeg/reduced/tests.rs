@@ -112,7 +112,8 @@ fn differences(got: &[u8], expected: &[u8]) -> [f64; 2] {
     [sum / got.len() as f64, largest]
 }
 
-/// The file with quantisers of zero for all frequencies that blocks of these sizes cannot show: libjpeg then knows no more than we do.
+/// The file with quantisers of zero for all frequencies that blocks of these sizes cannot show: libjpeg then knows no
+/// more than we do.
 fn with_low_frequencies_only(file: &[u8], blocks_of_tables: [[usize; 2]; 2]) -> Vec<u8> {
     let mut changed = file.to_vec();
     for segment in segments(file).filter(|segment| segment.marker == 0xdb) {
@@ -327,7 +328,8 @@ fn small_files() -> Vec<Vec<u8>> {
     files
 }
 
-/// A thumbnail as it is made, held against libjpeg alone: where a file is not as it should be, pixels and words are the same.
+/// A thumbnail as it is made, held against libjpeg alone: where a file is not as it should be, pixels and words are the
+/// same.
 fn check_damaged(file: &[u8], what: &str) {
     let thumbnail = super::super::decode(file, &DecodeLimits::default(), Scale::AtLeast(8));
     let file = with_plain_header(file);

@@ -116,7 +116,7 @@ fn what_was_assumed_is_said() {
     let boxes = assumed(
         r#"{"predictions": [{"detection_boxes": [], "detection_classes": [], "detection_scores": []}]}"#,
     );
-    assert!(boxes.contains("upright as their EXIF"), "{boxes}");
+    assert!(boxes.contains("upright according to EXIF"), "{boxes}");
     let own =
         r#"{"status":"ok","width":4,"height":3,"model":"m","task":"detection","detections":[]}"#;
     assert_eq!(assumed(own), "");
@@ -140,7 +140,7 @@ fn what_predict_writes_reads_back_bit_for_bit() {
     let other = line.replace("\"cat\"", "\"lynx\"");
     let error = reader.read(other.as_bytes(), None).unwrap_err();
     assert!(
-        error.contains("calls class 17 “lynx”, elsewhere it is “cat”"),
+        error.contains("calls class 17 “lynx”, other outputs “cat”"),
         "{error}"
     );
     let failed = r#"{"status":"failed","error":"the image is truncated"}"#;
@@ -182,35 +182,26 @@ fn hostile_outputs_are_problems_and_never_predictions() {
             boxes("[[0,0,1e300,1]]", "[1]", "[0.5]"),
             "far outside the image",
         ),
-        (
-            boxes("[[0,0,null,1]]", "[1]", "[0.5]"),
-            "where a box should be",
-        ),
-        (
-            boxes("[[0,0,1,1]]", "[1.5]", "[0.5]"),
-            "class 1.5, which is none",
-        ),
-        (
-            boxes("[[0,0,1,1]]", "[-1]", "[0.5]"),
-            "class -1, which is none",
-        ),
-        (boxes("[[0,0,1,1]]", "[1e18]", "[0.5]"), "which is none"),
+        (boxes("[[0,0,null,1]]", "[1]", "[0.5]"), "expected a box"),
+        (boxes("[[0,0,1,1]]", "[1.5]", "[0.5]"), "invalid class 1.5"),
+        (boxes("[[0,0,1,1]]", "[-1]", "[0.5]"), "invalid class -1"),
+        (boxes("[[0,0,1,1]]", "[1e18]", "[0.5]"), "invalid class"),
         (boxes("[[0,0,1,1]]", "[1]", "[1.5]"), "not between 0 and 1"),
         (
             boxes("[[0,0,1,1]]", "[\"cat\"]", "[0.5]"),
-            "which the labels do not have",
+            "which is not in the labels",
         ),
         (
             r#"{"predictions": [[0.5, 0.5], [0.5, 0.5]]}"#.to_owned(),
-            "2 answers where one image was sent",
+            "2 responses for one image",
         ),
         (
             r#"{"predictions": [{"probabilities": [0.25, 0.75], "classes": 0}]}"#.to_owned(),
-            "another best class",
+            "does not have the highest score",
         ),
         (
             r#"{"predictions": [{"probabilities": [0.25, 0.75], "classes": 7}]}"#.to_owned(),
-            "none of its classes",
+            "not one of its classes",
         ),
         (
             own(r#"{"box":[0,0,1],"class_id":1,"label":"a","score":1}"#),
@@ -228,10 +219,13 @@ fn hostile_outputs_are_problems_and_never_predictions() {
             own("").replace("100", "99"),
             "an image of 99 x 50 pixels, and this one has 100 x 50",
         ),
-        (own("").replace("100", "0"), "width is no number of pixels"),
+        (
+            own("").replace("100", "0"),
+            "width is not a number of pixels",
+        ),
         (
             own("").replace("100", "1e9"),
-            "width is no number of pixels",
+            "width is not a number of pixels",
         ),
     ] {
         let error = read(&output).unwrap_err();
@@ -260,7 +254,7 @@ fn an_output_of_another_model_or_about_an_image_of_another_size_is_a_problem() {
     check(&of("m", cat), Some([50, 100]), "this one has 50 x 100");
     let twice = format!(r#"{cat},{{"index":3,"label":"cat","score":0.125}}"#);
     check(&of("m", &twice), None, "names class 3 twice");
-    check(&of("m", ""), None, "names no class");
+    check(&of("m", ""), None, "contains no class");
     let found = reader.read(of("m", cat).as_bytes(), Some([100, 50]));
     assert_eq!(found.unwrap().classes()[0].index, 3);
 }
@@ -278,7 +272,7 @@ fn lists_of_classes_are_never_empty_and_name_none_twice() {
         "cat\ndog",
     );
     for (output, says) in [
-        (r#"{"top": []}"#, "names no class"),
+        (r#"{"top": []}"#, "contains no class"),
         (r#"{"top": [[1, 0.5], [1, 0.25]]}"#, "class 1 twice"),
     ] {
         let error = reader.read(output.as_bytes(), Some([4, 4])).unwrap_err();

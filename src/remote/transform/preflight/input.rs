@@ -29,7 +29,7 @@ pub fn has_input(
     control: &TaskControl,
 ) -> Result<bool, Cancelled> {
     if let Some(folder) = &plan.input_folder {
-        control.set_step(format!("looking through {}", folder.display()));
+        control.set_step(format!("listing {}", folder.display()));
         return match files_below(folder, control) {
             Err(SourceError::Cancelled) => Err(Cancelled),
             found => Ok(found.is_ok_and(|found| !found.files.is_empty())),
@@ -38,7 +38,7 @@ pub fn has_input(
     let InputObjects::Prefix(prefix) = &plan.spec.input.objects else {
         return Ok(true);
     };
-    control.set_step("looking at the input");
+    control.set_step("checking the input");
     let request = ListRequest {
         bucket: prefix.bucket.clone(),
         prefix: prefix.prefix.clone(),
@@ -65,10 +65,7 @@ pub(super) fn check_input(
     let survey = match (&plan.input_folder, &plan.manifest) {
         (Some(folder), _) => survey_of_folder(folder, objects.address(), control),
         (None, Some(manifest)) if !plan.input_files.is_empty() => {
-            let from = format!(
-                "Files of this machine will be uploaded to {}",
-                manifest.folder
-            );
+            let from = format!("Local files will be uploaded to {}", manifest.folder);
             Ok((
                 survey_of_files(&plan.input_files),
                 KeySample::default(),
@@ -95,22 +92,22 @@ pub(super) fn check_input(
         checks.problem(
             CheckPoint::Input,
             format!(
-                "{} of the manifest not there: {missing}",
+                "{} of the manifest do not exist: {missing}",
                 counted(missing.count, "object")
             ),
-            "Leave them out of the manifest, or upload them",
+            "Remove them from the manifest, or upload them",
         );
     } else if survey.objects == 0 {
         let place = plan.input_folder.as_ref();
         let place = place.map_or(from, |folder| folder.display().to_string());
         checks.problem(
             CheckPoint::Input,
-            format!("There is nothing to transform below {place}"),
+            format!("No input below {place}"),
             match (&plan.input_folder, plan.spec.input.split) {
                 (Some(folder), SplitType::Line) if folder.is_dir() => {
-                    "Of a folder, images and TFRecord files are uploaded; give the file of lines itself"
+                    "From a folder, only images and TFRecord files are uploaded; choose the text file itself"
                 }
-                _ => "Look at how it is spelt",
+                _ => "Check the spelling",
             },
         );
     } else {
@@ -132,7 +129,7 @@ fn check_prefix(
     if prefix.is_folder() {
         checks.ok(
             CheckPoint::Prefix,
-            "It ends in a slash, so nothing else begins with it",
+            "It ends in a slash, so it matches nothing else",
         );
         return Ok(());
     }
@@ -164,19 +161,19 @@ fn check_prefix(
         .take(usize::from(EXAMPLES))
         .collect();
     let advice = if is_object {
-        "Send this object as a list of one, which takes nothing else".to_owned()
+        "Send this object as a list of one".to_owned()
     } else {
         format!("Write {}", prefix.as_folder())
     };
     if siblings.is_empty() && is_object {
         checks.ok(
             CheckPoint::Prefix,
-            "It is a single object, and nothing else begins with its name",
+            "It is a single object, and no other name begins with its name",
         );
     } else if siblings.is_empty() {
         checks.warning(
             CheckPoint::Prefix,
-            "It does not end in a slash. Nothing else begins with it now, but what comes later may",
+            "It does not end in a slash. Later objects may match it, too",
             advice,
         );
     } else {
@@ -200,7 +197,7 @@ fn survey_of_folder(
     control: &TaskControl,
 ) -> Result<Surveyed, JobError> {
     let files = files_below(folder, control)
-        .map_err(|error| JobError::of_source("The folder cannot be read", folder, &error))?;
+        .map_err(|error| JobError::of_source("Could not read the folder", folder, &error))?;
     let survey = survey_of_files(&files.files);
     let from = format!("{} will be uploaded to {target}", folder.display());
     Ok((survey, KeySample::default(), from))
@@ -267,7 +264,7 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
     let markers = match survey.folder_markers {
         0 => String::new(),
         count => format!(
-            "; {}, which are no images and count as none",
+            "; {}, which are not images and are ignored",
             counted(count, "folder marker")
         ),
     };
@@ -280,7 +277,7 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
     let whole = plan.inside.filter(|inside| inside.chosen < inside.all);
     let whole = whole.map(|inside| {
         format!(
-            "{} chosen of the {} in these files, and a file is sent as a whole",
+            "{} chosen of the {} in these files, but files are sent as a whole",
             match inside.chosen {
                 1 => "1 image is".to_owned(),
                 chosen => format!("{chosen} images are"),
@@ -292,18 +289,17 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
     let hidden = hidden_text(survey);
     if hidden.is_some() {
         advice.push(
-            "Send only the images that are listed, as a list, or their outputs cannot be shown"
-                .to_owned(),
+            "Send only the listed images, as a list; outputs of others cannot be shown".to_owned(),
         );
     }
     if !odd.is_empty() {
         let meant = Content::of(survey, &plan.spec).map_or("images", Content::words);
         advice.push(format!(
-            "One object that the model cannot read ends the job as failed. Send only the {meant}, as a list"
+            "One object that the model cannot read makes the job fail. Send only the {meant}, as a list"
         ));
     }
     if whole.is_some() {
-        advice.push("The others are answered, and paid for, too".to_owned());
+        advice.push("The others are predicted and billed, too".to_owned());
     }
     let odd: Vec<String> = odd.into_iter().chain(hidden).chain(whole).collect();
     if odd.is_empty() {
@@ -317,7 +313,8 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
 fn hidden_text(survey: &InputSurvey) -> Option<String> {
     let text = || {
         format!(
-            "{} (a part of the name begins with a dot), which Spotcheck does not list and the job sends to the model: {}",
+            "{} (a part of the name begins with a dot), which Spotcheck does not list but the job sends to the model: \
+            {}",
             counted(survey.hidden.count, "hidden object"),
             survey.hidden
         )
@@ -338,7 +335,7 @@ fn out_of_place(survey: &InputSurvey) -> Vec<String> {
     let is_mixed = kinds.iter().filter(|count| **count > 0).count() > 1;
     if is_mixed {
         odd.push(format!(
-            "{}, {} and {} lie there together, and a job takes all objects alike",
+            "{}, {} and {} are mixed, but a job sends all objects the same way",
             counted(survey.images, "image"),
             counted(survey.records, "TFRecord file"),
             counted(survey.texts, "text file")
@@ -347,7 +344,7 @@ fn out_of_place(survey: &InputSurvey) -> Vec<String> {
     // Where nothing has a name that says something, nothing is out of place.
     if survey.others.count > 0 && kinds.iter().any(|count| *count > 0) {
         odd.push(format!(
-            "{} with a name of neither an image nor a TFRecord file: {}",
+            "{} that are not images or TFRecord files by name: {}",
             counted(survey.others.count, "object"),
             survey.others
         ));

@@ -28,8 +28,9 @@ pub struct Checked {
     pub preflight: Preflight,
 }
 
-/// Looks at every point of a plan, as it is to be started: payload and concurrency that nobody has set become those of the suggestion
-/// ([`PayloadSuggestion::fill_in`]), here and nowhere else. What cannot be found out is a point of its own, never an error.
+/// Looks at every point of a plan, as it is to be started: payload and concurrency that nobody has set become those of
+/// the suggestion ([`PayloadSuggestion::fill_in`]), here and nowhere else. What cannot be found out is a point of its
+/// own, never an error.
 ///
 /// # Errors
 /// The task was cancelled.
@@ -55,7 +56,7 @@ fn look_through(
     let s3 = aws.s3(&plan.s3);
     let region = told(sagemaker.region(Some(control)).map_err(JobError::from))?;
     let mut checks = Checks::default();
-    control.set_step("looking at the model");
+    control.set_step("checking the model");
     let content = match &region {
         Ok(region) => {
             model::check_job_name(&mut checks, &sagemaker, plan, region, control)?;
@@ -282,8 +283,8 @@ impl Checks {
     fn tell_what_was_not_looked_at(&mut self) {
         for point in CheckPoint::ALWAYS {
             if self.0.iter().all(|check| check.point != point) {
-                let why = "Not looked at: what it depends on could not be found out";
-                self.warning(point, why, "See to the other points first");
+                let why = "Not checked: an earlier check failed";
+                self.warning(point, why, "Solve the other problems first");
             }
         }
     }
@@ -295,7 +296,7 @@ impl Checks {
             problems.extend(spec.problems_of_details());
         }
         if problems.is_empty() {
-            self.ok(CheckPoint::Limits, "All are within what SageMaker takes");
+            self.ok(CheckPoint::Limits, "All are within SageMaker's limits");
         }
         for problem in problems {
             self.problem(CheckPoint::Limits, format!("The {problem}"), "");
@@ -315,8 +316,8 @@ impl Checks {
         if image.and_then(|image| image.serves(ArchiveContent::SavedModel)) == Some(false) {
             self.warning(
                 CheckPoint::Image,
-                "The job sets how TensorFlow Serving puts requests together (SAGEMAKER_TFS_…), and this container is none of it",
-                "Leave that out: no other container understands it",
+                "The job sets the batching of TensorFlow Serving (SAGEMAKER_TFS_…), but this is another container",
+                "Remove this setting",
             );
         }
     }
@@ -326,18 +327,18 @@ impl Checks {
         let Some(instance) = InstanceType::parse(name) else {
             return self.problem(
                 CheckPoint::Instance,
-                format!("“{name}” is no instance type"),
+                format!("“{name}” is not an instance type"),
                 "Instance types look like ml.m5.xlarge",
             );
         };
         let gpu = if instance.has_gpu() {
-            ", with a graphics card"
+            ", with a GPU"
         } else {
             ""
         };
-        let size = instance.vcpus().map_or_else(String::new, |vcpus| {
-            format!(": {vcpus} processor threads{gpu}")
-        });
+        let size = instance
+            .vcpus()
+            .map_or_else(String::new, |vcpus| format!(": {vcpus} vCPUs{gpu}"));
         match instance.known_sizes() {
             _ if instance.is_known() => {
                 let count = plan.spec.instance_count;
@@ -346,24 +347,30 @@ impl Checks {
                     Some(objects @ 1..) if u64::from(count) > objects => self.warning(
                         CheckPoint::Instance,
                         format!(
-                            "{found}, for {}. An object is never shared, so {} would be paid for and do nothing",
+                            "{found}, for {}. An object is never split, so {} would be billed but idle",
                             counted(objects, "object"),
                             counted(u64::from(count) - objects, "instance")
                         ),
-                        format!("Set the number of instances to {objects} at most"),
+                        format!("Set the number of instances to at most {objects}"),
                     ),
                     _ => self.ok(CheckPoint::Instance, found),
                 }
             }
             Some(sizes) => self.warning(
                 CheckPoint::Instance,
-                format!("This version of Spotcheck knows ml.{}, but not in this size", instance.family),
-                format!("Known sizes are {}; SageMaker says at the start whether it has others", sizes.join(", ")),
+                format!(
+                    "This version of Spotcheck does not know this size of ml.{}",
+                    instance.family
+                ),
+                format!(
+                    "Known sizes: {}; SageMaker checks the type at the start",
+                    sizes.join(", ")
+                ),
             ),
             None => self.warning(
                 CheckPoint::Instance,
                 format!("This version of Spotcheck does not know {name}"),
-                "Look at how it is spelt; SageMaker says at the start whether Batch Transform has it",
+                "Check the spelling; SageMaker checks the type at the start",
             ),
         }
     }
@@ -382,7 +389,7 @@ impl Checks {
         });
         let time = estimate.as_ref().map(|estimate| {
             format!(
-                "{} at {} a second on each instance take about {} of transforming",
+                "{} at {} per second and instance take about {}",
                 records.words().unwrap_or_default(),
                 human_rate(estimate.images_per_s),
                 human_duration(estimate.seconds)
@@ -390,20 +397,20 @@ impl Checks {
         });
         let (unknown, advice) = match records {
             Records::Uncounted => (
-                "how many records the files hold, nobody knows from outside, so neither time nor cost of the job can be told",
-                "Start a small job first: its cost tells that of the others",
+                "the number of records is unknown, so time and cost cannot be estimated",
+                "Start a small job first to measure the cost",
             ),
             Records::Objects(_) | Records::Counted(_) => (
-                "nobody knows yet how fast the model is there",
-                "Rehearse a few images or start a small job, and give the rate in images a second",
+                "the speed of the model is unknown",
+                "Rehearse a few images or start a small job, and enter the rate in images per second",
             ),
         };
-        let start_up = "the minutes in which instances fetch container and model are billed too";
+        let start_up = "the minutes for loading container and model are billed, too";
         match (price, time, estimate.as_ref().and_then(|estimate| estimate.usd)) {
             (Some(price), Some(time), Some(usd)) => self.ok(
                 CheckPoint::Cost,
                 format!(
-                    "{time}, for about {} ({} an hour and instance, {}); {start_up}. For orientation, {HEADLINE}",
+                    "{time}, for about {} ({} per instance and hour, {}); {start_up}. For orientation, {HEADLINE}",
                     human_usd(usd),
                     human_usd(price.usd_per_hour),
                     price.source
@@ -412,7 +419,7 @@ impl Checks {
             (Some(price), ..) => self.warning(
                 CheckPoint::Cost,
                 format!(
-                    "{} × {} cost {} an hour ({}), but {unknown}. For orientation, {HEADLINE}",
+                    "{} × {} cost {} per hour ({}), but {unknown}. For orientation, {HEADLINE}",
                     spec.instance_count,
                     spec.instance_type,
                     human_usd(price.usd_per_hour * f64::from(spec.instance_count)),
@@ -423,11 +430,11 @@ impl Checks {
             (None, time, _) => self.warning(
                 CheckPoint::Cost,
                 format!(
-                    "No price of {} is known{}. For orientation, {HEADLINE}",
+                    "The price of {} is unknown{}. For orientation, {HEADLINE}",
                     spec.instance_type,
                     time.map_or_else(String::new, |time| format!("; {time}"))
                 ),
-                "Give what an hour of it costs, or add it to the table of prices with its source and date; nothing is guessed",
+                "Enter its price per hour, or add it to the price table with source and date",
             ),
         }
         estimate

@@ -39,7 +39,7 @@ pub(super) fn check_job_name(
         Ok(job) => checks.problem(
             CheckPoint::JobName,
             format!(
-                "There is a job {name} already ({}), and names are never free again",
+                "Job {name} already exists ({}), and job names cannot be reused",
                 job.status.into_str()
             ),
             "Choose another name",
@@ -69,7 +69,7 @@ pub(super) fn check_model(
         checks.warning(
             CheckPoint::Model,
             error.to_string(),
-            "A job of it runs all the same; only its role, container and archive were not looked at",
+            "The job can run; only the role, container and archive were not checked",
         );
         return Ok(None);
     }
@@ -99,8 +99,8 @@ pub(super) fn check_model(
         (ModelSource::Existing, Ok(None)) => {
             checks.problem(
                 CheckPoint::Model,
-                format!("There is no model {name} in {region}"),
-                "Check the spelling, or make one of an archive",
+                format!("Model {name} does not exist in {region}"),
+                "Check the spelling, or create one from an archive",
             );
             None
         }
@@ -115,10 +115,10 @@ pub(super) fn check_model(
             checks.problem(
                 CheckPoint::Model,
                 format!(
-                    "There is another model {name} already, of {} in {}",
+                    "Another model {name} already exists, from {} in {}",
                     model.archive, model.image
                 ),
-                "Choose another name, or use that model as it is",
+                "Choose another name, or use that model",
             );
             None
         }
@@ -165,9 +165,7 @@ fn check_role(checks: &mut Checks, role: &str) {
         Some(problem) => checks.problem(CheckPoint::Role, format!("The role {problem}"), ""),
         None => checks.ok(
             CheckPoint::Role,
-            format!(
-                "{role}; whether it may read and write in S3 what it must, only the start tells"
-            ),
+            format!("{role}; its S3 permissions are checked at the start"),
         ),
     }
 }
@@ -194,8 +192,9 @@ fn check_image(
     if ecr.region != region {
         return checks.problem(
             CheckPoint::Image,
-            format!("The container lies in {}, and the model would run in {region}; SageMaker pulls from its own region only", ecr.region),
-            "Use the container of that region, or go to the other one",
+            format!("The container is in {}, but the model would run in {region}; SageMaker pulls from its own region \
+                only", ecr.region),
+            "Use the container of that region, or run in the other region",
         );
     }
     if let Some(content) = content
@@ -204,11 +203,11 @@ fn check_image(
         return checks.problem(
             CheckPoint::Image,
             format!(
-                "The archive holds {}, and {image} cannot serve that",
+                "The archive contains {}, which {image} cannot serve",
                 content.words()
             ),
             format!(
-                "Leave the container out, or give {}",
+                "Remove the container, or set {}",
                 default_image(region, instance, content)
             ),
         );
@@ -217,13 +216,13 @@ fn check_image(
     match ecr.wants_gpu() {
         Some(true) if !has_gpu => checks.warning(
             CheckPoint::Image,
-            format!("{image} is made for a graphics card, and {instance} has none"),
-            "Use the container for processors, or an instance type of the families p and g",
+            format!("{image} needs a GPU, but {instance} has none"),
+            "Use the CPU container, or an instance type of the families p and g",
         ),
         Some(false) if has_gpu => checks.warning(
             CheckPoint::Image,
-            format!("{image} does not use the graphics card of {instance}, which is paid for all the same"),
-            "Use the container for graphics cards, or an instance type without one",
+            format!("{image} does not use the GPU of {instance}, which is billed anyway"),
+            "Use the GPU container, or an instance type without a GPU",
         ),
         _ => checks.ok(CheckPoint::Image, image),
     }
@@ -239,7 +238,7 @@ fn check_archive(
     if !archive.prefix.ends_with(ARCHIVE_END) {
         checks.problem(
             CheckPoint::Model,
-            format!("{archive} is no archive, as its name does not end in {ARCHIVE_END}"),
+            format!("{archive} is not an archive: its name does not end in {ARCHIVE_END}"),
             "Package the model first",
         );
         return Ok(());
@@ -261,7 +260,7 @@ fn check_archive(
 
 fn content_words(content: Option<ArchiveContent>) -> &'static str {
     content.map_or(
-        "which Spotcheck did not pack: whether the container can serve it, only a job can tell",
+        "which Spotcheck did not pack: it was not checked whether the container can serve it",
         ArchiveContent::words,
     )
 }
@@ -290,14 +289,14 @@ fn check_local_archive(
         Ok(_) => checks.problem(
             CheckPoint::Model,
             format!(
-                "{} is no gzip file, and SageMaker takes model.tar.gz only",
+                "{} is not a gzip file; SageMaker accepts only model.tar.gz",
                 path.display()
             ),
             "Package the model first",
         ),
         Err(error) => checks.problem(
             CheckPoint::Model,
-            format!("The archive cannot be read: {error}: {}", path.display()),
+            format!("Could not read the archive: {error}: {}", path.display()),
             "Package the model first",
         ),
     }

@@ -20,8 +20,8 @@ pub(super) fn check_output(
     {
         checks.problem(
             CheckPoint::Output,
-            format!("The outputs would lie under the input, {input}: the next job over it would read them as images"),
-            "Choose a folder beside the input",
+            format!("The outputs would be inside the input, {input}: the next job would read them as images"),
+            "Choose a folder outside the input",
         );
     }
     if let (InputObjects::Prefix(input), Some(capture)) = (&spec.input.objects, &spec.data_capture)
@@ -29,14 +29,18 @@ pub(super) fn check_output(
     {
         checks.problem(
             CheckPoint::Output,
-            format!("What is captured would lie under the input, {input}: the job, and the next one over it, would read it as images"),
-            "Choose a folder for captured data beside the input",
+            format!(
+                "The captured data would be inside the input, {input}: jobs would read it as images"
+            ),
+            "Choose a folder for captured data outside the input",
         );
     }
     if folder.last_part() != spec.job_name {
         checks.warning(
             CheckPoint::Output,
-            format!("{folder} is not named like the job, so another job may write there, too"),
+            format!(
+                "{folder} does not have the name of the job, so other jobs may write there, too"
+            ),
             format!("Write {}{}/", folder, spec.job_name),
         );
     }
@@ -52,8 +56,11 @@ pub(super) fn check_output(
             if let Some(object) = listed.objects.first() {
                 checks.problem(
                     CheckPoint::Output,
-                    format!("There is something in {folder} already, {}; it could not be told from the outputs of this job", object.key),
-                    "Choose a folder of its own for the job",
+                    format!(
+                        "{folder} is not empty: {}; it would mix with the outputs of this job",
+                        object.key
+                    ),
+                    "Choose an empty folder",
                 );
             }
         }
@@ -62,7 +69,7 @@ pub(super) fn check_output(
     if checks.0.len() == before {
         checks.ok(
             CheckPoint::Output,
-            format!("{folder} is empty, and not under the input"),
+            format!("{folder} is empty and outside the input"),
         );
     }
     Ok(())

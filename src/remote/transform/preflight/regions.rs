@@ -19,7 +19,7 @@ pub(super) fn check_regions(
     region: &str,
     control: &TaskControl,
 ) -> Result<(), Cancelled> {
-    control.set_step("asking where the buckets lie");
+    control.set_step("checking the regions of the buckets");
     let before = checks.0.len();
     let mut known = Vec::new();
     let mut silent = Vec::new();
@@ -37,7 +37,8 @@ pub(super) fn check_regions(
             Ok(Some(found)) => checks.problem(
                 CheckPoint::Region,
                 format!(
-                    "The job runs in {region}, and the bucket {} ({}) lies in {found}: SageMaker takes only buckets of its own region",
+                    "The job runs in {region}, but bucket {} ({}) is in {found}: SageMaker accepts only buckets of \
+                    its own region",
                     used.bucket,
                     used.purposes.join(", ")
                 ),
@@ -52,13 +53,16 @@ pub(super) fn check_regions(
         return Ok(());
     }
     let finding = match (known.is_empty(), silent.is_empty()) {
-        (_, true) => format!("The job runs in {region}, where {} lies", known.join(", ")),
+        (_, true) => format!(
+            "The job runs in {region}, the region of {}",
+            known.join(", ")
+        ),
         (true, false) => format!(
-            "The job runs in {region}; nobody says where {} lies",
+            "The job runs in {region}; the region of {} is unknown",
             silent.join(", ")
         ),
         (false, false) => format!(
-            "The job runs in {region}, where {} lies; nobody says where {} does",
+            "The job runs in {region}, the region of {}; the region of {} is unknown",
             known.join(", "),
             silent.join(", ")
         ),

@@ -41,17 +41,17 @@ pub(super) fn check_requests(
     checks.warning(
         CheckPoint::ContentType,
         format!(
-            "Nobody can tell from the names whether the objects are {}",
+            "The names do not show whether the objects are {}",
             content_type_text(spec)
         ),
-        "Look at what the model's handler takes",
+        "Check what the model's handler accepts",
     );
     check_unknown_splitting(checks, spec);
 }
 
 fn content_type_text(spec: &TransformSpec) -> &str {
     match spec.input.content_type.as_str() {
-        "" => "what no content type says",
+        "" => "something without a content type",
         content_type => content_type,
     }
 }
@@ -66,14 +66,14 @@ fn check_payload(
     if payload == 0 {
         return checks.warning(
             CheckPoint::Payload,
-            "MaxPayloadInMB is 0: requests come in chunks, without a length",
-            "Few containers take that; set it to the size of the largest object",
+            "MaxPayloadInMB is 0: requests are chunked, without a length",
+            "Few containers accept that; set it to the size of the largest object",
         );
     }
     if spec.input.split != SplitType::None {
         return checks.ok(
             CheckPoint::Payload,
-            format!("Requests of up to {payload} MB; a record must fit into one, however large its file is"),
+            format!("Requests of up to {payload} MB; each record must fit into one"),
         );
     }
     let Some((key, size)) = survey.and_then(|survey| survey.largest.as_ref()) else {
@@ -85,12 +85,12 @@ fn check_payload(
         checks.problem(
             CheckPoint::Payload,
             format!("{largest}. A request has at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB"),
-            "Leave it out, or make it smaller",
+            "Remove it, or make it smaller",
         );
     } else if needed > u64::from(payload) {
         checks.problem(
             CheckPoint::Payload,
-            format!("{largest}. With MaxPayloadInMB {payload} it would be refused (413)"),
+            format!("{largest}. With MaxPayloadInMB {payload} it would be rejected (413)"),
             suggestion.map_or_else(String::new, |suggestion| {
                 format!(
                     "Set MaxPayloadInMB to {} and MaxConcurrentTransforms to at most {}",
@@ -101,7 +101,7 @@ fn check_payload(
     } else {
         checks.ok(
             CheckPoint::Payload,
-            format!("{largest}; requests of up to {payload} MB take it"),
+            format!("{largest}; it fits into requests of up to {payload} MB"),
         );
     }
 }
@@ -115,14 +115,16 @@ fn check_concurrency(checks: &mut Checks, spec: &TransformSpec, was_chosen: WasC
         (Some(count), WasChosen::Yes) => checks.ok(
             CheckPoint::Concurrency,
             format!(
-                "{count} requests at once on each instance, chosen by its processor threads; with {} MB each they stay within {MAX_PAYLOAD_IN_FLIGHT_MB}",
+                "{count} requests at once on each instance, one per vCPU; with {} MB each they stay within \
+                {MAX_PAYLOAD_IN_FLIGHT_MB}",
                 spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB)
             ),
         ),
         (None, _) => checks.warning(
             CheckPoint::Concurrency,
-            "MaxConcurrentTransforms is not set; the container is asked, and one that does not answer, as Ray Serve's, gets one request at a time",
-            "Set it to the number of processor threads of the instance",
+            "MaxConcurrentTransforms is not set; SageMaker asks the container, and sends one request at a time if it \
+            does not respond, as Ray Serve's",
+            "Set it to the number of vCPUs of the instance",
         ),
     }
 }
@@ -136,7 +138,8 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// The kind that the job says it is about, where there are several; otherwise the one that is there. `None` where no name says anything.
+    /// The kind that the job says it is about, where there are several; otherwise the one that is there. `None` where
+    /// no name says anything.
     pub(super) fn of(survey: &InputSurvey, spec: &TransformSpec) -> Option<Self> {
         let kinds = [
             (survey.images, Self::Images),
@@ -201,11 +204,11 @@ fn check_processing(checks: &mut Checks, spec: &TransformSpec) {
         checks.problem(
             CheckPoint::ContentType,
             format!(
-                "{} needs inputs of JSON or CSV, and these are sent as {}",
+                "{} needs JSON or CSV inputs, but these are sent as {}",
                 unfit.join(" and "),
                 content_type_text(spec)
             ),
-            "Leave it out: outputs are named after their inputs, and Spotcheck joins them by that",
+            "Remove it: Spotcheck joins outputs to inputs by name",
         );
     }
     if let Some(accept) = spec.output.accept.as_deref()
@@ -213,8 +216,8 @@ fn check_processing(checks: &mut Checks, spec: &TransformSpec) {
     {
         checks.warning(
             CheckPoint::ContentType,
-            format!("Accept is {accept}, and the handler of Spotcheck's archives answers in JSON"),
-            "Ask for application/json, unless the model is another one",
+            format!("Accept is {accept}, but the handler of Spotcheck's archives responds in JSON"),
+            "Set Accept to application/json, unless the model is another one",
         );
     }
 }
@@ -238,7 +241,7 @@ fn check_content_type(checks: &mut Checks, spec: &TransformSpec, content: Conten
                 content_type_text(spec)
             ),
             format!(
-                "The handler of Spotcheck's archives takes {}; others may want something else",
+                "The handler of Spotcheck's archives accepts {}; others may differ",
                 content.usual_content_type()
             ),
         );
@@ -260,20 +263,20 @@ fn check_splitting(
                 checks.problem(
                     CheckPoint::Splitting,
                     format!("SplitType {split:?} would cut images into pieces"),
-                    "Set SplitType to None: one image a request",
+                    "Set SplitType to None: one image per request",
                 );
             }
             if spec.output.assemble == AssembleWith::Line {
                 checks.warning(
                     CheckPoint::Splitting,
-                    "AssembleWith Line puts answers below each other, and each image has one",
+                    "AssembleWith Line joins responses by lines, but each image has only one",
                     "Set AssembleWith to None",
                 );
             }
             if input.compression != Compression::None {
                 checks.problem(
                     CheckPoint::Splitting,
-                    "CompressionType Gzip unpacks each object, and images are not packed like that",
+                    "CompressionType Gzip unpacks each object, but images are not gzip files",
                     "Set CompressionType to None",
                 );
             }
@@ -284,18 +287,18 @@ fn check_splitting(
                 checks.problem(
                     CheckPoint::Splitting,
                     format!("SplitType {split:?} finds no records in a text file"),
-                    "Set SplitType to Line where each line is a record, and else to None",
+                    "Set SplitType to Line if each line is a record, otherwise to None",
                 );
             } else if split != SplitType::Line {
                 checks.warning(
                     CheckPoint::Splitting,
                     format!("SplitType {split:?} sends a text file as a whole"),
-                    "Set SplitType to Line where each line is a record",
+                    "Set SplitType to Line if each line is a record",
                 );
             } else if spec.output.assemble != AssembleWith::Line {
                 checks.warning(
                     CheckPoint::Splitting,
-                    "AssembleWith None puts the responses of all lines together without a break",
+                    "AssembleWith None joins the responses of all lines without a separator",
                     "Set AssembleWith to Line",
                 );
             }
@@ -304,7 +307,7 @@ fn check_splitting(
     if split == SplitType::None && strategy == BatchStrategy::MultiRecord {
         checks.warning(
             CheckPoint::Splitting,
-            "BatchStrategy MultiRecord puts records together, and with SplitType None there are none",
+            "BatchStrategy MultiRecord joins records, but SplitType None makes none",
             "Set BatchStrategy to SingleRecord",
         );
     }
@@ -326,15 +329,16 @@ fn check_unknown_splitting(checks: &mut Checks, spec: &TransformSpec) {
         SplitType::None => {}
         SplitType::RecordIO => checks.warning(
             CheckPoint::Splitting,
-            "SplitType RecordIO is for MXNet's files of images. Spotcheck opens no images inside those, so it cannot show what the outputs are about",
+            "SplitType RecordIO is for MXNet's image files. Spotcheck does not read these, so it cannot show their \
+            outputs",
             "Send the images as files, or as TFRecord files with SplitType TFRecord",
         ),
         split @ (SplitType::Line | SplitType::TFRecord) => checks.warning(
             CheckPoint::Splitting,
             format!(
-                "Nobody can tell from the names whether SplitType {split:?} finds records in the objects"
+                "The names do not show whether SplitType {split:?} finds records in the objects"
             ),
-            "Look at what the objects are",
+            "Check the format of the objects",
         ),
     }
 }
@@ -342,13 +346,16 @@ fn check_unknown_splitting(checks: &mut Checks, spec: &TransformSpec) {
 fn check_records(checks: &mut Checks, spec: &TransformSpec, archive: Option<ArchiveContent>) {
     match (spec.input.split, spec.batch_strategy) {
         (SplitType::TFRecord, BatchStrategy::SingleRecord) => {}
-        // The handler of an archive that Spotcheck packed takes records with their framing, and responses each on a line.
+        // The handler of an archive that Spotcheck packed takes records with their framing, and responses each on a
+        // line.
         (SplitType::TFRecord, BatchStrategy::MultiRecord)
             if archive == Some(ArchiveContent::Onnx) => {}
         (SplitType::TFRecord, BatchStrategy::MultiRecord) => checks.warning(
             CheckPoint::Splitting,
-            "BatchStrategy MultiRecord sends several records in one request, with their framing; whether the model's handler takes that is not known",
-            "Set BatchStrategy to SingleRecord, unless the handler takes several records and responses each on a line",
+            "BatchStrategy MultiRecord sends several framed records in one request; it is unknown whether the model's \
+            handler accepts that",
+            "Set BatchStrategy to SingleRecord, unless the handler accepts several records and responds with one line \
+            each",
         ),
         (SplitType::None, _) => checks.warning(
             CheckPoint::Splitting,
@@ -357,15 +364,15 @@ fn check_records(checks: &mut Checks, spec: &TransformSpec, archive: Option<Arch
         ),
         (split, _) => checks.problem(
             CheckPoint::Splitting,
-            format!("SplitType {split:?} does not know where the records of a TFRecord file end"),
+            format!("SplitType {split:?} does not split TFRecord files"),
             "Set SplitType to TFRecord",
         ),
     }
     if spec.output.assemble != AssembleWith::Line {
         checks.warning(
             CheckPoint::Splitting,
-            "AssembleWith None puts the responses of all records of a file together without a break",
-            "Set AssembleWith to Line: one response a line, in the order of the records",
+            "AssembleWith None joins the responses of all records of a file without a separator",
+            "Set AssembleWith to Line: one response per line, in the order of the records",
         );
     }
 }

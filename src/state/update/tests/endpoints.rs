@@ -225,7 +225,7 @@ fn a_record_that_cannot_be_read_is_a_problem_and_told_once() {
             &mut state,
             Event::EndpointRecordsRead {
                 records: Vec::new(),
-                unreadable: vec!["the record of an endpoint cannot be read".to_owned()],
+                unreadable: vec!["could not read the record of an endpoint".to_owned()],
                 due: Vec::new(),
             },
         );
