@@ -259,7 +259,7 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
         Some(rate) => {
             let what = match a.card.task {
                 ModelTask::Classification => "the same top class",
-                ModelTask::Detection => "the same boxes (IoU at least 0.5)",
+                ModelTask::Detection => "the same boxes (IoU ≥ 0.5)",
             };
             lines.push(format!(
                 "{:.1} % agree: {what} in {} of {} images",

@@ -67,7 +67,7 @@ fn report_installation(dirs: &AppDirs, installed: &InstalledPackage) -> anyhow::
         installed.library.display()
     ))?;
     if !installed.is_pinned {
-        eprintln!("note: this wheel is not the pinned one; its contents were not verified");
+        eprintln!("note: this wheel is unpinned: its contents were not verified");
     }
     match installed.package {
         RuntimePackage::Cpu => {}

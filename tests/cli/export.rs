@@ -643,7 +643,7 @@ fn what_cannot_work_ends_with_a_reason() {
         ("csv", vec!["--run", "second"], 1, "1  first run"),
         ("csv", vec!["--filter", "score>"], 1, "--filter"),
         ("docx", vec![], 2, "jsonl, csv, coco"),
-        ("csv", vec!["--min-score", "2"], 2, "between 0 and 1"),
+        ("csv", vec!["--min-score", "2"], 2, "from 0 to 1"),
     ] {
         let output = predicted.export(format, &out, &more);
         assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));

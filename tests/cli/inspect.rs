@@ -54,7 +54,7 @@ fn inspect_shows_the_graph_what_is_recognised_what_is_assumed_and_the_card() {
         "producer  spotcheck-tests",
         "given by you\n  input.channels = bgr",
         "recognised\n  task = classification\n      because",
-        "assumed, ONNX does not record this",
+        "assumed: ONNX does not record this",
         "input.divide_by = 1.0\n  input.mean = [0.0, 0.0, 0.0]",
         "[input]\nname = \"input_1\"\nlayout = \"nhwc\"\ntype = \"float32\"\nchannels = \"bgr\"",
     ];
@@ -193,7 +193,7 @@ fn an_added_model_is_listed_used_by_its_id_and_removed() {
     assert_eq!(added.code, Some(0), "{}", added.stderr);
     assert!(added.stdout.contains("added my-cifar"), "{}", added.stdout);
     assert!(
-        added.stderr.contains("assumed, ONNX does not record this"),
+        added.stderr.contains("assumed: ONNX does not record this"),
         "{}",
         added.stderr
     );

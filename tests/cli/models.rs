@@ -159,7 +159,7 @@ fn an_unfinished_download_is_listed_with_what_is_there() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("model.onnx.part"), [0; 2048]).unwrap();
     let line = home.listed("faster-rcnn");
-    assert!(line.contains("unfinished, 2.0 KiB are here"), "{line}");
+    assert!(line.contains("incomplete (2.0 KiB downloaded)"), "{line}");
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn a_download_that_fails_says_why_and_what_helps() {
     assert_eq!(fetched.stdout, "");
     for expected in [
         "error: could not download My model (21 B)",
-        "`spotcheck models fetch mine --from FILE`",
+        "spotcheck models fetch mine --from FILE",
         "returned 404 Not Found",
     ] {
         assert!(fetched.stderr.contains(expected), "{}", fetched.stderr);

@@ -144,7 +144,7 @@ fn results_take_the_place_of_nothing_that_the_command_reads() {
     }
     let file = bench.path("labels.txt");
     let refused = bench.fetch(&["--labels", "labels.txt", "--out", "labels.txt"]);
-    let words = "the place of the names of the classes";
+    let words = "overwrite the names of the classes";
     check_refused(&refused, words, &file, Some(b""));
 }
 
@@ -168,7 +168,7 @@ fn a_model_is_not_replaced_by_its_archive_whatever_is_forced() {
     let mut command = bench.command(&["transform", "package", "--model", "model.onnx"]);
     command.args(["--out", "model.onnx", "--force"]);
     let file = bench.path("model.onnx");
-    let words = "the place of the model";
+    let words = "overwrite the model";
     check_refused(&command.output().unwrap(), words, &file, Some(b"weights"));
 }
 

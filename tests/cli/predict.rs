@@ -58,7 +58,7 @@ fn mixed_folder() -> (tempfile::TempDir, Vec<(&'static str, Expected)>) {
         ("good.jpg", Ok((640, 427))),
         ("header.jpg", Err("")),
         ("mislabelled.png", Ok((640, 427))),
-        ("text.jpg", Err("not an image")),
+        ("text.jpg", Err("not a supported image")),
         ("truncated.jpg", Err("truncated")),
         ("very wide.png", Ok((40_000, 10))),
         ("픽셀.png", Ok((1, 1))),
@@ -372,7 +372,7 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
             "efficientnet-lite0",
             &["--min-score", "7"],
             2,
-            "between 0 and 1",
+            "from 0 to 1",
         ),
         (
             &samples(),
@@ -594,7 +594,7 @@ fn messages_say_what_is_wrong_and_what_to_do() {
         (
             &["bla"],
             1,
-            &["folder “bla”; `spotcheck help` lists the commands"],
+            &["“bla” is not a command, file or folder; `spotcheck help` lists the commands"],
         ),
         (
             &["assets/samples"],

@@ -146,7 +146,7 @@ fn a_finished_run_is_in_the_project_and_is_written_again_without_computing() {
     check_says(
         &again,
         3,
-        &["6 of 6 images have a prediction, 0 to go", "0 images in"],
+        &["6 of 6 images have a prediction, 0 remain", "0 images in"],
     );
     assert_eq!(first.stdout, again.stdout);
 
@@ -177,7 +177,7 @@ fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() 
     check_says(
         &other,
         0,
-        &["no run of this model and settings", "scores from 0.5"],
+        &["no run of this model and settings", "scores ≥ 0.5"],
     );
     assert_eq!(bench.open(Wanted::Read).project.runs().unwrap().len(), 3);
 }
@@ -327,7 +327,7 @@ fn a_run_whose_predictions_can_never_be_saved_ends_and_says_so() {
     drop(connection);
     let mut predict = bench.command(&bench.images(), &["--resume"]);
     let predicted = ends(predict.spawn().unwrap());
-    check_says(&predicted, 1, &["will not be", "nowhere"]);
+    check_says(&predicted, 1, &["could not be saved", "nowhere"]);
 }
 
 #[test]
@@ -345,14 +345,14 @@ fn what_is_new_or_changed_is_predicted_and_what_failed_only_when_asked() {
         3,
         &[
             "predicted again: 1",
-            "2 of 6 images have a prediction, 4 to go",
+            "2 of 6 images have a prediction, 4 remain",
             "4 images in",
         ],
     );
     let fresh = bench.predict(&["--new-run"]);
     assert_eq!(resumed.stdout, fresh.stdout, "as if it had never stopped");
     let retried = bench.predict(&["--resume", "--retry-failed"]);
-    check_says(&retried, 3, &["5 of 6 images have a prediction, 1 to go"]);
+    check_says(&retried, 3, &["5 of 6 images have a prediction, 1 remain"]);
     assert_eq!(retried.stdout, fresh.stdout);
 }
 
@@ -379,7 +379,7 @@ fn a_prediction_that_a_person_judged_is_not_replaced_when_its_image_changes() {
         .set_modified(std::time::SystemTime::UNIX_EPOCH)
         .unwrap();
     let resumed = bench.predict(&["--resume"]);
-    check_says(&resumed, 3, &["outdated but has a verdict", "0 to go"]);
+    check_says(&resumed, 3, &["outdated but has a verdict", "0 remain"]);
     assert_eq!(before.stdout, resumed.stdout);
 }
 
@@ -420,7 +420,7 @@ fn a_project_is_looked_into_and_pointed_to_its_moved_images() {
         "{text}"
     );
     assert!(
-        text.contains("SSD MobileNet v2, 1 thread, 2 images answered, 0 failed"),
+        text.contains("SSD MobileNet v2, 1 thread, 2 images predicted, 0 failed"),
         "{text}"
     );
     let missing = project(&["relocate", "/no/such/folder"]);
@@ -430,7 +430,7 @@ fn a_project_is_looked_into_and_pointed_to_its_moved_images() {
     let mut again = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
     again.arg(&moved).arg("--project").arg(bench.project());
     let again = again.args(["--resume", "--limit", "3"]).output().unwrap();
-    check_says(&again, 0, &["2 of 3 images have a prediction, 1 to go"]);
+    check_says(&again, 0, &["2 of 3 images have a prediction, 1 remain"]);
 }
 
 #[test]
@@ -531,7 +531,7 @@ fn a_project_is_about_its_own_images_and_takes_no_others() {
     std::fs::create_dir(&other).unwrap();
     std::fs::copy(bench.images().join("1.png"), other.join("1.png")).unwrap();
     let about = format!("the project belongs to {}", bench.images().display());
-    let not_about = format!("not about {}", other.display());
+    let not_about = format!("not to {}", other.display());
     for more in [&[][..], &["--new-run"], &["--resume"]] {
         let refused = bench.predict_over(&other, more);
         check_says(&refused, 1, &[&about, &not_about, "project relocate"]);
@@ -543,7 +543,7 @@ fn a_project_is_about_its_own_images_and_takes_no_others() {
 
     // A part of the images is not another place.
     let one = bench.predict_over(&bench.images().join("1.png"), &["--resume"]);
-    check_says(&one, 0, &["1 of 1 images have a prediction, 0 to go"]);
+    check_says(&one, 0, &["1 of 1 images have a prediction, 0 remain"]);
     assert_eq!(counts(), (1, 5, 1));
 }
 
@@ -565,12 +565,12 @@ fn a_folder_is_the_same_however_one_comes_to_it() {
     let note = "if its images moved to";
     for source in [&images, &by_dots, &by_link] {
         let again = bench.predict_over(source, &["--resume"]);
-        check_says(&again, 3, &["6 of 6 images have a prediction, 0 to go"]);
+        check_says(&again, 3, &["6 of 6 images have a prediction, 0 remain"]);
         assert!(!stderr(&again).contains(note), "{}", stderr(&again));
         assert_eq!(again.stdout, first.stdout);
     }
     let one = bench.predict_over(&by_link.join("1.png"), &["--resume"]);
-    check_says(&one, 0, &["1 of 1 images have a prediction, 0 to go"]);
+    check_says(&one, 0, &["1 of 1 images have a prediction, 0 remain"]);
 
     let elsewhere = bench.folder.path().join("elsewhere");
     std::fs::rename(&images, &elsewhere).unwrap();
@@ -635,7 +635,7 @@ fn a_run_stops_when_its_folder_is_gone_and_predicts_exactly_the_rest_once_it_is_
         &resumed,
         0,
         &[
-            &format!("{before} of {IMAGES} images have a prediction, {rest} to go"),
+            &format!("{before} of {IMAGES} images have a prediction, {rest} remain"),
             &format!("{rest} images in"),
         ],
     );

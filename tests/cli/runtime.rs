@@ -257,7 +257,7 @@ fn wheels_that_cannot_work_are_refused_with_the_reason() {
     );
     check(
         &[(METADATA, b"Name: onnxruntime-gpu\nVersion: 1.31.1\n")],
-        "`spotcheck runtime install cuda` takes it",
+        "install it with `spotcheck runtime install cuda`",
     );
     check(
         &[(METADATA, b"Name: onnxruntime\nVersion: 1.31.1\n")],

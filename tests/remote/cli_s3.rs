@@ -125,7 +125,7 @@ fn a_project_of_a_prefix_goes_on_by_etag_and_is_exported_as_it_was_reached() {
     bucket.put_folder("photos/", folder.path());
     let again = run(&["--resume"], 3);
     assert!(
-        stderr(&again).contains("4 of 4 images have a prediction, 0 to go"),
+        stderr(&again).contains("4 of 4 images have a prediction, 0 remain"),
         "{}",
         stderr(&again)
     );
@@ -453,7 +453,7 @@ fn a_run_stops_when_the_server_is_gone_and_predicts_exactly_the_rest_once_it_is_
     assert_eq!(resumed.status.code(), Some(0), "{said}");
     let rest = IMAGES - before.len();
     assert_eq!(proxy.count(reads) - read_before, rest);
-    assert!(said.contains(&format!("{rest} to go")), "{said}");
+    assert!(said.contains(&format!("{rest} remain")), "{said}");
     let all = lines(&resumed);
     assert_eq!(all.len(), IMAGES);
     for (number, line) in all.iter().enumerate() {

@@ -182,7 +182,7 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
     let again = check(
         Bench::fetch(outputs, photos, &[&more[..], &["--resume"]].concat()),
         0,
-        &["4 of 4 images have a prediction, 0 to go"],
+        &["4 of 4 images have a prediction, 0 remain"],
     );
     assert_eq!(lines(&again.stdout), local);
 }
@@ -209,7 +209,7 @@ fn other_names_of_classes_make_another_run_and_the_same_ones_go_on() {
     assert_eq!(fetch("first", &[], &["saving in the project"]), "dog");
     let other = ["class 1 is “dog” there, and “cow” now", "started a new run"];
     assert_eq!(fetch("second", &["--resume"], &other), "cow");
-    let same = ["2 of 4 images have a prediction, 2 to go"];
+    let same = ["2 of 4 images have a prediction, 2 remain"];
     assert_eq!(fetch("first", &["--resume"], &same), "dog");
     assert_eq!(fetch("second", &["--resume"], &same), "cow");
 }
@@ -850,14 +850,14 @@ fn predictions_that_were_joined_with_their_input_are_found_by_what_it_names() {
     let resume = ["--project", &project, "--resume"];
     fetch(&fewer, 3, &[missing, of_last], &resume);
     let again = [
-        "1 to go",
+        "1 remain",
         "3 of those are read again",
         "saved 4 of 4 predictions",
     ];
     let output = fetch(&in_s3, 0, &again, &resume);
     assert_eq!(lines(&output.stdout), local);
     let (outputs, photos) = (outputs.to_str().unwrap(), photos.to_str().unwrap());
-    let output = check(Bench::fetch(outputs, photos, &resume), 0, &["0 to go"]);
+    let output = check(Bench::fetch(outputs, photos, &resume), 0, &["0 remain"]);
     assert!(!stderr(&output).contains(without));
 }
 
