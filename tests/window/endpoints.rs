@@ -114,7 +114,7 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
             click(&mut window, "Deploy the model");
             wait_for(&mut window, "Endpoints of SageMaker");
             wait_until_in_service(&mut window, &name);
-            assert!(sees(&window, "so far at $0.25 an hour, deleted "));
+            assert!(sees(&window, "so far at $0.25 per hour, deleted "));
             let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
             assert!(bucket.get(&archive).is_some());
             click(&mut window, "List endpoints");
@@ -186,7 +186,7 @@ fn an_endpoint_whose_time_was_over_while_nobody_looked_goes_at_the_next_start() 
             // The next window knows it, and looks how it is.
             let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
             wait_until_in_service(&mut window, &name);
-            assert!(sees(&window, "so far at $0.74 an hour, deleted "));
+            assert!(sees(&window, "so far at $0.74 per hour, deleted "));
             drop(window);
 
             let record = dirs.endpoints().join(format!("{name}@{REGION}.json"));
@@ -340,7 +340,7 @@ fn an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning() {
             click_once_there(&mut window, &format!("Endpoint {name}, InService"));
             wait_for(&mut window, "It was not deployed from this machine");
             // The table of prices says what it costs whoever deployed it.
-            assert!(sees(&window, "so far at $0.25 an hour"));
+            assert!(sees(&window, "so far at $0.25 per hour"));
             wait_until(&mut window, "the end of watching", |window| {
                 window.state().state().tasks.is_idle()
             });

@@ -128,7 +128,7 @@ fn a_path_is_suggested_and_its_ending_follows_the_format() {
         let mut fields = window.query_all_by_role(Role::TextInput);
         let field = fields.find(|field| {
             let label = field.accesskit_node().label().unwrap_or_default();
-            label.ends_with(" to write")
+            label.starts_with("Target ")
         });
         field.unwrap().accesskit_node().value().unwrap()
     };

@@ -91,7 +91,7 @@ fn the_right_class_is_typed_and_completed() {
     wait_for(&mut window, "Which class is right?");
     let field = window.get_by_label("Right class");
     field.type_text("egyptian");
-    wait_for(&mut window, "Enter takes “Egyptian cat”");
+    wait_for(&mut window, "Enter uses “Egyptian cat”");
     press(&mut window, Key::Enter);
     wait_for(&mut window, "Image: wrong class, is “Egyptian cat”");
     // Letters in a text field are text.

@@ -117,7 +117,7 @@ fn a_box_is_explained_and_a_search_that_is_stopped_leaves_nothing() {
         window.state().state().tasks.is_idle()
     });
     assert_eq!(window.state().state().shown.explanation, Explanation::None);
-    assert!(sees(&window, "what carries “cup”"));
+    assert!(sees(&window, "what “cup” depends on"));
 }
 
 #[test]

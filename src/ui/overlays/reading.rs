@@ -108,7 +108,7 @@ pub(super) fn reading_ui(
         memory.taken_over = *number;
         memory.take_over(loaded);
     }
-    ui.label(strong("How predictions are read"));
+    ui.label(strong("Prediction format"));
     choice_ui(ui, state, memory);
     let fault = memory.request().err();
     if memory.has_mapping {
