@@ -246,27 +246,31 @@ pub(super) fn with_home(path: &Path) -> PathBuf {
     }
 }
 
-/// Beside the installed program, or in the folder it was built in.
 fn sample_images() -> Option<PathBuf> {
+    shipped("assets/samples", "samples").filter(|folder| folder.is_dir())
+}
+
+/// What comes with Spotcheck: beside the installed program, or in the folder it was built in.
+pub(super) fn shipped(in_sources: &str, installed: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().ok();
     let beside = program.as_deref().and_then(Path::parent);
     let candidates = [
-        beside.map(|folder| folder.join("assets/samples")),
-        beside.map(|folder| folder.join("../share/spotcheck/samples")),
-        Some(PathBuf::from(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/assets/samples"
-        ))),
+        beside.map(|folder| folder.join(in_sources)),
+        beside.map(|folder| folder.join("../share/spotcheck").join(installed)),
+        Some(Path::new(env!("CARGO_MANIFEST_DIR")).join(in_sources)),
     ];
-    candidates
-        .into_iter()
-        .flatten()
-        .find(|folder| folder.is_dir())
+    candidates.into_iter().flatten().find(|path| path.exists())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_manual_and_the_sample_images_are_found() {
+        assert!(sample_images().is_some());
+        assert!(shipped("docs/README.md", "docs/README.md").is_some_and(|page| page.is_file()));
+    }
 
     #[test]
     fn images_of_several_folders_share_the_project_of_the_folder_around_them() {

@@ -184,6 +184,18 @@ pub(super) fn reveal(shared: &Arc<Shared>, uri: SampleUri) {
     });
 }
 
+pub(super) fn open_manual(shared: &Arc<Shared>) {
+    shared.spawn("open the manual", |shared| {
+        let Some(page) = super::browse::shipped("docs/README.md", "docs/README.md") else {
+            let advice = "The manual is not beside the program; open `docs/README.md` of Spotcheck's sources";
+            return shared.went_wrong(advice);
+        };
+        if let Err(error) = open_file(&page) {
+            shared.went_wrong(format!("Could not open the manual {}: {error}", page.display()));
+        }
+    });
+}
+
 pub(super) fn open_log(shared: &Arc<Shared>) {
     shared.spawn("open the log", |shared| {
         let path = shared.dirs.log_file();

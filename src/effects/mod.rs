@@ -577,6 +577,7 @@ impl Effects {
             } => desktop::copy_image(shared, source, uri, prediction, view, confirmed),
             Effect::CopyText { text, notice } => desktop::copy_text(shared, text, notice),
             Effect::CopyDiagnostics { lines } => diagnostics::copy(shared, lines),
+            Effect::OpenManual => desktop::open_manual(shared),
             Effect::OpenLog => desktop::open_log(shared),
             Effect::Restart => desktop::restart(shared),
             Effect::Quit => {

@@ -92,6 +92,7 @@ pub enum Action {
     Palette,
     Help,
     CopyDiagnostics,
+    OpenManual,
     OpenLog,
 }
 
@@ -656,6 +657,7 @@ impl Action {
                 "Copies versions, device report and the last errors, without secrets",
                 &[],
             ),
+            Self::OpenManual => text("Open manual", "Opens the pages of the manual", &[]),
             Self::OpenLog => text("Open log file", "Opens the log file of Spotcheck", &[]),
         }
     }

@@ -469,6 +469,7 @@ pub enum Effect {
         /// What the state knows: device report, last problems.
         lines: Vec<String>,
     },
+    OpenManual,
     OpenLog,
     Restart,
     Quit,
@@ -679,6 +680,7 @@ impl std::fmt::Debug for Effect {
             Self::CopyImage { uri, .. } => write!(formatter, "CopyPicture({uri})"),
             Self::CopyText { text, .. } => write!(formatter, "CopyText({text})"),
             Self::CopyDiagnostics { .. } => formatter.write_str("CopyDiagnostics"),
+            Self::OpenManual => formatter.write_str("OpenManual"),
             Self::OpenLog => formatter.write_str("OpenLog"),
             Self::Restart => formatter.write_str("Restart"),
             Self::Quit => formatter.write_str("Quit"),

@@ -339,6 +339,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::CopyDiagnostics => effects.push(Effect::CopyDiagnostics {
             lines: view::diagnostics(state),
         }),
+        Action::OpenManual => effects.push(Effect::OpenManual),
         Action::OpenLog => effects.push(Effect::OpenLog),
         _ => view::on_action(state, action, effects),
     }

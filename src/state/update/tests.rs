@@ -1143,3 +1143,9 @@ fn a_place_that_tells_nobody_of_changes_says_so_without_being_a_problem() {
     assert_eq!(unwatched.as_deref(), Some("nobody is told"));
     assert!(state.problems.is_empty());
 }
+
+#[test]
+fn the_help_menu_opens_the_manual() {
+    let effects = command(&mut State::default(), Action::OpenManual);
+    assert!(matches!(effects[..], [Effect::OpenManual]), "{effects:?}");
+}

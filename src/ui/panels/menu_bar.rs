@@ -190,6 +190,7 @@ const HELP: &Menu = &[
     Some(Action::Help),
     None,
     Some(Action::CopyDiagnostics),
+    Some(Action::OpenManual),
     Some(Action::OpenLog),
     Some(Action::ClearProblems),
 ];
