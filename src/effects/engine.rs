@@ -2,14 +2,13 @@
 //!
 //! One model is loaded at a time. A long prediction keeps the one it began with, even while another is being loaded.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::latest::{LatestSender, latest};
-use super::remote::remote_inference::RemoteBulk;
+use super::remote::remote_inference::Connected;
 use super::{Shared, guarded};
 use crate::domain::{DeviceReport, FileStamp, Prediction, RunId, RunKey, Sample, SampleId};
 use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
@@ -17,7 +16,10 @@ use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::library::LibraryError;
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
 use crate::source::{MemorySource, SourceError, for_task};
-use crate::state::{Event, NewPrediction, Offer, RuntimeKind, SourceId, TaskId, TaskOutcome};
+use crate::state::{
+    Event, ImageRequest, ImagesRequest, NewPrediction, Offer, PrepareRequest, RuntimeKind,
+    SourceId, TaskId, TaskOutcome,
+};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 use crate::vision::{AnyPredictor, Predictor};
 
@@ -27,7 +29,7 @@ const BUNDLE_LEN: usize = 256;
 
 pub(super) struct EngineWorker {
     loaded: Arc<Loaded>,
-    single: LatestSender<(Single, TaskControl)>,
+    single: LatestSender<(ImageRequest, TaskControl)>,
     /// Ends the reading of the image that was asked for last.
     reading: Mutex<Option<TaskControl>>,
 }
@@ -40,24 +42,17 @@ struct Loaded {
     loading: Mutex<()>,
 }
 
-pub(super) struct Preparation {
-    pub(super) key: RunKey,
-    pub(super) runtime_library: Option<PathBuf>,
-    pub(super) task: TaskId,
-    pub(super) control: TaskControl,
-}
-
 /// The model of many predictions.
 pub(super) enum BulkModel {
     Here(Arc<OnnxPredictor>),
-    RemoteInference(RemoteBulk),
+    Remote(Box<Connected>),
 }
 
 impl BulkModel {
     fn predictor(&self) -> AnyPredictor {
         match self {
             Self::Here(predictor) => AnyPredictor::OfTensors(Arc::clone(predictor) as _),
-            Self::RemoteInference(remote) => AnyPredictor::OfFiles(remote.predictor()),
+            Self::Remote(remote) => AnyPredictor::OfFiles(remote.predictor.clone()),
         }
     }
 
@@ -65,39 +60,22 @@ impl BulkModel {
     fn report(&self, shared: &Shared, key: RunKey, outcome: &PredictOutcome) {
         match (self, &outcome.stopped) {
             (Self::Here(predictor), _) => report_device(shared, key, predictor, outcome),
-            (Self::RemoteInference(_), Some(Stopped::OutOfReach(reason))) => {
+            (Self::Remote(_), Some(Stopped::OutOfReach(reason))) => {
                 shared.report(Event::DeviceLost {
                     key: Box::new(key),
                     message: format!("All predictions so far are kept. {reason}"),
                 });
             }
-            (Self::RemoteInference(remote), _) => remote.report_latency(shared),
+            (Self::Remote(remote), _) => remote.report_latency(shared),
         }
     }
 
     /// What must be known before answers are told.
     fn before_predictions(&self, shared: &Shared, source: SourceId, run: RunId) {
-        if let Self::RemoteInference(remote) = self {
+        if let Self::Remote(remote) = self {
             remote.report_classes(shared, source, run);
         }
     }
-}
-
-pub(super) struct Bulk {
-    pub(super) source: SourceId,
-    pub(super) run: RunId,
-    pub(super) key: RunKey,
-    pub(super) samples: Vec<(SampleId, Sample)>,
-    pub(super) task: TaskId,
-    pub(super) control: TaskControl,
-}
-
-pub(super) struct Single {
-    pub(super) source: SourceId,
-    pub(super) run: RunId,
-    pub(super) key: RunKey,
-    pub(super) sample: SampleId,
-    pub(super) entry: Sample,
 }
 
 /// Why a model cannot run.
@@ -116,7 +94,7 @@ enum PrepareError {
 impl EngineWorker {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
         let loaded = Arc::new(Loaded::default());
-        let (single, taken) = latest::<(Single, TaskControl)>();
+        let (single, taken) = latest::<(ImageRequest, TaskControl)>();
         let predictors = Arc::clone(&loaded);
         shared.spawn("predict one image", move |shared| {
             while let Some((request, reading)) = taken.take() {
@@ -135,7 +113,7 @@ impl EngineWorker {
         }
     }
 
-    pub(super) fn prepare(&self, shared: &Arc<Shared>, preparation: Preparation) {
+    pub(super) fn prepare(&self, shared: &Arc<Shared>, preparation: PrepareRequest) {
         let loaded = Arc::clone(&self.loaded);
         let task = preparation.task;
         let work = move |shared: &Arc<Shared>| match load(shared, &loaded, &preparation) {
@@ -166,7 +144,7 @@ impl EngineWorker {
     }
 
     /// Replaces one that has not begun, or whose image has not been read yet.
-    pub(super) fn predict_one(&self, request: Single) {
+    pub(super) fn predict_one(&self, request: ImageRequest) {
         let reading = TaskControl::new(ProgressUnit::Bytes);
         let mut current = self.reading.lock();
         if let Some(earlier) = current.replace(reading.clone()) {
@@ -176,7 +154,7 @@ impl EngineWorker {
     }
 }
 
-pub(super) fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk: Bulk) {
+pub(super) fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk: ImagesRequest) {
     let task = bulk.task;
     let work = move |shared: &Arc<Shared>| {
         let _working = shared.model_work.begin(&bulk.control);
@@ -210,7 +188,7 @@ impl Loaded {
 fn load(
     shared: &Shared,
     loaded: &Loaded,
-    preparation: &Preparation,
+    preparation: &PrepareRequest,
 ) -> Result<(DeviceReport, Option<String>), PrepareError> {
     let _one_at_a_time = loaded.loading.lock();
     let control = &preparation.control;
@@ -296,7 +274,7 @@ impl PrepareError {
 fn predict_single(
     shared: &Shared,
     predictor: &Arc<OnnxPredictor>,
-    request: Single,
+    request: ImageRequest,
     reading: &TaskControl,
 ) {
     let Some(source) = shared.source(request.source) else {
@@ -378,7 +356,11 @@ fn report_device(
     });
 }
 
-fn predict_bulk(shared: &Shared, model: &BulkModel, bulk: Bulk) -> (TaskOutcome, Vec<String>) {
+fn predict_bulk(
+    shared: &Shared,
+    model: &BulkModel,
+    bulk: ImagesRequest,
+) -> (TaskOutcome, Vec<String>) {
     let Some(source) = shared.source(bulk.source) else {
         return (TaskOutcome::Cancelled, Vec::new());
     };

@@ -583,20 +583,7 @@ impl Effects {
             Effect::Quit => {
                 shared.deliver(Delivery::Close);
             }
-            Effect::Prepare {
-                key,
-                runtime_library,
-                task,
-                control,
-            } => self.engine.prepare(
-                shared,
-                engine::Preparation {
-                    key,
-                    runtime_library,
-                    task,
-                    control,
-                },
-            ),
+            Effect::Prepare(request) => self.engine.prepare(shared, request),
             Effect::InstallRuntime {
                 kind,
                 task,
@@ -629,81 +616,23 @@ impl Effects {
             Effect::AddModel { import } => self.model_inspection.add(shared, import),
             Effect::PickModel => desktop::pick_model(shared),
             Effect::PickWeights(id) => desktop::pick_weights(shared, id),
-            Effect::PredictOne {
-                source,
-                run,
-                key,
-                sample,
-                entry,
-            } => self.engine.predict_one(engine::Single {
-                source,
-                run,
-                key,
-                sample,
-                entry,
-            }),
-            Effect::Predict {
-                source,
-                run,
-                key,
-                samples,
-                task,
-                control,
-            } => {
+            Effect::PredictOne(request) => self.engine.predict_one(request),
+            Effect::Predict(request) => {
+                let key = &request.key;
                 let model = if key.made.is_here() {
-                    self.engine.predictor(&key).map(engine::BulkModel::Here)
+                    self.engine.predictor(key).map(engine::BulkModel::Here)
                 } else {
-                    let remote = self.remote_inference.predictor(&key);
-                    remote.map(engine::BulkModel::RemoteInference)
+                    let remote = self.remote_inference.connected(key);
+                    remote.map(engine::BulkModel::Remote)
                 };
-                let bulk = engine::Bulk {
-                    source,
-                    run,
-                    key,
-                    samples,
-                    task,
-                    control,
-                };
-                engine::predict_many(shared, model, bulk);
+                engine::predict_many(shared, model, request);
             }
-            Effect::Connect {
-                source,
-                model,
-                samples,
-                known,
-                task,
-                control,
-            } => self.remote_inference.connect(
-                shared,
-                remote::remote_inference::Connection {
-                    source,
-                    model,
-                    samples,
-                    known,
-                    task,
-                    control,
-                },
-            ),
+            Effect::Connect(request) => self.remote_inference.connect(shared, request),
             Effect::PredictRemotely {
-                source,
-                run,
-                key,
-                sample,
-                entry,
+                image,
                 task,
                 control,
-            } => self.remote_inference.predict(
-                shared,
-                remote::remote_inference::ImageRequest {
-                    source,
-                    run,
-                    key,
-                    sample,
-                    entry,
-                    task,
-                    control,
-                },
-            ),
+            } => self.remote_inference.predict(shared, image, task, control),
             Effect::CheckRemoteModel {
                 model,
                 task,

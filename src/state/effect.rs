@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, BoxCountId, BoxCountRequest, DeletionCause, DeployOrder, EndpointId, FilmstripId,
-    ImportId, JobId, OutputsAt, OutputsRequest, Pace, RehearsalRequest, RuntimeKind, SendOrder,
-    SourceId, TaskId,
+    ArrangeId, BoxCountId, BoxCountRequest, ConnectRequest, DeletionCause, DeployOrder, EndpointId,
+    FilmstripId, ImageRequest, ImagesRequest, ImportId, JobId, OutputsAt, OutputsRequest, Pace,
+    PrepareRequest, RehearsalRequest, RuntimeKind, SendOrder, SourceId, TaskId,
 };
 use crate::domain::{
     Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
@@ -360,29 +360,13 @@ pub enum Effect {
         id: String,
     },
     /// Find or install ONNX Runtime and load a model. Replaces the loaded one.
-    Prepare {
-        key: RunKey,
-        runtime_library: Option<PathBuf>,
-        task: TaskId,
-        control: TaskControl,
-    },
-    /// Find out what a model elsewhere answers by asking it about the first of these images that it can prediction about; about none where a
-    /// mapping says it. `known` are runs that it made before.
-    Connect {
-        source: SourceId,
-        model: RemoteModel,
-        samples: Vec<(SampleId, Sample)>,
-        known: Vec<RunInfo>,
-        task: TaskId,
-        control: TaskControl,
-    },
+    Prepare(PrepareRequest),
+    /// Find out what a remote model responds with: send it images until a response can be recognised, or none if a mapping
+    /// says how responses are read.
+    Connect(ConnectRequest),
     /// Predict one image with the remote model. Replaces a request that was not sent yet.
     PredictRemotely {
-        source: SourceId,
-        run: RunId,
-        key: RunKey,
-        sample: SampleId,
-        entry: Sample,
+        image: ImageRequest,
         task: TaskId,
         control: TaskControl,
     },
@@ -431,22 +415,9 @@ pub enum Effect {
     /// For the model of this id.
     PickWeights(String),
     /// Predict one sample with the loaded model, before everything else. Replaces one that has not begun.
-    PredictOne {
-        source: SourceId,
-        run: RunId,
-        key: RunKey,
-        sample: SampleId,
-        entry: Sample,
-    },
+    PredictOne(ImageRequest),
     /// Predict many samples with the loaded model.
-    Predict {
-        source: SourceId,
-        run: RunId,
-        key: RunKey,
-        samples: Vec<(SampleId, Sample)>,
-        task: TaskId,
-        control: TaskControl,
-    },
+    Predict(ImagesRequest),
     Signal(TaskControl, TaskSignal),
     /// Refuse larger images from now on.
     LimitMegapixels(u64),
@@ -640,30 +611,27 @@ impl std::fmt::Debug for Effect {
             Self::MoveProject { folder, .. } => {
                 write!(formatter, "MoveProject({})", folder.display())
             }
-            Self::Connect { model, samples, .. } => {
-                write!(
-                    formatter,
-                    "Connect({}, {} samples)",
-                    model.name(),
-                    samples.len()
-                )
-            }
-            Self::PredictRemotely { run, sample, .. } => {
-                write!(formatter, "PredictRemotely({run:?}, {sample:?})")
-            }
+            Self::Connect(request) => write!(
+                formatter,
+                "Connect({}, {} samples)",
+                request.model.name(),
+                request.samples.len()
+            ),
+            Self::PredictRemotely { image, .. } => write!(formatter, "PredictRemotely({image:?})"),
             Self::CheckRemoteModel { model, .. } => {
                 write!(formatter, "CheckRemoteModel({})", model.name())
             }
             Self::ShowResponse { model, .. } => {
                 write!(formatter, "LookAtAnswer({})", model.name())
             }
-            Self::Prepare { key, .. } => write!(formatter, "Prepare({})", key.model_id),
-            Self::PredictOne { run, sample, .. } => {
-                write!(formatter, "PredictOne({run:?}, {sample:?})")
-            }
-            Self::Predict { run, samples, .. } => {
-                write!(formatter, "Predict({run:?}, {} samples)", samples.len())
-            }
+            Self::Prepare(request) => write!(formatter, "Prepare({})", request.key.model_id),
+            Self::PredictOne(image) => write!(formatter, "PredictOne({image:?})"),
+            Self::Predict(request) => write!(
+                formatter,
+                "Predict({:?}, {} samples)",
+                request.run,
+                request.samples.len()
+            ),
             Self::LimitMegapixels(max) => write!(formatter, "LimitMegapixels({max})"),
             Self::Signal(_, signal) => write!(formatter, "Signal({signal:?})"),
             Self::InstallRuntime { kind, .. } => write!(formatter, "InstallRuntime({kind:?})"),

@@ -1,13 +1,15 @@
 //! Where images are predicted, on this computer or by a remote model, and whether that works.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{RemoteReport, State, TaskId};
+use super::{RemoteReport, SourceId, State, TaskId};
 use crate::domain::{
     DeviceReport, InferenceLocation, LabelSet, ModelCard, RemoteModel, ResponseExamples, RunId,
-    RunKey, SampleId, SampleSet,
+    RunInfo, RunKey, Sample, SampleId, SampleSet,
 };
+use crate::tasks::TaskControl;
 
 /// Images are predicted by the remote model if there is one, otherwise on this computer.
 #[derive(Debug, Default)]
@@ -84,6 +86,49 @@ pub(super) enum QueuedImages {
     /// Those of these that have no prediction by then.
     UnpredictedOf(SampleSet),
     These(SampleSet),
+}
+
+/// A model to load on this computer.
+#[derive(Clone)]
+pub struct PrepareRequest {
+    pub key: RunKey,
+    pub runtime_library: Option<PathBuf>,
+    pub task: TaskId,
+    pub control: TaskControl,
+}
+
+/// A remote model to connect to.
+#[derive(Clone)]
+pub struct ConnectRequest {
+    pub source: SourceId,
+    pub model: RemoteModel,
+    /// One after the other is sent until a response can be recognised.
+    pub samples: Vec<(SampleId, Sample)>,
+    /// The runs that the model made before.
+    pub known: Vec<RunInfo>,
+    pub task: TaskId,
+    pub control: TaskControl,
+}
+
+/// One image to predict with the model of a run.
+#[derive(Debug, Clone)]
+pub struct ImageRequest {
+    pub source: SourceId,
+    pub run: RunId,
+    pub key: RunKey,
+    pub sample: SampleId,
+    pub entry: Sample,
+}
+
+/// Images to predict with the model of a run.
+#[derive(Clone)]
+pub struct ImagesRequest {
+    pub source: SourceId,
+    pub run: RunId,
+    pub key: RunKey,
+    pub samples: Vec<(SampleId, Sample)>,
+    pub task: TaskId,
+    pub control: TaskControl,
 }
 
 /// A package of ONNX Runtime that Spotcheck can install.

@@ -52,7 +52,8 @@ pub use export::{
 pub use filmstrip::{Filmstrip, FilmstripId};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
 pub use inference::{
-    EngineFailure, EngineStatus, Inference, LocalEngine, Offer, RemoteEngine, RuntimeKind,
+    ConnectRequest, EngineFailure, EngineStatus, ImageRequest, ImagesRequest, Inference,
+    LocalEngine, Offer, PrepareRequest, RemoteEngine, RuntimeKind,
 };
 pub use judgements::{ImageJudgement, Judgements};
 pub use model_shelf::{ModelEntry, ModelShelf};

@@ -22,8 +22,8 @@ use crate::remote::outputs::{Recognition, Unrecognised};
 use crate::remote::tf_serving::{TfServing, TfServingAddress};
 use crate::source::{SourceError, for_task};
 use crate::state::{
-    ConnectFailure, Event, FoundModel, NewPrediction, RemoteCheck, RemoteOutcome, RemotePrediction,
-    RemoteReport, S3Failure, SourceId, TaskId,
+    ConnectFailure, ConnectRequest, Event, FoundModel, ImageRequest, NewPrediction, RemoteCheck,
+    RemoteOutcome, RemotePrediction, RemoteReport, S3Failure, SourceId, TaskId,
 };
 use crate::tasks::{TaskControl, now_ms};
 use crate::vision::PredictError;
@@ -36,44 +36,30 @@ const MIN_VIEW_TIME: Duration = Duration::from_millis(200);
 /// Predicts with remote models.
 pub(in super::super) struct RemoteWorker {
     connected: Arc<Mutex<Option<Connected>>>,
-    requests: LatestSender<ImageRequest>,
+    requests: LatestSender<Queued>,
     newest: Arc<AtomicU64>,
 }
 
 /// The model that was connected to.
 #[derive(Clone)]
-struct Connected {
+pub(in super::super) struct Connected {
     key: RunKey,
     model: RemoteModel,
-    predictor: Arc<RemotePredictor>,
+    pub(in super::super) predictor: Arc<RemotePredictor>,
     /// How many classes were reported to the window.
     reported_classes: Arc<AtomicUsize>,
 }
 
-pub(in super::super) struct Connection {
-    pub(in super::super) source: SourceId,
-    pub(in super::super) model: RemoteModel,
-    pub(in super::super) samples: Vec<(SampleId, Sample)>,
-    /// The runs that it made before.
-    pub(in super::super) known: Vec<RunInfo>,
-    pub(in super::super) task: TaskId,
-    pub(in super::super) control: TaskControl,
-}
-
-/// A prediction of one image.
-pub(in super::super) struct ImageRequest {
-    pub(in super::super) source: SourceId,
-    pub(in super::super) run: RunId,
-    pub(in super::super) key: RunKey,
-    pub(in super::super) sample: SampleId,
-    pub(in super::super) entry: Sample,
-    pub(in super::super) task: TaskId,
-    pub(in super::super) control: TaskControl,
+/// A request for one image, and its task.
+struct Queued {
+    image: ImageRequest,
+    task: TaskId,
+    control: TaskControl,
 }
 
 impl RemoteWorker {
     pub(in super::super) fn new(shared: &Arc<Shared>) -> Self {
-        let (requests, taken) = latest::<ImageRequest>();
+        let (requests, taken) = latest::<Queued>();
         let taken = Arc::new(taken);
         let connected = Arc::new(Mutex::<Option<Connected>>::default());
         let newest = Arc::new(AtomicU64::default());
@@ -85,8 +71,8 @@ impl RemoteWorker {
             );
             shared.spawn("predict remotely", move |shared| {
                 while let Some(request) = taken.take() {
-                    let model = connected_with(&connected, &request.key);
-                    predict_one(shared, model, &request, &newest);
+                    let model = connected_with(&connected, &request.image.key);
+                    predict_one(shared, model, request, &newest);
                 }
             });
         }
@@ -98,7 +84,7 @@ impl RemoteWorker {
     }
 
     /// Finds out what a model responds with.
-    pub(in super::super) fn connect(&self, shared: &Arc<Shared>, request: Connection) {
+    pub(in super::super) fn connect(&self, shared: &Arc<Shared>, request: ConnectRequest) {
         let connected = Arc::clone(&self.connected);
         let (source, task) = (request.source, request.task);
         let ended = move |result: Result<FoundModel, ConnectFailure>| Event::Connected {
@@ -115,17 +101,27 @@ impl RemoteWorker {
     }
 
     /// Replaces a request that was not sent yet.
-    pub(in super::super) fn predict(&self, shared: &Shared, request: ImageRequest) {
-        self.newest.store(request.task.0, Ordering::Relaxed);
+    pub(in super::super) fn predict(
+        &self,
+        shared: &Shared,
+        image: ImageRequest,
+        task: TaskId,
+        control: TaskControl,
+    ) {
+        self.newest.store(task.0, Ordering::Relaxed);
+        let request = Queued {
+            image,
+            task,
+            control,
+        };
         if let Some(passed) = self.requests.put(request) {
-            report(shared, &passed, RemoteOutcome::NotSent);
+            report(shared, passed, RemoteOutcome::NotSent);
         }
     }
 
     /// The model of this run, if it is the connected one.
-    pub(in super::super) fn predictor(&self, key: &RunKey) -> Option<RemoteBulk> {
-        let connected = connected_with(&self.connected, key)?;
-        Some(RemoteBulk(Box::new(connected)))
+    pub(in super::super) fn connected(&self, key: &RunKey) -> Option<Box<Connected>> {
+        connected_with(&self.connected, key).map(Box::new)
     }
 }
 
@@ -134,26 +130,8 @@ fn connected_with(connected: &Mutex<Option<Connected>>, key: &RunKey) -> Option<
     connected.clone().filter(|model| model.key == *key)
 }
 
-/// A remote model for many images.
-pub(in super::super) struct RemoteBulk(Box<Connected>);
-
-impl RemoteBulk {
-    pub(in super::super) fn predictor(&self) -> Arc<RemotePredictor> {
-        Arc::clone(&self.0.predictor)
-    }
-
-    /// Before the predictions that need them.
-    pub(in super::super) fn report_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
-        self.0.report_classes(shared, source, run);
-    }
-
-    pub(in super::super) fn report_latency(&self, shared: &Shared) {
-        self.0.report_latency(shared);
-    }
-}
-
 impl Connected {
-    fn report_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
+    pub(in super::super) fn report_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
         let labels = self.predictor.labels();
         if self.reported_classes.swap(labels.len(), Ordering::Relaxed) != labels.len() {
             shared.report(Event::RunLabelled {
@@ -164,7 +142,7 @@ impl Connected {
         }
     }
 
-    fn report_latency(&self, shared: &Shared) {
+    pub(in super::super) fn report_latency(&self, shared: &Shared) {
         shared.report(Event::RemoteLatency {
             key: Box::new(self.key.clone()),
             latency: self.predictor.latency(),
@@ -183,7 +161,7 @@ fn not_connected(message: String) -> ConnectFailure {
 fn connect(
     shared: &Shared,
     connected: &Mutex<Option<Connected>>,
-    request: &Connection,
+    request: &ConnectRequest,
 ) -> Result<FoundModel, ConnectFailure> {
     let (model, control) = (&request.model, &request.control);
     let choice = choice_of(&model.reading).map_err(not_connected)?;
@@ -297,7 +275,7 @@ fn request_response(
 fn first_response<'r>(
     shared: &Shared,
     asking: &Asking,
-    request: &'r Connection,
+    request: &'r ConnectRequest,
 ) -> Result<(Recognition, (SampleId, &'r Sample, Response)), ConnectFailure> {
     let mut failures = Vec::new();
     for (sample, entry) in &request.samples {
@@ -395,39 +373,37 @@ fn s3_access(access: &SageMakerAccess) -> S3Access {
     }
 }
 
-fn report(shared: &Shared, request: &ImageRequest, outcome: RemoteOutcome) {
+fn report(shared: &Shared, request: Queued, outcome: RemoteOutcome) {
     shared.report(Event::RemotePredicted(Box::new(RemotePrediction {
-        source: request.source,
+        image: request.image,
         task: request.task,
-        run: request.run,
-        sample: request.sample,
-        key: request.key.clone(),
         at_ms: now_ms(),
         outcome,
     })));
 }
 
-fn predict_one(
-    shared: &Shared,
-    model: Option<Connected>,
-    request: &ImageRequest,
-    newest: &AtomicU64,
-) {
+fn predict_one(shared: &Shared, model: Option<Connected>, request: Queued, newest: &AtomicU64) {
     let is_newest = || newest.load(Ordering::Relaxed) == request.task.0;
     // Another model predicts by now, or the image left the view.
     let model = model.filter(|_| request.control.sleep(MIN_VIEW_TIME).is_ok() && is_newest());
     let Some(model) = model else {
         return report(shared, request, RemoteOutcome::NotSent);
     };
-    let outcome = guarded(|| Ok(outcome_of(shared, &model, request)));
-    let outcome = outcome.unwrap_or_else(|reason| predicted(request, Err(reason), None));
-    model.report_classes(shared, request.source, request.run);
+    let image = &request.image;
+    let outcome = guarded(|| Ok(outcome_of(shared, &model, image, &request.control)));
+    let outcome = outcome.unwrap_or_else(|reason| predicted(image, Err(reason), None));
+    model.report_classes(shared, image.source, image.run);
     report(shared, request, outcome);
     model.report_latency(shared);
 }
 
-fn outcome_of(shared: &Shared, model: &Connected, request: &ImageRequest) -> RemoteOutcome {
-    let (predictor, control) = (&model.predictor, &request.control);
+fn outcome_of(
+    shared: &Shared,
+    model: &Connected,
+    request: &ImageRequest,
+    control: &TaskControl,
+) -> RemoteOutcome {
+    let predictor = &model.predictor;
     let image = (request.source, &request.entry);
     let response = request_response(shared, image, control, |image| {
         predictor.ask(image, control)

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::domain::{
-    LabelSet, LatencyMs, ModelCard, RemoteModel, ResponseExamples, RunId, RunKey, SampleId,
+    LabelSet, LatencyMs, ModelCard, RemoteModel, ResponseExamples, RunKey, SampleId,
 };
-use crate::state::{NewPrediction, S3Failure, SendStage, SourceId, TaskId};
+use crate::state::{ImageRequest, NewPrediction, S3Failure, SendStage, TaskId};
 
 /// The dialog about a remote model.
 #[derive(Debug, Default)]
@@ -80,11 +80,8 @@ pub enum ConnectFailure {
 /// What came of requesting one prediction of a remote model.
 #[derive(Debug)]
 pub struct RemotePrediction {
-    pub source: SourceId,
+    pub image: ImageRequest,
     pub task: TaskId,
-    pub run: RunId,
-    pub sample: SampleId,
-    pub key: RunKey,
     /// Milliseconds since 1970-01-01 UTC.
     pub at_ms: i64,
     pub outcome: RemoteOutcome,

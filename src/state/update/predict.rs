@@ -8,7 +8,10 @@ use crate::domain::{
 };
 use crate::review::PredictionStatus;
 use crate::state::inference::QueuedImages;
-use crate::state::{Action, Effect, EngineStatus, Overlay, Run, State, TaskKind};
+use crate::state::{
+    Action, Effect, EngineStatus, ImageRequest, ImagesRequest, Overlay, PrepareRequest, Run, State,
+    TaskKind,
+};
 use crate::tasks::ProgressUnit;
 
 /// From now on this remote model predicts; `None`: this computer.
@@ -291,23 +294,25 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
     };
     let (task, control) = begin(state, kind, ProgressUnit::Images, title);
     control.set_total(Some(entries.len() as u64));
-    effects.push(Effect::Predict {
+    effects.push(Effect::Predict(ImagesRequest {
         source,
         run: run_id,
         key,
         samples: entries,
         task,
         control,
-    });
+    }));
 }
 
 /// Predicts one image, before everything else.
 fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut Vec<Effect>) {
-    if state.inference.remote.is_some() {
-        return remote::predict_one(state, run_id, sample, effects);
+    let is_remote = state.inference.remote.is_some();
+    if is_remote && state.tasks.predicts(run_id, sample) {
+        return;
     }
     // The user has moved on from the image before. A prediction of it that has begun is still taken.
-    if let Some(passed) = state.inference.local.latest.replace(sample)
+    if !is_remote
+        && let Some(passed) = state.inference.local.latest.replace(sample)
         && passed != sample
         && !state.tasks.predicts(run_id, passed)
         && let Some(run) = state.runs.get_mut(run_id)
@@ -322,12 +327,26 @@ fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut
         return;
     };
     run.predictions.set_waiting(sample);
-    effects.push(Effect::PredictOne {
+    let image = ImageRequest {
         source: source.id,
         run: run_id,
         key: run.info.key.clone(),
         sample,
         entry: entry.clone(),
+    };
+    effects.push(match state.inference.remote_model() {
+        None => Effect::PredictOne(image),
+        Some(model) => {
+            let title = format!("Predict with {}: {}", model.name(), entry.uri.file_name());
+            let run = run_id;
+            let kind = TaskKind::RemotePrediction { run, sample };
+            let (task, control) = begin(state, kind, ProgressUnit::Steps, title);
+            Effect::PredictRemotely {
+                image,
+                task,
+                control,
+            }
+        }
     });
 }
 
@@ -355,12 +374,12 @@ pub(super) fn load(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) 
     let (task, control) = begin(state, TaskKind::Prepare, ProgressUnit::Bytes, title);
     state.inference.local.key = Some(key.clone());
     state.inference.local.status = EngineStatus::Preparing(task);
-    effects.push(Effect::Prepare {
+    effects.push(Effect::Prepare(PrepareRequest {
         key,
         runtime_library: state.settings.runtime_library.clone(),
         task,
         control,
-    });
+    }));
 }
 
 pub(super) fn images(count: usize) -> String {

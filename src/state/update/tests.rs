@@ -171,7 +171,7 @@ fn cat() -> Prediction {
 
 fn prepare_of(effects: &[Effect]) -> TaskId {
     let found = effects.iter().find_map(|effect| match effect {
-        Effect::Prepare { task, .. } => Some(*task),
+        Effect::Prepare(request) => Some(request.task),
         _ => None,
     });
     found.expect("a model is prepared")
@@ -303,7 +303,7 @@ fn a_loaded_model_is_not_loaded_again_for_another_folder() {
     let effects = event(&mut state, Event::Listed { source, page });
     assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
     assert!(
-        has!(effects, Effect::PredictOne { run: asked, .. } if *asked == run),
+        has!(effects, Effect::PredictOne(image) if image.run == run),
         "{effects:?}"
     );
 }
@@ -314,7 +314,7 @@ fn predict_all_asks_only_for_what_has_no_prediction() {
     prediction(&mut state, source, run, 0);
     let effects = command(&mut state, Action::PredictAll);
     assert!(
-        has!(effects, Effect::Predict { run: asked, samples, .. } if *asked == run && samples.len() == 2),
+        has!(effects, Effect::Predict(request) if request.run == run && request.samples.len() == 2),
         "{effects:?}"
     );
     assert_eq!(
@@ -341,7 +341,7 @@ fn what_a_cancelled_task_did_not_reach_can_be_asked_for_again() {
     let (mut state, source, run) = ready();
     let effects = command(&mut state, Action::PredictAll);
     let task = effects.iter().find_map(|effect| match effect {
-        Effect::Predict { task, .. } => Some(*task),
+        Effect::Predict(request) => Some(request.task),
         _ => None,
     });
     let effects = command(&mut state, Action::CancelTasks);
@@ -888,7 +888,7 @@ fn predict_all_in_the_first_moment_waits_for_the_project() {
     let effects = event(&mut state, empty_project(source));
     let effects = event(&mut state, ready_event(prepare_of(&effects)));
     assert!(
-        has!(effects, Effect::Predict { run: RunId(1), samples, .. } if samples.len() == 2),
+        has!(effects, Effect::Predict(request) if request.run == RunId(1) && request.samples.len() == 2),
         "{effects:?}"
     );
 }

@@ -21,7 +21,7 @@ pub(super) use outputs::{
     outputs_found, outputs_read,
 };
 pub(super) use prices::prices_read;
-pub(super) use remote_inference::{connect, connected, measured, predict_one, predicted};
+pub(super) use remote_inference::{connect, connected, measured, predicted};
 pub(super) use remote_model::{
     check as check_remote_model, checked as remote_model_checked, edit as edit_remote_model,
     edit_endpoint, edit_tf_serving, response_shown, show_response,

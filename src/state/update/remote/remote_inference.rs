@@ -4,11 +4,11 @@
 
 use super::super::{engine, predict, project, shown};
 use super::begin;
-use crate::domain::{LatencyMs, Problem, RunId, RunInfo, RunKey, Sample, SampleId};
+use crate::domain::{LatencyMs, Problem, RunInfo, RunKey, Sample, SampleId};
 use crate::state::inference::QueuedImages;
 use crate::state::{
-    ConnectFailure, Effect, EngineFailure, EngineStatus, FoundModel, Offer, RemoteEngine,
-    RemoteOutcome, RemotePrediction, SourceId, State, TaskId, TaskKind, TaskOutcome,
+    ConnectFailure, ConnectRequest, Effect, EngineFailure, EngineStatus, FoundModel, Offer,
+    RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
 
@@ -36,14 +36,14 @@ pub(in super::super) fn connect(state: &mut State, effects: &mut Vec<Effect>) {
         status: EngineStatus::Preparing(task),
         ..RemoteEngine::new(model.clone())
     });
-    effects.push(Effect::Connect {
+    effects.push(Effect::Connect(ConnectRequest {
         source,
         model,
         samples,
         known,
         task,
         control,
-    });
+    }));
 }
 
 fn samples_to_try(state: &State) -> Vec<(SampleId, Sample)> {
@@ -158,56 +158,18 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Vec<Ef
     predict::predict_shown_if_wanted(state, effects);
 }
 
-/// Requests a prediction of the image in view, unless that is under way.
-pub(in super::super) fn predict_one(
-    state: &mut State,
-    run: RunId,
-    sample: SampleId,
-    effects: &mut Vec<Effect>,
-) {
-    if state.tasks.predicts(run, sample) {
-        return;
-    }
-    let (Some(source), Some(model), Some(entry)) = (
-        state.source.as_ref().map(|open| open.id),
-        state.inference.remote_model(),
-        state.samples.get(sample).cloned(),
-    ) else {
-        return;
-    };
-    let Some(into) = state.runs.get_mut(run) else {
-        return;
-    };
-    into.predictions.set_waiting(sample);
-    let key = into.info.key.clone();
-    let title = format!("Predict with {}: {}", model.name(), entry.uri.file_name());
-    let kind = TaskKind::RemotePrediction { run, sample };
-    let (task, control) = begin(state, kind, ProgressUnit::Steps, title);
-    effects.push(Effect::PredictRemotely {
-        source,
-        run,
-        key,
-        sample,
-        entry,
-        task,
-        control,
-    });
-}
-
 pub(in super::super) fn predicted(
     state: &mut State,
     prediction: RemotePrediction,
     effects: &mut Vec<Effect>,
 ) {
     let RemotePrediction {
-        source,
+        image,
         task,
-        run,
-        sample,
-        key,
         at_ms,
         outcome,
     } = prediction;
+    let (source, run, sample) = (image.source, image.run, image.sample);
     let is_open = state.is_open(source);
     let is_predicted = matches!(outcome, RemoteOutcome::Predicted { .. });
     if let (false, true, Some(run)) = (is_predicted, is_open, state.runs.get_mut(run)) {
@@ -234,7 +196,7 @@ pub(in super::super) fn predicted(
         }
         RemoteOutcome::OutOfReach { message, renewal } => {
             state.tasks.end(task, TaskOutcome::Failed(message.clone()));
-            let is_current = engine::lost(state, &key, message);
+            let is_current = engine::lost(state, &image.key, message);
             if let (true, Some(remote)) = (is_current, &mut state.inference.remote) {
                 remote.renewal = renewal;
             }

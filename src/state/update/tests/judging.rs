@@ -126,7 +126,7 @@ fn a_prediction_that_was_judged_is_not_replaced_when_its_file_has_changed() {
     command(&mut state, Action::SelectAll);
     let effects = command(&mut state, Action::PredictSelection);
     assert!(
-        has!(effects, Effect::Predict { run: RunId(1), samples, .. } if samples.len() == 2),
+        has!(effects, Effect::Predict(request) if request.run == RunId(1) && request.samples.len() == 2),
         "{effects:?}"
     );
     // Computed already when the box was judged.
@@ -146,11 +146,7 @@ fn verdicts_that_are_taken_back_for_a_new_prediction_never_come_to_lie_on_it() {
     assert!(
         has!(
             effects,
-            Effect::PredictOne {
-                run: RunId(1),
-                sample: SampleId(0),
-                ..
-            }
+            Effect::PredictOne(image) if (image.run, image.sample) == (RunId(1), SampleId(0))
         ),
         "{effects:?}"
     );

@@ -5,8 +5,8 @@ use crate::domain::{
 };
 use crate::review::PredictionStatus;
 use crate::state::{
-    Action, Command, ConnectFailure, Effect, Event, FoundModel, RemoteOutcome, RemotePrediction,
-    RemoteReport, SourceId, State, Step, TaskId,
+    Action, Command, ConnectFailure, Effect, Event, FoundModel, ImageRequest, RemoteOutcome,
+    RemotePrediction, RemoteReport, SourceId, State, Step, TaskId,
 };
 
 fn cats() -> RemoteModel {
@@ -42,9 +42,9 @@ fn found(sample: Option<SampleId>) -> FoundModel {
 
 fn connects(effects: &[Effect]) -> Option<(TaskId, Vec<SampleId>)> {
     effects.iter().find_map(|effect| match effect {
-        Effect::Connect { samples, task, .. } => {
+        Effect::Connect(request) => {
             let ids = |(id, _): &(SampleId, Sample)| *id;
-            Some((*task, samples.iter().map(ids).collect()))
+            Some((request.task, request.samples.iter().map(ids).collect()))
         }
         _ => None,
     })
@@ -53,9 +53,7 @@ fn connects(effects: &[Effect]) -> Option<(TaskId, Vec<SampleId>)> {
 /// Task, run and sample of each request.
 fn requests(effects: &[Effect]) -> Vec<(TaskId, RunId, SampleId)> {
     let request = |effect: &Effect| match effect {
-        Effect::PredictRemotely {
-            task, run, sample, ..
-        } => Some((*task, *run, *sample)),
+        Effect::PredictRemotely { image, task, .. } => Some((*task, image.run, image.sample)),
         _ => None,
     };
     effects.iter().filter_map(request).collect()
@@ -91,11 +89,14 @@ fn remote_prediction(
     outcome: RemoteOutcome,
 ) -> Event {
     Event::RemotePredicted(Box::new(RemotePrediction {
-        source,
+        image: ImageRequest {
+            source,
+            run,
+            key: found(None).key,
+            sample,
+            entry: super::page(&["a.jpg"]).samples.remove(0),
+        },
         task,
-        run,
-        sample,
-        key: found(None).key,
         at_ms: 2,
         outcome,
     }))
