@@ -1,4 +1,4 @@
-//! Carries out what `state` asks for, on tasks, and predictions with events.
+//! Carries out effects on background tasks and reports the results as events.
 //!
 //! Nothing here ever blocks the window: each effect is handed to a thread, and predictions come back through bounded
 //! channels with a wake-up call. Pixels do not pass through the state; they go to the window in a channel of their own.

@@ -238,11 +238,11 @@ mod tests {
         assert!(!saved.exists() && !kept.exists());
         assert!(labels.exists() && other.exists());
 
-        let remote_inference = home.path().join("m.toml");
-        fs::write(&remote_inference, CLASSIFIER).unwrap();
-        let error = library.delete_mapping(&remote_inference).unwrap_err();
+        let other = home.path().join("m.toml");
+        fs::write(&other, CLASSIFIER).unwrap();
+        let error = library.delete_mapping(&other).unwrap_err();
         assert!(matches!(error, LibraryError::NotOwn { .. }), "{error}");
-        assert!(remote_inference.exists());
+        assert!(other.exists());
     }
 
     const DETECTOR: &str = r#"

@@ -468,8 +468,8 @@ fn a_project_file_that_was_removed_while_open_is_said_and_can_be_saved_remote() 
         format!("{failed:?}").contains("save the project under another name"),
         "{failed:?}"
     );
-    let remote_inference = bench.folder.path().join("elsewhere.spotcheck");
-    let again = opened.project.save_as(&remote_inference, "a test").unwrap();
+    let copy = bench.folder.path().join("elsewhere.spotcheck");
+    let again = opened.project.save_as(&copy, "a test").unwrap();
     drop(opened);
     let (opened, _) = open_at(&again, Wanted::Write).unwrap();
     assert_eq!(notes_of(&opened.project).len(), 2);

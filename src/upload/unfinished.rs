@@ -157,9 +157,9 @@ mod tests {
         assert_eq!(unfinished.upload(), upload);
         assert!(unfinished.is_of(&[7; 32], 8) && !unfinished.is_of(&[8; 32], 8));
         assert_eq!(journal.find("photos/other"), None);
-        let remote_inference = S3Place::new(S3Address::new("other", "photos/"));
+        let other = S3Place::new(S3Address::new("other", "photos/"));
         assert_eq!(
-            Journal::new(&folder, &remote_inference).find(&upload.key),
+            Journal::new(&folder, &other).find(&upload.key),
             None
         );
         assert_eq!(journal.count(), 1);

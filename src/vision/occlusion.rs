@@ -445,13 +445,13 @@ mod tests {
             bounds,
         };
         assert!(explain(&predictor, target).strength(2, 8) > 0.99);
-        let remote_inference = SaliencyTarget::Box {
+        let other = SaliencyTarget::Box {
             class_id: 7,
             bounds: BoundingBox::new(0.0, 0.0, 20.0, 20.0),
         };
         let grid = OcclusionGrid::default();
         let image = image(&predictor);
-        let result = occlusion_saliency(&image, remote_inference, grid, &predictor, &control());
+        let result = occlusion_saliency(&image, other, grid, &predictor, &control());
         assert!(matches!(result, Err(PredictError::Failed(_))));
     }
 

@@ -183,7 +183,7 @@ mod tests {
             is_started: false,
             ..record("refused", Some("first"), 6)
         };
-        let remote_inference = JobRecord {
+        let other = JobRecord {
             sagemaker: SageMakerAccess {
                 region: Some("us-east-1".to_owned()),
                 ..SageMakerAccess::default()
@@ -197,7 +197,7 @@ mod tests {
             record("other", None, 2),
             record("first", None, 1),
             never_taken,
-            remote_inference,
+            other,
         ];
         let found = retries_of("first", "eu-west-1", records);
         let names = found.iter().map(|record| record.spec.job_name.as_str());

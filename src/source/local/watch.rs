@@ -331,11 +331,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.jpg"), b"a").unwrap();
         let (_source, changes) = watched(folder.path());
-        let remote_inference = tempfile::tempdir_in(folder.path().parent().unwrap()).unwrap();
-        std::fs::create_dir(remote_inference.path().join("new")).unwrap();
-        std::fs::write(remote_inference.path().join("new/1.jpg"), b"1").unwrap();
+        let other = tempfile::tempdir_in(folder.path().parent().unwrap()).unwrap();
+        std::fs::create_dir(other.path().join("new")).unwrap();
+        std::fs::write(other.path().join("new/1.jpg"), b"1").unwrap();
         std::fs::rename(
-            remote_inference.path().join("new"),
+            other.path().join("new"),
             folder.path().join("new"),
         )
         .unwrap();

@@ -115,8 +115,8 @@ fn records_are_listed_by_name_and_read_by_number() {
         beyond.to_string().contains("record 3 no longer exists"),
         "{beyond}"
     );
-    let remote_inference = fresh.read(&SampleUri::of_record("/photos/b.tfrecord", 3));
-    assert!(matches!(remote_inference, Err(SourceError::NotFound)));
+    let other = fresh.read(&SampleUri::of_record("/photos/b.tfrecord", 3));
+    assert!(matches!(other, Err(SourceError::NotFound)));
 }
 
 #[test]
@@ -526,9 +526,9 @@ fn a_change_of_the_file_is_told_as_what_it_holds_now() {
     source.watch(Box::new(move |change| drop(sender.send(change))));
     assert_eq!(listing(&source).0.len(), 3);
     let [a, b, _] = three_images();
-    let remote_inference = tempfile::tempdir().unwrap();
-    std::fs::write(remote_inference.path().join("new"), b).unwrap();
-    std::fs::rename(remote_inference.path().join("new"), &file).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    std::fs::write(other.path().join("new"), b).unwrap();
+    std::fs::rename(other.path().join("new"), &file).unwrap();
     let mut growing = std::fs::File::options().append(true).open(&file).unwrap();
     std::io::Write::write_all(&mut growing, &a).unwrap();
     let told = changes.recv().unwrap();

@@ -95,8 +95,8 @@ mod tests {
         ] {
             let (folder, input) = (S3Address::new("b", folder), S3Address::new("b", input));
             assert_eq!(is_under(&folder, &input), expected, "{folder} {input}");
-            let remote_inference = S3Address::new("other", &folder.prefix);
-            assert!(!is_under(&remote_inference, &input));
+            let other = S3Address::new("other", &folder.prefix);
+            assert!(!is_under(&other, &input));
         }
     }
 }
