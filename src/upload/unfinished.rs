@@ -158,10 +158,7 @@ mod tests {
         assert!(unfinished.is_of(&[7; 32], 8) && !unfinished.is_of(&[8; 32], 8));
         assert_eq!(journal.find("photos/other"), None);
         let other = S3Place::new(S3Address::new("other", "photos/"));
-        assert_eq!(
-            Journal::new(&folder, &other).find(&upload.key),
-            None
-        );
+        assert_eq!(Journal::new(&folder, &other).find(&upload.key), None);
         assert_eq!(journal.count(), 1);
         journal.remove(&upload.key);
         assert_eq!(journal.count(), 0);

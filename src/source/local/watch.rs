@@ -334,11 +334,7 @@ mod tests {
         let other = tempfile::tempdir_in(folder.path().parent().unwrap()).unwrap();
         std::fs::create_dir(other.path().join("new")).unwrap();
         std::fs::write(other.path().join("new/1.jpg"), b"1").unwrap();
-        std::fs::rename(
-            other.path().join("new"),
-            folder.path().join("new"),
-        )
-        .unwrap();
+        std::fs::rename(other.path().join("new"), folder.path().join("new")).unwrap();
         wait_for(&changes, &["new/1.jpg"]);
         std::fs::write(folder.path().join("new/2.jpg"), b"2").unwrap();
         wait_for(&changes, &["new/2.jpg"]);
