@@ -2,7 +2,7 @@
 //!
 //! One file an entry, named after a hash of everything that its content depends on, written under another name and
 //! renamed when it is whole: a program that is killed, or several at once, leave nothing half. A checksum tells a
-//! damaged entry, which is then as good as none. The entries lie in `SHARDS` folders, each with its share of the bound,
+//! damaged entry, which is then as good as none. The entries are in `SHARDS` folders, each with its share of the bound,
 //! from which the least recently used are dropped: nobody ever has to look through all of them, and programs that run
 //! at the same time need not talk to each other. Knows nothing of what is inside an entry.
 
@@ -267,7 +267,7 @@ impl DiskCache {
         self.shard_folder(key.shard()).join(key.file_name())
     }
 
-    /// Where an entry lies while it is written.
+    /// Where an entry is while it is written.
     fn unfinished_path_of(&self, key: &CacheKey, serial: u64) -> PathBuf {
         let extension = format!("{}-{serial}.{UNFINISHED}", std::process::id());
         self.path_of(key).with_extension(extension)
@@ -511,7 +511,7 @@ mod tests {
                     .unwrap();
             }
             let kept = few().filter(|name| cache.get(&few_key(name)).is_some());
-            // By chance, more of them than half of its share may lie in one folder.
+            // By chance, more of them than half of its share may be in one folder.
             assert!(kept.count() > 3 * SHARDS);
             cache.clear().unwrap();
         }

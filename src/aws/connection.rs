@@ -1,4 +1,4 @@
-//! S3 as reached in one way: its configuration, a client for each region, and which bucket lies in which region.
+//! S3 as reached in one way: its configuration, a client for each region, and which bucket is in which region.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -38,7 +38,7 @@ pub(super) struct Connection {
     pub(super) access: S3Access,
     /// `None` before the first request, and after credentials failed: they may have been renewed since.
     loaded: tokio::sync::Mutex<Option<Arc<Loaded>>>,
-    /// Of buckets that lie elsewhere than where they were asked for first.
+    /// Of buckets that are elsewhere than where they were asked for first.
     regions: Mutex<HashMap<String, String>>,
 }
 
@@ -129,7 +129,7 @@ impl Connection {
         }
     }
 
-    /// Asks with a client for the region of `bucket`, and once more where it turns out to lie elsewhere.
+    /// Asks with a client for the region of `bucket`, and once more where it turns out to be in another one.
     pub(super) async fn ask<T, E, F>(
         &self,
         bucket: &str,
@@ -178,7 +178,7 @@ impl Connection {
         }
     }
 
-    /// Where the response says that the bucket lies, if it does not lie where it was asked for.
+    /// Where the response says that the bucket is, if it is not where it was asked for.
     async fn other_region<E: ProvideErrorMetadata>(
         &self,
         loaded: &Loaded,
@@ -305,7 +305,7 @@ impl Loaded {
         })
     }
 
-    /// The region that somebody named: other services than S3 do not tell where a thing lies.
+    /// The region that somebody named: other services than S3 do not tell where a thing is.
     pub(super) fn known_region(&self, asked: &Asked<'_>) -> Result<&str, AwsError> {
         if self.region_is_guessed {
             return Err(AwsError::new(

@@ -1,7 +1,7 @@
 //! Calls of AWS's JSON 1.1 services: signed, and repeated, by AWS's own runtime.
 //!
 //! The crate that AWS makes of SageMaker's model costs more to compile than all the rest of the program, for a dozen of
-//! its 425 operations. What it would do for these stands here.
+//! its 425 operations. What it would do for these is here.
 
 use std::time::SystemTime;
 
@@ -358,7 +358,7 @@ impl Intercept for Signer {
 struct Refusal(ErrorMetadata);
 
 impl Refusal {
-    /// `{"__type": "com.amazon.coral.validate#ValidationException", "message": "…"}`; the type may stand in the header
+    /// `{"__type": "com.amazon.coral.validate#ValidationException", "message": "…"}`; the type may be in the header
     /// too.
     fn read(header: Option<&str>, body: &[u8]) -> Self {
         #[derive(Default, serde::Deserialize)]

@@ -144,7 +144,7 @@ impl<P: ProvideCredentials> ProvideCredentials for Kept<P> {
     }
 }
 
-/// `endpoint`: the server that stands in for AWS, if one does.
+/// `endpoint`: the server that is in for AWS, if one does.
 pub(super) async fn identity(
     access: &S3Access,
     (config, renewal): (&SdkConfig, Option<String>),

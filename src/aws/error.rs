@@ -43,7 +43,7 @@ pub enum AwsErrorKind {
     Changed,
     /// The server does not know how to do this.
     Unsupported,
-    /// The wanted part lies behind the end of the object.
+    /// The wanted part is behind the end of the object.
     BehindEnd,
     /// The object must be restored from an archive before it can be read.
     Archived,
@@ -738,7 +738,7 @@ fn chosen_profile() -> Option<String> {
         .filter(|name| !name.is_empty())
 }
 
-/// What lies behind an error that itself says no more than that there was one.
+/// What is behind an error that itself says no more than that there was one.
 fn causes_text(error: &(dyn Error + 'static)) -> String {
     error.source().map_or_else(|| error.to_string(), chain_text)
 }

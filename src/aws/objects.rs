@@ -22,7 +22,7 @@ pub struct ListRequest {
     pub bucket: String,
     /// What the keys begin with.
     pub prefix: String,
-    /// Whether keys are listed only up to the next slash; what lies deeper is told as folders.
+    /// Whether keys are listed only up to the next slash; what is deeper is told as folders.
     pub by_folder: bool,
     /// From the page before.
     pub continuation: Option<String>,
@@ -92,7 +92,7 @@ impl S3 {
         self.0.network.wait(control, self.0.page(request))
     }
 
-    /// Where a bucket lies; `None` where the server does not say. Needs the right to list it.
+    /// Where a bucket is; `None` where the server does not say. Needs the right to list it.
     pub fn bucket_region(
         &self,
         bucket: &str,
@@ -349,7 +349,7 @@ fn range_after(range: Option<&Range<u64>>, done: usize) -> Option<String> {
     }
 }
 
-/// Of a key as a form encodes it: a plus is a space. What is no UTF-8 stays as it is.
+/// Of a key as a form encodes it: a plus is a space. What is not UTF-8 stays as it is.
 fn decoded(text: &str) -> String {
     if !text.contains(['%', '+']) {
         return text.to_owned();

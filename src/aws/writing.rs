@@ -22,7 +22,7 @@ use crate::tasks::TaskControl;
 /// Every server keeps metadata and gives them back with a HEAD. An `ETag` tells nothing of an object that was written
 /// in parts or encrypted, and S3's own checksums of such objects depend on how they were cut.
 const SHA256_METADATA: &str = "spotcheck-sha256";
-/// How often an unfinished upload is given up, as a part that is still on its way may come after the first time.
+/// How often an unfinished upload is aborted, as a part that is still on its way may come after the first time.
 const MAX_ABORTS: u32 = 3;
 
 /// The SHA-256 of a content.
@@ -63,7 +63,7 @@ pub struct StoredObject {
 /// Bytes on their way. Sent as often as it takes without a copy.
 pub struct Content(SdkBody);
 
-/// A large object of which parts are sent. They cost money until the upload is finished or given up.
+/// A large object of which parts are sent. They cost money until the upload is finished or aborted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedUpload {
     pub bucket: String,
@@ -128,7 +128,7 @@ impl S3 {
         self.0.network.wait(control, put)
     }
 
-    /// Deletes an object that this program wrote. It is no error when there is none any more.
+    /// Deletes an object that this program wrote. It is not an error if there is none any more.
     pub fn delete(
         &self,
         bucket: &str,
@@ -182,7 +182,7 @@ impl S3 {
         self.0.network.wait(control, finish)
     }
 
-    /// Throws away the parts of an upload. It is no error when there are none any more.
+    /// Throws away the parts of an upload. It is not an error if there are none any more.
     pub fn abort_parts(&self, upload: &UnfinishedUpload) -> Result<(), AwsError> {
         self.0.network.wait(None, async {
             for _ in 0..MAX_ABORTS {

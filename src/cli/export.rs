@@ -194,7 +194,7 @@ pub(super) fn open_project(
     Ok(opened.project)
 }
 
-/// What a folder or a place in S3 is called, and where its project lies; `None` for a project file.
+/// What a folder or a place in S3 is called, and where its project is; `None` for a project file.
 fn default_project(
     path: &Path,
     s3: &S3Args,
@@ -361,7 +361,7 @@ impl Known {
             .collect();
         for sample in &mut self.samples {
             if let Some((_, now)) = places.get(&sample.uri) {
-                // What lies inside a file of many is named by it.
+                // What is inside a file of many is named by it.
                 let name = if sample.uri.record().is_some() {
                     now.name.clone()
                 } else {

@@ -121,7 +121,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// The error and its causes, but for those that stand in its words already.
+/// The error and its causes, but for those that are in its words already.
 fn in_words(error: &anyhow::Error) -> String {
     let mut words = String::new();
     for cause in error.chain().map(ToString::to_string) {

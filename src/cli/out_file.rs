@@ -1,4 +1,4 @@
-//! The file that a command writes its results into: held against what lies there and what the command reads, before
+//! The file that a command writes its results into: held against what is there and what the command reads, before
 //! anything is computed.
 
 use std::io::{self, BufRead, BufReader, Read};
@@ -31,7 +31,7 @@ pub(in crate::cli) enum Replaceable {
 }
 
 /// # Errors
-/// What lies at `out` would be lost, it is something that the command reads (`inputs`, whether they are there yet or
+/// What is at `out` would be lost, it is something that the command reads (`inputs`, whether they are there yet or
 /// not), or its folder is not there.
 pub(in crate::cli) fn check_out(
     out: &Path,

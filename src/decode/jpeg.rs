@@ -330,12 +330,12 @@ const START_OF_IMAGE: u8 = 0xd8;
 const START_OF_SCAN: u8 = 0xda;
 const END_OF_IMAGE: u8 = 0xd9;
 
-/// DHT, JPG and DAC lie in the same range.
+/// DHT, JPG and DAC are in the same range.
 fn is_start_of_frame(marker: u8) -> bool {
     matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc)
 }
 
-/// A segment before the first scan: where it begins, its marker, and where its payload lies.
+/// A segment before the first scan: where it begins, its marker, and where its payload is.
 struct Segment {
     start: usize,
     marker: u8,
@@ -441,7 +441,7 @@ fn up_to_last_marker(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The binding takes libjpeg's warnings about a header for errors, where libjpeg itself and Pillow go on: with the last
-/// JFIF or Adobe version that they know, and without what lies between two segments. So those numbers are set to the
+/// JFIF or Adobe version that they know, and without what is between two segments. So those numbers are set to the
 /// known ones and those bytes are left out, in a copy.
 fn with_plain_header(bytes: &[u8]) -> Cow<'_, [u8]> {
     const APP0: u8 = 0xe0;
@@ -450,7 +450,7 @@ fn with_plain_header(bytes: &[u8]) -> Cow<'_, [u8]> {
     let mut jfif_version = None;
     let mut adobe_transform = None;
     let mut end = 2;
-    // What lies between segments, the last first.
+    // What is between segments, the last first.
     let mut strays = Vec::new();
     for Segment {
         start,

@@ -161,7 +161,7 @@ impl MemoryBudget {
 }
 
 impl Shared {
-    /// Under no lock: what is given up comes back through `give_back`.
+    /// Under no lock: what is released comes back through `give_back`.
     fn ask_lenders(&self) {
         let lenders: Vec<_> = self.lenders.lock().give_up.values().cloned().collect();
         for give_up in lenders {

@@ -77,7 +77,7 @@ impl Orientation {
         (out_width, out_height, out)
     }
 
-    /// Where in the stored pixels the upright pixel (0, 0) lies, and how far one step to the right and one down goes.
+    /// Where in the stored pixels the upright pixel (0, 0) is, and how far one step to the right and one down goes.
     pub(super) fn walk(self, width: usize, height: usize) -> Walk {
         let row = width as isize;
         let (right, bottom) = (row - 1, (height as isize - 1) * row);

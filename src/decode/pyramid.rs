@@ -2,7 +2,7 @@
 //!
 //! A large JPEG is first decoded at a fraction of its size, which is quick; finer levels are decoded when somebody
 //! looks that closely. Levels are kept as RGB, 8 bits, as they are stored in the file: tiles are turned upright when
-//! they are cut. All pixels are lent by the memory budget: when a model needs the memory they are given up, and decoded
+//! they are cut. All pixels are lent by the memory budget: when a model needs the memory they are released, and decoded
 //! again when they are wanted again.
 
 use std::sync::Arc;
@@ -137,7 +137,7 @@ impl ImagePyramid {
         })
     }
 
-    /// Halves a level in memory until `level` is there, unless it is given up meanwhile.
+    /// Halves a level in memory until `level` is there, unless it is released meanwhile.
     fn derive(&self, finer: usize, level: usize) {
         let bytes_of = |level: usize| {
             let [width, height] = self.layout.level_size(level);

@@ -2,7 +2,7 @@
 
 use crate::domain::LabelSet;
 
-/// A card of the repository's `models/`; its weights lie beside it or can be downloaded.
+/// A card of the repository's `models/`; its weights are beside it or can be downloaded.
 pub(super) struct BuiltInCard {
     pub(super) id: &'static str,
     pub(super) text: &'static str,

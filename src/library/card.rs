@@ -251,7 +251,7 @@ pub(super) fn is_plain_file_name(name: &str) -> bool {
     !name.trim().is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':', '\0'])
 }
 
-/// Where a field stands in the text; the nearest table around it where it is left to its default.
+/// Where a field is in the text; the nearest table around it where it is left to its default.
 pub(super) fn field_span(text: &str, field: &str) -> Range<usize> {
     let Ok(document) = DeTable::parse(text) else {
         return 0..0;

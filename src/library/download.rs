@@ -21,7 +21,7 @@ use part::Part;
 /// How patient a download is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DownloadPolicy {
-    /// A connection that brings nothing for so long is given up.
+    /// A connection that brings nothing for so long is aborted.
     pub stall_timeout: Duration,
     /// Before a mirror is tried again; doubled each time that nothing came in between.
     pub first_pause: Duration,
@@ -74,7 +74,7 @@ pub enum FetchError {
     },
 }
 
-/// Why a mirror was given up.
+/// Why a mirror was abandoned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{host} {reason}: {url}")]
 pub struct MirrorFailure {

@@ -1,4 +1,4 @@
-//! Mappings of outputs as TOML text, and where the user's own lie: `mappings/<id>.toml` beside the folder of the
+//! Mappings of outputs as TOML text, and where the user's own are: `mappings/<id>.toml` beside the folder of the
 //! models.
 
 use std::fs;
@@ -87,7 +87,7 @@ pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
 }
 
 impl Library {
-    /// Where the user's mappings lie. It need not exist.
+    /// Where the user's mappings are. It need not exist.
     pub fn mapping_folder(&self) -> PathBuf {
         self.own_folder().with_file_name("mappings")
     }
@@ -347,7 +347,7 @@ background = true
             library.find_mapping(path.to_str().unwrap()).unwrap().0,
             found
         );
-        // Saved once more, with the labels that lie beside it.
+        // Saved once more, with the labels that are beside it.
         let beside = library.mapping_folder().join("shelf-detector.pbtxt");
         library.save_mapping(&found, Some(&beside)).unwrap();
         let (_, names) = library.find_mapping("shelf-detector").unwrap();

@@ -1,6 +1,6 @@
 //! The models that Spotcheck knows: those of the repository, what was downloaded for them, and the user's own.
 //!
-//! Knows where cards, label sets and weights lie, and how they come there. Does not know what is inside the weights
+//! Knows where cards, label sets and weights are, and how they come there. Does not know what is inside the weights
 //! (that is `inference` and `vision`). The only home of TOML and of downloads.
 
 mod built_in;

@@ -14,7 +14,7 @@ use crate::dirs::AppDirs;
 use crate::domain::{LabelError, LabelSet, ModelCard, ModelFile, ModelTask, Problem, human_bytes};
 use crate::tasks::TaskControl;
 
-/// All the models that can be named, and the folders where their weights lie. Cheap to clone. Every call looks at the
+/// All the models that can be named, and the folders where their weights are. Cheap to clone. Every call looks at the
 /// disk anew, so nothing here goes stale; do not call it while drawing.
 #[derive(Debug, Clone)]
 pub struct Library(Arc<Inner>);
@@ -23,7 +23,7 @@ pub struct Library(Arc<Inner>);
 struct Inner {
     /// Where downloads and the user's own models go: one folder a model.
     own_folder: PathBuf,
-    /// Where weights that come with Spotcheck may lie, the most likely first.
+    /// Where weights that come with Spotcheck may be, the most likely first.
     shared_folders: Vec<PathBuf>,
     policy: DownloadPolicy,
 }
@@ -189,7 +189,7 @@ impl Library {
         self.0.own_folder.join(id)
     }
 
-    /// Where the user's own models lie, one folder each.
+    /// Where the user's own models are, one folder each.
     pub(super) fn own_folder(&self) -> &Path {
         &self.0.own_folder
     }
@@ -388,7 +388,7 @@ impl Library {
             let path = self.0.own_folder.join(&folder).join(CARD_FILE);
             let text = match fs::read_to_string(&path) {
                 Ok(text) => text,
-                // Weights downloaded for a built-in card lie alone in their folder.
+                // Weights downloaded for a built-in card are alone in their folder.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
                     broken.push((
@@ -433,7 +433,7 @@ impl Library {
     }
 }
 
-/// Where weights that come with Spotcheck may lie: `models/` next to the program, in a folder above it (a program in
+/// Where weights that come with Spotcheck may be: `models/` next to the program, in a folder above it (a program in
 /// `target/release` belongs to the repository two folders up), and in the repository it was built from.
 fn shared_folders() -> Vec<PathBuf> {
     let program = std::env::current_exe().and_then(fs::canonicalize);
@@ -606,7 +606,7 @@ fn labels_error(path: &Path) -> impl FnOnce(LabelError) -> LibraryError {
     }
 }
 
-/// What a card says about weights that lie at `path`.
+/// What a card says about weights that are at `path`.
 ///
 /// # Errors
 /// [`LibraryError::NoFile`] where they cannot be read.

@@ -224,7 +224,7 @@ fn hand_over(
         shared.gate.set_written(written);
         shared.control.add_done(1);
     }
-    // A run that was stopped has gaps; what lies behind them was computed and is kept.
+    // A run that was stopped has gaps; what is behind them was computed and is kept.
     for (index, result) in waiting {
         if is_wanted(index) {
             sink.in_order(index, result);

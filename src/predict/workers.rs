@@ -53,7 +53,7 @@ impl<'r> Shared<'r> {
                 let read = || self.request.source.read(&sample.uri);
                 catch_unwind(AssertUnwindSafe(read))
             });
-            // A read that was given up with the run is no problem of the image.
+            // A read that was aborted with the run is no problem of the image.
             if self.control.is_cancelled() {
                 return;
             }

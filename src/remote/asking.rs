@@ -1,6 +1,6 @@
 //! Remote model is asked about one image at a time: behind an endpoint, or in TensorFlow Serving.
 //!
-//! Images go as they lie in their files; answers are read by [`OutputReader`], as those of Batch Transform are. Knows
+//! Images go as they are in their files; answers are read by [`OutputReader`], as those of Batch Transform are. Knows
 //! nothing of how a request gets there: that is a [`Transport`]'s.
 
 use std::sync::Arc;

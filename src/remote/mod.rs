@@ -1,7 +1,7 @@
 //! What happens elsewhere: a model packed for SageMaker, jobs and endpoints that run it, and their responses read as
 //! predictions.
 //!
-//! Plain data and calls that wait; the command line and the window both stand on it. Never runs a model itself.
+//! Plain data and calls that wait; the command line and the window both are on it. Never runs a model itself.
 
 pub mod asking;
 pub mod connecting;

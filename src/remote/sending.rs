@@ -19,7 +19,7 @@ pub enum SendError {
     Aws(AwsError),
     #[error("Could not read the file: {why}: {}", path.display())]
     Unreadable { path: PathBuf, why: String },
-    /// Something else stands there, or a file could not be sent.
+    /// Something else is there, or a file could not be sent.
     #[error("{0}")]
     Incomplete(String),
 }

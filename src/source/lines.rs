@@ -44,7 +44,7 @@ struct Index {
     is_whole: bool,
 }
 
-/// What a line holds for us; whatever else stands in it is not looked at.
+/// What a line holds for us; whatever else is in it is not looked at.
 #[derive(Deserialize)]
 struct Line<'l> {
     #[serde(borrow)]
@@ -77,7 +77,7 @@ impl LinesSource {
         }
     }
 
-    /// The line of a sample as it stands in the file.
+    /// The line of a sample as it is in the file.
     fn line(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
         let number = match uri.record() {
             Some((file, number)) if file == self.file.uri.as_str() => number,

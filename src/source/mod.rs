@@ -92,7 +92,7 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
-    /// The line that an image lies in, as its file of lines holds it; `None` for one that lies elsewhere.
+    /// The line that an image is in, as its file of lines holds it; `None` for one that is elsewhere.
     fn read_line(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
         let _ = uri;
         Ok(None)
@@ -215,7 +215,7 @@ impl From<std::io::Error> for SourceError {
 }
 
 /// The path from the root on. `..` is taken back through the disk, where links lead elsewhere than names do; whatever
-/// stands behind the last one stays as it is spelt.
+/// is behind the last one stays as it is spelt.
 ///
 /// # Errors
 /// The path is empty, or the current folder is gone.
@@ -239,7 +239,7 @@ pub fn absolute(path: &Path) -> std::io::Result<PathBuf> {
     Ok(resolved)
 }
 
-/// The folder that something belongs to: itself, or the one that a file lies in.
+/// The folder that something belongs to: itself, or the one that a file is in.
 pub fn folder_of(path: &Path) -> PathBuf {
     if path.is_dir() {
         return path.to_owned();

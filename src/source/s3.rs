@@ -24,7 +24,7 @@ const USEFUL_READS: usize = 32;
 /// How many names a message gives as examples.
 const EXAMPLES: usize = 3;
 
-/// A folder of a bucket (everything below it, or what lies in it itself), or one object. Keys come in the order of S3,
+/// A folder of a bucket (everything below it, or what is in it itself), or one object. Keys come in the order of S3,
 /// that of their bytes; hidden ones (a part that begins with a dot) and those that are no images by their names are
 /// left out, as in local folders, and it says how many.
 ///

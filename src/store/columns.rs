@@ -15,7 +15,7 @@ pub(super) struct Columns {
     pub(super) boxes: Vec<u8>,
 }
 
-/// What a prediction in the file is; the numbers stand in the file.
+/// What a prediction in the file is; the numbers are in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Failure = 0,

@@ -1,4 +1,4 @@
-//! Where the project of a source lies that was never given a place.
+//! Where the project of a source is that was never given a place.
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -143,7 +143,7 @@ pub(super) fn may_pass(error: &rusqlite::Error) -> bool {
     })
 }
 
-/// Whether the fault lies in what was to be written and not in the disk: trying again would never help.
+/// Whether the fault is in what was to be written and not in the disk: trying again would never help.
 pub(super) fn is_of_the_change(error: &rusqlite::Error) -> bool {
     match code(error) {
         Some(code) => matches!(

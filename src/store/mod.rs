@@ -48,7 +48,7 @@ use reader::Readers;
 /// How a project file's name ends, without the dot.
 pub const EXTENSION: &str = "spotcheck";
 
-/// The fact that says where in S3 the images lie, as JSON.
+/// The fact that says where in S3 the images are, as JSON.
 const PLACE: &str = "s3_place";
 const NOTE_PLACE: &str = "save the folder of the images";
 
@@ -124,7 +124,7 @@ impl Project {
         &self.0.access
     }
 
-    /// Where the project lies; `None` for one in memory.
+    /// Where the project is; `None` for one in memory.
     pub fn path(&self) -> Option<PathBuf> {
         self.0.place.path()
     }
@@ -134,12 +134,12 @@ impl Project {
         self.0.root.get()
     }
 
-    /// Where in S3 the images lie, and how they are reached; `None` for a folder.
+    /// Where in S3 the images are, and how they are reached; `None` for a folder.
     pub fn place(&self) -> Result<Option<S3Place>, StoreError> {
         self.0.readers.place()
     }
 
-    /// Notes where in S3 the images lie and how they are reached, for whoever opens the project the next time.
+    /// Notes where in S3 the images are and how they are reached, for whoever opens the project the next time.
     pub fn set_place(&self, place: &S3Place) -> Result<(), StoreError> {
         let json = serde_json::to_string(place).map_err(|error| {
             let error = rusqlite::Error::ToSqlConversionFailure(error.into());

@@ -487,7 +487,7 @@ pub(super) fn set_fact(
     Ok(())
 }
 
-/// Notes where the images lie: absolute, and from the file where both can move together.
+/// Notes where the images are: absolute, and from the file where both can move together.
 pub(super) fn set_root(
     connection: &Connection,
     file: &Path,
@@ -498,7 +498,7 @@ pub(super) fn set_root(
     set_fact(connection, "root_from_file", from_file.as_deref())
 }
 
-/// Where the images lie: beside the file, where they moved together, otherwise where they were.
+/// Where the images are: beside the file, where they moved together, otherwise where they were.
 fn read_root(connection: &Connection, file: &Path) -> rusqlite::Result<Option<String>> {
     let from_file = fact(connection, "root_from_file")?;
     let beside = from_file

@@ -1,10 +1,10 @@
-//! The file that a project lies in, as long as it is open.
+//! The file that a project is in, as long as it is open.
 
 use std::path::{Path, PathBuf};
 
 use parking_lot::RwLock;
 
-/// Where the project lies, and how to recognise its file. It may move while it is open.
+/// Where the project is, and how to recognise its file. It may move while it is open.
 pub(super) struct Place(RwLock<Option<Located>>);
 
 struct Located {

@@ -168,7 +168,7 @@ impl Queue {
         }
     }
 
-    /// What could never be saved so far may be now: the project lies in another file.
+    /// What could never be saved so far may be now: the project is in another file.
     pub(super) fn try_again(&self) {
         self.state.lock().failure = None;
         self.moved.notify_all();

@@ -101,7 +101,7 @@ impl Readers {
         self.labels.lock().insert(run, None);
     }
 
-    /// The project lies elsewhere now.
+    /// The project is elsewhere now.
     pub(super) fn forget_connections(&self) {
         self.idle.lock().clear();
     }

@@ -129,7 +129,7 @@ impl Project {
         Ok(())
     }
 
-    /// Points the project to the folder that its images were moved to. Samples outside the old root that lie in the new
+    /// Points the project to the folder that its images were moved to. Samples outside the old root that are in the new
     /// one become part of it; where a sample was known under both names, what was said of it under the later name
     /// counts. Slow; do it while no run is writing.
     pub fn relocate(&self, new_root: &str) -> Result<(), StoreError> {

@@ -66,8 +66,8 @@ impl Writer {
         }
     }
 
-    /// Tries until it succeeds; where no attempt can, only once the project lies in another file. False where the
-    /// project was closed meanwhile and the last attempts failed, too.
+    /// Tries until it succeeds; where no attempt can, only once the project is in another file. False where the project
+    /// was closed meanwhile and the last attempts failed, too.
     fn save(&mut self, batch: &[Queued]) -> bool {
         let mut delay = FIRST_RETRY;
         let mut told = None;

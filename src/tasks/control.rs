@@ -186,7 +186,7 @@ impl TaskControl {
         self.0.inner.lock().detail = detail.into();
     }
 
-    /// Keeps something that went another way than expected, for people: which mirror was given up, and why. Shown when
+    /// Keeps something that went another way than expected, for people: which mirror was abandoned, and why. Shown when
     /// the task is over.
     pub fn note(&self, note: impl Into<String>) {
         self.0.inner.lock().notes.push(note.into());

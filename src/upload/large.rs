@@ -191,7 +191,7 @@ impl Sender<'_> {
         Ok(unfinished)
     }
 
-    /// An earlier upload of the same content, with the parts that are still there. One of other content is given up.
+    /// An earlier upload of the same content, with the parts that are still there. One of other content is aborted.
     fn begun_before(
         &self,
         job: &Job<'_>,

@@ -1,8 +1,8 @@
 //! Local files become objects below a prefix in S3.
 //!
-//! First a plan: what would be sent, what is there already, what stands in the way. Then the transfer of that plan.
-//! Whatever stands in the bucket stays as it is, unless somebody wants it replaced; then only the very object that the
-//! plan saw is. Nothing is ever deleted. Knows nothing of what is inside an image.
+//! First a plan: what would be sent, what is there already, what is in the way. Then the transfer of that plan.
+//! Whatever is in the bucket stays as it is, unless somebody wants it replaced; then only the very object that the plan
+//! saw is. Nothing is ever deleted. Knows nothing of what is inside an image.
 
 mod content;
 mod files;

@@ -1,4 +1,4 @@
-//! One file is sent, and nothing that stands in its place is lost.
+//! One file is sent, and nothing that is in its place is lost.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ pub(super) enum SendError {
     Content(ContentError),
     #[error("{0}")]
     Aws(AwsError),
-    /// Something else stands there, and stays.
+    /// Something else is there, and stays.
     #[error("{0}")]
     Conflict(String),
     #[error("cancelled")]
@@ -142,7 +142,7 @@ impl Job<'_> {
             .is_some_and(|replaces| replaces.etag.as_deref() == etag)
     }
 
-    /// What stands there now.
+    /// What is there now.
     pub(super) fn look(
         &self,
         s3: &S3,

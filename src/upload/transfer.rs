@@ -112,7 +112,7 @@ struct Queue<'a> {
     next: usize,
     /// Large files of which parts may be waiting.
     large: Vec<Arc<LargeUpload<'a>>>,
-    /// Workers that look after a large file: parts may come from them.
+    /// Workers that send a large file: parts may come from them.
     leaders: usize,
     is_over: bool,
 }

@@ -1,7 +1,7 @@
-//! Uploads in parts that were begun here and are not finished: written down, so that they can go on, or be given up,
+//! Uploads in parts that were begun here and are not finished: written down, so that they can go on, or be aborted,
 //! after the program was killed.
 //!
-//! Only what stands here is ever gone on with or given up: the uploads of other programs are none of our business.
+//! Only what is here is ever gone on with or aborted: the uploads of other programs are none of our business.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

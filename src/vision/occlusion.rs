@@ -166,7 +166,7 @@ impl Search<'_> {
     }
 }
 
-/// Where the patches lie. Those at the edges reach beyond the image, so that every cell lies under equally many.
+/// Where the patches are. Those at the edges reach beyond the image, so that every cell is under equally many.
 struct Patches {
     size: [usize; 2],
     rows: usize,

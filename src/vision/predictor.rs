@@ -38,7 +38,7 @@ pub trait Predictor: Send + Sync {
     fn max_batch(&self) -> usize;
 }
 
-/// Remote model that takes images as they lie in their files, and decodes them itself.
+/// Remote model that takes images as they are in their files, and decodes them itself.
 pub trait EncodedPredictor: Send + Sync {
     /// Asks about one image. Called on up to `lanes()` threads at once.
     fn predict(
@@ -51,7 +51,7 @@ pub trait EncodedPredictor: Send + Sync {
     fn lanes(&self) -> usize;
 }
 
-/// An image as it lies in its file.
+/// An image as it is in its file.
 #[derive(Debug, Clone, Copy)]
 pub struct EncodedImage<'i> {
     pub bytes: &'i [u8],

@@ -58,7 +58,7 @@ fn normalisation_table(input: &ImageInput) -> [[f32; 256]; 3] {
     })
 }
 
-/// Where the resized image comes to lie in the tensor.
+/// Where the resized image is placed in the tensor.
 #[derive(Debug)]
 struct Placement {
     /// What is computed of the resized image.
@@ -247,7 +247,7 @@ fn lay_out<T: Copy>(
     let [left, top] = placement.canvas_offset.map(|side| side as usize);
     let image_width = placement.window.size[0] as usize;
     let plane = width * height;
-    // Where the value of a channel lies, counted from the first channel of the first pixel.
+    // Where the value of a channel is, counted from the first channel of the first pixel.
     let (channel_stride, pixel_stride) = match input.layout {
         Layout::Nchw | Layout::Chw => (plane, 1),
         Layout::Nhwc | Layout::Hwc => (1, 3),

@@ -19,7 +19,7 @@ const CHANNELS: usize = 3;
 pub struct ResizeWindow {
     /// Size of the whole resized image, in pixels; at least 1x1.
     pub full_size: [u32; 2],
-    /// Left and top of the window in the resized image. The window must lie inside it.
+    /// Left and top of the window in the resized image. The window must be inside it.
     pub origin: [u32; 2],
     /// Width and height of the window; at least 1x1.
     pub size: [u32; 2],

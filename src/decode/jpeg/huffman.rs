@@ -9,7 +9,7 @@ pub(super) const BLOCK: usize = 64;
 /// Codes of up to so many bits are found in one step. Few of those that come in a file are longer.
 const SYMBOL_BITS: u32 = 10;
 
-/// As many symbols as lie whole in so many bits are leapt over at once. Tables of this size stay in the fastest memory.
+/// As many symbols as are whole in so many bits are leapt over at once. Tables of this size stay in the fastest memory.
 const LEAP_BITS: u32 = 12;
 
 /// Added to `advance` by the symbol that ends a block: more than by all others of a [`Leap`] together.
@@ -190,7 +190,7 @@ pub(super) struct Wanted {
     pub places: [u8; BLOCK],
 }
 
-/// So many blocks lie side by side, to be computed at once.
+/// So many blocks are side by side, to be computed at once.
 pub(super) const LANES: usize = 8;
 
 /// A coefficient of each of these blocks, as it is coded.

@@ -260,7 +260,7 @@ impl<'a> Scan<'a> {
         self.marker == END_OF_IMAGE && self.is_segment_used_up()
     }
 
-    /// Line `y` of the units that lie in the lanes, as RGB; as many pixels as there is room for.
+    /// Line `y` of the units that are in the lanes, as RGB; as many pixels as there is room for.
     fn write_line(&self, y: usize, line: &mut [u8]) {
         let mut colours = [[0; LANES]; SIDE];
         match self.components.as_slice() {

@@ -1,4 +1,4 @@
-//! What lies in the app's data folder: `runtime/<package>/` with the libraries and a manifest that says what they must
+//! What is in the app's data folder: `runtime/<package>/` with the libraries and a manifest that says what they must
 //! be.
 
 use std::collections::HashMap;

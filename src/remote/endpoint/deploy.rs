@@ -53,8 +53,8 @@ impl DeployError {
 /// killed.
 ///
 /// # Errors
-/// The archive cannot be read or sent, or something else stands there; SageMaker refuses a step; or the record cannot
-/// be written.
+/// The archive cannot be read or sent, or something else is there; SageMaker refuses a step; or the record cannot be
+/// written.
 pub fn deploy(
     aws: &Aws,
     records: &EndpointRecords,

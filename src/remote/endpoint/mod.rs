@@ -1,7 +1,7 @@
 //! Real-time endpoints of SageMaker: deployed, watched, asked, and deleted before they cost more than they are worth.
 //!
-//! What was made here stands in a record, written before it is made, so that nothing that costs money is forgotten.
-//! Nothing here prints.
+//! What was made here is in a record, written before it is made, so that nothing that costs money is forgotten. Nothing
+//! here prints.
 
 mod deletion;
 mod deploy;

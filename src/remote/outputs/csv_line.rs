@@ -47,7 +47,7 @@ pub(super) fn read_csv_line(line: &[u8]) -> Result<Json, String> {
     Ok(Json::Object(fields.into()))
 }
 
-/// The first column without its quotes, and what stands behind its comma.
+/// The first column without its quotes, and what is behind its comma.
 fn split_column(text: &str) -> Result<(String, Option<&str>), String> {
     let Some(quoted) = text.strip_prefix('"') else {
         return Ok(match text.split_once(',') {

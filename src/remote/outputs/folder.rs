@@ -1,4 +1,4 @@
-//! Where outputs lie: a folder of this machine or of S3, listed and read. Never written to.
+//! Where outputs are: a folder of this machine or of S3, listed and read. Never written to.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -40,7 +40,7 @@ pub struct OutputFile {
     pub size_bytes: u64,
     /// What S3 calls this state of it.
     pub etag: Option<String>,
-    /// Nanoseconds since 1970-01-01 UTC, by the clock of where it lies.
+    /// Nanoseconds since 1970-01-01 UTC, by the clock of where it is.
     pub modified_ns: Option<i64>,
 }
 

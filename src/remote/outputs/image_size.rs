@@ -4,7 +4,7 @@ use crate::decode::details;
 use crate::domain::SampleUri;
 use crate::source::{Source, SourceError};
 
-/// Headers lie in the beginning; only of few images is more needed.
+/// Headers are in the beginning; only of few images is more needed.
 const BEGINNING: u64 = 64 << 10;
 
 /// Why the size of an image is not known.

@@ -121,7 +121,7 @@ pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
         .collect();
     let mut joined = Joined::default();
     let mut is_used = vec![false; outputs.len()];
-    // The records of a file stand behind one another.
+    // The records of a file are behind one another.
     let mut records: HashMap<usize, usize> = HashMap::new();
     for (place, (sample, key)) in samples.iter().zip(&keys).enumerate() {
         let Some(&output) = of_input.get(key) else {

@@ -147,8 +147,8 @@ impl<'s> Names<'s> {
         Ok(places)
     }
 
-    /// The image whose bytes stand in a line, as `{"b64": "…"}`. Of copies of one image the first that no line before
-    /// was about.
+    /// The image whose bytes are in a line, as `{"b64": "…"}`. Of copies of one image the first that no line before was
+    /// about.
     fn with_bytes_of(
         &self,
         line: &Json,

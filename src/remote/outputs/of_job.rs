@@ -73,7 +73,7 @@ pub enum RetryPart {
 }
 
 impl OutputsPart {
-    /// Outputs of which nothing is known but where they lie.
+    /// Outputs of which nothing is known but where they are.
     pub fn in_folder(folder: OutputFolder) -> Self {
         Self {
             folder,
@@ -94,7 +94,7 @@ impl OutputsPart {
         }
     }
 
-    /// Where the lists may lie that the job read: below its prefix, or with the images, whose folder or prefix is
+    /// Where the lists may be that the job read: below its prefix, or with the images, whose folder or prefix is
     /// `root`.
     pub(super) fn places_of_lists(&self, root: &str) -> Vec<OutputFolder> {
         let mut addresses = Vec::new();

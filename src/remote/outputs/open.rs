@@ -21,7 +21,7 @@ use crate::tasks::{Cancelled, TaskControl};
 
 /// Outputs that are looked at until one can be recognised.
 const LOOKED_AT: usize = 50;
-/// So much of an output of unknown shape stands in the message.
+/// So much of an output of unknown shape is in the message.
 const RAW_BYTES: u64 = 400;
 /// How many names a message gives as examples.
 const EXAMPLES: usize = 3;
@@ -102,7 +102,7 @@ pub struct FoundOutputs {
 
 struct FoundPart {
     folder: OutputFolder,
-    /// Where the lists may lie that its job read.
+    /// Where the lists may be that its job read.
     lists: Vec<OutputFolder>,
     retry: Option<RetryPart>,
     /// Its job is over, and it is known what that was given.
@@ -196,13 +196,13 @@ impl FoundOutputs {
         self.parts.iter().find_map(|part| part.folder.outage())
     }
 
-    /// The folder that an output lies in.
+    /// The folder that an output is in.
     pub(super) fn folder_of(&self, output: usize) -> &OutputFolder {
         let behind = self.parts.partition_point(|part| part.first <= output);
         &self.parts[behind.saturating_sub(1)].folder
     }
 
-    /// The list that an output answers, and the folder that it lies in.
+    /// The list that an output answers, and the folder that it is in.
     ///
     /// # Errors
     /// It is not there, or nobody can tell; where it was looked for, and what to do.
@@ -306,7 +306,7 @@ impl FoundOutputs {
             .count()
     }
 
-    /// When the newest output was written, in nanoseconds since 1970-01-01 UTC by the clock of where it lies.
+    /// When the newest output was written, in nanoseconds since 1970-01-01 UTC by the clock of where it is.
     pub fn newest_ns(&self) -> Option<i64> {
         self.files.iter().filter_map(|file| file.modified_ns).max()
     }

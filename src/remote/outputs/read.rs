@@ -57,7 +57,7 @@ pub struct ReadOutcome {
     pub problems: Vec<Problem>,
     /// Images that no output is about, as places in the listing. Those that lists may be about only after all was read.
     pub without_output: Vec<usize>,
-    /// Answers that say how large their image is, which was not held against the image: it lies far away, and nothing
+    /// Answers that say how large their image is, which was not held against the image: it is far away, and nothing
     /// else needed it.
     pub sizes_unchecked: u64,
     /// It was cancelled before its end; what was handed over before stays.
@@ -251,7 +251,7 @@ fn hand_over(
     outcome.without_output = without
         .filter(|place| !named.contains(SampleId::from_index(*place)))
         .collect();
-    // What lies behind a gap, and what has no output there.
+    // What is behind a gap, and what has no output there.
     for &place in places.get(written..).unwrap_or_default() {
         if let Some(result) = waiting.remove(place).or_else(|| shared.failed_there(place)) {
             sink.in_order(place, result);
@@ -297,7 +297,7 @@ impl Shared<'_> {
                 }
                 Work::Named { .. } => self.named(work, &mut chunk, sender),
             }
-            // What was given up with the task is no problem of an image, nor is what could not be read like any other.
+            // What was aborted with the task is no problem of an image, nor is what could not be read like any other.
             if self.control.is_cancelled() || self.outage().is_some() {
                 self.gate.close();
                 return;
@@ -374,7 +374,7 @@ impl Shared<'_> {
         }
     }
 
-    /// How many records the file has that these images lie in: each has a response, also one that holds no image.
+    /// How many records the file has that these images are in: each has a response, also one that holds no image.
     fn record_count(&self, places: &BTreeMap<u64, usize>) -> Result<u64, String> {
         let place = places.values().next();
         let uri = place.map(|place| &self.found.samples[*place].uri);

@@ -52,7 +52,7 @@ impl Responses<'_> {
         })
     }
 
-    /// As [`Responses::each`], until `visit` has seen enough; what lies behind is not read.
+    /// As [`Responses::each`], until `visit` has seen enough; what is behind is not read.
     ///
     /// # Errors
     /// The output cannot be read so far.
@@ -180,7 +180,7 @@ fn visit_whole(bytes: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
     }
 }
 
-/// A line of which a part has come. Where many responses stand in it, those that are whole are taken from it already.
+/// A line of which a part has come. Where many responses are in it, those that are whole are taken from it already.
 #[derive(Default)]
 struct Line {
     bytes: Vec<u8>,

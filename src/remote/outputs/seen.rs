@@ -8,7 +8,7 @@ use crate::domain::{Change, RunId, SampleId, SampleSet};
 use crate::store::{Project, StoreError};
 
 /// Kept in the project beside the run. One moment is enough: outputs that are older than the newest of the listing that
-/// was read to its end are in the run. It is by the clock of where the outputs lie, so no two clocks are held against
+/// was read to its end are in the run. It is by the clock of where the outputs are, so no two clocks are held against
 /// each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenOutputs {

@@ -17,12 +17,12 @@ pub(super) struct Waiting {
     most_in_memory: usize,
     /// `None` before the first had to go there.
     file: Option<File>,
-    /// Where in the file each lies, and how long it is.
+    /// Where in the file each is, and how long it is.
     in_file: BTreeMap<usize, (u64, usize)>,
     file_len: u64,
 }
 
-/// As it lies in the file.
+/// As it is in the file.
 type Written = Result<Prediction, (Option<SampleUri>, String)>;
 
 impl Waiting {

@@ -121,7 +121,7 @@ impl<'c> ArchiveWriter<'c> {
     }
 }
 
-/// What lies in the archive's file so far.
+/// What is in the archive's file so far.
 struct Counted {
     file: WholeFile,
     bytes: u64,

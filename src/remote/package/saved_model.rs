@@ -111,7 +111,7 @@ fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
     for (place, name) in versions(folder)? {
         collect(&place, &name, &mut files)?;
     }
-    // A version that lies in the folder itself has them beside its graph.
+    // A version that is in the folder itself has them beside its graph.
     let of_code = |name: &str| {
         let below = name
             .strip_prefix(ONLY_VERSION)

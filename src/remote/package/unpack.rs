@@ -38,7 +38,7 @@ pub struct Unpacked {
 
 #[derive(Debug)]
 pub enum ArchiveKind {
-    /// The model as it lies in the folder, and what of its responses the handler keeps.
+    /// The model as it is in the folder, and what of its responses the handler keeps.
     Onnx { model: Box<Model>, keep: KeepRule },
     /// For TensorFlow Serving.
     SavedModel,

@@ -22,8 +22,8 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// `min_score` is the cut-off below which boxes were dropped on both sides: what lies that close to it may be
-    /// missing on one.
+    /// `min_score` is the cut-off below which boxes were dropped on both sides: what is that close to it may be missing
+    /// on one.
     pub(super) fn between(here: &Prediction, there: &Prediction, min_score: f32) -> Self {
         let same_size = (here.width, here.height) == (there.width, there.height);
         match (&here.content, &there.content) {

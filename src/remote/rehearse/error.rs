@@ -20,7 +20,7 @@ pub enum RehearseError {
     )]
     MissingPackages {
         python: String,
-        /// As they stand in the file: `pillow>=10.1`.
+        /// As they are in the file: `pillow>=10.1`.
         missing: Vec<String>,
     },
     #[error(

@@ -240,7 +240,7 @@ impl Handler {
 }
 
 impl Launch<'_> {
-    /// With an empty environment but for what stands here, and no open file of ours: the code of an archive may be
+    /// With an empty environment but for what is here, and no open file of ours: the code of an archive may be
     /// anybody's.
     fn command(&self) -> Command {
         keep_files_to_ourselves();

@@ -35,7 +35,7 @@ use crate::vision::Predictor;
 /// A model of gigabytes on a slow disk.
 const READY_WITHIN: Duration = Duration::from_mins(5);
 const PLAIN_SERVER: &str = "code/serve.py";
-/// What stands in for SageMaker's TensorFlow container.
+/// What is in for SageMaker's TensorFlow container.
 const SAVED_MODEL_SERVER: &[(&str, &str)] = &[
     ("serve.py", include_str!("../../../assets/handler/serve.py")),
     (
@@ -49,7 +49,7 @@ const SAVED_MODEL_SERVER: &[(&str, &str)] = &[
 pub struct RehearseOptions {
     /// A program: `python3`, or a path.
     pub python: String,
-    /// `None`: as each image lies in its source.
+    /// `None`: as each image is in its source.
     pub form: Option<RequestForm>,
     /// Whether a request carries one record, or as many as fit into the payload, in the framing that they have in their
     /// file.

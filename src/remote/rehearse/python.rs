@@ -69,7 +69,7 @@ pub(super) fn look_at(
     })
 }
 
-/// What stands behind `key` in the lines that begin with it.
+/// What is behind `key` in the lines that begin with it.
 fn values<'s>(said: &'s str, key: &'s str) -> impl Iterator<Item = &'s str> {
     said.lines()
         .filter_map(move |line| line.strip_prefix(key)?.strip_prefix(' '))

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::domain::{EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, LINES_CONTENT_TYPE, Sample};
 use crate::source::{Source, SourceError, framed_record};
 
-/// How the images of a job lie in its input. With `SingleRecord`, each is a request of its own.
+/// How the images of a job are in its input. With `SingleRecord`, each is a request of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestForm {
     /// An object an image, not split.
@@ -18,7 +18,7 @@ pub enum RequestForm {
 }
 
 impl RequestForm {
-    /// As the image lies in its source.
+    /// As the image is in its source.
     pub fn of(sample: &Sample) -> Self {
         match sample.uri.record() {
             Some(_) if sample.uri.is_line() => Self::Line,
@@ -35,7 +35,7 @@ impl RequestForm {
         }
     }
 
-    /// The body of the request. An image that lies in no record, or no line, is put into one.
+    /// The body of the request. An image that is in no record, or no line, is put into one.
     pub(super) fn body(self, source: &dyn Source, sample: &Sample) -> Result<Vec<u8>, SourceError> {
         match self {
             Self::Image => source.read(&sample.uri),
@@ -56,7 +56,7 @@ impl RequestForm {
 }
 
 impl RequestForm {
-    /// A record as it lies in its file, beside others: what `MultiRecord` sends.
+    /// A record as it is in its file, beside others: what `MultiRecord` sends.
     pub(super) fn in_its_file(self, record: &[u8]) -> Vec<u8> {
         match self {
             Self::TfRecord => framed_record(record),

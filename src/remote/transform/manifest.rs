@@ -20,12 +20,12 @@ enum Entry<'m> {
     Name(std::borrow::Cow<'m, str>),
 }
 
-/// The manifest of these images: their names in `folder`, where all lie in it, and else in the folder that they have in
+/// The manifest of these images: their names in `folder`, where all are in it, and else in the folder that they have in
 /// common; each once, in the order of their bytes. Outputs are named like that, so the folder should be the one that
 /// people name the images from. An image inside a TFRecord file counts as its file.
 ///
 /// # Errors
-/// There are none, or they do not lie in one bucket.
+/// There are none, or they are not in one bucket.
 pub fn manifest_of<'u>(
     uris: impl IntoIterator<Item = &'u SampleUri>,
     folder: &S3Address,

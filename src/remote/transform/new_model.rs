@@ -28,7 +28,7 @@ pub struct NewModel {
 /// Where the archive of a new model comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewArchive {
-    /// It lies in S3.
+    /// It is in S3.
     There(S3Address),
     /// It is a file of this machine, which goes to S3 first.
     Here {

@@ -1,7 +1,7 @@
 //! Which output belongs to which input. Pure; the one place that knows the rule.
 //!
 //! SageMaker writes `<output folder>/<key of the input, relative>.out`. Its documentation and its users disagree on
-//! what the key is relative to: to the prefix, where that is a folder that all keys lie in, otherwise to the last slash
+//! what the key is relative to: to the prefix, where that is a folder that all keys are in, otherwise to the last slash
 //! of the prefix. So the rule gives what to expect, and the listing of the outputs decides.
 
 use crate::domain::S3Address;
@@ -94,7 +94,7 @@ impl OutputKeys {
         )
     }
 
-    /// The key of the output for the key of an input; `None` for a key that does not lie below the input.
+    /// The key of the output for the key of an input; `None` for a key that is not below the input.
     pub fn output_of(&self, input: &str) -> Option<String> {
         let relative = input.strip_prefix(&self.base)?;
         Some(format!("{}{relative}{OUT}", self.folder))

@@ -49,7 +49,7 @@ pub fn read_prices(path: &Path) -> Result<PriceTable, JobError> {
     Ok(table)
 }
 
-/// Adds a price at the end of the table, and makes the file where there is none. What stands in it stays, comments too.
+/// Adds a price at the end of the table, and makes the file where there is none. What is in it stays, comments too.
 ///
 /// # Errors
 /// The price cannot be, the table cannot be read, or it cannot be written.
@@ -79,12 +79,12 @@ pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
     Ok(table)
 }
 
-/// Puts amount, source and date of a price in the place of those that stand there. The rest of the file stays, comments
+/// Puts amount, source and date of a price in the place of those that are there. The rest of the file stays, comments
 /// too.
 ///
 /// # Errors
-/// The price cannot be, it does not stand there any more, its entry is written in a way that only a person should
-/// change, or the file cannot be read or written.
+/// The price cannot be, it is no longer there, its entry is written in a way that only a person should change,
+/// or the file cannot be read or written.
 pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, JobError> {
     let cannot = |why: &dyn std::fmt::Display| {
         JobError::local("Could not change the price in the table", path, why)

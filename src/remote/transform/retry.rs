@@ -262,7 +262,7 @@ pub fn looks_like_retry(first: &TransformSpec, other: &TransformSpec) -> bool {
         && other.input.objects == InputObjects::Manifest(manifest_address(&base, name))
 }
 
-/// The folder that the folder of a job lies in; its own where it is not named like the job.
+/// The folder that the folder of a job is in; its own where it is not named like the job.
 fn base_of_outputs(spec: &TransformSpec) -> S3Address {
     let folder = spec.output.folder.as_folder();
     match folder.parent() {

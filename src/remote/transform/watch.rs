@@ -94,7 +94,7 @@ impl Watch {
         }
     }
 
-    /// The job as it is now. What cannot be found out beside its status stands in the notes.
+    /// The job as it is now. What cannot be found out beside its status is in the notes.
     ///
     /// # Errors
     /// SageMaker does not tell of the job, or the task was cancelled.

@@ -223,7 +223,7 @@ impl Observer {
         sample(path, name, metadata).ok()
     }
 
-    /// `None` for what is hidden, or lies beside a file that was opened.
+    /// `None` for what is hidden, or is beside a file that was opened.
     fn root_of(&self, path: &Path) -> Option<&Path> {
         let root = self.roots.iter().find(|root| path.starts_with(root))?;
         (!is_hidden_below(root, path)).then_some(root.as_path())

@@ -239,7 +239,7 @@ fn labels(numbers: Vec<i64>, names: Vec<String>) -> Vec<TruthLabel> {
     (0..count).map(label).collect()
 }
 
-/// Where a feature's list lies that is of one kind: field 1 holds bytes, 2 floats, 3 integers. In each, field 1 are the
+/// Where a feature's list is that is of one kind: field 1 holds bytes, 2 floats, 3 integers. In each, field 1 are the
 /// values.
 fn list(
     bytes: &mut impl Bytes,

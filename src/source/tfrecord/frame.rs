@@ -1,4 +1,4 @@
-//! How records lie in a file: length (8 bytes, little endian), its checksum (4), the data, and their checksum (4). The
+//! How records are in a file: length (8 bytes, little endian), its checksum (4), the data, and their checksum (4). The
 //! checksums are masked CRC32C, as in TensorFlow's `tensorflow/core/lib/io/record_writer.h` and `lib/hash/crc32c.h`.
 
 /// Bytes before the data of a record.

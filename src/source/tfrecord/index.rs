@@ -1,4 +1,4 @@
-//! Where the records of one file lie: eight bytes of memory a record.
+//! Where the records of one file are: eight bytes of memory a record.
 
 use std::ops::Range;
 

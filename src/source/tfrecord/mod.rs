@@ -299,7 +299,7 @@ impl Shared {
         Ok((record, example.truth()))
     }
 
-    /// A whole record, and where in it its data lie.
+    /// A whole record, and where in it its data are.
     fn read_data(
         &self,
         file: &SampleUri,
@@ -325,7 +325,7 @@ impl Shared {
         Ok((record, data))
     }
 
-    /// A record with its header and footer, as it lies in the file.
+    /// A record with its header and footer, as it is in the file.
     fn read_frame(
         &self,
         file: &SampleUri,

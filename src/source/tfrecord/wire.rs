@@ -1,4 +1,4 @@
-//! Protocol buffers as they lie in bytes, without copying them: only what an Example needs.
+//! Protocol buffers as they are in bytes, without copying them: only what an Example needs.
 //!
 //! Source: <https://protobuf.dev/programming-guides/encoding/>. A generated reader would have to hold the whole record,
 //! and would unpack lists of any length that a file claims to have.
@@ -23,7 +23,7 @@ impl From<ReadError> for WireError {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Number(u64),
-    /// Where a message, a text, bytes, a packed list or a number of fixed size lies.
+    /// Where a message, a text, bytes, a packed list or a number of fixed size is.
     Span(Range<u64>),
 }
 

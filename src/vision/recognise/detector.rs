@@ -158,7 +158,7 @@ impl<'g> Detector<'g> {
         runs.map(rows_of).collect()
     }
 
-    /// Whether the second corner lies right of and below the first one.
+    /// Whether the second corner is right of and below the first one.
     fn has_corners(&self, prober: &Prober<'_, '_>) -> bool {
         let rows: Vec<_> = self.rows(prober).concat();
         let ordered = rows

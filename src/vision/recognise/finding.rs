@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Finding {
     /// Its place in the card, `input.layout`.
     pub field: String,
-    /// As it would stand in the card.
+    /// As it would be in the card.
     pub value: String,
     pub basis: Basis,
     /// A clause that follows “because”.

@@ -1,4 +1,4 @@
-//! The graph's input: which one is the image, how it lies in memory, and what is likely about its pixels.
+//! The graph's input: which one is the image, how it is in memory, and what is likely about its pixels.
 
 use std::fmt::Write as _;
 

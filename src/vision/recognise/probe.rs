@@ -14,7 +14,7 @@ const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
 /// No model wants a larger side, in pixels; a graph that asks for one would only fill the memory.
 const MAX_SIDE: u32 = 16_384;
 
-/// Where the bright patch of a probe lies, as a share of the width.
+/// Where the bright patch of a probe is, as a share of the width.
 pub(super) const PATCH_X: [f64; 2] = [0.25, 0.75];
 
 /// Runs the graph and remembers what it answered.

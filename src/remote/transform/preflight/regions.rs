@@ -1,4 +1,4 @@
-//! Whether the buckets lie where the job runs: SageMaker reads and writes those of its own region.
+//! Whether the buckets are where the job runs: SageMaker reads and writes those of its own region.
 
 use super::{Checks, told};
 use crate::aws::{AwsErrorKind, S3};
@@ -25,7 +25,7 @@ pub(super) fn check_regions(
     let mut silent = Vec::new();
     for used in buckets(plan) {
         let asked = s3.bucket_region(used.bucket, Some(control));
-        // What lies in a bucket that there is not, or that nobody may look at, is told by its own point.
+        // What is in a bucket that there is not, or that nobody may look at, is told by its own point.
         let is_told = asked.as_ref().is_err_and(|error| {
             matches!(
                 error.kind,
