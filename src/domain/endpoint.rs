@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{InstanceType, S3Access, S3Address, SageMakerAccess, cost_usd, name_problem};
+use super::{
+    InstanceType, ModelSource, S3Access, S3Address, SageMakerAccess, USUAL_INSTANCE, cost_usd,
+    name_problem,
+};
 
 /// The systems that instances with graphics cards can have, and what is in them (botocore 1.44.5, `ProductionVariant`).
 pub const GPU_AMIS: [(&str, &str); 4] = [
@@ -66,14 +69,46 @@ pub struct EndpointConfig {
     pub tags: BTreeMap<String, String>,
 }
 
-/// An endpoint that is to be made of a configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndpointSpec {
-    /// 1 to 63 letters, digits and hyphens, unique within account and region.
-    pub name: String,
-    pub config_name: String,
-    /// At most 50.
-    pub tags: BTreeMap<String, String>,
+impl Default for EndpointConfig {
+    /// One instance of a common type, without a name or a model.
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            model_name: String::new(),
+            instance_type: Some(USUAL_INSTANCE.to_owned()),
+            instance_count: 1,
+            ami_version: None,
+            startup_timeout_s: None,
+            download_timeout_s: None,
+            kms_key: None,
+            tags: BTreeMap::new(),
+        }
+    }
+}
+
+/// An endpoint before anything of it exists. Endpoint, configuration and a model that is made for it have the same name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndpointPlan {
+    pub sagemaker: SageMakerAccess,
+    /// Access to the bucket that a local archive is uploaded to.
+    pub s3: S3Access,
+    pub model: ModelSource,
+    pub config: EndpointConfig,
+    /// Price of one instance; `None` before the preflight takes it from the price table.
+    pub usd_per_hour: Option<f64>,
+    /// `None`: never deleted automatically.
+    pub delete_after_ms: Option<i64>,
+}
+
+impl EndpointPlan {
+    /// The record to write before anything is made.
+    pub fn record(&self, now_ms: i64) -> EndpointRecord {
+        EndpointRecord {
+            usd_per_hour: self.usd_per_hour,
+            delete_at_ms: self.delete_after_ms.map(|after| now_ms + after),
+            ..EndpointRecord::new(self.sagemaker.clone(), self.config.clone(), now_ms)
+        }
+    }
 }
 
 /// An endpoint that was deployed from here, or was about to be, and is not known to be gone. No secret.
@@ -281,11 +316,7 @@ mod tests {
             model_name: "cats".to_owned(),
             instance_type: Some("ml.m5.xlarge".to_owned()),
             instance_count: 2,
-            ami_version: None,
-            startup_timeout_s: None,
-            download_timeout_s: None,
-            kms_key: None,
-            tags: BTreeMap::new(),
+            ..EndpointConfig::default()
         };
         let unknown = EndpointRecord::new(SageMakerAccess::default(), config, 1_000);
         assert_eq!(unknown.cost_usd(3_601_000), None);

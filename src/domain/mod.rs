@@ -47,7 +47,7 @@ pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_image::{DisplayImage, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use endpoint::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointRecord, EndpointSpec,
+    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord,
     EndpointStatus, EndpointSummary, EndpointVariant, GPU_AMIS, UploadedArchive,
     endpoint_name_problem, usual_ami,
 };

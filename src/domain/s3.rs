@@ -15,7 +15,9 @@ pub use setup::{AmbientSignIn, AwsProfile, AwsSetup, SignInMeans};
 use super::SampleUri;
 
 /// A bucket, or the keys of it that begin with a prefix.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+///
+/// The default has no bucket: an address that is not chosen yet. Settings keep it as an empty string.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct S3Address {
     pub bucket: String,
@@ -103,12 +105,18 @@ impl TryFrom<String> for S3Address {
     type Error = S3LinkError;
 
     fn try_from(text: String) -> Result<Self, S3LinkError> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
         Self::parse(&text)
     }
 }
 
 impl From<S3Address> for String {
     fn from(address: S3Address) -> Self {
+        if address == S3Address::default() {
+            return Self::new();
+        }
         address.to_string()
     }
 }

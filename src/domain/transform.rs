@@ -159,7 +159,7 @@ pub struct DataProcessing {
     pub join_input: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataCapture {
     pub folder: S3Address,
     pub kms_key: Option<String>,
@@ -172,6 +172,13 @@ pub struct Experiment {
     pub trial: Option<String>,
     pub trial_component: Option<String>,
     pub run: Option<String>,
+}
+
+impl Experiment {
+    /// `None` if nothing is set.
+    pub fn given(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
+    }
 }
 
 /// Everything that `CreateModel` takes of us.

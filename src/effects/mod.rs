@@ -324,13 +324,13 @@ impl Effects {
                 control,
             } => upload::start(shared, plan, replaces, task, control),
             Effect::CheckJob {
-                order,
+                request,
                 task,
                 control,
-            } => remote::check(shared, *order, task, control),
+            } => remote::check(shared, *request, task, control),
             Effect::Rehearse {
                 source,
-                order,
+                job,
                 request,
                 runtime_library,
                 task,
@@ -339,7 +339,7 @@ impl Effects {
                 shared,
                 remote::rehearse::Request {
                     source,
-                    order: *order,
+                    job: *job,
                     request,
                     runtime_library,
                     task,
@@ -438,15 +438,15 @@ impl Effects {
                 control,
             } => remote::delete_leftovers(shared, id, found, task, control),
             Effect::CheckDeployment {
-                order,
+                request,
                 task,
                 control,
-            } => remote::deploying::check(shared, *order, task, control),
+            } => remote::endpoint_form::check(shared, *request, task, control),
             Effect::Deploy {
-                order,
+                plan,
                 task,
                 control,
-            } => remote::deploying::start(shared, *order, task, control),
+            } => remote::endpoint_form::start(shared, plan, task, control),
             Effect::KeepEndpoints => self.endpoints.start(shared),
             Effect::ListEndpoints {
                 access,

@@ -18,9 +18,9 @@ pub enum Action {
     Export,
     ExportComparison,
     Upload,
-    Send,
+    StartJob,
     Jobs,
-    Deploy,
+    DeployEndpoint,
     Endpoints,
     OpenOutputs,
     PredictHere,
@@ -166,11 +166,11 @@ impl Action {
                         .is_some_and(|open| open.place.is_some());
                     need(!lies_in_s3, "The images are in S3 already")
                 }),
-            Self::Send => need(state.source.is_some(), "Open a folder first")
+            Self::StartJob => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.samples.is_empty(), "There is no image to send"))
                 .and_then(|()| need(!state.is_listing(), "The images are being listed"))
                 .and_then(|()| has_model_here(state)),
-            Self::Deploy => need(
+            Self::DeployEndpoint => need(
                 state.models.chosen().is_some_and(|chosen| chosen.is_ready),
                 "Choose a model first, and download it if needed",
             ),
@@ -357,7 +357,7 @@ impl Action {
                 "Uploads the image files to a bucket; existing objects are kept",
                 &[],
             ),
-            Self::Send => text(
+            Self::StartJob => text(
                 "Send to SageMaker…",
                 "Runs the model over these images as a SageMaker Batch Transform job",
                 &["Ctrl+Shift+B"],
@@ -367,7 +367,7 @@ impl Action {
                 "Lists the Batch Transform jobs of an account with progress, failures and cost",
                 &["Ctrl+J"],
             ),
-            Self::Deploy => text(
+            Self::DeployEndpoint => text(
                 "Deploy to an endpoint…",
                 "Serves the model from a SageMaker real-time endpoint until it is deleted",
                 &["Ctrl+Shift+E"],

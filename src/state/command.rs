@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::{
-    Action, CanvasView, CompareLayout, DeployDraft, EndpointId, ExportScope, JobId, OutputsAt,
-    OutputsRequest, Overlay, RehearsalRequest, RuntimeKind, SendDraft, TaskId, TaskSignal,
+    Action, CanvasView, CompareLayout, EndpointDraft, EndpointId, ExportScope, JobDraft, JobId,
+    OutputsAt, OutputsRequest, Overlay, RehearsalRequest, RuntimeKind, TaskId, TaskSignal,
 };
 use crate::domain::{
     ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, PriceChange,
@@ -104,7 +104,7 @@ pub enum Command {
     ForgetUploadPlan,
     DismissUploaded,
     /// Checks what stands in the form about a job.
-    CheckJob(Box<SendDraft>),
+    CheckJob(Box<JobDraft>),
     /// Tries what the form says on this machine.
     Rehearse(RehearsalRequest),
     /// Starts what was checked.
@@ -156,7 +156,7 @@ pub enum Command {
     /// Deletes what was listed as left behind.
     DeleteLeftovers(JobId),
     /// Checks what stands in the form about an endpoint.
-    CheckDeployment(Box<DeployDraft>),
+    CheckDeployment(Box<EndpointDraft>),
     /// Deploys what was checked.
     Deploy,
     /// From its beginning.

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, BoxCountId, BoxCountRequest, ConnectRequest, DeletionCause, DeployOrder, EndpointId,
-    FilmstripId, ImageRequest, ImagesRequest, ImportId, JobId, OutputsAt, OutputsRequest, Pace,
-    PrepareRequest, RehearsalRequest, RuntimeKind, SendOrder, SourceId, TaskId,
+    ArrangeId, BoxCountId, BoxCountRequest, ConnectRequest, DeletionCause, EndpointId,
+    EndpointRequest, FilmstripId, ImageRequest, ImagesRequest, ImportId, JobId, JobRequest,
+    OutputsAt, OutputsRequest, Pace, PrepareRequest, RehearsalRequest, RuntimeKind, SourceId,
+    TaskId,
 };
 use crate::domain::{
-    Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
-    LabelSet, LeftBehind, Prediction, Price, PriceChange, ReadingRequest, RemoteModel,
+    Change, ComparisonFormat, EndpointPlan, EndpointQuery, ExportOptions, FileStamp, JobOutcome,
+    JobQuery, LabelSet, LeftBehind, Prediction, Price, PriceChange, ReadingRequest, RemoteModel,
     ResponseExamples, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place, SaliencyTarget, Sample,
     SampleId, SampleUri, SharedList, TileKey, TransformPlan, UploadPlan, ViewSettings,
 };
@@ -93,14 +94,14 @@ pub enum Effect {
     },
     /// Find out whether a job would do well.
     CheckJob {
-        order: Box<SendOrder>,
+        request: Box<JobRequest>,
         task: TaskId,
         control: TaskControl,
     },
     /// Try on this machine what the job would do with some of the images.
     Rehearse {
         source: SourceId,
-        order: Box<SendOrder>,
+        job: Box<JobRequest>,
         request: RehearsalRequest,
         runtime_library: Option<PathBuf>,
         task: TaskId,
@@ -203,13 +204,13 @@ pub enum Effect {
     KeepEndpoints,
     /// Find out whether an endpoint would do well.
     CheckDeployment {
-        order: Box<DeployOrder>,
+        request: Box<EndpointRequest>,
         task: TaskId,
         control: TaskControl,
     },
     /// Pack and upload the model, and start the endpoint.
     Deploy {
-        order: Box<DeployOrder>,
+        plan: Arc<EndpointPlan>,
         task: TaskId,
         control: TaskControl,
     },
@@ -557,8 +558,10 @@ impl std::fmt::Debug for Effect {
                 )
             }
             Self::Upload { plan, .. } => write!(formatter, "Upload({})", plan.target.address),
-            Self::CheckJob { order, .. } => write!(formatter, "CheckJob({})", order.spec.job_name),
-            Self::Rehearse { order, .. } => write!(formatter, "Rehearse({})", order.model.name()),
+            Self::CheckJob { request, .. } => {
+                write!(formatter, "CheckJob({})", request.spec.job_name)
+            }
+            Self::Rehearse { job, .. } => write!(formatter, "Rehearse({})", job.spec.job_name),
             Self::OpenOutputs { request, .. } => {
                 write!(formatter, "OpenOutputs({})", request.at.name())
             }
@@ -588,10 +591,10 @@ impl std::fmt::Debug for Effect {
                 write!(formatter, "DeleteLeftovers({})", id.name)
             }
             Self::KeepEndpoints => formatter.write_str("KeepEndpoints"),
-            Self::CheckDeployment { order, .. } => {
-                write!(formatter, "CheckDeployment({})", order.config.name)
+            Self::CheckDeployment { request, .. } => {
+                write!(formatter, "CheckDeployment({})", request.config.name)
             }
-            Self::Deploy { order, .. } => write!(formatter, "Deploy({})", order.config.name),
+            Self::Deploy { plan, .. } => write!(formatter, "Deploy({})", plan.config.name),
             Self::ListEndpoints { query, .. } => write!(formatter, "ListEndpoints({query:?})"),
             Self::WatchEndpoint { id, .. } => write!(formatter, "WatchEndpoint({})", id.name),
             Self::ReadEndpointLog { id, .. } => write!(formatter, "ReadEndpointLog({})", id.name),

@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, BoxCountId, BoxCounts, ConnectFailure, DeletionCause, DeployCheck, EndpointDeletion,
-    EndpointId, Exported, FilmstripId, FoundModel, FoundRun, ImportDraft, ImportId, JobId,
+    ArrangeId, BoxCountId, BoxCounts, ConnectFailure, DeletionCause, EndpointDeletion, EndpointId,
+    Exported, FilmstripId, FormCheck, FoundModel, FoundRun, ImportDraft, ImportId, JobId,
     Leftovers, ModelEntry, Offer, OutputsFailure, ProjectContent, ReadingTrial, RehearsalReport,
     Relisting, RemoteCheck, RemotePrediction, RetryPlan, S3Failure, S3FolderPage, SavedMapping,
-    SendCheck, SourceId, TaskId, TaskOutcome, WatchEnd,
+    SourceId, TaskId, TaskOutcome, WatchEnd,
 };
 use crate::domain::{
-    AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointRecord,
-    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs, LeftBehind,
-    ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RemoteAddress, ResponseExamples,
-    RunId, RunKey, S3Access, S3Address, S3Place, SageMakerAccess, Saliency, SampleId, SampleUri,
-    TruthBox, UploadPlan, UploadReport,
+    AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointPlan,
+    EndpointRecord, FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs,
+    LeftBehind, ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RemoteAddress,
+    ResponseExamples, RunId, RunKey, S3Access, S3Address, S3Place, SageMakerAccess, Saliency,
+    SampleId, SampleUri, TransformPlan, TruthBox, UploadPlan, UploadReport,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -207,7 +207,7 @@ pub enum Event {
     },
     JobChecked {
         task: TaskId,
-        result: Result<Box<SendCheck>, TaskOutcome>,
+        result: Result<Box<FormCheck<TransformPlan>>, TaskOutcome>,
     },
     /// What the rehearsal found, for people.
     Rehearsed {
@@ -322,7 +322,7 @@ pub enum Event {
     EndpointsOutdated,
     DeploymentChecked {
         task: TaskId,
-        result: Result<Box<DeployCheck>, TaskOutcome>,
+        result: Result<Box<FormCheck<EndpointPlan>>, TaskOutcome>,
     },
     /// It is being started.
     Deployed {

@@ -93,7 +93,7 @@ impl State {
 }
 
 /// Which images are exported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(const_into_str)]
 pub enum ExportScope {
     /// What the search shows, in its order.
@@ -101,6 +101,7 @@ pub enum ExportScope {
     Filter,
     #[strum(serialize = "Selected images")]
     Selection,
+    #[default]
     #[strum(serialize = "All images")]
     All,
 }

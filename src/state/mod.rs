@@ -60,15 +60,15 @@ pub use model_shelf::{ModelEntry, ModelShelf};
 pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
 pub use project::{Project, ProjectContent, ProjectStatus};
+pub(in crate::state) use remote::Draft;
 pub use remote::{
-    ChosenModel, ConnectFailure, DeletionCause, DeployAdvanced, DeployCheck, DeployDraft,
-    DeployOrder, DeployStatus, EndpointDeletion, EndpointId, EndpointList, EndpointSight,
-    Endpoints, FoundModel, FoundRun, JobFinding, JobId, JobList, KnownEndpoint, KnownJob,
-    Leftovers, ModelDraft, ModelFrom, OpeningOutputs, OutputsAt, OutputsFailure, OutputsRequest,
-    Prices, Reading, ReadingTrial, RehearsalReport, RehearsalRequest, Remote, RemoteCheck,
-    RemoteList, RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan,
-    SavedMapping, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage,
-    SendStatus, WatchEnd,
+    ChosenModel, ConnectFailure, DeletionCause, EndpointDeletion, EndpointDraft, EndpointForm,
+    EndpointId, EndpointList, EndpointRequest, EndpointSight, Endpoints, Form, FormCheck,
+    FoundModel, FoundRun, ImagesFrom, JobDraft, JobFinding, JobForm, JobId, JobImages, JobList,
+    JobRequest, KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, ModelRequest,
+    OpeningOutputs, OutputsAt, OutputsFailure, OutputsRequest, Prices, Reading, ReadingTrial,
+    RehearsalReport, RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm,
+    RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan, SavedMapping, SendStage, WatchEnd,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};
@@ -226,11 +226,11 @@ pub enum Overlay {
     /// Where to find a place in S3.
     OpenS3,
     /// What is to be sent to SageMaker.
-    Send,
+    StartJob,
     /// The jobs of SageMaker.
     Jobs,
     /// Which model is to answer at an endpoint.
-    Deploy,
+    DeployEndpoint,
     /// The endpoints of SageMaker.
     Endpoints,
     /// Which outputs are to be opened as a run.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CompareLayout, DeployDraft, JobId, RehearsalRequest, SendDraft};
+use super::{CompareLayout, EndpointDraft, JobDraft, JobId, RehearsalRequest};
 use crate::domain::{DeviceChoice, RemoteModel, S3Place, ViewSettings};
 
 const MAX_RECENT: usize = 10;
@@ -63,9 +63,9 @@ pub struct Settings {
     pub runtime_library: Option<PathBuf>,
     pub compare_layout: CompareLayout,
     /// What the form of the last job said, as far as the next one says the same.
-    pub send: SendDraft,
+    pub job: JobDraft,
     /// What the form of the last endpoint said, as far as the next one says the same.
-    pub deploy: DeployDraft,
+    pub endpoint: EndpointDraft,
     /// Jobs that are watched, so that watching goes on after a restart.
     pub watched_jobs: Vec<JobId>,
     /// How jobs are rehearsed.
@@ -118,8 +118,8 @@ impl Default for Settings {
             threads: None,
             runtime_library: None,
             compare_layout: CompareLayout::default(),
-            send: SendDraft::default(),
-            deploy: DeployDraft::default(),
+            job: JobDraft::default(),
+            endpoint: EndpointDraft::default(),
             watched_jobs: Vec::new(),
             rehearsal: RehearsalRequest::default(),
             predict_on_open: true,

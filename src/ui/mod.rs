@@ -40,9 +40,9 @@ pub struct Window {
     go_to: overlays::GoToMemory,
     open_s3: overlays::OpenS3Memory,
     upload: overlays::UploadMemory,
-    send: overlays::SendMemory,
+    job_form: overlays::JobFormMemory,
     jobs: overlays::JobsMemory,
-    deploy: overlays::DeployMemory,
+    endpoint_form: overlays::EndpointFormMemory,
     endpoints: overlays::EndpointsMemory,
     open_outputs: overlays::OpenOutputsMemory,
     remote_inference: overlays::RemoteModelMemory,
@@ -102,9 +102,9 @@ impl Window {
         );
         overlays::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
         overlays::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
-        overlays::send_ui(ui.ctx(), state, &mut self.send, &mut commands);
+        overlays::job_form_ui(ui.ctx(), state, &mut self.job_form, &mut commands);
         overlays::jobs_ui(ui.ctx(), state, &mut self.jobs, &mut commands);
-        overlays::deploy_ui(ui.ctx(), state, &mut self.deploy, &mut commands);
+        overlays::endpoint_form_ui(ui.ctx(), state, &mut self.endpoint_form, &mut commands);
         overlays::endpoints_ui(ui.ctx(), state, &mut self.endpoints, &mut commands);
         overlays::open_outputs_ui(
             ui.ctx(),

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, Patience, SageMaker};
 use spotcheck::domain::{
     AWS_REGIONS, AssembleWith, BatchStrategy, Compression, Credentials, DataCapture,
-    DataProcessing, EndpointConfig, EndpointQuery, EndpointSpec, EndpointStatus, Experiment,
-    InputObjects, JobQuery, LogFrom, ModelClient, ModelSpec, S3Address, SageMakerAccess, SplitType,
+    DataProcessing, EndpointConfig, EndpointQuery, EndpointStatus, Experiment, InputObjects,
+    JobQuery, LogFrom, ModelClient, ModelSpec, S3Address, SageMakerAccess, SplitType,
     TransformInput, TransformOutput, TransformSpec, TransformStatus,
 };
 
@@ -222,14 +222,6 @@ fn config() -> EndpointConfig {
     }
 }
 
-fn endpoint() -> EndpointSpec {
-    EndpointSpec {
-        name: "cats".to_owned(),
-        config_name: "cats-config".to_owned(),
-        tags: map("project", "cats"),
-    }
-}
-
 /// Sends every request that there is.
 fn ask_everything(sagemaker: &SageMaker) {
     let query = JobQuery {
@@ -256,7 +248,7 @@ fn ask_everything(sagemaker: &SageMaker) {
     sagemaker
         .delete_endpoint_config("cats-config", None)
         .unwrap();
-    sagemaker.create_endpoint(&endpoint(), None).unwrap();
+    sagemaker.create_endpoint("cats", &config(), None).unwrap();
     sagemaker.describe_endpoint("cats", None).unwrap();
     sagemaker.delete_endpoint("cats", None).unwrap();
     let query = EndpointQuery {

@@ -51,7 +51,7 @@ pub(crate) fn fill_in(window: &mut Harness<'static, App>, bucket: &Bucket) -> St
         let chosen = window.state().state().models.chosen();
         chosen.is_some_and(|chosen| chosen.is_ready)
     });
-    window.state_mut().command(Action::Deploy.into());
+    window.state_mut().command(Action::DeployEndpoint.into());
     wait_for(window, "Enter the S3 folder");
     type_into(
         window,
@@ -60,8 +60,8 @@ pub(crate) fn fill_in(window: &mut Harness<'static, App>, bucket: &Bucket) -> St
     );
     type_into(window, "Role that the container runs as", ROLE);
     wait_for(window, "Nothing speaks against it");
-    let deploying = &window.state().state().remote.deploying;
-    deploying.draft.name.clone()
+    let deploying = &window.state().state().remote.endpoint_form;
+    deploying.draft.config.name.clone()
 }
 
 fn deploy(window: &mut Harness<'static, App>, bucket: &Bucket) -> String {
@@ -541,7 +541,7 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
                 click(&mut window, name);
             }
             wait_until(&mut window, "a check of all that", |window| {
-                let deploying = &window.state().state().remote.deploying;
+                let deploying = &window.state().state().remote.endpoint_form;
                 let advanced = &deploying.draft.advanced;
                 advanced.tags.len() == 2
                     && advanced.environment.len() == 1

@@ -252,7 +252,10 @@ fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
         (Action::Export, "Target file"),
         (Action::OpenS3, "S3 address"),
         (Action::Upload, "Folder in S3"),
-        (Action::Deploy, "Folder in S3 for the model's archive"),
+        (
+            Action::DeployEndpoint,
+            "Folder in S3 for the model's archive",
+        ),
         (Action::Endpoints, "Part of the name of an endpoint"),
         (Action::OpenOutputs, "Open as a run"),
     ] {
@@ -365,7 +368,7 @@ fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_esca
             walk_through(&mut window, &before, "jobs");
             escape_closes(&mut window, "No job is chosen");
 
-            window.state_mut().command(Action::Send.into());
+            window.state_mut().command(Action::StartJob.into());
             wait_for(&mut window, "✗ Role");
             for section in [
                 "Cost",

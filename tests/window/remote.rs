@@ -88,7 +88,7 @@ pub(crate) fn replace_in(window: &mut Harness<'static, App>, field: &str, text: 
 
 /// Fills in what the form cannot know, and starts the job as soon as it was checked.
 pub(crate) fn send(window: &mut Harness<'static, App>) {
-    window.state_mut().command(Action::Send.into());
+    window.state_mut().command(Action::StartJob.into());
     wait_for(window, "Start the job");
     type_into(window, "Role that the container runs as", ROLE);
     start_the_job(window);
@@ -99,8 +99,8 @@ pub(crate) fn send(window: &mut Harness<'static, App>) {
 pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
     let is_taken = |window: &Harness<'static, App>| {
         let state = window.state().state();
-        let is_open = state.overlay == Overlay::Send;
-        !is_open || !matches!(state.remote.sending.start, SendStage::NotYet)
+        let is_open = state.overlay == Overlay::StartJob;
+        !is_open || !matches!(state.remote.job_form.start, SendStage::NotYet)
     };
     while !is_taken(window) {
         wait_for(window, "Nothing speaks against it");
@@ -216,7 +216,7 @@ fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stop
             let last = window.state().state().samples.ids().last().unwrap();
             window.state_mut().command(Command::Show(first));
             window.state_mut().command(Command::ToggleSelected(last));
-            window.state_mut().command(Action::Send.into());
+            window.state_mut().command(Action::StartJob.into());
             wait_for(&mut window, "Enter the S3 folder");
             assert!(sees(&window, "Selected images (2)"));
             type_into(
@@ -469,12 +469,12 @@ fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
             bucket.put("photos/a.png", &photograph);
             bucket.put("photos/b.png", &photograph);
             let mut window = open_place(&bucket, 2);
-            window.state_mut().command(Action::Send.into());
+            window.state_mut().command(Action::StartJob.into());
             wait_for(&mut window, "✗ Role");
             wait_for(&mut window, "would make the job fail");
             // Nothing happens where it is greyed.
             click(&mut window, "Start the job");
-            assert!(!window.state().state().remote.sending.start.is_running());
+            assert!(!window.state().state().remote.job_form.start.is_running());
             click(&mut window, "The same with the aws command line");
             wait_for(&mut window, "aws sagemaker create-transform-job");
             // It costs nothing to try the archive here.

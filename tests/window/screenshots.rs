@@ -368,7 +368,7 @@ fn on_bucket(bucket: &Bucket, theme: Theme) -> Harness<'static, App> {
 
 /// The form, as far as the check finds nothing against it.
 fn fill_in(window: &mut Harness<'static, App>) {
-    window.state_mut().command(Action::Send.into());
+    window.state_mut().command(Action::StartJob.into());
     wait_for(window, "Start the job");
     remote::type_into(window, "Role that the container runs as", ROLE);
     wait_for(window, "Nothing speaks against it");

@@ -47,17 +47,26 @@ fn open_prefix(bucket: &Bucket, prefix: &str, images: usize) -> Harness<'static,
     wait_for(&mut window, &listed);
     // With images that are all listed, and a model.
     wait_until(&mut window, "a form that can be opened", |window| {
-        Action::Send.check(window.state().state()).is_ok()
+        Action::StartJob.check(window.state().state()).is_ok()
     });
     window
 }
 
 /// The form, with a role.
 fn open_form(window: &mut Harness<'static, App>) {
-    window.state_mut().command(Action::Send.into());
+    window.state_mut().command(Action::StartJob.into());
     wait_for(window, "Start the job");
     // It is remembered from one job to the next.
-    if window.state().state().remote.sending.draft.role.is_empty() {
+    if window
+        .state()
+        .state()
+        .remote
+        .job_form
+        .draft
+        .model
+        .role
+        .is_empty()
+    {
         type_into(window, "Role that the container runs as", ROLE);
     }
     wait_for(window, "Nothing speaks against it");
@@ -79,7 +88,7 @@ fn start(window: &mut Harness<'static, App>) {
     });
     click(window, "Start the job");
     wait_until(window, "the page of the job", |window| {
-        if let SendStage::Failed(why) = &window.state().state().remote.sending.start {
+        if let SendStage::Failed(why) = &window.state().state().remote.job_form.start {
             panic!("the job was not started: {why}");
         }
         sees(window, "Jobs of SageMaker")
@@ -337,7 +346,7 @@ fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
             click(&mut window, "Environment and tags");
             click(&mut window, "Small batches");
             wait_until(&mut window, "a check with the preset", |window| {
-                let SendStage::Done(check) = &window.state().state().remote.sending.check else {
+                let SendStage::Done(check) = &window.state().state().remote.job_form.check else {
                     return false;
                 };
                 !check.plan.spec.environment.is_empty()
@@ -425,7 +434,7 @@ fn a_model_that_sagemaker_has_is_used_and_none_is_made() {
             let bucket = Seaweed::shared().bucket("sending-existing");
             bucket.put("photos/a.png", &photograph());
             let mut window = open_prefix(&bucket, "photos/", 1);
-            window.state_mut().command(Action::Send.into());
+            window.state_mut().command(Action::StartJob.into());
             wait_for(&mut window, "Start the job");
             let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
             choice.click_accesskit();
@@ -487,7 +496,7 @@ fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_ea
             wait_until(&mut window, "the end of the listing", |window| {
                 !window.state().state().is_listing()
             });
-            window.state_mut().command(Action::Send.into());
+            window.state_mut().command(Action::StartJob.into());
             wait_for(&mut window, "Enter the S3 folder");
             let field = "Folder in S3 for the outputs of jobs";
             type_into(&mut window, field, &bucket.uri("out/"));
@@ -501,7 +510,7 @@ fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_ea
             assert!(sees(&window, r#""0-rocket.jpg","#));
             assert!(!sees(&window, r#""99-rocket.jpg""#));
             let state = window.state().state();
-            let SendStage::Done(check) = &state.remote.sending.check else {
+            let SendStage::Done(check) = &state.remote.job_form.check else {
                 panic!("it is checked");
             };
             let uploads = |line: &&String| line.starts_with("aws s3 ");

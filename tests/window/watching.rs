@@ -115,7 +115,7 @@ fn asked_to_start(bucket: &Bucket) -> Harness<'static, App> {
     wait_until(&mut window, "the end of the listing", |window| {
         !window.state().state().is_listing()
     });
-    window.state_mut().command(Action::Send.into());
+    window.state_mut().command(Action::StartJob.into());
     wait_for(&mut window, "Start the job");
     type_into(&mut window, "Role that the container runs as", ROLE);
     start_the_job(&mut window);

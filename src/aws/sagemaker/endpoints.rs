@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{PAGE, SageMaker, Tag, Timestamp, beyond, if_there, sagemaker, said, tags};
 use crate::aws::AwsError;
 use crate::domain::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointSpec, EndpointStatus,
-    EndpointSummary, EndpointVariant,
+    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointStatus, EndpointSummary,
+    EndpointVariant,
 };
 use crate::tasks::TaskControl;
 
@@ -232,14 +232,15 @@ impl SageMaker {
     /// Starts instances; answers with the ARN. They cost money until the endpoint is deleted.
     pub fn create_endpoint(
         &self,
-        spec: &EndpointSpec,
+        name: &str,
+        config: &EndpointConfig,
         control: Option<&TaskControl>,
     ) -> Result<String, AwsError> {
-        let call = sagemaker("CreateEndpoint", format!("create endpoint {}", spec.name));
+        let call = sagemaker("CreateEndpoint", format!("create endpoint {name}"));
         let request = CreateEndpoint {
-            endpoint_name: &spec.name,
-            endpoint_config_name: &spec.config_name,
-            tags: tags(&spec.tags),
+            endpoint_name: name,
+            endpoint_config_name: &config.name,
+            tags: tags(&config.tags),
         };
         let response: CreatedEndpoint = self.ask(&call, &request, control)?;
         Ok(response.endpoint_arn)

@@ -14,7 +14,7 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::stdout;
 use crate::cli::transform::preflight::write_noteworthy;
 use crate::domain::{CheckGrade, EndpointStatus, Preflight};
-use crate::remote::endpoint::{Deletion, DeployError, EndpointError, Material, Remains, deploy};
+use crate::remote::endpoint::{Deletion, DeployError, EndpointError, Remains, deploy};
 use crate::tasks::now_ms;
 
 #[derive(Debug, Args)]
@@ -36,15 +36,18 @@ pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
     make_room(&aws, &planned, context)?;
     let _packed = planned.pack(control)?;
     let found = planned.preflight(&aws, Remains::Block, context)?;
-    must_be_well(&found.preflight, args)?;
-    let mut record = planned.record(found.usd_per_hour);
-    let material = Material {
-        source: &planned.source,
-        s3: &planned.s3,
-        unfinished: &context.dirs.uploads(),
-    };
+    must_be_well(&found, args)?;
+    let mut record = planned.plan.record(now_ms());
+    let unfinished = context.dirs.uploads();
     let deployed = with_progress("Deploying", control, || {
-        deploy(&aws, &context.records, &mut record, material, control)
+        deploy(
+            &aws,
+            &context.records,
+            &mut record,
+            &planned.plan,
+            &unfinished,
+            control,
+        )
     });
     if let Err(error) = deployed {
         return Err(failed(&error, planned.name()));
@@ -52,7 +55,11 @@ pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
     CostSoFar::of_record(&record, None).tell(now_ms());
     tell_end(&record, now_ms());
     if !args.no_wait {
-        return settled(&aws.sagemaker(&planned.access), planned.name(), control);
+        return settled(
+            &aws.sagemaker(&planned.plan.sagemaker),
+            planned.name(),
+            control,
+        );
     }
     writeln!(stdout(), "{}", planned.name())?;
     Ok(Outcome::AllWell)
@@ -64,7 +71,7 @@ fn make_room(aws: &Aws, planned: &Planned, context: &EndpointContext) -> anyhow:
     let left = Deletion::of(
         aws,
         &context.records,
-        &planned.access,
+        &planned.plan.sagemaker,
         name,
         false,
         &context.control,

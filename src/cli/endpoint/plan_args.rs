@@ -14,10 +14,10 @@ use crate::cli::progress::with_progress;
 use crate::cli::transform::package::{ARCHIVE, PackedHere, Packing};
 use crate::cli::values::{parse_endpoint_name, parse_pair, parse_positive};
 use crate::domain::{
-    ArchiveContent, EndpointConfig, EndpointRecord, ModelSource, S3Access, S3Address,
-    SageMakerAccess, dated_name, support_folder, usual_ami,
+    ArchiveContent, EndpointConfig, EndpointPlan, ModelSource, Preflight, S3Access, S3Address,
+    dated_name, support_folder, usual_ami,
 };
-use crate::remote::endpoint::{EndpointFindings, EndpointPlan, Remains, preflight};
+use crate::remote::endpoint::{Remains, preflight};
 use crate::remote::transform::{NewArchive, NewModel, read_prices};
 use crate::tasks::{TaskControl, now_ms};
 
@@ -105,14 +105,7 @@ struct InstanceArgs {
 
 /// An endpoint on the command line.
 pub(super) struct Planned {
-    /// With the region.
-    pub(super) access: SageMakerAccess,
-    pub(super) s3: S3Access,
-    pub(super) source: ModelSource,
-    pub(super) config: EndpointConfig,
-    /// Of one instance, as it was given.
-    usd_per_hour: Option<f64>,
-    delete_after_ms: Option<i64>,
+    pub(super) plan: EndpointPlan,
     /// What is packed first.
     packing: Option<Packing>,
 }
@@ -145,10 +138,10 @@ impl PlanArgs {
             }
         };
         let ami_version = instances.ami_version.clone();
-        Ok(Planned {
-            access,
+        let plan = EndpointPlan {
+            sagemaker: access,
             s3,
-            source,
+            model: source,
             config: EndpointConfig {
                 name,
                 model_name,
@@ -162,6 +155,9 @@ impl PlanArgs {
             },
             usd_per_hour: self.hourly_price,
             delete_after_ms: self.delete_after.map(|minutes| i64::from(minutes) * 60_000),
+        };
+        Ok(Planned {
+            plan,
             packing: self.model.source.packing(),
         })
     }
@@ -169,57 +165,48 @@ impl PlanArgs {
 
 impl Planned {
     pub(super) fn name(&self) -> &str {
-        &self.config.name
+        &self.plan.config.name
     }
 
     /// Empty where nobody said it.
     pub(super) fn region(&self) -> &str {
-        self.access.region.as_deref().unwrap_or_default()
+        self.plan.sagemaker.region.as_deref().unwrap_or_default()
     }
 
     /// Packs the model, where one is to be packed: the plan's archive is there then, as long as what is returned is held.
     pub(super) fn pack(&mut self, control: &TaskControl) -> anyhow::Result<Option<PackedHere>> {
         let (Some(packing), ModelSource::New { local_archive, .. }) =
-            (&self.packing, &mut self.source)
+            (&self.packing, &mut self.plan.model)
         else {
             return Ok(None);
         };
-        let instance_type = self.config.instance_type.as_deref().unwrap_or_default();
+        let instance_type = self
+            .plan
+            .config
+            .instance_type
+            .as_deref()
+            .unwrap_or_default();
         let packed = packing.pack(instance_type, control)?;
         *local_archive = Some(packed.path.clone());
         Ok(Some(packed))
     }
 
-    /// Looks the plan through.
+    /// Looks the plan through, and sets the price in it.
     pub(super) fn preflight(
-        &self,
+        &mut self,
         aws: &Aws,
         remains: Remains,
         context: &EndpointContext,
-    ) -> anyhow::Result<EndpointFindings> {
+    ) -> anyhow::Result<Preflight> {
+        let EndpointContext {
+            control, records, ..
+        } = context;
         let prices = read_prices(&context.dirs.prices())?;
-        let plan = EndpointPlan {
-            sagemaker: &self.access,
-            s3: &self.s3,
-            source: &self.source,
-            config: &self.config,
-            remains,
-            usd_per_hour: self.usd_per_hour,
-            delete_after_ms: self.delete_after_ms,
-        };
-        Ok(with_progress("Preflight", &context.control, || {
-            preflight(aws, &context.records, plan, &prices, &context.control)
-        })?)
-    }
-
-    /// Before anything of it is made. `usd_per_hour`: as the preflight found it.
-    pub(super) fn record(&self, usd_per_hour: Option<f64>) -> EndpointRecord {
-        let now = now_ms();
-        EndpointRecord {
-            usd_per_hour,
-            delete_at_ms: self.delete_after_ms.map(|after| now + after),
-            ..EndpointRecord::new(self.access.clone(), self.config.clone(), now)
-        }
+        let checked = with_progress("Preflight", control, || {
+            preflight(aws, records, self.plan.clone(), remains, &prices, control)
+        })?;
+        self.plan = checked.plan;
+        Ok(checked.preflight)
     }
 }
 

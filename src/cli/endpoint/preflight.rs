@@ -23,7 +23,7 @@ pub(super) fn run(args: &PreflightArgs, context: &EndpointContext) -> anyhow::Re
     let mut planned = args.plan.plan(&aws, &context.control)?;
     let _packed = planned.pack(&context.control)?;
     // As `deploy` does.
-    let found = planned.preflight(&aws, Remains::Go, context)?.preflight;
+    let found = planned.preflight(&aws, Remains::Go, context)?;
     preflight::write(&mut stdout(), &found)?;
     match found.count(CheckGrade::Problem) {
         0 => Ok(Outcome::AllWell),

@@ -102,25 +102,20 @@ impl TfsBatching {
     }
 }
 
-impl TransformSpec {
-    /// A job over images, one a request, with predictions in JSON below `output`, in a folder of its own.
-    pub fn over_images(
-        job_name: impl Into<String>,
-        model_name: impl Into<String>,
-        objects: InputObjects,
-        output: &S3Address,
-    ) -> Self {
-        let job_name = job_name.into();
+impl Default for TransformSpec {
+    /// One image a request, predictions in JSON, one instance. Names, input and output are empty.
+    fn default() -> Self {
         Self {
-            model_name: model_name.into(),
+            job_name: String::new(),
+            model_name: String::new(),
             input: TransformInput {
-                objects,
+                objects: InputObjects::Prefix(S3Address::default()),
                 content_type: IMAGE_CONTENT_TYPE.to_owned(),
                 split: SplitType::None,
                 compression: Compression::None,
             },
             output: TransformOutput {
-                folder: output_folder(output, &job_name),
+                folder: S3Address::default(),
                 accept: Some(JSON.to_owned()),
                 assemble: AssembleWith::None,
                 kms_key: None,
@@ -138,8 +133,37 @@ impl TransformSpec {
             data_processing: DataProcessing::default(),
             data_capture: None,
             experiment: None,
-            job_name,
         }
+    }
+}
+
+impl ModelSource {
+    /// The URI of the container; `None` of a model that SageMaker has.
+    pub fn image(&self) -> Option<&str> {
+        match self {
+            Self::New { spec, .. } => Some(&spec.image),
+            Self::Existing => None,
+        }
+    }
+}
+
+impl TransformSpec {
+    /// A job over images, one a request, with predictions in JSON below `output`, in a folder of its own.
+    pub fn over_images(
+        job_name: impl Into<String>,
+        model_name: impl Into<String>,
+        objects: InputObjects,
+        output: &S3Address,
+    ) -> Self {
+        let job_name = job_name.into();
+        let mut spec = Self {
+            model_name: model_name.into(),
+            ..Self::default()
+        };
+        spec.input.objects = objects;
+        spec.output.folder = output_folder(output, &job_name);
+        spec.job_name = job_name;
+        spec
     }
 
     /// As [`TransformSpec::over_images`], for images inside TFRecord files: a record a request, a line of the output each.

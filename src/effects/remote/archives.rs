@@ -1,19 +1,22 @@
 //! Models packed for jobs and endpoints, kept in the cache as long as they may be wanted again.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::super::Shared;
-use crate::domain::{ArchiveContent, InstanceType, S3Address};
+use crate::domain::{
+    ArchiveContent, InstanceType, ModelSource, S3Access, S3Address, SageMakerAccess,
+};
 use crate::export::{Existing, ExportError, ExportTarget};
 use crate::remote::package::{
     PackageError, PackageOptions, Packaged, Processor, SavedModelOptions, package_model,
     package_saved_model, stamp_of_saved_model,
 };
-use crate::remote::transform::{JobError, NewArchive};
-use crate::state::ChosenModel;
+use crate::remote::transform::{JobError, NewArchive, NewModel};
+use crate::state::{ChosenModel, ModelRequest};
 use crate::tasks::TaskControl;
 
 /// Below the cache.
@@ -48,6 +51,32 @@ pub(super) fn archive_of(
     let to =
         to.ok_or_else(|| JobError::Plan("Enter the S3 folder for the model's archive".to_owned()))?;
     Ok(Some(NewArchive::Here { path, to, content }))
+}
+
+/// Where the container takes its model from: one that SageMaker has, or one to be made under this name for an instance type.
+pub(super) fn model_source(
+    shared: &Shared,
+    request: ModelRequest,
+    (name, tags): (&str, &BTreeMap<String, String>),
+    (sagemaker, s3): (&SageMakerAccess, &S3Access),
+    archive: Option<S3Address>,
+    instance_type: &str,
+    control: &TaskControl,
+) -> Result<ModelSource, JobError> {
+    let archive = archive_of(shared, &request.model, archive, instance_type, control)?;
+    let Some(archive) = archive else {
+        return Ok(ModelSource::Existing);
+    };
+    let model = NewModel {
+        name: name.to_owned(),
+        role: request.role,
+        image: request.image,
+        archive,
+        environment: request.environment,
+        tags: tags.clone(),
+    };
+    let region = shared.aws.sagemaker(sagemaker).region(Some(control))?;
+    model.source(&shared.aws.s3(s3), &region, instance_type, control)
 }
 
 /// The model as an archive. What was packed once is used again: the same model gives the same bytes.

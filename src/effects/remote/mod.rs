@@ -3,15 +3,15 @@
 
 mod archives;
 mod auto_delete;
-pub(super) mod deploying;
+pub(super) mod endpoint_form;
 pub(super) mod endpoints;
+mod job_form;
 mod jobs;
 pub(super) mod outputs;
 pub(super) mod prices;
 pub(super) mod reading;
 pub(super) mod rehearse;
 pub(super) mod remote_inference;
-mod sending;
 
 use super::Shared;
 use super::s3::failure;
@@ -19,10 +19,10 @@ use crate::remote::transform::{JobError, JobRecords};
 use crate::state::{JobId, S3Failure, TaskOutcome};
 
 pub(super) use auto_delete::EndpointDeleter;
+pub(super) use job_form::{check, start};
 pub(super) use jobs::{
     delete_leftovers, find_leftovers, find_outcome, list, plan_retry, start_retry, stop, watch,
 };
-pub(super) use sending::{check, start};
 
 fn records(shared: &Shared) -> JobRecords {
     JobRecords::in_folder(shared.dirs.jobs())

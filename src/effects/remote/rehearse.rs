@@ -7,7 +7,6 @@ use super::archives::archive_of;
 use crate::dirs::Scratch;
 use crate::domain::{
     Device, DeviceChoice, KeepRule, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, SplitType, TransformSpec,
-    archive_address,
 };
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::library::Model;
@@ -17,14 +16,14 @@ use crate::remote::rehearse::{
 };
 use crate::remote::transform::{JobError, NewArchive};
 use crate::state::{
-    Event, RehearsalReport, RehearsalRequest, SendOrder, SourceId, TaskId, TaskOutcome,
+    Event, JobRequest, RehearsalReport, RehearsalRequest, SourceId, TaskId, TaskOutcome,
 };
 use crate::tasks::{Cancelled, TaskControl};
 use crate::vision::Predictor;
 
 pub(in super::super) struct Request {
     pub(in super::super) source: SourceId,
-    pub(in super::super) order: SendOrder,
+    pub(in super::super) job: JobRequest,
     pub(in super::super) request: RehearsalRequest,
     pub(in super::super) runtime_library: Option<std::path::PathBuf>,
     pub(in super::super) task: TaskId,
@@ -53,10 +52,10 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
     let source = shared
         .source(request.source)
         .ok_or(TaskOutcome::Cancelled)?;
-    let order = &request.order;
-    let spec = &order.spec;
-    let to = archive_address(&order.base, &spec.job_name);
-    let archive = archive_of(shared, &order.model, Some(to), &spec.instance_type, control);
+    let job = &request.job;
+    let spec = &job.spec;
+    let to = Some(job.archive.clone());
+    let archive = archive_of(shared, &job.model.model, to, &spec.instance_type, control);
     let archive = archive.map_err(|error| match error {
         JobError::Cancelled => TaskOutcome::Cancelled,
         error => failed(&error),
@@ -84,7 +83,7 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
         ArchiveKind::SavedModel => None,
     };
     let samples: Vec<Sample> = request
-        .order
+        .job
         .images
         .samples()
         .take(request.request.images)

@@ -5,20 +5,10 @@ use std::path::Path;
 use super::{Deletion, EndpointError, EndpointRecords};
 use crate::aws::{Aws, AwsError};
 use crate::domain::{
-    EndpointRecord, EndpointSpec, EndpointStatus, ModelSource, S3Access, S3Address, UploadedArchive,
+    EndpointPlan, EndpointRecord, EndpointStatus, ModelSource, S3Access, S3Address, UploadedArchive,
 };
 use crate::remote::sending::Sender;
 use crate::tasks::{ProgressUnit, TaskControl};
-
-/// What an endpoint is made of.
-#[derive(Debug, Clone, Copy)]
-pub struct Material<'m> {
-    pub source: &'m ModelSource,
-    /// Who reaches the place that an archive of this machine goes to.
-    pub s3: &'m S3Access,
-    /// Notes of uploads that are not finished.
-    pub unfinished: &'m Path,
-}
 
 /// Why a model was not deployed, and what became of what was made for it.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +37,8 @@ impl DeployError {
     }
 }
 
+/// `unfinished` is the folder for notes of uploads that are not finished.
+///
 /// Sends the archive where it is one of this machine, and makes the model (unless SageMaker has it), the configuration
 /// and the endpoint, in this order, each written down before. If a step fails or is cancelled, what was made before is
 /// deleted again, the last first; what cannot be deleted stays in the record, as does all of it if the program is
@@ -59,10 +51,11 @@ pub fn deploy(
     aws: &Aws,
     records: &EndpointRecords,
     record: &mut EndpointRecord,
-    material: Material<'_>,
+    plan: &EndpointPlan,
+    unfinished: &Path,
     control: &TaskControl,
 ) -> Result<(), DeployError> {
-    match make_all(aws, records, record, material, control) {
+    match make_all(aws, records, record, plan, unfinished, control) {
         Ok(()) => Ok(()),
         Err(error) => undo(aws, records, record, error),
     }
@@ -112,14 +105,15 @@ fn make_all(
     aws: &Aws,
     records: &EndpointRecords,
     record: &mut EndpointRecord,
-    material: Material<'_>,
+    plan: &EndpointPlan,
+    unfinished: &Path,
     control: &TaskControl,
 ) -> Result<(), EndpointError> {
     let sagemaker = aws.sagemaker(&record.sagemaker);
     if let ModelSource::New {
         spec,
         local_archive,
-    } = material.source
+    } = &plan.model
     {
         if let Some(path) = local_archive {
             send_archive(
@@ -127,7 +121,7 @@ fn make_all(
                 records,
                 record,
                 (path, &spec.archive),
-                material,
+                (&plan.s3, unfinished),
                 control,
             )?;
         }
@@ -147,17 +141,13 @@ fn make_all(
         |record| &mut record.owns_config,
         || sagemaker.create_endpoint_config(&config, Some(control)),
     )?;
-    let spec = EndpointSpec {
-        name: record.name.clone(),
-        config_name: config.name,
-        tags: config.tags,
-    };
-    control.set_step(format!("creating endpoint {}", spec.name));
+    control.set_step(format!("creating endpoint {}", record.name));
+    let name = record.name.clone();
     make(
         records,
         record,
         |record| &mut record.is_started,
-        || sagemaker.create_endpoint(&spec, Some(control)),
+        || sagemaker.create_endpoint(&name, &config, Some(control)),
     )
 }
 
@@ -168,20 +158,20 @@ fn send_archive(
     records: &EndpointRecords,
     record: &mut EndpointRecord,
     (path, address): (&Path, &S3Address),
-    material: Material<'_>,
+    (s3, unfinished): (&S3Access, &Path),
     control: &TaskControl,
 ) -> Result<(), EndpointError> {
     control.set_step(format!("uploading the model to {address}"));
     let sender = Sender {
         aws,
-        s3: material.s3,
-        unfinished: material.unfinished,
+        s3,
+        unfinished,
         control,
     };
     let sent = sender.send_file(path, address, || {
         record.archive = Some(UploadedArchive {
             address: address.clone(),
-            s3: material.s3.clone(),
+            s3: s3.clone(),
         });
         Ok(records.write(record)?)
     });

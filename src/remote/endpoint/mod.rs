@@ -15,9 +15,9 @@ use crate::aws::{AwsError, AwsErrorKind};
 use crate::remote::SendError;
 
 pub use deletion::{Deleted, Deletion, delete, delete_due};
-pub use deploy::{DeployError, Material, deploy};
+pub use deploy::{DeployError, deploy};
 pub use log::log_tail;
-pub use preflight::{EndpointFindings, EndpointPlan, Remains, preflight};
+pub use preflight::{CheckedEndpoint, Remains, preflight};
 pub use records::EndpointRecords;
 pub use transport::EndpointTransport;
 pub use wait::{Look, wait_for, wait_until_gone, watch};

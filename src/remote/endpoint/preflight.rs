@@ -3,26 +3,11 @@
 use super::EndpointRecords;
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::{
-    Check, CheckGrade, CheckPoint, EndpointConfig, EndpointStatus, FieldProblem, InstanceType,
-    ModelSource, Preflight, PriceTable, S3Access, SageMakerAccess, cost_usd, human_usd,
-    name_problem,
+    Check, CheckGrade, CheckPoint, EndpointConfig, EndpointPlan, EndpointStatus, FieldProblem,
+    InstanceType, ModelSource, Preflight, PriceTable, cost_usd, human_usd, name_problem,
 };
 use crate::remote::transform::{ModelPlan, preflight_model};
 use crate::tasks::{Cancelled, TaskControl};
-
-/// An endpoint that is to be deployed.
-#[derive(Debug, Clone, Copy)]
-pub struct EndpointPlan<'p> {
-    pub sagemaker: &'p SageMakerAccess,
-    pub s3: &'p S3Access,
-    pub source: &'p ModelSource,
-    pub config: &'p EndpointConfig,
-    pub remains: Remains,
-    /// Of one instance, as the user says; `None`: as the price table says.
-    pub usd_per_hour: Option<f64>,
-    /// `None`: it is not deleted by itself.
-    pub delete_after_ms: Option<i64>,
-}
 
 /// What becomes of what is left of an earlier endpoint of the same name that is not there any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +18,12 @@ pub enum Remains {
     Go,
 }
 
-/// What was found.
+/// A plan that was checked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct EndpointFindings {
+pub struct CheckedEndpoint {
+    /// With the price of the price table, if none was given.
+    pub plan: EndpointPlan,
     pub preflight: Preflight,
-    /// Of one instance, as the user says or else as the price table says.
-    pub usd_per_hour: Option<f64>,
 }
 
 /// Looks at every point. What cannot be found out is a point of its own, never an error.
@@ -48,23 +33,29 @@ pub struct EndpointFindings {
 pub fn preflight(
     aws: &Aws,
     records: &EndpointRecords,
-    plan: EndpointPlan<'_>,
+    mut plan: EndpointPlan,
+    remains: Remains,
     prices: &PriceTable,
     control: &TaskControl,
-) -> Result<EndpointFindings, Cancelled> {
-    let sagemaker = aws.sagemaker(plan.sagemaker);
+) -> Result<CheckedEndpoint, Cancelled> {
+    let sagemaker = aws.sagemaker(&plan.sagemaker);
     let of_model = ModelPlan {
         name: &plan.config.model_name,
-        source: plan.source,
+        source: &plan.model,
         instance_type: plan.config.instance_type.as_deref().unwrap_or_default(),
     };
     control.set_step("checking the model");
-    let found = preflight_model(aws, plan.sagemaker, plan.s3, of_model, control)?;
+    let found = preflight_model(aws, &plan.sagemaker, &plan.s3, of_model, control)?;
     let mut checks = found.checks;
     control.set_step("checking the endpoint name");
-    checks.push(check_name(&sagemaker, records, &plan, control)?);
-    checks.extend(check_limits(plan.config, plan.source));
-    checks.push(check_instances(plan.config));
+    checks.push(check_name(
+        &sagemaker,
+        records,
+        (&plan.config.name, remains),
+        control,
+    )?);
+    checks.extend(check_limits(&plan.config, &plan.model));
+    checks.push(check_instances(&plan.config));
     let region = match sagemaker.region(Some(control)) {
         Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(Cancelled),
         // Where it is not known, the model's point says so.
@@ -74,16 +65,17 @@ pub fn preflight(
     checks.push(check);
     checks.push(check_deletion(
         plan.delete_after_ms,
-        plan.config,
+        &plan.config,
         usd_per_hour,
     ));
+    plan.usd_per_hour = usd_per_hour;
     checks.sort_by_key(|check| check.point);
-    Ok(EndpointFindings {
+    Ok(CheckedEndpoint {
+        plan,
         preflight: Preflight {
             checks,
             ..Preflight::default()
         },
-        usd_per_hour,
     })
 }
 
@@ -104,10 +96,9 @@ fn check(
 fn check_name(
     sagemaker: &SageMaker,
     records: &EndpointRecords,
-    plan: &EndpointPlan<'_>,
+    (name, remains): (&str, Remains),
     control: &TaskControl,
 ) -> Result<Check, Cancelled> {
-    let name = &plan.config.name;
     let problem = |finding: String, advice: &str| {
         Ok(check(
             CheckPoint::EndpointName,
@@ -136,7 +127,7 @@ fn check_name(
         ),
         Ok((region, None)) if records.find(name, &region).is_some() => {
             let finding = format!("Parts of an earlier endpoint {name} remain in {region}");
-            let (grade, advice) = match plan.remains {
+            let (grade, advice) = match remains {
                 Remains::Block => (
                     CheckGrade::Problem,
                     "Choose another name, or delete them first",
@@ -230,11 +221,11 @@ fn check_instances(config: &EndpointConfig) -> Check {
 
 /// Also gives the price.
 fn check_cost(
-    plan: &EndpointPlan<'_>,
+    plan: &EndpointPlan,
     prices: &PriceTable,
     region: Option<&str>,
 ) -> (Check, Option<f64>) {
-    let config = plan.config;
+    let config = &plan.config;
     let name = config.instance_type.as_deref().unwrap_or_default();
     let given = plan.usd_per_hour.map(|usd| (usd, "as given".to_owned()));
     let known = given.or_else(|| {
@@ -300,8 +291,6 @@ fn round(hours: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     fn config(instance_type: &str) -> EndpointConfig {
@@ -310,11 +299,7 @@ mod tests {
             model_name: "cats".to_owned(),
             instance_type: Some(instance_type.to_owned()),
             instance_count: 2,
-            ami_version: None,
-            startup_timeout_s: None,
-            download_timeout_s: None,
-            kms_key: None,
-            tags: BTreeMap::new(),
+            ..EndpointConfig::default()
         }
     }
 

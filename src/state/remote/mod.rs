@@ -1,7 +1,9 @@
 //! What happens elsewhere: the form that sends a model and images to SageMaker, the jobs there, and the endpoints.
 
-mod deploying;
+mod endpoint_form;
 mod endpoints;
+mod form;
+mod job_form;
 mod jobs;
 mod model_draft;
 mod outputs;
@@ -9,15 +11,19 @@ mod prices;
 mod reading;
 mod remote_inference;
 mod remote_list;
-mod sending;
 
-pub use deploying::{DeployAdvanced, DeployCheck, DeployDraft, DeployOrder, DeployStatus};
+pub use endpoint_form::{EndpointDraft, EndpointForm, EndpointRequest};
 pub use endpoints::{
     DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
     KnownEndpoint,
 };
+pub(in crate::state) use form::Draft;
+pub use form::{Form, FormCheck, SendStage};
+pub use job_form::{
+    ImagesFrom, JobDraft, JobForm, JobImages, JobRequest, RehearsalReport, RehearsalRequest,
+};
 pub use jobs::{JobFinding, JobId, JobList, KnownJob, Leftovers, RetryPlan, WatchEnd};
-pub use model_draft::{ChosenModel, ModelDraft, ModelFrom};
+pub use model_draft::{ChosenModel, ModelDraft, ModelFrom, ModelRequest};
 pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsRequest};
 pub use prices::Prices;
 pub use reading::{Reading, ReadingTrial, SavedMapping};
@@ -26,17 +32,14 @@ pub use remote_inference::{
     RemoteReport,
 };
 pub use remote_list::RemoteList;
-pub use sending::{
-    RehearsalReport, RehearsalRequest, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages,
-    SendOrder, SendStage, SendStatus,
-};
 
 /// What the window knows of SageMaker.
 #[derive(Debug, Default)]
 pub struct Remote {
-    pub sending: SendStatus,
+    pub job_form: JobForm,
+    pub rehearsal: SendStage<RehearsalReport>,
     pub prices: Prices,
-    pub deploying: DeployStatus,
+    pub endpoint_form: EndpointForm,
     pub list: JobList,
     pub endpoints: Endpoints,
     pub outputs: OpeningOutputs,

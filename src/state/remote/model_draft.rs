@@ -1,10 +1,11 @@
-//! Which model a form is about: one of the library, one that is packed, or one that SageMaker has.
+//! The model of a form: one of the library, an archive, a `SavedModel`, or a model in SageMaker.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::sending::text_of;
+use super::form::text_of;
 use crate::domain::{S3Address, S3Link};
 
 /// As it stands in a form. What is the same the next time is kept in the settings.
@@ -22,6 +23,22 @@ pub struct ModelDraft {
     pub saved_model: String,
     /// The name of a model that SageMaker has.
     pub existing: String,
+    /// The ARN of the role that the container runs as.
+    pub role: String,
+    /// The container's URI in ECR; `None` takes the one that Spotcheck suggests for the region.
+    pub image: Option<String>,
+    /// The container's environment.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// A model that was chosen, and how it is made in SageMaker if it is not there yet.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    pub model: ChosenModel,
+    pub role: String,
+    /// `None`: the one that Spotcheck suggests for the region.
+    pub image: Option<String>,
+    pub environment: BTreeMap<String, String>,
 }
 
 /// Where a model comes from.
@@ -57,8 +74,18 @@ impl ModelDraft {
         }
     }
 
-    /// The chosen one, or what is missing.
-    pub fn chosen(&self) -> Result<ChosenModel, String> {
+    /// The request for this model, or what is missing for it.
+    pub(super) fn request(&self) -> Result<ModelRequest, String> {
+        Ok(ModelRequest {
+            model: self.chosen()?,
+            role: self.role.trim().to_owned(),
+            image: self.image.clone(),
+            environment: self.environment.clone(),
+        })
+    }
+
+    /// The chosen model, or what is missing for it.
+    fn chosen(&self) -> Result<ChosenModel, String> {
         match self.from {
             ModelFrom::Library => {
                 let id = self.library.clone().ok_or("Choose a model")?;

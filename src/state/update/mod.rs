@@ -150,8 +150,8 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::PickMapping => effects.push(Effect::PickMapping),
         Command::FindLeftovers(id) => remote::look_for_leftovers(state, &id, effects),
         Command::DeleteLeftovers(id) => remote::delete_leftovers(state, &id, effects),
-        Command::CheckDeployment(draft) => remote::deploying::check(state, *draft, effects),
-        Command::Deploy => remote::deploying::deploy(state, effects),
+        Command::CheckDeployment(draft) => remote::endpoint_form::check(state, *draft, effects),
+        Command::Deploy => remote::endpoint_form::deploy(state, effects),
         Command::ListEndpoints(query) => remote::endpoints::list(state, query, effects),
         Command::ListMoreEndpoints => remote::endpoints::list_more(state, effects),
         Command::OpenEndpoint(id) => remote::endpoints::open(state, &id, effects),
@@ -276,9 +276,9 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::Reload => watch::reload(state, effects),
         Action::Export => export::open(state),
         Action::Upload => upload::open(state, effects),
-        Action::Send => remote::open_form(state, effects),
+        Action::StartJob => remote::open_form(state, effects),
         Action::Jobs => remote::open_jobs(state, effects),
-        Action::Deploy => remote::deploying::open_form(state, effects),
+        Action::DeployEndpoint => remote::endpoint_form::open_form(state, effects),
         Action::Endpoints => remote::endpoints::open_endpoints(state, effects),
         Action::OpenOutputs => {
             state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
@@ -555,10 +555,10 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         } => remote::endpoints::records_read(state, records, unreadable, &due, effects),
         Event::EndpointsOutdated => remote::endpoints::look_again(state, effects),
         Event::DeploymentChecked { task, result } => {
-            remote::deploying::checked(state, task, result);
+            remote::endpoint_form::checked(state, task, result);
         }
         Event::Deployed { task, result } => {
-            remote::deploying::deployed(state, task, result, effects);
+            remote::endpoint_form::deployed(state, task, result, effects);
         }
         Event::EndpointsListed {
             task,

@@ -156,7 +156,7 @@ fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     if list.is_known_to_be_empty() {
         ui.weak(format!(
             "There is no such endpoint in this account and region; “{}” makes one",
-            Action::Deploy.label()
+            Action::DeployEndpoint.label()
         ));
     }
     for endpoint in &list.rows {

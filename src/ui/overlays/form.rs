@@ -1,18 +1,113 @@
-//! What the forms about SageMaker have in common: fields with a caption, when a check is due, what it found, and the foot that starts
-//! what was checked.
+//! What the forms of jobs and endpoints share: the dialog, fields with a caption, when a check is due, what it found, and the buttons that
+//! start what was checked.
 
 mod check;
 mod fields;
 mod foot;
 
-use eframe::egui::{self, Align, Layout, ScrollArea, Ui};
+use eframe::egui::{self, Align, Layout, ScrollArea, Ui, vec2};
 
-pub(super) use check::{CheckHalf, check_ui, preflight_ui};
+use super::super::widgets::{renew_in_time, strong};
+use super::dialog::dialog;
+use super::open_s3::access::{AccessMemory, access_ui};
+use crate::domain::S3Access;
+use crate::state::{Action, Command, Form, FormCheck, Overlay, State};
+
+use check::check_ui;
+pub(super) use check::preflight_ui;
 pub(super) use fields::{
-    AmountMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, image_ui, instances_ui,
-    model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, region_of, text_ui,
+    AmountMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, folder_ui, instances_ui,
+    made_model_ui, model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
 };
-pub(super) use foot::{Foot, FootWords};
+pub(super) use foot::FootWords;
+use foot::foot_ui;
+
+const WIDTH: f32 = 1040.0;
+const FOOTER_HEIGHT: f32 = 48.0;
+
+/// The drafts of a form: `D`, and in `T` the fields that hold text which is not in `D`, such as unfinished numbers.
+#[derive(Default)]
+pub(in super::super) struct FormMemory<D, T> {
+    /// The serial of the form that the draft is from.
+    taken_over: u64,
+    pub(super) draft: D,
+    pub(super) texts: T,
+    access: AccessMemory,
+    pacer: Pacer<(D, S3Access)>,
+}
+
+/// A form of the state, and what its dialog says and does.
+pub(super) struct FormDialog<'f, D, P> {
+    pub(super) form: &'f Form<D, P>,
+    /// Its label is the title.
+    pub(super) action: Action,
+    pub(super) words: &'static FootWords,
+    pub(super) check: fn(Box<D>) -> Command,
+    pub(super) start: Command,
+}
+
+impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
+    /// `fields` draws the form and is told whether it has just been opened; `below` draws what stands beneath a finished check.
+    pub(super) fn ui<T: Default>(
+        self,
+        ctx: &egui::Context,
+        state: &State,
+        memory: &mut FormMemory<D, T>,
+        commands: &mut Vec<Command>,
+        fields: impl FnOnce(&mut Ui, &mut FormMemory<D, T>, bool, &mut Vec<Command>),
+        below: impl FnOnce(&mut Ui, &mut T, &FormCheck<P>, &mut Vec<Command>),
+    ) {
+        let is_new = memory.taken_over != self.form.serial;
+        if is_new {
+            memory.taken_over = self.form.serial;
+            memory.draft = self.form.draft.clone();
+            memory.texts = T::default();
+            memory.pacer.forget();
+        }
+        renew_in_time(ctx, &state.s3.access, state, commands);
+        let modal = dialog(ctx, self.action.label()).show(ctx, |ui| {
+            let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
+            ui.set_width(WIDTH.min(room.x));
+            ui.label(strong(self.action.label().trim_end_matches('…')).size(18.0));
+            ui.add_space(4.0);
+            two_columns_ui(
+                ui,
+                room.y - 34.0,
+                &mut (&mut *memory, &mut *commands),
+                |ui, (memory, commands)| {
+                    if is_new {
+                        // The last form may have been scrolled.
+                        ui.scroll_to_cursor(Some(Align::TOP));
+                    }
+                    access_ui(ui, state, &mut memory.access, commands);
+                    ui.add_space(6.0);
+                    fields(ui, memory, is_new, commands);
+                },
+                |ui, (memory, commands)| {
+                    let is_again = check_ui(ui, self.form, self.words.what);
+                    if is_again {
+                        commands.push((self.check)(Box::new(self.form.draft.clone())));
+                    }
+                    if let Some(check) = self.form.check.done() {
+                        below(ui, &mut memory.texts, check, commands);
+                    }
+                },
+            );
+            let now = (memory.draft.clone(), state.s3.access.clone());
+            let is_checked = memory.pacer.is_checked(&now);
+            if foot_ui(ui, state, self.form, self.words, is_checked, commands) {
+                commands.push(self.start);
+            }
+        });
+        let now = (memory.draft.clone(), state.s3.access.clone());
+        if !self.form.start.is_running() && memory.pacer.is_due(ctx, &now) {
+            commands.push((self.check)(Box::new(now.0)));
+        }
+        if modal.should_close() && !egui::Popup::is_any_open(ctx) {
+            commands.push(Command::SetOverlay(Overlay::None));
+        }
+    }
+}
 
 /// How long nothing has changed before a form is checked, in seconds.
 const PAUSE_S: f64 = 0.6;

@@ -93,10 +93,10 @@ const PREDICT: &Menu = &[
 ];
 
 const REMOTE: &Menu = &[
-    Some(Action::Send),
+    Some(Action::StartJob),
     Some(Action::Jobs),
     None,
-    Some(Action::Deploy),
+    Some(Action::DeployEndpoint),
     Some(Action::Endpoints),
     None,
     Some(Action::OpenOutputs),

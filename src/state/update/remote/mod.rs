@@ -1,15 +1,17 @@
 //! What happens elsewhere: sending models to SageMaker, the jobs there, and the endpoints.
 
-pub(super) mod deploying;
+pub(super) mod endpoint_form;
 pub(super) mod endpoints;
+mod forms;
+mod job_form;
 mod jobs;
 mod outputs;
 mod prices;
 pub(super) mod reading;
 mod remote_inference;
 mod remote_model;
-mod sending;
 
+pub(super) use job_form::{check, checked, open_form, rehearse, rehearsed, start, started};
 pub(super) use jobs::{
     delete_leftovers, drop_retry, leftovers_deleted, leftovers_found, list, list_more, listed,
     look_for_leftovers, look_for_outcome, open, open_jobs, outcome_found, plan_retry,
@@ -26,7 +28,6 @@ pub(super) use remote_model::{
     check as check_remote_model, checked as remote_model_checked, edit as edit_remote_model,
     edit_endpoint, edit_tf_serving, response_shown, show_response,
 };
-pub(super) use sending::{check, checked, open_form, rehearse, rehearsed, start, started};
 
 use super::run_tasks::{self, begin, end};
 use super::s3;
@@ -70,26 +71,6 @@ fn access_for_list(
         s3::ask_who(state, &access, effects);
     }
     access
-}
-
-/// What the check of a form found, where that is still waited for.
-fn take_check<C>(
-    state: &mut State,
-    task: TaskId,
-    result: Result<Box<C>, TaskOutcome>,
-    check: impl Fn(&mut State) -> &mut SendStage<C>,
-) {
-    let is_wanted = check(state).is_by(task);
-    let stage = match result {
-        Ok(found) => {
-            state.tasks.forget(task);
-            SendStage::Done(*found)
-        }
-        Err(outcome) => failed(state, task, outcome),
-    };
-    if is_wanted {
-        *check(state) = stage;
-    }
 }
 
 /// Ends a task that came to nothing.

@@ -1,6 +1,6 @@
 //! The table of prices, and what is counted anew when it changes.
 
-use super::{jobs, sending};
+use super::{job_form, jobs};
 use crate::domain::PriceTable;
 use crate::state::{Effect, Overlay, SendStage, State};
 
@@ -25,9 +25,9 @@ pub(in super::super) fn prices_read(
     }
     prices.table = table;
     match state.overlay {
-        Overlay::Send if !matches!(state.remote.sending.check, SendStage::NotYet) => {
-            let draft = state.remote.sending.draft.clone();
-            sending::check(state, draft, effects);
+        Overlay::StartJob if !matches!(state.remote.job_form.check, SendStage::NotYet) => {
+            let draft = state.remote.job_form.draft.clone();
+            job_form::check(state, draft, effects);
         }
         Overlay::Jobs => {
             if let Some(id) = state.remote.open.clone() {

@@ -1,10 +1,15 @@
 //! Endpoints: what is kept of them, watching, and deleting.
 
+use std::sync::Arc;
+
 use super::{command, event};
-use crate::domain::{EndpointRecord, EndpointStatus, Preflight, usual_ami};
+use crate::domain::{
+    EndpointConfig, EndpointPlan, EndpointRecord, EndpointStatus, ModelSource, Preflight, S3Access,
+    SageMakerAccess, usual_ami,
+};
 use crate::state::{
-    Action, Command, DeletionCause, DeployCheck, DeployDraft, Effect, EndpointDeletion, EndpointId,
-    EndpointSight, Event, KnownEndpoint, Overlay, S3Failure, State, TaskId, TaskOutcome,
+    Action, Command, DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId,
+    EndpointSight, Event, FormCheck, KnownEndpoint, Overlay, S3Failure, State, TaskId, TaskOutcome,
     TaskSignal,
 };
 
@@ -246,29 +251,27 @@ fn the_list_asks_nobody_before_somebody_wants_it() {
 #[test]
 fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_checked() {
     let (mut state, _, _) = super::opened();
-    state.settings.send.role = "arn:aws:iam::123456789012:role/r".to_owned();
-    command(&mut state, Action::Deploy);
-    assert_eq!(state.overlay, Overlay::Deploy);
-    let draft = DeployDraft {
-        name: "cats".to_owned(),
-        base: "s3://bucket/models".to_owned(),
-        instance_type: "ml.g5.xlarge".to_owned(),
-        ..state.remote.deploying.draft.clone()
-    };
-    assert_eq!(draft.role, "arn:aws:iam::123456789012:role/r");
+    state.settings.job.model.role = "arn:aws:iam::123456789012:role/r".to_owned();
+    command(&mut state, Action::DeployEndpoint);
+    assert_eq!(state.overlay, Overlay::DeployEndpoint);
+    let mut draft = state.remote.endpoint_form.draft.clone();
+    draft.base = "s3://bucket/models".to_owned();
+    draft.config.name = "cats".to_owned();
+    draft.config.instance_type = Some("ml.g5.xlarge".to_owned());
+    assert_eq!(draft.model.role, "arn:aws:iam::123456789012:role/r");
     assert!(draft.delete_after_h.is_some());
-    let order = draft.order(&state).expect("nothing is missing");
+    let request = draft.request(&state).expect("nothing is missing");
     assert_eq!(
-        order.archive_folder.map(|folder| folder.to_string()),
-        Some("s3://bucket/models/spotcheck-files/cats/".to_owned())
+        request.archive.map(|archive| archive.to_string()),
+        Some("s3://bucket/models/spotcheck-files/cats/model.tar.gz".to_owned())
     );
     assert_eq!(
-        order.config.ami_version.as_deref(),
+        request.config.ami_version.as_deref(),
         usual_ami("ml.g5.xlarge")
     );
-    assert_eq!(order.delete_after_ms, Some(2 * 3_600_000));
+    assert_eq!(request.delete_after_ms, Some(2 * 3_600_000));
 
-    let for_good = DeployDraft {
+    let for_good = EndpointDraft {
         delete_after_h: None,
         ..draft
     };
@@ -277,10 +280,18 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
         Effect::CheckDeployment { task, .. } => Some(*task),
         _ => None,
     });
-    let check = DeployCheck {
-        preflight: Preflight::default(),
-        image: Some("image".to_owned()),
+    let plan = Arc::new(EndpointPlan {
+        sagemaker: SageMakerAccess::default(),
+        s3: S3Access::default(),
+        model: ModelSource::Existing,
+        config: EndpointConfig::default(),
         usd_per_hour: Some(0.25),
+        delete_after_ms: None,
+    });
+    let check = FormCheck {
+        preflight: Preflight::default(),
+        commands: Vec::new(),
+        plan: Arc::clone(&plan),
     };
     // Nothing is deployed that was not checked.
     assert!(command(&mut state, Command::Deploy).is_empty());
@@ -292,15 +303,10 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
         },
     );
     let effects = command(&mut state, Command::Deploy);
-    let order = effects.into_iter().find_map(|effect| match effect {
-        Effect::Deploy { order, .. } => Some(order),
+    let deployed = effects.into_iter().find_map(|effect| match effect {
+        Effect::Deploy { plan, .. } => Some(plan),
         _ => None,
     });
-    let order = order.expect("it is deployed");
-    assert_eq!(
-        (order.image.as_deref(), order.usd_per_hour),
-        (Some("image"), Some(0.25))
-    );
-    assert_eq!(order.delete_after_ms, None);
-    assert!(state.settings.deploy.delete_after_h.is_some());
+    assert_eq!(deployed, Some(plan));
+    assert!(state.settings.endpoint.delete_after_h.is_some());
 }

@@ -10,9 +10,9 @@ use crate::domain::{
     TransformJob, TransformPlan, TransformSpec, TransformStatus, TransformSummary, Unexplained,
 };
 use crate::state::{
-    Action, Command, DisplayInfo, Effect, Event, ExportScope, JobFinding, JobId, Leftovers,
-    OutputsAt, Overlay, ReadingTrial, RetryPlan, S3Failure, SendCheck, SendDraft, SendFrom,
-    SendOrder, SendStage, State, TaskId, TaskKind, TaskOutcome, WatchEnd,
+    Action, Command, DisplayInfo, Effect, Event, ExportScope, FormCheck, ImagesFrom, JobDraft,
+    JobFinding, JobId, JobRequest, Leftovers, ModelDraft, OutputsAt, Overlay, ReadingTrial,
+    RetryPlan, S3Failure, SendStage, State, TaskId, TaskKind, TaskOutcome, WatchEnd,
 };
 
 fn id(name: &str) -> JobId {
@@ -39,26 +39,33 @@ fn listed() -> State {
 }
 
 /// The form, filled in.
-fn draft(state: &State) -> SendDraft {
-    SendDraft {
-        job_name: "cats-1".to_owned(),
+fn draft(state: &State) -> JobDraft {
+    let draft = state.remote.job_form.draft.clone();
+    JobDraft {
         base: "s3://bucket/out".to_owned(),
-        role: "arn:aws:iam::123456789012:role/r".to_owned(),
-        ..state.remote.sending.draft.clone()
+        model: ModelDraft {
+            role: "arn:aws:iam::123456789012:role/r".to_owned(),
+            ..draft.model
+        },
+        spec: TransformSpec {
+            job_name: "cats-1".to_owned(),
+            ..draft.spec
+        },
+        ..draft
     }
 }
 
-fn check(state: &mut State, draft: SendDraft) -> (TaskId, SendOrder) {
+fn check(state: &mut State, draft: JobDraft) -> (TaskId, JobRequest) {
     let effects = command(state, Command::CheckJob(Box::new(draft)));
     let found = effects.into_iter().find_map(|effect| match effect {
-        Effect::CheckJob { order, task, .. } => Some((task, *order)),
+        Effect::CheckJob { request, task, .. } => Some((task, *request)),
         _ => None,
     });
     found.expect("it is checked")
 }
 
-fn check_of(order: &SendOrder, grade: CheckGrade) -> Box<SendCheck> {
-    Box::new(SendCheck {
+fn check_of(request: &JobRequest, grade: CheckGrade) -> Box<FormCheck<TransformPlan>> {
+    Box::new(FormCheck {
         preflight: Preflight {
             checks: vec![Check {
                 point: CheckPoint::Role,
@@ -70,11 +77,11 @@ fn check_of(order: &SendOrder, grade: CheckGrade) -> Box<SendCheck> {
         },
         commands: Vec::new(),
         plan: Arc::new(TransformPlan {
-            sagemaker: SageMakerAccess::from(&order.access),
-            s3: order.access.clone(),
+            sagemaker: SageMakerAccess::from(&request.access),
+            s3: request.access.clone(),
             spec: TransformSpec {
                 max_payload_mb: Some(7),
-                ..order.spec.clone()
+                ..request.spec.clone()
             },
             model: ModelSource::Existing,
             input_folder: None,
@@ -128,26 +135,26 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
     let mut state = listed();
     command(&mut state, Command::Show(SampleId(0)));
     command(&mut state, Command::ToggleSelected(SampleId(2)));
-    let effects = command(&mut state, Action::Send);
-    assert_eq!(state.overlay, Overlay::Send);
+    let effects = command(&mut state, Action::StartJob);
+    assert_eq!(state.overlay, Overlay::StartJob);
     assert!(has!(effects, Effect::SignIn { .. }), "{effects:?}");
-    let empty = state.remote.sending.draft.clone();
+    let empty = state.remote.job_form.draft.clone();
     assert_eq!(empty.model.library.as_deref(), Some("small"));
     assert_eq!(empty.scope, ExportScope::Selection);
 
     let effects = command(&mut state, Command::CheckJob(Box::new(empty)));
     assert!(!has!(effects, Effect::CheckJob { .. }), "{effects:?}");
-    assert!(state.remote.sending.missing.is_some());
+    assert!(state.remote.job_form.missing.is_some());
 
     let draft = draft(&state);
-    let (task, order) = check(&mut state, draft.clone());
-    let names: Vec<&str> = order
+    let (task, request) = check(&mut state, draft.clone());
+    let names: Vec<&str> = request
         .images
         .samples()
         .map(|sample| sample.name.as_str())
         .collect();
     assert_eq!(names, ["a.jpg", "c.jpg"]);
-    let SendFrom::Local { root, target, .. } = &order.images.lie else {
+    let ImagesFrom::Local { root, target, .. } = &request.images.lie else {
         panic!("they lie on this machine");
     };
     assert_eq!(
@@ -155,18 +162,14 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
         ("/photos", "s3://bucket/out/images/photos/")
     );
     assert_eq!(
-        order.spec.output.folder.to_string(),
+        request.spec.output.folder.to_string(),
         "s3://bucket/out/cats-1/"
     );
 
     // Another check takes its place, and the late prediction is dropped.
-    let (second, _) = check(
-        &mut state,
-        SendDraft {
-            instance_count: 2,
-            ..draft
-        },
-    );
+    let mut two = draft;
+    two.spec.instance_count = 2;
+    let (second, _) = check(&mut state, two);
     event(
         &mut state,
         Event::JobChecked {
@@ -174,20 +177,20 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
             result: Err(TaskOutcome::Failed("late".to_owned())),
         },
     );
-    assert!(matches!(state.remote.sending.check, SendStage::Running(task) if task == second));
+    assert!(matches!(state.remote.job_form.check, SendStage::Running(task) if task == second));
 }
 
 #[test]
 fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job() {
     let mut state = listed();
-    command(&mut state, Action::Send);
+    command(&mut state, Action::StartJob);
     let draft = draft(&state);
-    let (task, order) = check(&mut state, draft.clone());
+    let (task, request) = check(&mut state, draft.clone());
     assert!(!has!(
         command(&mut state, Command::StartJob),
         Effect::StartJob { .. }
     ));
-    let bad = check_of(&order, CheckGrade::Problem);
+    let bad = check_of(&request, CheckGrade::Problem);
     event(
         &mut state,
         Event::JobChecked {
@@ -200,8 +203,8 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
         Effect::StartJob { .. }
     ));
 
-    let (task, order) = check(&mut state, draft.clone());
-    let good = check_of(&order, CheckGrade::Warning);
+    let (task, request) = check(&mut state, draft.clone());
+    let good = check_of(&request, CheckGrade::Warning);
     event(
         &mut state,
         Event::JobChecked {
@@ -218,7 +221,7 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
         })
         .expect("it is started");
     assert_eq!(plan.spec.max_payload_mb, Some(7), "as the check suggests");
-    assert_eq!(state.settings.send.role, draft.role);
+    assert_eq!(state.settings.job.model.role, draft.model.role);
 
     let effects = event(
         &mut state,
@@ -231,9 +234,9 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
     assert_eq!(state.overlay, Overlay::Jobs);
     assert_eq!(state.remote.open, Some(id("cats-1")));
     // The next form begins as this one ended, with another name.
-    command(&mut state, Action::Send);
-    assert_eq!(state.remote.sending.draft.role, draft.role);
-    assert_eq!(state.remote.sending.draft.job_name, "");
+    command(&mut state, Action::StartJob);
+    assert_eq!(state.remote.job_form.draft.model.role, draft.model.role);
+    assert_eq!(state.remote.job_form.draft.spec.job_name, "");
 }
 
 #[test]
@@ -241,34 +244,34 @@ fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
     let mut state = listed();
     let place = S3Place::new(S3Address::new("bucket", "photos/"));
     state.source.as_mut().unwrap().place = Some(place.clone());
-    command(&mut state, Action::Send);
-    assert_eq!(state.remote.sending.draft.base, "s3://bucket/spotcheck/");
+    command(&mut state, Action::StartJob);
+    assert_eq!(state.remote.job_form.draft.base, "s3://bucket/spotcheck/");
     let draft = draft(&state);
-    let (_, order) = check(&mut state, draft.clone());
-    assert_eq!(order.images.lie, SendFrom::Prefix);
+    let (_, request) = check(&mut state, draft.clone());
+    assert_eq!(request.images.lie, ImagesFrom::Prefix);
     assert_eq!(
-        order.spec.input.objects,
+        request.spec.input.objects,
         InputObjects::Prefix(place.address)
     );
 
-    let some = SendDraft {
+    let some = JobDraft {
         scope: ExportScope::Selection,
         ..draft.clone()
     };
     let manifest = S3Address::new("bucket", "out/spotcheck-files/cats-1/manifest.json");
-    let (_, order) = check(&mut state, some);
+    let (_, request) = check(&mut state, some);
     let folder = S3Address::new("bucket", "photos/");
-    assert_eq!(order.images.lie, SendFrom::Objects { folder });
+    assert_eq!(request.images.lie, ImagesFrom::Objects { folder });
     assert_eq!(
-        order.spec.input.objects,
+        request.spec.input.objects,
         InputObjects::Manifest(manifest.clone())
     );
 
     // What lies there beside the images would make the job fail.
     let notes = &mut state.source.as_mut().unwrap().notes;
     notes.push("One object was left out".to_owned());
-    let (_, order) = check(&mut state, draft);
-    assert_eq!(order.spec.input.objects, InputObjects::Manifest(manifest));
+    let (_, request) = check(&mut state, draft);
+    assert_eq!(request.spec.input.objects, InputObjects::Manifest(manifest));
 }
 
 #[test]

@@ -6,57 +6,35 @@ use eframe::egui::{self, Align, CollapsingHeader, Label, Layout, RichText, Ui};
 
 use super::super::super::widgets::{Tone, banner_ui, strong};
 use crate::domain::{Check, CheckGrade, CheckPoint, Preflight};
-use crate::state::{Command, SendStage};
+use crate::state::{Form, SendStage};
 
-/// The half of a form that says how its check stands.
-pub(in super::super) struct CheckHalf<'c, C> {
-    pub(in super::super) check: &'c SendStage<C>,
-    /// What is missing before anything can be checked.
-    pub(in super::super) missing: Option<&'c str>,
-    /// What was started last, as far as it failed.
-    pub(in super::super) start: &'c SendStage<()>,
-    /// What would fail: “the job”.
-    pub(in super::super) what: &'static str,
-    /// Checks once more.
-    pub(in super::super) again: &'c dyn Fn() -> Command,
-}
-
-/// `preflight` gives what was found of it, and `below` draws what stands beneath.
-pub(in super::super) fn check_ui<C>(
-    ui: &mut Ui,
-    half: &CheckHalf<'_, C>,
-    preflight: impl FnOnce(&C) -> &Preflight,
-    commands: &mut Vec<Command>,
-    below: impl FnOnce(&mut Ui, &C, &mut Vec<Command>),
-) {
-    if let SendStage::Failed(why) = half.start {
+/// The half of a form that shows its check. True if it is to be checked once more. `what` is what would fail: “the job”.
+pub(super) fn check_ui<D, P>(ui: &mut Ui, form: &Form<D, P>, what: &str) -> bool {
+    if let SendStage::Failed(why) = &form.start {
         banner_ui(ui, Tone::Error, why, |_| {});
         ui.add_space(6.0);
     }
     ui.horizontal(|ui| {
         ui.label(strong("Check"));
-        if half.check.is_running() {
+        if form.check.is_running() {
             ui.spinner();
             ui.weak("Asking AWS…");
         }
     });
-    match half.check {
-        SendStage::Done(check) => {
-            preflight_ui(ui, preflight(check), half.what);
-            below(ui, check, commands);
-        }
+    let mut is_again = false;
+    match &form.check {
+        SendStage::Done(check) => preflight_ui(ui, &check.preflight, what),
         SendStage::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
-            if ui.button("Check again").clicked() {
-                commands.push((half.again)());
-            }
+            is_again = ui.button("Check again").clicked();
         }),
         SendStage::Running(_) => {}
         SendStage::NotYet => {
-            if let Some(missing) = half.missing {
+            if let Some(missing) = &form.missing {
                 banner_ui(ui, Tone::Hint, missing, |_| {});
             }
         }
     }
+    is_again
 }
 
 /// What was found: the worst in one line, then what wants attention, the worst first, then what it costs; the points that passed are

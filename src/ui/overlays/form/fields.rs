@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use eframe::egui::containers::menu::MenuButton;
-use eframe::egui::{Button, CollapsingHeader, ComboBox, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{
+    Button, CollapsingHeader, ComboBox, Response, RichText, ScrollArea, TextEdit, Ui, vec2,
+};
 
 use super::super::super::widgets::{checkbox_ui, number_field, strong};
 use super::super::open_s3::problem_text;
@@ -54,21 +56,24 @@ impl AmountMemory {
 #[derive(Default)]
 pub(in super::super) struct PairsMemory {
     text: String,
-    /// The first line that is none.
+    /// What was made of the text last.
+    pairs: BTreeMap<String, String>,
+    /// The first line that is no pair.
     mistake: Option<String>,
 }
 
 impl PairsMemory {
-    pub(in super::super) fn take_over(&mut self, pairs: &BTreeMap<String, String>) {
+    fn take_over(&mut self, pairs: &BTreeMap<String, String>) {
         let lines = pairs
             .iter()
             .map(|(name, value)| format!("{name}={value}\n"));
         self.text = lines.collect();
+        self.pairs.clone_from(pairs);
         self.mistake = None;
     }
 
-    /// What can be read of it.
-    fn pairs(&mut self) -> BTreeMap<String, String> {
+    /// The pairs that can be read.
+    fn read(&mut self) -> BTreeMap<String, String> {
         self.mistake = None;
         let mut pairs = BTreeMap::new();
         let lines = self.text.lines().map(str::trim);
@@ -100,27 +105,25 @@ pub(in super::super) fn model_ui(
         (ModelFrom::SageMaker, "a model that SageMaker has"),
     ];
     ui.horizontal_wrapped(|ui| choice_ui(ui, from, &mut draft.from, &choices));
-    match draft.from {
-        ModelFrom::Library => library_ui(ui, state, &mut draft.library, name),
-        ModelFrom::Archive => text_ui(
-            ui,
+    let (text, name, hint) = match draft.from {
+        ModelFrom::Library => return library_ui(ui, state, &mut draft.library, name),
+        ModelFrom::Archive => (
             &mut draft.archive,
             "Archive that is packed already",
             "a model.tar.gz of this machine, or s3://bucket/model.tar.gz",
         ),
-        ModelFrom::SavedModel => text_ui(
-            ui,
+        ModelFrom::SavedModel => (
             &mut draft.saved_model,
             "Folder of the TensorFlow SavedModel",
             "it holds saved_model.pb, or 1/saved_model.pb",
         ),
-        ModelFrom::SageMaker => text_ui(
-            ui,
+        ModelFrom::SageMaker => (
             &mut draft.existing,
             "Name of the model in SageMaker",
             "ModelName",
         ),
-    }
+    };
+    text_ui(ui, text, name, hint);
 }
 
 /// Which model of the library.
@@ -163,8 +166,25 @@ pub(in super::super) fn instances_ui(ui: &mut Ui, count: &mut u32, instance_type
     });
 }
 
+/// The role and the container of a model that is made in SageMaker. `checked_image` is the container of the last check.
+pub(in super::super) fn made_model_ui(
+    ui: &mut Ui,
+    state: &State,
+    draft: &mut ModelDraft,
+    instance_type: &str,
+    checked_image: Option<&str>,
+) {
+    if !draft.is_made() {
+        return;
+    }
+    let hint = "arn:aws:iam::123456789012:role/…";
+    text_ui(ui, &mut draft.role, "Role that the container runs as", hint);
+    let region = region_of(state, checked_image);
+    image_ui(ui, &mut draft.image, region.as_deref(), instance_type);
+}
+
 /// The region that SageMaker is asked in, as far as that is known here: as chosen, as the profile says, or as the container of the last check.
-pub(in super::super) fn region_of(state: &State, checked_image: Option<&str>) -> Option<String> {
+fn region_of(state: &State, checked_image: Option<&str>) -> Option<String> {
     let access = &state.s3.access;
     let of_profile = || {
         let Credentials::Profile(name) = &access.credentials else {
@@ -178,20 +198,17 @@ pub(in super::super) fn region_of(state: &State, checked_image: Option<&str>) ->
     access.region.clone().or_else(of_profile).or_else(of_image)
 }
 
-/// The container; empty takes that of AWS which can serve the archive.
-pub(in super::super) fn image_ui(
-    ui: &mut Ui,
-    image: &mut String,
-    region: Option<&str>,
-    instance_type: &str,
-) {
+/// The container; `None` takes that of AWS which can serve the archive.
+fn image_ui(ui: &mut Ui, image: &mut Option<String>, region: Option<&str>, instance_type: &str) {
     ui.label(RichText::new(IMAGE).small().weak());
     ui.horizontal(|ui| {
         let width = ui.available_width() - CONTAINERS_WIDTH - ui.spacing().item_spacing.x;
-        let field = TextEdit::singleline(image)
-            .hint_text("that of AWS for the model and the region")
-            .desired_width(width);
-        ui.add(field).accessible_name(IMAGE);
+        edit_optional(image, |text| {
+            let field = TextEdit::singleline(text)
+                .hint_text("that of AWS for the model and the region")
+                .desired_width(width);
+            ui.add(field).accessible_name(IMAGE)
+        });
         let button = Button::new("Known containers").min_size(vec2(CONTAINERS_WIDTH, 0.0));
         MenuButton::from_button(button).ui(ui, |ui| {
             containers_ui(ui, image, region, instance_type);
@@ -199,7 +216,12 @@ pub(in super::super) fn image_ui(
     });
 }
 
-fn containers_ui(ui: &mut Ui, image: &mut String, region: Option<&str>, instance_type: &str) {
+fn containers_ui(
+    ui: &mut Ui,
+    image: &mut Option<String>,
+    region: Option<&str>,
+    instance_type: &str,
+) {
     ui.set_min_width(IMAGES_WIDTH);
     let Some(region) = region else {
         ui.weak("They lie in the region: choose one under “Server and region” first");
@@ -207,14 +229,15 @@ fn containers_ui(ui: &mut Ui, image: &mut String, region: Option<&str>, instance
     };
     for (uri, what) in known_images(region, instance_type.trim()) {
         let name = uri.split_once('/').map_or(uri.as_str(), |(_, name)| name);
-        let button = Button::selectable(*image == uri, name).right_text(RichText::new(what).weak());
+        let button = Button::selectable(image.as_deref() == Some(&uri), name)
+            .right_text(RichText::new(what).weak());
         if ui.add(button).clicked() {
-            *image = uri;
+            *image = Some(uri);
             ui.close();
         }
     }
-    if !image.is_empty() && ui.button("As the model needs it").clicked() {
-        image.clear();
+    if image.is_some() && ui.button("As the model needs it").clicked() {
+        *image = None;
         ui.close();
     }
 }
@@ -236,24 +259,53 @@ pub(in super::super) fn address_problem_ui(ui: &mut Ui, text: &str) {
     }
 }
 
+/// A folder in S3.
+pub(in super::super) fn folder_ui(ui: &mut Ui, folder: &mut String, name: &str, is_new: bool) {
+    let field = TextEdit::singleline(folder)
+        .hint_text("s3://bucket/folder/")
+        .desired_width(f32::INFINITY);
+    let field = ui.add(field);
+    if is_new && folder.is_empty() {
+        field.request_focus();
+    }
+    field.accessible_name(name);
+    address_problem_ui(ui, folder);
+}
+
 /// A caption above a field as wide as there is room.
-pub(in super::super) fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) {
+pub(in super::super) fn text_ui(
+    ui: &mut Ui,
+    text: &mut String,
+    name: &str,
+    hint: &str,
+) -> Response {
     ui.label(RichText::new(name).small().weak());
     let field = TextEdit::singleline(text)
         .hint_text(hint)
         .desired_width(f32::INFINITY);
-    ui.add(field).accessible_name(name);
+    ui.add(field).accessible_name(name)
 }
 
+/// As [`text_ui`], for a text that may be left out.
 pub(in super::super) fn optional_text_ui(
     ui: &mut Ui,
     text: &mut Option<String>,
     name: &str,
     hint: &str,
 ) {
-    let mut typed = text.clone().unwrap_or_default();
-    text_ui(ui, &mut typed, name, hint);
-    *text = (!typed.is_empty()).then_some(typed);
+    edit_optional(text, |typed| text_ui(ui, typed, name, hint));
+}
+
+/// An empty text is none. Blanks at the end go once the field is left: before, more may follow.
+fn edit_optional(text: &mut Option<String>, field: impl FnOnce(&mut String) -> Response) {
+    let mut typed = text.take().unwrap_or_default();
+    let has_focus = field(&mut typed).has_focus();
+    let typed = if has_focus {
+        typed.trim_start()
+    } else {
+        typed.trim()
+    };
+    *text = (!typed.is_empty()).then(|| typed.to_owned());
 }
 
 /// A number that is chosen only where it is ticked.
@@ -316,6 +368,10 @@ pub(in super::super) fn pairs_ui(
     name: &str,
     rows: usize,
 ) {
+    if *pairs != memory.pairs {
+        // They were set elsewhere.
+        memory.take_over(pairs);
+    }
     ui.label(RichText::new(name).small().weak());
     let field = TextEdit::multiline(&mut memory.text)
         .hint_text("NAME=value, one a line")
@@ -323,7 +379,8 @@ pub(in super::super) fn pairs_ui(
         .desired_width(f32::INFINITY);
     let field = ui.add(field);
     if field.changed() {
-        *pairs = memory.pairs();
+        *pairs = memory.read();
+        memory.pairs.clone_from(pairs);
     }
     field.accessible_name(name);
     if let Some(line) = &memory.mistake {

@@ -5,10 +5,9 @@ use eframe::egui::{
 };
 
 use super::super::super::widgets::{Tone, banner_ui, number_field, strong};
-use super::super::form::{CheckHalf, check_ui, text_ui};
-use crate::state::{
-    Command, ModelFrom, RehearsalRequest, SendCheck, SendStage, SendStatus, State, TaskSignal,
-};
+use super::super::form::text_ui;
+use crate::domain::TransformPlan;
+use crate::state::{Command, FormCheck, ModelFrom, RehearsalRequest, SendStage, State, TaskSignal};
 
 /// A rehearsal is a sample: whoever wants them all here predicts them here.
 const MOST_REHEARSED: usize = 1000;
@@ -16,41 +15,15 @@ const MOST_REHEARSED: usize = 1000;
 /// In characters.
 const LONGEST_LINE: usize = 2000;
 
-pub(super) fn checks_ui(
+/// Before anything is paid for: the very archive, with some of the images, on this machine.
+pub(super) fn rehearsal_ui(
     ui: &mut Ui,
     state: &State,
     request: &mut RehearsalRequest,
     commands: &mut Vec<Command>,
 ) {
-    let sending = &state.remote.sending;
-    let half = CheckHalf {
-        check: &sending.check,
-        missing: sending.missing.as_deref(),
-        start: &sending.start,
-        what: "the job",
-        again: &|| Command::CheckJob(Box::new(sending.draft.clone())),
-    };
-    check_ui(
-        ui,
-        &half,
-        |check| &check.preflight,
-        commands,
-        |ui, check, commands| {
-            commands_ui(ui, check, commands);
-            rehearsal_ui(ui, sending, request, commands);
-        },
-    );
-}
-
-/// Before anything is paid for: the very archive, with some of the images, on this machine.
-fn rehearsal_ui(
-    ui: &mut Ui,
-    sending: &SendStatus,
-    request: &mut RehearsalRequest,
-    commands: &mut Vec<Command>,
-) {
-    let rehearsal = &sending.rehearsal;
-    let model_from = sending.draft.model.from;
+    let rehearsal = &state.remote.rehearsal;
+    let model_from = state.remote.job_form.draft.model.from;
     ui.add_space(8.0);
     ui.label(strong("Rehearse before paying"));
     ui.weak(match model_from {
@@ -127,7 +100,11 @@ fn missing_for(model_from: ModelFrom, request: &RehearsalRequest) -> Option<&'st
         .then_some("Start a TensorFlow Serving with this model, and give its address above")
 }
 
-fn commands_ui(ui: &mut Ui, check: &SendCheck, commands: &mut Vec<Command>) {
+pub(super) fn commands_ui(
+    ui: &mut Ui,
+    check: &FormCheck<TransformPlan>,
+    commands: &mut Vec<Command>,
+) {
     ui.add_space(6.0);
     CollapsingHeader::new("The same with the aws command line")
         .default_open(false)

@@ -5,30 +5,31 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::Shared;
-use super::archives::archive_of;
+use super::archives::model_source;
 use super::jobs::start_plan;
 use super::outcome_of;
 use crate::domain::{
-    ImagesInside, ManifestPlan, ModelSource, SageMakerAccess, Sample, SampleUri, TransformPlan,
-    archive_address,
+    ImagesInside, ManifestPlan, SageMakerAccess, Sample, SampleUri, TransformPlan,
 };
 use crate::remote::transform::{
-    Checked, JobError, NewModel, aws_commands, manifest_of, preflight, read_prices, shell_script,
+    Checked, JobError, aws_commands, manifest_of, preflight, read_prices, shell_script,
 };
-use crate::state::{Event, JobId, SendCheck, SendFrom, SendImages, SendOrder, TaskId, TaskOutcome};
+use crate::state::{
+    Event, FormCheck, ImagesFrom, JobId, JobImages, JobRequest, TaskId, TaskOutcome,
+};
 use crate::tasks::TaskControl;
 use crate::upload;
 
 pub(in super::super) fn check(
     shared: &Arc<Shared>,
-    order: SendOrder,
+    request: JobRequest,
     task: TaskId,
     control: TaskControl,
 ) {
     shared.spawn_reporting(
         "check a job",
         move |shared| {
-            let checked = check_order(shared, order, &control);
+            let checked = check_request(shared, request, &control);
             Event::JobChecked {
                 task,
                 result: checked.map(Box::new).map_err(|error| outcome_of(&error)),
@@ -41,16 +42,16 @@ pub(in super::super) fn check(
     );
 }
 
-fn check_order(
+fn check_request(
     shared: &Shared,
-    order: SendOrder,
+    request: JobRequest,
     control: &TaskControl,
-) -> Result<SendCheck, JobError> {
-    let plan = plan_of(shared, order, control)?;
+) -> Result<FormCheck<TransformPlan>, JobError> {
+    let plan = plan_of(shared, request, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
     let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, control)?;
     let script = shell_script(&aws_commands(&plan));
-    Ok(SendCheck {
+    Ok(FormCheck {
         preflight,
         commands: script.split('\n').map(str::to_owned).collect(),
         plan: Arc::new(plan),
@@ -86,36 +87,27 @@ pub(in super::super) fn start(
 /// The plan, with a packed model.
 fn plan_of(
     shared: &Shared,
-    order: SendOrder,
+    request: JobRequest,
     control: &TaskControl,
 ) -> Result<TransformPlan, JobError> {
-    let sagemaker = SageMakerAccess::from(&order.access);
-    let spec = order.spec;
-    let to = archive_address(&order.base, &spec.job_name);
-    let archive = archive_of(shared, &order.model, Some(to), &spec.instance_type, control)?;
-    let model = match archive {
-        None => ModelSource::Existing,
-        Some(archive) => {
-            let model = NewModel {
-                name: spec.model_name.clone(),
-                role: order.role,
-                image: order.image,
-                archive,
-                environment: order.model_environment,
-                tags: spec.tags.clone(),
-            };
-            let region = shared.aws.sagemaker(&sagemaker).region(Some(control))?;
-            let s3 = shared.aws.s3(&order.access);
-            model.source(&s3, &region, &spec.instance_type, control)?
-        }
-    };
-    let inside = inside_of(&order.images);
-    let all: Vec<&SampleUri> = order.images.samples().map(|sample| &sample.uri).collect();
+    let sagemaker = SageMakerAccess::from(&request.access);
+    let spec = request.spec;
+    let model = model_source(
+        shared,
+        request.model,
+        (&spec.model_name, &spec.tags),
+        (&sagemaker, &request.access),
+        Some(request.archive),
+        &spec.instance_type,
+        control,
+    )?;
+    let inside = inside_of(&request.images);
+    let all: Vec<&SampleUri> = request.images.samples().map(|sample| &sample.uri).collect();
     let mut files_root = None;
-    let (manifest, input_files) = match order.images.lie {
-        SendFrom::Prefix | SendFrom::Manifest(_) => (None, Vec::new()),
-        SendFrom::Objects { ref folder } => (Some(manifest_of(all, folder)?), Vec::new()),
-        SendFrom::Local {
+    let (manifest, input_files) = match request.images.lie {
+        ImagesFrom::Prefix | ImagesFrom::Manifest(_) => (None, Vec::new()),
+        ImagesFrom::Objects { ref folder } => (Some(manifest_of(all, folder)?), Vec::new()),
+        ImagesFrom::Local {
             ref root,
             is_whole,
             ref target,
@@ -139,25 +131,25 @@ fn plan_of(
     };
     Ok(TransformPlan {
         sagemaker,
-        s3: order.access,
+        s3: request.access,
         spec,
         model,
         input_folder: None,
         input_files,
         files_root,
         manifest,
-        usd_per_hour: order.usd_per_hour,
-        images_per_s: order.images_per_s,
+        usd_per_hour: request.usd_per_hour,
+        images_per_s: request.images_per_s,
         inside,
         retry_of: None,
     })
 }
 
 /// The images in the files that are sent, where the images lie inside of files and all of those are listed.
-fn inside_of(images: &SendImages) -> Option<ImagesInside> {
+fn inside_of(images: &JobImages) -> Option<ImagesInside> {
     let of_file = |sample: &Sample| sample.uri.record().map(|_| sample.uri.file().to_owned());
     let files: HashSet<String> = images.samples().filter_map(of_file).collect();
-    let is_remote = matches!(images.lie, SendFrom::Manifest(_));
+    let is_remote = matches!(images.lie, ImagesFrom::Manifest(_));
     if files.is_empty() || images.is_partial || is_remote {
         return None;
     }

@@ -1,39 +1,38 @@
 //! The fields of the form.
 
-use eframe::egui::{Align, Grid, TextEdit, Ui};
+use eframe::egui::{Grid, Ui};
 use strum::VariantArray;
 
 use super::super::super::widgets::{checkbox_ui, grouped, radio_ui, strong};
 use super::super::form::{
-    address_problem_ui, choice_ui, folded_ui, image_ui, instances_ui, model_ui, optional_number_ui,
-    optional_text_ui, pairs_ui, price_ui, region_of, text_ui,
+    address_problem_ui, choice_ui, folded_ui, folder_ui, instances_ui, made_model_ui, model_ui,
+    optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
 };
-use super::super::open_s3::access::access_ui;
 use super::super::prices::{keep_price_ui, price_table_ui};
-use super::SendMemory;
+use super::JobFormMemory;
 use crate::domain::{
-    AssembleWith, BatchStrategy, Compression, S3Link, SplitType, TfsBatching, output_folder,
+    AssembleWith, BatchStrategy, Compression, DataProcessing, S3Link, SplitType, TfsBatching,
+    TransformSpec, dated_name, output_folder,
 };
-use crate::state::{Command, ExportScope, SendDraft, SendStage, State};
+use crate::state::{Command, ExportScope, JobDraft, SendStage, State};
+use crate::tasks::now_ms;
 
-const JSON: &str = "application/json";
 /// So many jobs offer their rate.
 const OFFERED_JOBS: usize = 3;
 
 pub(super) fn fields_ui(
     ui: &mut Ui,
     state: &State,
-    memory: &mut SendMemory,
+    memory: &mut JobFormMemory,
     is_new: bool,
     commands: &mut Vec<Command>,
 ) {
-    let before = memory.draft.clone();
     if is_new {
-        // Wherever the last one was left.
-        ui.scroll_to_cursor(Some(Align::TOP));
+        let stem = memory.draft.model.library.as_deref().unwrap_or("job");
+        memory.draft.spec.job_name = dated_name(stem, now_ms());
+        memory.texts.rehearsal.clone_from(&state.settings.rehearsal);
     }
-    access_ui(ui, state, &mut memory.access, commands);
-    ui.add_space(6.0);
+    let before = memory.draft.clone();
     let names = ("What is sent", "Model to send");
     model_ui(ui, state, &mut memory.draft.model, names);
     ui.add_space(6.0);
@@ -48,17 +47,19 @@ pub(super) fn fields_ui(
         requests_ui(ui, &mut memory.draft);
     });
     folded_ui(ui, "Environment and tags", |ui| environment_ui(ui, memory));
-    folded_ui(ui, "Encryption", |ui| encryption_ui(ui, &mut memory.draft));
+    folded_ui(ui, "Encryption", |ui| {
+        encryption_ui(ui, &mut memory.draft.spec);
+    });
     folded_ui(ui, "Filters and joining", |ui| {
-        filters_ui(ui, &mut memory.draft);
+        filters_ui(ui, &mut memory.draft.spec.data_processing);
     });
     folded_ui(ui, "Advanced", |ui| advanced_ui(ui, memory));
     memory.draft.forget_what_was_measured(&before);
 }
 
-fn images_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
+fn images_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
     ui.label(strong("Images"));
-    let manifest = draft.advanced.manifest.trim();
+    let manifest = draft.manifest.trim();
     if !manifest.is_empty() {
         ui.weak(format!(
             "Those that a manifest lists, as chosen under Advanced: {manifest}"
@@ -86,64 +87,42 @@ fn images_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
     address_problem_ui(ui, &draft.upload_to);
 }
 
-fn outputs_ui(ui: &mut Ui, draft: &mut SendDraft, is_new: bool) {
+fn outputs_ui(ui: &mut Ui, draft: &mut JobDraft, is_new: bool) {
     ui.label(strong("Outputs"));
-    let field = TextEdit::singleline(&mut draft.base)
-        .hint_text("s3://bucket/folder/")
-        .desired_width(f32::INFINITY);
-    let field = ui.add(field);
-    if is_new && draft.base.is_empty() {
-        field.request_focus();
-    }
-    field.accessible_name("Folder in S3 for the outputs of jobs");
-    address_problem_ui(ui, &draft.base);
+    let name = "Folder in S3 for the outputs of jobs";
+    folder_ui(ui, &mut draft.base, name, is_new);
     if let Ok(link) = S3Link::parse(&draft.base) {
-        let folder = output_folder(&link.address, draft.job_name.trim());
+        let folder = output_folder(&link.address, draft.spec.job_name.trim());
         ui.weak(format!("This job writes to {folder}"));
     }
 }
 
-fn job_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
+fn job_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
     ui.label(strong("Job"));
     text_ui(
         ui,
-        &mut draft.job_name,
+        &mut draft.spec.job_name,
         "Name of the job",
         "letters, digits and hyphens",
     );
-    if draft.model.is_made() {
-        text_ui(
-            ui,
-            &mut draft.role,
-            "Role that the container runs as",
-            "arn:aws:iam::123456789012:role/…",
-        );
-        let checked = match &state.remote.sending.check {
-            SendStage::Done(check) => check.image(),
-            _ => None,
-        };
-        let region = region_of(state, checked);
-        image_ui(
-            ui,
-            &mut draft.image,
-            region.as_deref(),
-            &draft.instance_type,
-        );
-    }
-    instances_ui(ui, &mut draft.instance_count, &mut draft.instance_type);
+    let checked = state.remote.job_form.check.done();
+    let image = checked.and_then(|check| check.plan.model.image());
+    let spec = &mut draft.spec;
+    made_model_ui(ui, state, &mut draft.model, &spec.instance_type, image);
+    instances_ui(ui, &mut spec.instance_count, &mut spec.instance_type);
 }
 
-fn cost_ui(ui: &mut Ui, state: &State, memory: &mut SendMemory, commands: &mut Vec<Command>) {
+fn cost_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, commands: &mut Vec<Command>) {
     let draft = &mut memory.draft;
-    let price = &mut memory.price;
+    let price = &mut memory.texts.price;
     price_ui(ui, &mut price.amount, &mut draft.usd_per_hour);
     let region = state.s3.access.region.as_deref();
     if draft.usd_per_hour.is_some() {
-        let (of, amount) = (draft.instance_type.as_str(), draft.usd_per_hour);
+        let (of, amount) = (draft.spec.instance_type.as_str(), draft.usd_per_hour);
         keep_price_ui(ui, price, of, region, amount, commands);
     }
     price_table_ui(ui, state, price, commands);
-    memory.rate.field_ui(
+    memory.texts.rate.field_ui(
         ui,
         &mut draft.images_per_s,
         "Images a second on an instance",
@@ -158,8 +137,8 @@ fn cost_ui(ui: &mut Ui, state: &State, memory: &mut SendMemory, commands: &mut V
 }
 
 /// Rates that somebody has seen, on this machine and on such an instance, the newest job first.
-fn measured(state: &State, draft: &SendDraft) -> Vec<(f64, String)> {
-    let rehearsed = match &state.remote.sending.rehearsal {
+fn measured(state: &State, draft: &JobDraft) -> Vec<(f64, String)> {
+    let rehearsed = match &state.remote.rehearsal {
         SendStage::Done(report) => report
             .images_per_s
             .map(|rate| (rate, "as rehearsed on this machine".to_owned())),
@@ -168,7 +147,7 @@ fn measured(state: &State, draft: &SendDraft) -> Vec<(f64, String)> {
     let of_jobs = state.remote.known.iter().rev().filter_map(|job| {
         let progress = job.progress.as_ref()?;
         let spec = &progress.job.spec;
-        let is_such = spec.instance_type == draft.instance_type.trim();
+        let is_such = spec.instance_type == draft.spec.instance_type.trim();
         let rate = progress
             .outputs_per_s
             .filter(|_| is_such && spec.input.split == SplitType::None)?;
@@ -184,10 +163,10 @@ fn measured(state: &State, draft: &SendDraft) -> Vec<(f64, String)> {
         .collect()
 }
 
-fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
+fn requests_ui(ui: &mut Ui, draft: &mut JobDraft) {
     optional_number_ui(
         ui,
-        &mut draft.max_payload_mb,
+        &mut draft.spec.max_payload_mb,
         "Largest request in MB",
         6,
         0..=100,
@@ -195,7 +174,7 @@ fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
     );
     optional_number_ui(
         ui,
-        &mut draft.max_concurrent,
+        &mut draft.spec.max_concurrent,
         "Requests at once on an instance",
         1,
         0..=100,
@@ -203,7 +182,7 @@ fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
     );
     optional_number_ui(
         ui,
-        &mut draft.model_client.timeout_s,
+        &mut draft.spec.model_client.timeout_s,
         "Patience with a request in seconds",
         600,
         1..=3600,
@@ -211,7 +190,7 @@ fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
     );
     optional_number_ui(
         ui,
-        &mut draft.model_client.max_retries,
+        &mut draft.spec.model_client.max_retries,
         "Tries more after a failure",
         3,
         0..=3,
@@ -221,7 +200,7 @@ fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
         choice_ui(
             ui,
             "Batch strategy",
-            &mut draft.batch_strategy,
+            &mut draft.spec.batch_strategy,
             &[
                 (BatchStrategy::SingleRecord, "one record a request"),
                 (BatchStrategy::MultiRecord, "many records a request"),
@@ -256,12 +235,15 @@ fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
         "Content type",
         "what suits the images",
     );
-    let mut accept = draft.accept.clone().unwrap_or_else(|| JSON.to_owned());
-    text_ui(ui, &mut accept, "Accept", "left to the model");
-    draft.accept = (accept != JSON).then_some(accept);
+    optional_text_ui(
+        ui,
+        &mut draft.spec.output.accept,
+        "Accept",
+        "left to the model",
+    );
 }
 
-fn environment_ui(ui: &mut Ui, memory: &mut SendMemory) {
+fn environment_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
     ui.label("Batching of TensorFlow Serving");
     ui.horizontal_wrapped(|ui| {
         for (preset, name) in [
@@ -273,52 +255,49 @@ fn environment_ui(ui: &mut Ui, memory: &mut SendMemory) {
                 .on_hover_text("Sets the variables of the container below")
                 .clicked()
             {
-                memory.draft.environment.extend(preset.environment());
-                memory.environment.take_over(&memory.draft.environment);
+                memory.draft.spec.environment.extend(preset.environment());
             }
         }
     });
-    pairs_ui(
-        ui,
-        &mut memory.environment,
-        &mut memory.draft.environment,
-        "Environment",
-        3,
-    );
-    pairs_ui(ui, &mut memory.tags, &mut memory.draft.tags, "Tags", 2);
+    let (texts, spec) = (&mut memory.texts, &mut memory.draft.spec);
+    let environment = &mut texts.environment;
+    pairs_ui(ui, environment, &mut spec.environment, "Environment", 3);
+    pairs_ui(ui, &mut texts.tags, &mut spec.tags, "Tags", 2);
 }
 
-fn encryption_ui(ui: &mut Ui, draft: &mut SendDraft) {
+fn encryption_ui(ui: &mut Ui, spec: &mut TransformSpec) {
     let hint = "id, ARN or alias of a key; empty takes AWS's own";
-    text_ui(ui, &mut draft.output_kms_key, "Key for the outputs", hint);
-    text_ui(
-        ui,
-        &mut draft.volume_kms_key,
-        "Key for the disks of the instances",
-        hint,
-    );
+    for (key, name) in [
+        (&mut spec.output.kms_key, "Key for the outputs"),
+        (
+            &mut spec.volume_kms_key,
+            "Key for the disks of the instances",
+        ),
+    ] {
+        optional_text_ui(ui, key, name, hint);
+    }
 }
 
 /// What few jobs need, under the names that AWS has for it.
-fn advanced_ui(ui: &mut Ui, memory: &mut SendMemory) {
-    let makes_model = memory.draft.model.is_made();
-    let advanced = &mut memory.draft.advanced;
-    if makes_model {
+fn advanced_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
+    let draft = &mut memory.draft;
+    let spec = &mut draft.spec;
+    if draft.model.is_made() {
         ui.label("Model");
         let name = "ModelName, of the model that is made";
-        text_ui(ui, &mut advanced.model_name, name, "the job's name");
+        text_ui(ui, &mut spec.model_name, name, "the job's name");
         pairs_ui(
             ui,
-            &mut memory.model_environment,
-            &mut advanced.model_environment,
+            &mut memory.texts.model_environment,
+            &mut draft.model.environment,
             "Environment of the model, for every job of it",
             2,
         );
     }
     ui.label("Input");
     let name = "ManifestFile, a list of objects that is there, in place of the images above";
-    text_ui(ui, &mut advanced.manifest, name, "s3://bucket/list.json");
-    address_problem_ui(ui, &advanced.manifest);
+    text_ui(ui, &mut draft.manifest, name, "s3://bucket/list.json");
+    address_problem_ui(ui, &draft.manifest);
     let compressions = [
         (Compression::None, "not compressed"),
         (Compression::Gzip, "Gzip: unpacked before they are sent"),
@@ -326,38 +305,40 @@ fn advanced_ui(ui: &mut Ui, memory: &mut SendMemory) {
     choice_ui(
         ui,
         "CompressionType of the objects",
-        &mut advanced.compression,
+        &mut spec.input.compression,
         &compressions,
     );
     ui.label("Instances");
     let name = "TransformAmiVersion, the system of the instances";
-    text_ui(ui, &mut advanced.ami_version, name, "AWS's usual one");
+    optional_text_ui(ui, &mut spec.ami_version, name, "AWS's usual one");
     ui.label("DataCaptureConfig: keeps requests and predictions, too");
     let name = "DestinationS3Uri, the folder that they go to";
-    text_ui(ui, &mut advanced.capture_to, name, "nothing is kept");
-    address_problem_ui(ui, &advanced.capture_to);
-    if !advanced.capture_to.trim().is_empty() {
+    text_ui(ui, &mut draft.capture_to, name, "nothing is kept");
+    address_problem_ui(ui, &draft.capture_to);
+    if !draft.capture_to.trim().is_empty() {
+        let capture = spec.data_capture.get_or_insert_default();
         let name = "KmsKeyId, a key for what is kept";
-        text_ui(ui, &mut advanced.capture_kms_key, name, "AWS's own");
+        optional_text_ui(ui, &mut capture.kms_key, name, "AWS's own");
         let text = "GenerateInferenceId: each request gets an id";
-        checkbox_ui(ui, &mut advanced.capture_ids, text);
+        checkbox_ui(ui, &mut capture.with_inference_id, text);
     }
     ui.label("ExperimentConfig: shows the job in an experiment");
+    let mut experiment = spec.experiment.take().unwrap_or_default();
     for (text, name) in [
-        (&mut advanced.experiment, "ExperimentName"),
-        (&mut advanced.trial, "TrialName"),
+        (&mut experiment.experiment, "ExperimentName"),
+        (&mut experiment.trial, "TrialName"),
         (
-            &mut advanced.trial_component,
+            &mut experiment.trial_component,
             "TrialComponentDisplayName, what shows the job",
         ),
-        (&mut advanced.run, "RunName, the run of the experiment"),
+        (&mut experiment.run, "RunName, the run of the experiment"),
     ] {
-        text_ui(ui, text, name, "none");
+        optional_text_ui(ui, text, name, "none");
     }
+    spec.experiment = experiment.given();
 }
 
-fn filters_ui(ui: &mut Ui, draft: &mut SendDraft) {
-    let processing = &mut draft.data_processing;
+fn filters_ui(ui: &mut Ui, processing: &mut DataProcessing) {
     let hint = "a JSONPath; empty takes all";
     optional_text_ui(ui, &mut processing.input_filter, "Of the input", hint);
     optional_text_ui(ui, &mut processing.output_filter, "Of the output", hint);

@@ -1,0 +1,131 @@
+//! What the form about an endpoint says becomes an endpoint.
+
+use std::sync::Arc;
+
+use super::super::Shared;
+use super::archives::model_source;
+use super::endpoints::records;
+use super::outcome_of;
+use crate::domain::{EndpointPlan, SageMakerAccess};
+use crate::remote::endpoint::{
+    CheckedEndpoint, DeployError, EndpointError, Remains, deploy, preflight,
+};
+use crate::remote::transform::{JobError, read_prices};
+use crate::state::{EndpointId, EndpointRequest, Event, FormCheck, TaskId, TaskOutcome};
+use crate::tasks::{TaskControl, now_ms};
+
+pub(in super::super) fn check(
+    shared: &Arc<Shared>,
+    request: EndpointRequest,
+    task: TaskId,
+    control: TaskControl,
+) {
+    shared.spawn_reporting(
+        "check an endpoint",
+        move |shared| {
+            let checked = check_request(shared, request, &control);
+            Event::DeploymentChecked {
+                task,
+                result: checked.map(Box::new).map_err(|error| outcome_of(&error)),
+            }
+        },
+        move |mistake| Event::DeploymentChecked {
+            task,
+            result: Err(TaskOutcome::Failed(mistake)),
+        },
+    );
+}
+
+fn check_request(
+    shared: &Shared,
+    request: EndpointRequest,
+    control: &TaskControl,
+) -> Result<FormCheck<EndpointPlan>, JobError> {
+    let plan = plan_of(shared, request, control)?;
+    let prices = read_prices(&shared.dirs.prices())?;
+    let records = records(shared);
+    let CheckedEndpoint { plan, preflight } = preflight(
+        &shared.aws,
+        &records,
+        plan,
+        Remains::Block,
+        &prices,
+        control,
+    )?;
+    Ok(FormCheck {
+        preflight,
+        commands: Vec::new(),
+        plan: Arc::new(plan),
+    })
+}
+
+/// The plan, with a packed model and its container if one is made.
+fn plan_of(
+    shared: &Shared,
+    request: EndpointRequest,
+    control: &TaskControl,
+) -> Result<EndpointPlan, JobError> {
+    let mut sagemaker = SageMakerAccess::from(&request.access);
+    sagemaker.region = Some(shared.aws.sagemaker(&sagemaker).region(Some(control))?);
+    let config = request.config;
+    let model = model_source(
+        shared,
+        request.model,
+        (&config.model_name, &config.tags),
+        (&sagemaker, &request.access),
+        request.archive,
+        config.instance_type.as_deref().unwrap_or_default(),
+        control,
+    )?;
+    Ok(EndpointPlan {
+        sagemaker,
+        s3: request.access,
+        model,
+        config,
+        usd_per_hour: request.usd_per_hour,
+        delete_after_ms: request.delete_after_ms,
+    })
+}
+
+pub(in super::super) fn start(
+    shared: &Arc<Shared>,
+    plan: Arc<EndpointPlan>,
+    task: TaskId,
+    control: TaskControl,
+) {
+    shared.spawn_reporting(
+        "deploy an endpoint",
+        move |shared| {
+            let mut record = plan.record(now_ms());
+            let id = EndpointId::from(&record);
+            let unfinished = shared.dirs.uploads();
+            let records = records(shared);
+            let deployed = deploy(
+                &shared.aws,
+                &records,
+                &mut record,
+                &plan,
+                &unfinished,
+                &control,
+            );
+            Event::Deployed {
+                task,
+                result: deployed.map(|()| id).map_err(|error| failed(&error)),
+            }
+        },
+        move |mistake| Event::Deployed {
+            task,
+            result: Err(TaskOutcome::Failed(mistake)),
+        },
+    );
+}
+
+/// Where nothing is left and the user wanted it so, nothing has failed.
+fn failed(error: &DeployError) -> TaskOutcome {
+    let is_cancelled = matches!(error.error, EndpointError::Cancelled);
+    match error.kept.is_empty() {
+        true if is_cancelled => TaskOutcome::Cancelled,
+        true => TaskOutcome::Failed(error.to_string()),
+        false => TaskOutcome::Failed(format!("{error}; retry in “Endpoints…”")),
+    }
+}

@@ -1,0 +1,123 @@
+//! The form that deploys a model to a real-time endpoint.
+
+use serde::{Deserialize, Serialize};
+
+use super::form::{Draft, Form, folder_of, text_of};
+use super::model_draft::{ChosenModel, ModelDraft, ModelRequest};
+use crate::domain::{
+    EndpointConfig, EndpointPlan, S3Access, S3Address, archive_address, usual_ami,
+};
+use crate::state::State;
+
+/// Hours until an endpoint is deleted, unless the user chooses otherwise: enough for an afternoon, and not a month's bill.
+const USUAL_HOURS: f64 = 2.0;
+
+pub type EndpointForm = Form<EndpointDraft, EndpointPlan>;
+
+/// What the form holds. Settings keep what the next endpoint may use again; none of it is a secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EndpointDraft {
+    pub model: ModelDraft,
+    /// The folder in S3 that the archive is uploaded below.
+    pub base: String,
+    /// Hours until Spotcheck deletes the endpoint; `None`: never.
+    pub delete_after_h: Option<f64>,
+    /// US dollars an hour for one instance, as typed. Not kept: the next instance type has another price.
+    #[serde(skip)]
+    pub usd_per_hour: Option<f64>,
+    /// Instances and tags. [`EndpointDraft::request`] sets the name of the model, and an AMI if none is chosen.
+    pub config: EndpointConfig,
+}
+
+impl Default for EndpointDraft {
+    fn default() -> Self {
+        Self {
+            model: ModelDraft::default(),
+            base: String::new(),
+            delete_after_h: Some(USUAL_HOURS),
+            usd_per_hour: None,
+            config: EndpointConfig::default(),
+        }
+    }
+}
+
+/// A form that is filled in far enough to be checked.
+#[derive(Debug, Clone)]
+pub struct EndpointRequest {
+    pub access: S3Access,
+    pub model: ModelRequest,
+    /// Where the archive of a local model goes; `None` of any other model.
+    pub archive: Option<S3Address>,
+    pub config: EndpointConfig,
+    pub usd_per_hour: Option<f64>,
+    /// `None`: Spotcheck never deletes it automatically.
+    pub delete_after_ms: Option<i64>,
+}
+
+impl Draft for EndpointDraft {
+    type Plan = EndpointPlan;
+
+    fn form(state: &mut State) -> &mut EndpointForm {
+        &mut state.remote.endpoint_form
+    }
+
+    fn model(&mut self) -> &mut ModelDraft {
+        &mut self.model
+    }
+
+    fn base(&mut self) -> &mut String {
+        &mut self.base
+    }
+}
+
+impl EndpointDraft {
+    /// The request to check and deploy, or what is missing for it.
+    pub fn request(&self, state: &State) -> Result<EndpointRequest, String> {
+        let model = self.model.request()?;
+        let mut config = self.config.clone();
+        config.name = text_of(&config.name).ok_or("Give the endpoint a name")?;
+        let archive = if self.model.is_uploaded() {
+            let base = folder_of(&self.base)
+                .ok_or("Enter the S3 folder for the model's archive")?
+                .map_err(|why| format!("The folder for the archive: {why}"))?;
+            Some(archive_address(&base, &config.name))
+        } else {
+            None
+        };
+        config.model_name = match &model.model {
+            ChosenModel::SageMaker(existing) => existing.clone(),
+            _ => config.name.clone(),
+        };
+        let instance_type = config.instance_type.unwrap_or_default().trim().to_owned();
+        let usual = || usual_ami(&instance_type).map(str::to_owned);
+        config.ami_version = config.ami_version.or_else(usual);
+        config.instance_type = Some(instance_type);
+        Ok(EndpointRequest {
+            access: state.s3.access.clone(),
+            model,
+            archive,
+            config,
+            usd_per_hour: self.usd_per_hour,
+            delete_after_ms: self
+                .delete_after_h
+                .map(|hours| (hours * 3_600_000.0) as i64),
+        })
+    }
+
+    /// The draft that the next form begins with.
+    pub(in crate::state) fn for_the_next(&self) -> Self {
+        Self {
+            model: self.model.for_the_next(),
+            base: self.base.clone(),
+            // Keeping one endpoint for good says nothing about the next one.
+            delete_after_h: self.delete_after_h.or(Some(USUAL_HOURS)),
+            usd_per_hour: None,
+            config: EndpointConfig {
+                name: String::new(),
+                model_name: String::new(),
+                ..self.config.clone()
+            },
+        }
+    }
+}

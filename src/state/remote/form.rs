@@ -1,0 +1,107 @@
+//! What the forms of jobs and endpoints share.
+
+use std::sync::Arc;
+
+use super::model_draft::ModelDraft;
+use crate::domain::{CheckGrade, Preflight, S3Address, S3Link};
+use crate::state::{State, TaskId};
+
+/// A form with the draft `D`, whose check results in a plan `P`.
+#[derive(Debug)]
+pub struct Form<D, P> {
+    /// Counts up whenever the form begins anew.
+    pub serial: u64,
+    /// The draft that was checked last, or is being checked.
+    pub draft: D,
+    /// What is missing before anything can be checked.
+    pub missing: Option<String>,
+    pub check: SendStage<FormCheck<P>>,
+    /// Packing, uploading and starting.
+    pub start: SendStage<()>,
+}
+
+impl<D: Default, P> Default for Form<D, P> {
+    fn default() -> Self {
+        Self {
+            serial: 0,
+            draft: D::default(),
+            missing: None,
+            check: SendStage::NotYet,
+            start: SendStage::NotYet,
+        }
+    }
+}
+
+/// What the check found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FormCheck<P> {
+    pub preflight: Preflight,
+    /// The plan as `aws` command lines, if it can be written so.
+    pub commands: Vec<String>,
+    /// The plan as checked and started: what was left open in the draft is set.
+    pub plan: Arc<P>,
+}
+
+impl<P> FormCheck<P> {
+    /// Whether no problem was found.
+    pub fn is_startable(&self) -> bool {
+        self.preflight.grade() != CheckGrade::Problem
+    }
+}
+
+/// The draft of a form, and where its form is.
+pub(in crate::state) trait Draft: Clone + Default {
+    type Plan;
+
+    fn form(state: &mut State) -> &mut Form<Self, Self::Plan>;
+    fn model(&mut self) -> &mut ModelDraft;
+    /// The folder in S3 that the model is uploaded below.
+    fn base(&mut self) -> &mut String;
+}
+
+/// Something about the form that takes a while.
+#[derive(Debug, Default)]
+pub enum SendStage<T> {
+    #[default]
+    NotYet,
+    Running(TaskId),
+    Done(T),
+    Failed(String),
+}
+
+impl<T> SendStage<T> {
+    pub fn is_running(&self) -> bool {
+        matches!(self, Self::Running(_))
+    }
+
+    /// The result, if there is one.
+    pub fn done(&self) -> Option<&T> {
+        match self {
+            Self::Done(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    pub(in crate::state) fn task(&self) -> Option<TaskId> {
+        match self {
+            Self::Running(task) => Some(*task),
+            _ => None,
+        }
+    }
+
+    pub(in crate::state) fn is_by(&self, task: TaskId) -> bool {
+        self.task() == Some(task)
+    }
+}
+
+/// `None` for an empty field.
+pub(super) fn folder_of(text: &str) -> Option<Result<S3Address, String>> {
+    let text = text_of(text)?;
+    let link = S3Link::parse(&text).map_err(|error| error.to_string());
+    Some(link.map(|link| link.address.as_folder()))
+}
+
+pub(super) fn text_of(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}

@@ -1,0 +1,78 @@
+//! The form that deploys a model to a real-time endpoint.
+
+use super::{endpoints, forms};
+use crate::domain::EndpointPlan;
+use crate::state::{
+    Effect, EndpointDraft, EndpointId, EndpointRequest, FormCheck, Overlay, State, TaskId,
+    TaskKind, TaskOutcome,
+};
+
+pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) {
+    let mut draft = state.settings.endpoint.clone();
+    // Role and folder of the last job serve here, too.
+    let job = &state.settings.job;
+    for (field, known) in [
+        (&mut draft.model.role, &job.model.role),
+        (&mut draft.base, &job.base),
+    ] {
+        if field.is_empty() {
+            field.clone_from(known);
+        }
+    }
+    forms::open(state, draft, Overlay::DeployEndpoint, effects);
+}
+
+/// Checks the form with this draft, and cancels the check before it.
+pub(in super::super) fn check(state: &mut State, draft: EndpointDraft, effects: &mut Vec<Effect>) {
+    forms::forget_check::<EndpointDraft>(state, effects);
+    let request = draft.request(state);
+    let title = |request: &EndpointRequest| format!("Check the endpoint {}", request.config.name);
+    let begun = forms::begin_check(state, draft, request, TaskKind::Endpoints, title);
+    if let Some((request, task, control)) = begun {
+        effects.push(Effect::CheckDeployment {
+            request: Box::new(request),
+            task,
+            control,
+        });
+    }
+}
+
+pub(in super::super) fn checked(
+    state: &mut State,
+    task: TaskId,
+    result: Result<Box<FormCheck<EndpointPlan>>, TaskOutcome>,
+) {
+    forms::checked::<EndpointDraft>(state, task, result);
+}
+
+/// Uploads the model and starts the endpoint that was checked.
+pub(in super::super) fn deploy(state: &mut State, effects: &mut Vec<Effect>) {
+    let title = |plan: &EndpointPlan| format!("Deploy the endpoint {}", plan.config.name);
+    if let Some((plan, task, control)) =
+        forms::begin_start::<EndpointDraft>(state, TaskKind::Endpoints, title)
+    {
+        state.settings.endpoint = state.remote.endpoint_form.draft.for_the_next();
+        effects.push(Effect::Deploy {
+            plan,
+            task,
+            control,
+        });
+    }
+}
+
+/// The endpoint's page takes the place of the form.
+pub(in super::super) fn deployed(
+    state: &mut State,
+    task: TaskId,
+    result: Result<EndpointId, TaskOutcome>,
+    effects: &mut Vec<Effect>,
+) {
+    let said = |id: &EndpointId| format!("Started the endpoint {}", id.name);
+    if let Some(id) = forms::started::<EndpointDraft, _>(state, task, result, said) {
+        if state.overlay == Overlay::DeployEndpoint {
+            endpoints::open(state, &id, effects);
+        } else {
+            endpoints::watch(state, &id, effects);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What the forms of jobs and endpoints do alike: open, check, start.
+
+use std::sync::Arc;
+
+use super::super::{run_tasks, s3};
+use super::{begin, failed};
+use crate::domain::Problem;
+use crate::state::{
+    Draft, Effect, FormCheck, ModelDraft, Overlay, SendStage, State, TaskId, TaskKind, TaskOutcome,
+    TaskSignal,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// Opens the form with this draft, for the chosen model and with the access to the images that are open.
+pub(super) fn open<D: Draft>(
+    state: &mut State,
+    mut draft: D,
+    overlay: Overlay,
+    effects: &mut Vec<Effect>,
+) {
+    let place = state.source.as_ref().and_then(|open| open.place.clone());
+    if let Some(place) = place {
+        if draft.base().is_empty() {
+            *draft.base() = format!("s3://{}/spotcheck/", place.address.bucket);
+        }
+        s3::set_access(state, place.access, effects);
+    }
+    *draft.model() = ModelDraft::of_library(state.models.chosen_id(), draft.model());
+    forget_check::<D>(state, effects);
+    let serial = state.ids.next();
+    let form = D::form(state);
+    form.serial = serial;
+    form.draft = draft;
+    state.overlay = overlay;
+    effects.push(Effect::ReadAwsSetup);
+    let access = state.s3.access.clone();
+    s3::ask_who(state, &access, effects);
+}
+
+/// Cancels the check; a start goes on.
+pub(super) fn forget_check<D: Draft>(state: &mut State, effects: &mut Vec<Effect>) {
+    if let Some(task) = D::form(state).check.task() {
+        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    }
+    let form = D::form(state);
+    form.check = SendStage::NotYet;
+    if !form.start.is_running() {
+        form.start = SendStage::NotYet;
+    }
+}
+
+/// Keeps the draft and what is missing in it, or begins to check `request`, which has this title.
+pub(super) fn begin_check<D: Draft, R>(
+    state: &mut State,
+    draft: D,
+    request: Result<R, String>,
+    kind: TaskKind,
+    title: impl FnOnce(&R) -> String,
+) -> Option<(R, TaskId, TaskControl)> {
+    D::form(state).draft = draft;
+    match request {
+        Err(missing) => {
+            D::form(state).missing = Some(missing);
+            None
+        }
+        Ok(request) => {
+            let (task, control) = begin(state, kind, ProgressUnit::Steps, title(&request));
+            let form = D::form(state);
+            form.missing = None;
+            form.check = SendStage::Running(task);
+            Some((request, task, control))
+        }
+    }
+}
+
+/// What the check found, unless another one has begun since.
+pub(super) fn checked<D: Draft>(
+    state: &mut State,
+    task: TaskId,
+    result: Result<Box<FormCheck<D::Plan>>, TaskOutcome>,
+) {
+    let is_wanted = D::form(state).check.is_by(task);
+    let stage = match result {
+        Ok(found) => {
+            state.tasks.forget(task);
+            SendStage::Done(*found)
+        }
+        Err(outcome) => failed(state, task, outcome),
+    };
+    if is_wanted {
+        D::form(state).check = stage;
+    }
+}
+
+/// Begins to start what was checked, unless it is not well or being started already.
+pub(super) fn begin_start<D: Draft>(
+    state: &mut State,
+    kind: TaskKind,
+    title: impl FnOnce(&D::Plan) -> String,
+) -> Option<(Arc<D::Plan>, TaskId, TaskControl)> {
+    let form = D::form(state);
+    let check = form.check.done().filter(|check| check.is_startable())?;
+    if form.start.is_running() {
+        return None;
+    }
+    let plan = Arc::clone(&check.plan);
+    let (task, control) = begin(state, kind, ProgressUnit::Bytes, title(&plan));
+    D::form(state).start = SendStage::Running(task);
+    Some((plan, task, control))
+}
+
+/// Ends the start. Gives what was started, for its page to take the place of the form.
+pub(super) fn started<D: Draft, I>(
+    state: &mut State,
+    task: TaskId,
+    result: Result<I, TaskOutcome>,
+    said: impl FnOnce(&I) -> String,
+) -> Option<I> {
+    let is_wanted = D::form(state).start.is_by(task);
+    match result {
+        Ok(id) => {
+            let said = said(&id);
+            drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
+            state.tell(said);
+            if is_wanted {
+                let form = D::form(state);
+                form.start = SendStage::NotYet;
+                form.check = SendStage::NotYet;
+            }
+            Some(id)
+        }
+        Err(outcome) => {
+            if let TaskOutcome::Failed(message) = &outcome {
+                state.problems.add(Problem::general(message.clone()), None);
+                state.tell(message.clone());
+            }
+            let stage = failed(state, task, outcome);
+            if is_wanted {
+                D::form(state).start = stage;
+            }
+            None
+        }
+    }
+}

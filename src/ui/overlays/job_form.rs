@@ -1,0 +1,59 @@
+//! The form that starts a Batch Transform job.
+
+mod checks;
+mod fields;
+
+use eframe::egui;
+
+use super::form::{AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory};
+use super::prices::PriceMemory;
+use crate::state::{Action, Command, JobDraft, Overlay, RehearsalRequest, State};
+
+const WORDS: FootWords = FootWords {
+    what: "the job",
+    start: "Start the job",
+    starting: "Starting the job…",
+    cancel: "Cancel the start",
+    close: "The job is started all the same",
+};
+
+pub(in super::super) type JobFormMemory = FormMemory<JobDraft, JobTexts>;
+
+#[derive(Default)]
+pub(in super::super) struct JobTexts {
+    rehearsal: RehearsalRequest,
+    price: PriceMemory,
+    rate: AmountMemory,
+    environment: PairsMemory,
+    model_environment: PairsMemory,
+    tags: PairsMemory,
+}
+
+pub(in super::super) fn job_form_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut JobFormMemory,
+    commands: &mut Vec<Command>,
+) {
+    if state.overlay != Overlay::StartJob {
+        return;
+    }
+    let dialog = FormDialog {
+        form: &state.remote.job_form,
+        action: Action::StartJob,
+        words: &WORDS,
+        check: Command::CheckJob,
+        start: Command::StartJob,
+    };
+    dialog.ui(
+        ctx,
+        state,
+        memory,
+        commands,
+        |ui, memory, is_new, commands| fields::fields_ui(ui, state, memory, is_new, commands),
+        |ui, texts, check, commands| {
+            checks::commands_ui(ui, check, commands);
+            checks::rehearsal_ui(ui, state, &mut texts.rehearsal, commands);
+        },
+    );
+}
