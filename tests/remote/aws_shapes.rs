@@ -271,7 +271,7 @@ fn ask_everything(sagemaker: &SageMaker) {
 fn every_request_and_every_prediction_of_the_tests_is_as_aws_describes_it() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::every_request_and_every_answer_of_the_tests_is_as_aws_describes_it",
+        "aws_shapes::every_request_and_every_prediction_of_the_tests_is_as_aws_describes_it",
         |command| with_folder(command, home.path()),
         || {
             let server =
@@ -336,7 +336,7 @@ fn the_regions_that_are_known_are_those_of_aws() {
 fn predictions_are_understood_in_full() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::answers_are_understood_in_full",
+        "aws_shapes::predictions_are_understood_in_full",
         |command| with_folder(command, home.path()),
         || {
             let server =
@@ -412,7 +412,7 @@ fn least(operation: &str) -> Vec<u8> {
 fn predictions_that_say_no_more_than_they_must_are_understood() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::answers_that_say_no_more_than_they_must_are_understood",
+        "aws_shapes::predictions_that_say_no_more_than_they_must_are_understood",
         |command| with_folder(command, home.path()),
         || {
             let server = HttpServer::start(|request| Reply::whole(&least(operation_of(request))));

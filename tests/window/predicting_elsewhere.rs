@@ -124,7 +124,7 @@ fn wait_for_predictions(window: &mut Harness<'static, App>, count: usize) {
 fn an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent() {
     let mut plane = None;
     alone(
-        "predicting_elsewhere::a_picture_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent",
+        "predicting_elsewhere::an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent",
         |command| {
             serve(&mut plane)(command);
             command.env("AWS_REGION", REGION);
@@ -323,7 +323,7 @@ fn an_endpoint_that_failed_says_why_before_and_after_it_was_asked() {
 fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_predictions_stay() {
     let mut plane = None;
     alone(
-        "predicting_elsewhere::an_endpoint_that_is_deleted_meanwhile_is_said_and_its_answers_stay",
+        "predicting_elsewhere::an_endpoint_that_is_deleted_meanwhile_is_said_and_its_predictions_stay",
         regional(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("window-gone");
@@ -352,7 +352,7 @@ fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_predictions_stay() {
 fn a_session_that_ends_between_two_images_is_said_with_what_renews_it() {
     let mut plane = None;
     alone(
-        "predicting_elsewhere::a_session_that_ends_between_two_pictures_is_said_with_what_renews_it",
+        "predicting_elsewhere::a_session_that_ends_between_two_images_is_said_with_what_renews_it",
         |command| {
             regional(&mut plane)(command);
             let plane = plane.as_ref().unwrap();

@@ -158,7 +158,7 @@ fn a_job_that_fails_says_why_and_what_it_left_behind() {
 fn of_a_job_that_was_started_remote_nobody_says_that_nothing_was_left_behind() {
     let mut plane = None;
     alone(
-        "watching::of_a_job_that_was_started_elsewhere_nobody_says_that_nothing_was_left_behind",
+        "watching::of_a_job_that_was_started_remote_nobody_says_that_nothing_was_left_behind",
         |command| {
             serve(&mut plane)(command);
             command.env("AWS_REGION", REGION);
