@@ -542,11 +542,11 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
             }
             wait_until(&mut window, "a check of all that", |window| {
                 let deploying = &window.state().state().remote.endpoint_form;
-                let advanced = &deploying.draft.advanced;
-                advanced.tags.len() == 2
-                    && advanced.environment.len() == 1
-                    && advanced.startup_timeout_s.is_some()
-                    && advanced.download_timeout_s.is_some()
+                let (model, config) = (&deploying.draft.model, &deploying.draft.config);
+                config.tags.len() == 2
+                    && model.environment.len() == 1
+                    && config.startup_timeout_s.is_some()
+                    && config.download_timeout_s.is_some()
                     && matches!(deploying.check, SendStage::Done(_))
             });
             wait_until(&mut window, "a form that can be started", |window| {
