@@ -158,7 +158,7 @@ pub(super) async fn identity(
         credentials: access.credentials.clone(),
         endpoint,
         region: String::new(),
-        renewal: renewal,
+        renewal,
     };
     let credentials = provider
         .provide_credentials()

@@ -340,7 +340,7 @@ impl Effects {
                 remote::rehearse::Request {
                     source,
                     job: *job,
-                    request,
+                    options: request,
                     runtime_library,
                     task,
                     control,

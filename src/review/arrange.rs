@@ -64,7 +64,7 @@ pub struct FilterCounts {
     pub no_box: usize,
     /// Neither the image itself nor all of its visible boxes have a verdict; with `verdicts` these are all images, each once.
     pub unjudged: usize,
-    /// Images by their verdict ([`super::Mark::judged`]), in the order of [`VerdictKind::VARIANTS`].
+    /// Images by their verdict ([`super::Mark::judged`]), in the order of `VerdictKind::VARIANTS`.
     pub verdicts: [usize; 4],
     /// False while boxes are to be hidden by better ones and that is not known of every sample yet: those of the others
     /// are all counted.

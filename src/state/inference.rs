@@ -48,9 +48,10 @@ pub struct RemoteEngine {
     pub renewal: Option<String>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub enum EngineStatus<Report> {
     /// Nothing was predicted yet.
+    #[default]
     Idle,
     /// The model is being loaded, or connected to, by this task.
     Preparing(TaskId),
@@ -149,12 +150,6 @@ impl RuntimeKind {
             Self::Cuda => "ONNX Runtime with CUDA",
             Self::WebGpu => "the WebGPU plug-in",
         }
-    }
-}
-
-impl<Report> Default for EngineStatus<Report> {
-    fn default() -> Self {
-        Self::Idle
     }
 }
 

@@ -234,7 +234,7 @@ def jpeg_cases():
         "jpg",
         "is truncated",
     )
-    bad("jpeg-65500x65500", with_size(base, 65500, 65500), "jpg", "is too large: 65500 x 65500 are 4291 megapixels")
+    bad("jpeg-65500x65500", with_size(base, 65500, 65500), "jpg", "is too large: 65500 x 65500 is 4291 megapixels")
     bad("jpeg-20000x20000-without-data", with_size(base, 20000, 20000), "jpg", "is truncated")
     scan = max(i for i in range(len(progressive) - 1) if progressive[i : i + 2] == b"\xff\xda")
     body = progressive[scan:-2]
@@ -391,7 +391,7 @@ def other_cases():
     good("tiff-1-bit", encoded(grey.convert("1"), "TIFF"), "tiff")
     good("tiff-alpha", encoded(rgba, "TIFF", compression="tiff_lzw"), "tif")
     good("tiff-cmyk", encoded(Image.fromarray(eight(scene(channels=4)), "CMYK"), "TIFF"), "tif", ROUNDING)
-    bad("tiff-palette", encoded(rgb.quantize(16), "TIFF"), "tif", "is a kind of TIFF that Spotcheck cannot read")
+    bad("tiff-palette", encoded(rgb.quantize(16), "TIFF"), "tif", "is an unsupported kind of TIFF")
     values = scene(channels=1)
     good(
         "tiff-grey-16-bit",
@@ -404,7 +404,7 @@ def other_cases():
         "tiff-float",
         encoded(Image.fromarray(scene(channels=1)[..., 0].astype(np.float32)), "TIFF"),
         "tif",
-        "is a kind of TIFF that Spotcheck cannot read",
+        "is an unsupported kind of TIFF",
     )
     bad("tiff-truncated", encoded(rgb, "TIFF")[:1500], "tif", "is ")
 

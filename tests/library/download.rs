@@ -248,7 +248,7 @@ fn cancel_ends_the_pause_before_another_try() {
     };
     let home = Home::with_policy(&[server.url("/")], patient);
     let fetch = home.fetch_aside();
-    while !home.control.progress().step.contains("trying again") {
+    while !home.control.progress().step.contains("retrying") {
         std::thread::sleep(Duration::from_millis(1));
     }
     home.control.cancel();

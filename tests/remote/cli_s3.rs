@@ -246,7 +246,10 @@ fn what_is_not_there_and_who_does_not_prediction_is_said_in_one_message() {
         "s3://no-such-bucket/photos/",
         &["--profile", "reader"],
     ));
-    assert!(said.contains("no bucket no-such-bucket"), "{said}");
+    assert!(
+        said.contains("bucket no-such-bucket does not exist"),
+        "{said}"
+    );
     let mut nobody = predict("s3://bucket/", &["--profile", "reader", "--endpoint-url"]);
     nobody.arg("http://127.0.0.1:1");
     let said = failure(nobody);

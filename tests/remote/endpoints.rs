@@ -219,16 +219,16 @@ fn an_endpoint_is_looked_through_before_anything_is_made_and_force_makes_it_all_
         "ok       Role              ",
         "ok       Container         ",
         "ok       Model             ",
-        "ok       Instance          1 × ml.m5.xlarge: 4 processor threads",
-        "$0.25 an hour, $6.00 a day",
-        "After 1.5 h, by a Spotcheck",
+        "ok       Instance          1 × ml.m5.xlarge: 4 vCPUs",
+        "$0.25 per hour, $6.00 per day",
+        "After 1.5 h if Spotcheck is running",
     ]);
     of("preflight", &["--instance-type", "ml.m6g.large"])
         .must_find(&["warning  Instance          ml.m6g.large has ARM processors"]);
     let on_cards = ["--instance-type", "ml.g5.xlarge", "--volume-kms-key", "k"];
     of("preflight", &on_cards).must_find(&[
         "ray:serve-ml-sagemaker-cuda-",
-        "warning  Instance          ml.g5.xlarge has disks of its own",
+        "warning  Instance          ml.g5.xlarge encrypts its local disks",
     ]);
 
     // SageMaker pulls from its own region only.
@@ -252,7 +252,7 @@ fn an_endpoint_is_looked_through_before_anything_is_made_and_force_makes_it_all_
         .says(&["problem  Container  "]);
     let looked = of("preflight", &usual);
     assert!(
-        looked.stdout.contains("There is an endpoint cats"),
+        looked.stdout.contains("Endpoint cats already exists"),
         "{looked:#?}"
     );
 }
@@ -286,7 +286,7 @@ fn a_model_of_tensorflow_gets_its_container_and_no_other() {
     assert!(
         looked
             .stdout
-            .contains("holds a TensorFlow SavedModel, and "),
+            .contains("contains a TensorFlow SavedModel, which "),
         "{looked:#?}"
     );
     // One in S3 is looked into.
@@ -372,7 +372,7 @@ fn an_archive_of_this_machine_is_uploaded_and_deleted_with_the_endpoint() {
     account
         .deploy_of("cats", "nowhere.tar.gz", &["--upload-to", &folder])
         .must(1, "")
-        .says(&["The archive cannot be read", "nothing was deployed"]);
+        .says(&["Could not read the archive", "nothing was deployed"]);
     account
         .deploy_of("cats", packed, &["--upload-to", &folder])
         .must(0, "cats\tInService\n");
@@ -397,7 +397,7 @@ fn what_never_became_an_endpoint_does_not_block_its_name() {
     account
         .deploy("cats", &[])
         .must(1, "")
-        .says(&["sagemaker:CreateModel", "nothing is left"]);
+        .says(&["sagemaker:CreateModel", "nothing remains"]);
     assert!(!account.record("cats").exists());
     account.plane.heal();
     account.cannot_be_undone();

@@ -263,7 +263,7 @@ fn a_model_that_nobody_here_knows_brings_the_names_of_its_classes() {
         ),
         3,
         &[
-            "calls class 3",
+            "names class 3",
             "other outputs",
             "WITHOUT OUTPUT: 1 of 4 images",
         ],
@@ -306,8 +306,8 @@ fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
         &[
             "is truncated after",
             "contains NaN or Infinity",
-            "the output has 100 MiB, more than the 32 MiB",
-            "1 outputs match no image and were skipped, for example",
+            "the output has 100 MiB, more than the limit of 32 MiB",
+            "1 output matches no image and was skipped",
         ],
     );
     let found = lines(&output.stdout);
@@ -356,7 +356,7 @@ fn predictions_of_another_model_or_about_another_image_are_problems_of_their_ima
         ),
         3,
         &[
-            "of the model “other-model”, the first that was read is of “efficientnet-lite0”",
+            "from model “other-model”, the first one from “efficientnet-lite0”",
             "is about an image of 2000 x",
             "twice",
             "3 of 4 images failed",
@@ -478,7 +478,7 @@ fn nothing_that_fits_is_said_and_nothing_is_guessed() {
     check(
         Bench::fetch(broken.to_str().unwrap(), &photos, &[]),
         1,
-        &["none of the first outputs can be read", "cut off"],
+        &["could not read any of the first outputs", "truncated"],
     );
 }
 
@@ -515,7 +515,7 @@ box_space = "normalised"
         3,
         &[
             "Café (boxes at /found/*/at",
-            "left, top, width, height in parts of the image",
+            "left, top, width, height as fractions of the image",
         ],
     );
     let found = lines(&output.stdout);
@@ -564,7 +564,7 @@ fn object_detection_of_tensorflow_is_named_by_a_label_map() {
         0,
         &[
             "TensorFlow Object Detection",
-            "assumed: boxes are top, left, bottom, right",
+            "boxes are top, left, bottom, right",
         ],
     );
     let expected = json!([{"box": [300.0, 100.0, 600.0, 300.0], "class_id": 47, "label": "a cup", "score": 0.875}]);
@@ -680,7 +680,7 @@ fn lines_of_records_are_predictions_in_their_order() {
     let broken = fetch(
         &one_broken.join("\n"),
         3,
-        &["cut off"],
+        &["truncated"],
         &["--project", &project],
     );
     let states: Vec<Value> = lines(&broken.stdout)
@@ -833,9 +833,7 @@ fn predictions_that_were_joined_with_their_input_are_found_by_what_it_names() {
     let output = fetch(
         &foreign,
         3,
-        &[
-            "about none of the images: 1, such as prediction 5: image “../../etc/passwd” does not exist",
-        ],
+        &["1 response matches no image: response 5: image “../../etc/passwd” does not exist"],
         &[],
     );
     assert_eq!(lines(&output.stdout), local);
@@ -910,7 +908,7 @@ fn predictions_of_lines_are_about_the_images_of_those_lines() {
         assert_eq!(lines(&output.stdout), local);
         let mut broken = predictions.clone();
         broken[1].truncate(20);
-        let output = fetch(&broken, 3, &["cut off", "1 of 4 images failed"]);
+        let output = fetch(&broken, 3, &["truncated", "1 of 4 images failed"]);
         assert_eq!(lines(&output.stdout)[0], local[0]);
         fetch(
             &predictions[1..],

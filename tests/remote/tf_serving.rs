@@ -246,7 +246,7 @@ fn what_makes_every_request_useless_ends_the_run_at_once_and_says_what_to_do() {
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
     assert!(
-        said.contains("no model cifar") && said.contains("Servable not found"),
+        said.contains("does not have model cifar") && said.contains("Servable not found"),
         "{said}"
     );
     assert_eq!(missing.exchanges().len(), 1);

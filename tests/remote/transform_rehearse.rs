@@ -625,10 +625,10 @@ fn a_package_that_is_older_than_the_archive_wants_is_told() {
     must_be_equal(&output, 1);
     let said = said(&output);
     assert!(
-        said.contains("the archive asks for numpy>=999, this Python has"),
+        said.contains("the archive requires numpy>=999, but this Python has"),
         "{said}"
     );
-    assert_eq!(said.matches("the archive asks for").count(), 1, "{said}");
+    assert_eq!(said.matches("the archive requires").count(), 1, "{said}");
 }
 
 #[test]

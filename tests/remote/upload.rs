@@ -140,7 +140,7 @@ fn a_folder_arrives_as_it_is_and_the_second_time_nothing_is_sent() {
     upload.add("notes.txt", b"not an image");
     upload.add(".hidden/1.jpg", b"hidden");
 
-    let left_out = "skipped: 1 hidden file or folder and 1 file that is no image";
+    let left_out = "skipped: 1 hidden file or folder and 1 file that is not an image";
     upload
         .run(&[])
         .must(0, &["203 files (", left_out, " sent in "]);
@@ -254,7 +254,9 @@ fn a_file_that_is_another_one_than_when_its_upload_began_is_sent_anew() {
     other[0] ^= 1;
     upload.add("large.tfrecord", &other);
     let note = "An unfinished upload to s3://";
-    upload.run(&[]).must(0, &[note, "was given up"]);
+    upload
+        .run(&[])
+        .must(0, &[note, "was aborted: the file has changed"]);
     upload.must_have_arrived("large.tfrecord", &other);
     upload.nothing_is_unfinished();
 }
@@ -522,7 +524,7 @@ fn files_that_cannot_be_read_or_named_are_listed_and_the_rest_arrives() {
     upload.run(&[]).must(
         3,
         &[
-            "gone.jpg: there is no such file",
+            "gone.jpg: the file does not exist",
             "has a control character in its name",
             "3 files (",
         ],
@@ -542,7 +544,8 @@ fn the_way_there_can_be_wrong() {
         Ended::of(&command.output().unwrap())
     };
     run(folder, "/tmp/elsewhere").must(1, &["s3://bucket/prefix/"]);
-    run(folder, "s3://no-such-bucket-here/a/").must(1, &["no bucket no-such-bucket-here"]);
+    run(folder, "s3://no-such-bucket-here/a/")
+        .must(1, &["bucket no-such-bucket-here does not exist"]);
     run(Path::new("/no/such/folder"), &upload.bucket.uri("")).must(1, &["/no/such/folder"]);
     let empty = tempfile::tempdir().unwrap();
     run(empty.path(), &upload.bucket.uri("")).must(1, &["no images and no TFRecord"]);

@@ -108,7 +108,7 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
             let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
             let name = fill_in(&mut window, &bucket);
             // What it costs and when it goes is said before it is paid for.
-            assert!(sees(&window, "$0.25 an hour, $6.00 a day"));
+            assert!(sees(&window, "$0.25 per hour, $6.00 per day"));
             assert!(sees(&window, "of 2026-11-21, from an invoice"));
             assert!(sees(&window, "estimated cost until then: $0.50"));
             click(&mut window, "Deploy the model");
@@ -468,7 +468,7 @@ fn what_is_left_of_a_deployment_that_is_cancelled_is_said_and_can_be_deleted_lat
             let name = deploy_until_held(&mut window, &bucket);
             click(&mut window, "Cancel the deployment");
             wait_for(&mut window, "Could not delete all");
-            let said = format!("Could not delete all: model {name} (");
+            let said = format!("Could not delete all that was created for it: model {name} (");
             assert!(sees(&window, &said));
             assert!(sees(&window, "sagemaker:DeleteModel"));
             wait_until(&mut window, "the end of cleaning up", |window| {
@@ -519,7 +519,10 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
             // A container that cannot serve it is not started.
             click(&mut window, "Known containers");
             click(&mut window, "ray:serve-ml-sagemaker-cpu-v1.4");
-            wait_for(&mut window, "holds a TensorFlow SavedModel, and ");
+            wait_for(
+                &mut window,
+                "The archive contains a TensorFlow SavedModel, which ",
+            );
             wait_for(&mut window, "would make the deployment fail");
             click(&mut window, "Known containers");
             click(&mut window, "As the model needs it");

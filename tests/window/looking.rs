@@ -111,7 +111,7 @@ fn a_box_is_explained_and_a_search_that_is_stopped_leaves_nothing() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     window.key_press(Key::E);
-    wait_for(&mut window, "Finding what “cup” depends on");
+    wait_for(&mut window, "Looking for what “cup” depends on");
     window.get_by_label("Stop").click();
     wait_until(&mut window, "the search to end", |window| {
         window.state().state().tasks.is_idle()

@@ -202,7 +202,7 @@ fn a_model_that_is_dropped_is_explained_overruled_and_previewed() {
     field.type_text("input.channels=bgr");
     window.step();
     window.key_press(egui::Key::Enter);
-    wait_for(&mut window, "You set input.channels = bgr");
+    wait_for(&mut window, "Set: input.channels = bgr");
     wait_for(&mut window, "given, set by you");
     click(&mut window, "Cancel");
     wait_until(&mut window, "the dialog to close", |window| {

@@ -103,7 +103,7 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
         window.state().state().project.trouble.is_some()
     });
     assert!(close(&mut window));
-    wait_for(&mut window, "1 change not saved yet");
+    wait_for(&mut window, "1 change is not saved yet");
     assert!(!close(&mut window), "asked once, and the user means it");
 
     // What is asked about next time is another loss.

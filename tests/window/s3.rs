@@ -89,7 +89,7 @@ fn an_address_is_opened_from_the_path_field_and_a_place_from_the_recent_ones() {
     field.type_text("s3://no bucket/");
     window.run_steps(2);
     window.key_press(egui::Key::Enter);
-    wait_for(&mut window, "is not a valid bucket name");
+    wait_for(&mut window, "“no bucket” cannot be the name of a bucket");
     assert!(sees(&window, "3 images"), "what was open stays");
 
     open(

@@ -163,7 +163,7 @@ fn the_tree_of_buckets_is_walked_with_the_keyboard() {
             // Choosing a profile asks what it may list.
             sign_in_with(&mut window, "reader");
             wait_for(&mut window, &format!("{}, bucket", bucket.name));
-            click(&mut window, &format!("Look into {}", bucket.uri("")));
+            click(&mut window, &format!("Expand {}", bucket.uri("")));
             wait_for(&mut window, "photos, folder");
             window.key_press(Key::ArrowDown);
             window.step();

@@ -218,15 +218,12 @@ fn the_window_finds_a_place_in_s3() {
             window.state_mut().command(Command::ListBuckets);
             wait_for(&mut window, "street-photographs, bucket");
             for (folder, inner) in [("", "2024"), ("2024/", "may")] {
-                click(
-                    &mut window,
-                    &format!("Look into {}", photographs.uri(folder)),
-                );
+                click(&mut window, &format!("Expand {}", photographs.uri(folder)));
                 wait_for(&mut window, &format!("{inner}, folder"));
             }
             click(
                 &mut window,
-                &format!("Look into {}", photographs.uri("2024/may/")),
+                &format!("Expand {}", photographs.uri("2024/may/")),
             );
             wait_for(&mut window, "objects");
             wait_for(&mut window, "access key …0001");

@@ -234,14 +234,14 @@ fn price_and_rate_of_one_instance_type_are_not_used_for_another() {
             click(&mut window, "ml.m5.24xlarge");
             wait_for(
                 &mut window,
-                "No price of ml.m5.24xlarge is known. For orientation",
+                "The price of ml.m5.24xlarge is unknown. For orientation",
             );
             start(&mut window);
             // Nor for the next job.
             open_form(&mut window);
             wait_for(
                 &mut window,
-                "No price of ml.m5.24xlarge is known. For orientation",
+                "The price of ml.m5.24xlarge is unknown. For orientation",
             );
         },
     );
@@ -563,7 +563,7 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             open_form(&mut window);
             click(&mut window, "Known types");
             click(&mut window, "ml.m5.24xlarge");
-            wait_for(&mut window, "cost $5.50 an hour (of 20");
+            wait_for(&mut window, "cost $5.50 per hour (of 20");
             // What stands in the table can be put right there.
             wait_for(&mut window, "Change the price of ml.m5.24xlarge…");
             click(&mut window, "Change the price of ml.m5.24xlarge…");

@@ -24,7 +24,7 @@ use crate::vision::Predictor;
 pub(in super::super) struct Request {
     pub(in super::super) source: SourceId,
     pub(in super::super) job: JobRequest,
-    pub(in super::super) request: RehearsalRequest,
+    pub(in super::super) options: RehearsalRequest,
     pub(in super::super) runtime_library: Option<std::path::PathBuf>,
     pub(in super::super) task: TaskId,
     pub(in super::super) control: TaskControl,
@@ -86,7 +86,7 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
         .job
         .images
         .samples()
-        .take(request.request.images)
+        .take(request.options.images)
         .cloned()
         .collect();
     let samples = RehearseSamples {
@@ -97,10 +97,10 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
     control.set_done_before(0);
     let options = RehearseOptions {
         tensorflow_serving: match &archive.kind {
-            ArchiveKind::SavedModel => address_in(&request.request.tensorflow_serving),
+            ArchiveKind::SavedModel => address_in(&request.options.tensorflow_serving),
             ArchiveKind::Onnx { .. } => None,
         },
-        ..rehearse_options(spec, &request.request)
+        ..rehearse_options(spec, &request.options)
     };
     let rehearsal = rehearse(
         &archive,

@@ -183,7 +183,7 @@ fn version_in(archive: &mut ZipArchive<File>, package: RuntimePackage) -> Result
     let (project, version) = (field("Name:"), field("Version:"));
     if project.replace('_', "-") != package.project() {
         let other = RuntimePackage::VARIANTS
-            .into_iter()
+            .iter()
             .find(|other| other.project() == project.replace('_', "-"));
         let hint = other.map_or_else(String::new, |other| {
             format!(

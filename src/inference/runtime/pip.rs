@@ -242,11 +242,12 @@ mod tests {
     #[test]
     fn what_pip_says_is_sorted_by_what_the_user_can_do() {
         check(
-            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n\
-                onnxruntime==1.31.1 from file:\n\
-                    Expected sha256 57\n\
-                         Got        12\n\
-            ",
+            concat!(
+                "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n",
+                "    onnxruntime==1.31.1 from file:\n",
+                "        Expected sha256 57\n",
+                "             Got        12\n",
+            ),
             |error| matches!(error, RuntimeError::WrongHash { reason, .. } if reason == "Got        12"),
         );
         check(

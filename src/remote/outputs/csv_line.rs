@@ -131,8 +131,8 @@ mod tests {
     #[test]
     fn what_is_no_csv_says_why() {
         for (line, says) in [
-            (&b"\"a.jpg,1"[..], "does not end"),
-            (b"\"a\"b,1", "goes on"),
+            (&b"\"a.jpg,1"[..], "unclosed quote"),
+            (b"\"a\"b,1", "after a closing quote"),
             (b"\xff,1", "UTF-8"),
         ] {
             assert!(read_csv_line(line).unwrap_err().contains(says));

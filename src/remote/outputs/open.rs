@@ -317,11 +317,13 @@ impl FoundOutputs {
         if strays.is_empty() {
             return Vec::new();
         }
-        vec![Problem::general(format!(
-            "{} outputs match no image and were skipped, for example {}",
-            strays.len(),
-            self.examples_of(strays)
-        ))]
+        let examples = self.examples_of(strays);
+        vec![Problem::general(match strays.len() {
+            1 => format!("1 output matches no image and was skipped: {examples}"),
+            count => {
+                format!("{count} outputs match no image and were skipped, for example {examples}")
+            }
+        })]
     }
 
     /// What is as it should be and not among the responses, for people.

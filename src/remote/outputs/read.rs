@@ -442,10 +442,13 @@ impl Shared<'_> {
                 .push(Problem::general(format!("{reason}: {name}")));
         }
         if lost_count > 0 {
-            chunk.problems.push(Problem::general(format!(
-                "{lost_count} responses match no image, for example {}: {name}",
-                lost.join("; ")
-            )));
+            let examples = lost.join("; ");
+            chunk.problems.push(Problem::general(match lost_count {
+                1 => format!("1 response matches no image: {examples}: {name}"),
+                count => {
+                    format!("{count} responses match no image, for example {examples}: {name}")
+                }
+            }));
         }
     }
 

@@ -130,13 +130,28 @@ fn ray_config(processor: Processor) -> String {
     match processor {
         Processor::Cpu => application.to_owned(),
         Processor::Cuda => {
-            format!(
-                "{application}    deployments:\n\
-                      - name: Spotcheck\n\
-                        ray_actor_options:\n\
-                          num_gpus: 1\n\
-                "
-            )
+            let deployments = concat!(
+                "    deployments:\n",
+                "      - name: Spotcheck\n",
+                "        ray_actor_options:\n",
+                "          num_gpus: 1\n",
+            );
+            format!("{application}{deployments}")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ray_gives_a_deployment_with_cuda_one_gpu() {
+        let config = ray_config(Processor::Cuda);
+        let indents: Vec<usize> = config
+            .lines()
+            .map(|line| line.len() - line.trim_start().len())
+            .collect();
+        assert_eq!(indents, [0, 0, 2, 4, 4, 4, 6, 8, 10], "{config}");
     }
 }

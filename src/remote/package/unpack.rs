@@ -367,7 +367,7 @@ mod tests {
                 2 * GIB,
                 Some(3 * GIB),
                 3 * GIB - SPARE_BYTES,
-                "3.0 GiB of the disk",
+                "3.0 GiB free",
             ),
             (2 * GIB, Some(1), 0, "TMPDIR"),
         ] {

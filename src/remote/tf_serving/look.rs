@@ -238,7 +238,7 @@ mod tests {
                 "DT_STRING",
                 Some("b64"),
                 false,
-                "no signature b64",
+                "Signature b64 does not exist",
             ),
         ] {
             let (found_well, found) = model(state, kind).judged(signature);

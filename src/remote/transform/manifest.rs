@@ -197,7 +197,7 @@ mod tests {
         for (uris, said) in [
             (&["s3://a/1.jpg", "s3://b/1.jpg"][..], "a job for each"),
             (&["/photos/1.jpg"], "upload"),
-            (&[], "no image"),
+            (&[], "No images"),
         ] {
             let error = plan_of(uris).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

@@ -278,7 +278,7 @@ mod tests {
             ("usd_per_hour = -1.0", "above zero"),
             ("usd_per_hour = nan", "above zero"),
             ("date = \"yesterday\"", "2026-11-21"),
-            ("source = \"\"", "where it comes from"),
+            ("source = \"\"", "needs a source"),
             ("instance_type = \"m5\"", "ml.m5.xlarge"),
             ("colour = \"red\"", "colour"),
         ] {

@@ -201,7 +201,7 @@ impl JobDraft {
         }
         spec.input.split = self.split.unwrap_or(spec.input.split);
         spec.output.assemble = self.assemble.unwrap_or(spec.output.assemble);
-        spec.instance_type = spec.instance_type.trim().to_owned();
+        spec.instance_type = spec.instance_type.trim().into();
         spec.model_name = match (&model.model, text_of(&spec.model_name)) {
             (ChosenModel::SageMaker(existing), _) => existing.clone(),
             (_, Some(name)) => name,

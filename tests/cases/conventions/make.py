@@ -538,7 +538,7 @@ def refusals():
 
     graph = Graph()
     graph.op("ReduceMean", "grey", axes=[2, 3], keepdims=0, outputs=["y"])
-    write("refused-grey", graph.model([("grey", F32, [1, 1, 28, 28])], [("y", F32, [1, 1])]), refused="no dimension of 3")
+    write("refused-grey", graph.model([("grey", F32, [1, 1, 28, 28])], [("y", F32, [1, 1])]), refused="have a dimension of 3")
 
     graph = Graph()
     graph.op("Identity", classifier(graph, "image", 10, "nchw"), outputs=["logits"])

@@ -176,7 +176,7 @@ fn on_the_worst_of_days_each_image_has_its_own_fate_and_the_good_ones_their_pred
         ("denied.jpg", Err("s3:GetObject")),
         ("failing.jpg", Err("wait, then try again")),
         ("good.jpg", Ok(())),
-        ("hotel.jpg", Err("not an image")),
+        ("hotel.jpg", Err("not a supported image")),
         ("hung-up.jpg", Ok(())),
         ("never-whole.jpg", Err("again and again")),
         ("replaced.jpg", Err("changed since it was listed")),

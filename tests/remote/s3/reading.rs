@@ -201,7 +201,7 @@ fn a_server_that_says_nothing_is_asked_again_and_then_given_up() {
 fn a_connection_that_always_stalls_ends_in_a_message() {
     let object = Object::new("always-stalled");
     object.inject(Often::Always, Fault::StallAfter(0));
-    assert_eq!(object.read_badly(), AwsErrorKind::Cut);
+    assert_eq!(object.read_badly(), AwsErrorKind::Timeout);
 }
 
 #[test]

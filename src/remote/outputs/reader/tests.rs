@@ -140,7 +140,7 @@ fn what_predict_writes_reads_back_bit_for_bit() {
     let other = line.replace("\"cat\"", "\"lynx\"");
     let error = reader.read(other.as_bytes(), None).unwrap_err();
     assert!(
-        error.contains("calls class 17 “lynx”, other outputs “cat”"),
+        error.contains("names class 17 “lynx”, other outputs “cat”"),
         "{error}"
     );
     let failed = r#"{"status":"failed","error":"the image is truncated"}"#;
@@ -217,7 +217,7 @@ fn hostile_outputs_are_problems_and_never_predictions() {
         ),
         (
             own("").replace("100", "99"),
-            "an image of 99 x 50 pixels, and this one has 100 x 50",
+            "an image of 99 x 50 pixels, but this one has 100 x 50",
         ),
         (
             own("").replace("100", "0"),
@@ -249,7 +249,7 @@ fn an_output_of_another_model_or_about_an_image_of_another_size_is_a_problem() {
     check(
         &of("other", cat),
         None,
-        "of the model “other”, the first that was read is of “m”",
+        "from model “other”, the first one from “m”",
     );
     check(&of("m", cat), Some([50, 100]), "this one has 50 x 100");
     let twice = format!(r#"{cat},{{"index":3,"label":"cat","score":0.125}}"#);
