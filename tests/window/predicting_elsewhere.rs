@@ -627,7 +627,7 @@ fn a_server_that_is_not_there_is_said_in_the_dialog_and_where_it_was_asked() {
     choose_tf_serving(&mut window, &address);
     wait_for(&mut window, "the connection failed");
     click(&mut window, "Connect");
-    wait_for(&mut window, "m in TensorFlow Serving cannot be asked");
+    wait_for(&mut window, "m in TensorFlow Serving cannot be reached");
     assert!(sees(&window, "check that TensorFlow Serving runs"));
     assert!(sees(&window, "Try again"));
 }
