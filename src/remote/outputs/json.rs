@@ -410,7 +410,7 @@ mod tests {
             ("/p/2/box", "a list of 2 has no index 2"),
             ("/p/-1", "has no index -1"),
             ("/n/*/x", "ends at a list of numbers"),
-            ("/*", "* stands for"),
+            ("/*", "* matches list elements"),
             ("/p/0/box/0/1", "has no member"),
         ] {
             let error = at(pointer).err().unwrap();

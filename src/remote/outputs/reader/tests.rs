@@ -253,7 +253,7 @@ fn an_output_of_another_model_or_about_an_image_of_another_size_is_a_problem() {
     );
     check(&of("m", cat), Some([50, 100]), "this one has 50 x 100");
     let twice = format!(r#"{cat},{{"index":3,"label":"cat","score":0.125}}"#);
-    check(&of("m", &twice), None, "names class 3 twice");
+    check(&of("m", &twice), None, "contains class 3 twice");
     check(&of("m", ""), None, "contains no class");
     let found = reader.read(of("m", cat).as_bytes(), Some([100, 50]));
     assert_eq!(found.unwrap().classes()[0].index, 3);
