@@ -357,7 +357,7 @@ fn predictions_of_another_model_or_about_another_image_are_problems_of_their_ima
         3,
         &[
             "from model “other-model”, the first one from “efficientnet-lite0”",
-            "is about an image of 2000 x",
+            "is for an image of 2000 x",
             "twice",
             "3 of 4 images failed",
         ],

@@ -178,7 +178,7 @@ fn on_the_worst_of_days_each_image_has_its_own_fate_and_the_good_ones_their_pred
         ("good.jpg", Ok(())),
         ("hotel.jpg", Err("not a supported image")),
         ("hung-up.jpg", Ok(())),
-        ("never-whole.jpg", Err("again and again")),
+        ("never-whole.jpg", Err("kept dropping")),
         ("replaced.jpg", Err("changed since it was listed")),
         ("slow.jpg", Ok(())),
         ("vanished.jpg", Err("moved or deleted since it was listed")),
