@@ -1,6 +1,6 @@
 //! Carries out effects on background tasks and reports the results as events.
 //!
-//! Nothing here ever blocks the window: each effect is handed to a thread, and predictions come back through bounded
+//! Nothing here ever blocks the window: each effect is handed to a thread, and results come back through bounded
 //! channels with a wake-up call. Pixels do not pass through the state; they go to the window in a channel of their own.
 //! The only home of file dialogs and of opening things on the desktop.
 

@@ -20,7 +20,7 @@ use crate::domain::{
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
 
-/// Answers of `effects`. Each carries the id of its question.
+/// What `effects` reports. Each event carries the id of its request.
 #[derive(Debug)]
 pub enum Event {
     /// A source could be opened and its listing begins.

@@ -2,8 +2,8 @@
 //!
 //! [`update`] takes the state and a [`Message`] (a [`Command`] of the user or an [`Event`] of a task) and gives the
 //! [`Effect`]s to carry out. It is pure: no files, no threads, no graphics, no pixels. Panels draw `&State`; `effects`
-//! carries out what is asked for here and predictions with events. Each prediction carries the id of its question, and one that
-//! nobody waits for any more is dropped by that id, never by timing.
+//! carries the effects out and reports events. Each event carries the id of its request; one that is no longer needed is
+//! dropped by that id, never by timing.
 
 mod action;
 mod arranging;

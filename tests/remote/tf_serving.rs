@@ -1,5 +1,5 @@
 //! `spotcheck predict --tensorflow-serving`, against a stand-in that speaks TensorFlow Serving's REST API as its documentation has it:
-//! it checks the requests, and predictions with scores that follow from the bytes of the image. No TensorFlow computes here.
+//! it checks the requests, and returns scores that follow from the bytes of the image. No TensorFlow computes here.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

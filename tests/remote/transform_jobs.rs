@@ -43,7 +43,7 @@ const POINTS: [&str; 16] = [
     "Cost",
 ];
 
-/// A bucket with images, an archive that predictions at once with what it was sent, and a machine of its own.
+/// A bucket with images, an archive that returns at once what it was sent, and a machine of its own.
 struct Transform {
     bucket: Bucket,
     plane: ControlPlane,

@@ -221,7 +221,7 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
     }
 }
 
-/// A container that predictions about every image the same, as a list of scores.
+/// A container that returns the same list of scores for every image.
 const SCORES: &str = r#"
 import os
 from http.server import BaseHTTPRequestHandler, HTTPServer
