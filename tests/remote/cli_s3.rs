@@ -241,7 +241,7 @@ fn the_region_of_a_bucket_is_found_by_itself() {
 }
 
 #[test]
-fn what_is_not_there_and_who_does_not_prediction_is_said_in_one_message() {
+fn what_is_not_there_and_what_does_not_respond_is_said_in_one_message() {
     let said = failure(predict(
         "s3://no-such-bucket/photos/",
         &["--profile", "reader"],

@@ -207,7 +207,7 @@ fn with_rule(card: &str, rule: &str, channels: &str) -> String {
 }
 
 #[test]
-fn a_handler_that_predictions_otherwise_is_found() {
+fn a_handler_that_predicts_otherwise_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "
 _answer = Model.answer

@@ -155,10 +155,10 @@ fn a_job_that_fails_says_why_and_what_it_left_behind() {
 }
 
 #[test]
-fn of_a_job_that_was_started_remote_nobody_says_that_nothing_was_left_behind() {
+fn of_a_job_of_another_machine_it_is_not_said_that_nothing_was_left_behind() {
     let mut plane = None;
     alone(
-        "watching::of_a_job_that_was_started_remote_nobody_says_that_nothing_was_left_behind",
+        "watching::of_a_job_of_another_machine_it_is_not_said_that_nothing_was_left_behind",
         |command| {
             serve(&mut plane)(command);
             command.env("AWS_REGION", REGION);

@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_retry_predictions_no_more_than_what_was_not_predicted() {
+    fn what_only_looks_like_a_retry_adds_only_what_was_not_predicted() {
         let one = |output: usize, place: usize| Work::One { output, place };
         let first = Joined {
             works: vec![one(0, 0), one(1, 1)],
