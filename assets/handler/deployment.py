@@ -25,8 +25,8 @@ class Spotcheck:
             return Response(status_code=200)
         body = await request.body()
         content_type = request.headers.get("content-type")
-        status, answer, kind = await asyncio.to_thread(self.respond, self.model, body, content_type)
-        return Response(answer, status_code=status, media_type=kind)
+        status, content, kind = await asyncio.to_thread(self.respond, self.model, body, content_type)
+        return Response(content, status_code=status, media_type=kind)
 
 
 app = Spotcheck.bind()

@@ -1,9 +1,12 @@
-"""The model behind whatever serves it: `respond` for a server of one's own, `model_fn` and `transform_fn` for SageMaker's.
+"""Predicts the images of one request: `respond` for a plain server, `model_fn` and `transform_fn` for SageMaker's.
 
-`application/x-image` and `image/*`: one encoded image. `application/x-tfexample`: a tf.Example, or a TFRecord file of them.
-`application/jsonlines`: `{"b64": "…"}` a line. `application/json`: the same once, or `{"instances": [{"b64": "…"}, …]}`.
-Records and lines are answered one a line, instances as `{"predictions": […]}`, in their order; one that cannot be read does not spoil
-the others.
+`application/x-image` and `image/*`: one encoded image
+`application/x-tfexample`: a tf.Example, or a TFRecord file of them
+`application/jsonlines`: `{"b64": "…"}` on each line
+`application/json`: `{"b64": "…"}`, or `{"instances": [{"b64": "…"}, …]}`
+
+Records and lines get one prediction per line, instances get `{"predictions": […]}`, in the order of the images. An
+image that cannot be read gets an error in its place.
 """
 
 import json
@@ -20,43 +23,43 @@ JSON = "application/json"
 
 
 def respond(model, body, content_type):
-    """Status, body and content type of the answer to one request."""
+    """Status, body and content type of the response to one request."""
     kind = (content_type or "").split(";")[0].strip().lower()
     body = body.encode() if isinstance(body, str) else bytes(body)
     try:
         if kind in IMAGES or kind.startswith("image/"):
-            return 200, _json(model.answer(body)), JSON
+            return 200, _json(model.predict(body)), JSON
         if kind in RECORDS:
             return 200, _lines(model, records(body), image_of_example), LINES[0]
         if kind in LINES:
             return 200, _lines(model, [line for line in body.splitlines() if line.strip()], image_of_json), LINES[0]
         if kind == JSON:
-            return 200, _json(_answer_json(model, parsed_json(body))), JSON
+            return 200, _json(_predict_json(model, parsed_json(body))), JSON
     except Refused as error:
         return 400, _failed(error), JSON
     except Exception as error:
-        # For the log of the container: the answer says only what, not where.
+        # For the log of the container: the response has the message without the place in the code.
         traceback.print_exc()
         return 500, _failed(error), JSON
     known = ", ".join(["application/x-image", "image/*", RECORDS[0], LINES[0], JSON])
-    return 415, _failed(f"the content type “{kind}” is not known here; known are {known}"), JSON
+    return 415, _failed(f"the content type “{kind}” is unknown; known are {known}"), JSON
 
 
-def _answer_json(model, request):
+def _predict_json(model, request):
     if isinstance(request, dict) and isinstance(request.get("instances"), list):
-        return {"predictions": [_answer_one(model, instance, image_of_base64) for instance in request["instances"]]}
+        return {"predictions": [_predict_one(model, instance, image_of_base64) for instance in request["instances"]]}
     inputs = request.get("inputs", request) if isinstance(request, dict) else request
-    return model.answer(image_of_base64(inputs))
+    return model.predict(image_of_base64(inputs))
 
 
 def _lines(model, parts, image_of):
-    return b"\n".join(_json(_answer_one(model, part, image_of)) for part in parts)
+    return b"\n".join(_json(_predict_one(model, part, image_of)) for part in parts)
 
 
-def _answer_one(model, part, image_of):
-    """The answer about one of several images: one that cannot be read does not spoil the others."""
+def _predict_one(model, part, image_of):
+    """The prediction for one of several images, or the error of this image."""
     try:
-        return model.answer(image_of(part))
+        return model.predict(image_of(part))
     except (Refused, RuntimeError) as error:
         return _failure(error)
 
@@ -78,13 +81,13 @@ def model_fn(model_dir):
 
 
 def transform_fn(model, body, content_type, accept):
-    """For `sagemaker-inference`, under the PyTorch image and Multi Model Server: its errors carry the status."""
-    status, answer, kind = respond(model, body, content_type)
+    """For `sagemaker-inference`, in the PyTorch image and Multi Model Server: an error is an exception."""
+    status, content, kind = respond(model, body, content_type)
     if status == 200:
-        return answer.decode(), kind
+        return content.decode(), kind
     from sagemaker_inference.errors import BaseInferenceToolkitError
 
-    raise BaseInferenceToolkitError(status, answer.decode(), "the request could not be answered")
+    raise BaseInferenceToolkitError(status, content.decode(), "the request failed")
 
 
 def model_folder():

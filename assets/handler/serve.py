@@ -1,4 +1,4 @@
-"""A plain server with the routes of SageMaker's containers. Listens once the model is loaded; says `port N` first.
+"""A plain server with the routes of SageMaker's containers. Prints `port N` when the model is loaded and it listens.
 
 python3 code/serve.py [--host ADDRESS] [--until-stdin-closes]      port: SAGEMAKER_BIND_TO_PORT (8080; 0 for a free one)
 """
@@ -13,9 +13,9 @@ import threading
 MEBIBYTE = 1 << 20
 # The largest body that Batch Transform sends.
 MAX_BODY_BYTES = 100 * MEBIBYTE
-# Times the 6 MiB of Batch Transform's usual payload this stays below its 100 MiB in flight.
+# 16 of Batch Transform's default payloads of 6 MiB stay below its limit of 100 MiB for all requests at once.
 MAX_CONCURRENT = min(os.cpu_count() or 1, 16)
-# Seconds in which a client that was refused sends nothing more, before its connection is closed.
+# Seconds without a byte from a refused client, after which its connection is closed.
 REFUSED_TIMEOUT = 5
 
 
@@ -42,8 +42,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/ping":
             return self.send(200, b"")
         if self.path == "/execution-parameters":
-            parameters = {"MaxConcurrentTransforms": MAX_CONCURRENT, "BatchStrategy": "SINGLE_RECORD", "MaxPayloadInMB": 6}
-            return self.send(200, json.dumps(parameters).encode())
+            parameters = {"MaxConcurrentTransforms": MAX_CONCURRENT, "BatchStrategy": "SINGLE_RECORD"}
+            return self.send(200, json.dumps({**parameters, "MaxPayloadInMB": 6}).encode())
         self.send(404, b"")
 
     def do_POST(self):
@@ -54,11 +54,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except ValueError as error:
             return self.refuse(413 if isinstance(error, TooLarge) else 400, str(error))
         with self.server.room:
-            answer = self.server.respond(body, self.headers.get("Content-Type"))
-        self.send(*answer)
+            response = self.server.respond(body, self.headers.get("Content-Type"))
+        self.send(*response)
 
     def refuse(self, status, reason):
-        """Answers a request whose body was not read to its end, which would be taken for the next request."""
+        """Refuses a request and closes: the rest of its body would be read as the next request."""
         self.close_connection = True
         self.send(status, json.dumps({"status": "failed", "error": reason}).encode())
         # Closing over unread bytes resets the connection, and a client that still sends would never see the reason.
@@ -71,7 +71,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             pass
 
     def body(self):
-        """Raises `ValueError` where its length or its chunks are none, `TooLarge` above the limit."""
+        """Raises `ValueError` if its length or a chunk's is not a number, `TooLarge` above the limit."""
         if "chunked" not in self.headers.get("Transfer-Encoding", "").lower():
             return self.rfile.read(self.checked(int(self.headers.get("Content-Length") or 0)))
         body = bytearray()
@@ -100,8 +100,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 def serve(respond):
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--host", default="127.0.0.1", help="0.0.0.0 in a container")
-    arguments.add_argument("--until-stdin-closes", action="store_true", help="end with whoever started this")
+    arguments.add_argument("--host", default="127.0.0.1", help="address to listen on, 0.0.0.0 in a container")
+    arguments.add_argument("--until-stdin-closes", action="store_true", help="exit when standard input closes")
     arguments = arguments.parse_args()
     if arguments.until_stdin_closes:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
@@ -115,16 +115,18 @@ def serve(respond):
 
 def _listen(host, port, respond):
     if not (port.isascii() and port.isdigit() and int(port) <= 65535):
-        sys.exit(f"SAGEMAKER_BIND_TO_PORT is {port!r}, which is no port; give a number up to 65535, or 0 for a free port")
+        hint = "set it to a number up to 65535, or to 0 for a free port"
+        sys.exit(f"SAGEMAKER_BIND_TO_PORT is {port!r}, which is not a port; {hint}")
     try:
         return Server((host, int(port)), respond)
     except OSError as error:
         reason = error.strerror or error
-        sys.exit(f"cannot listen on port {port} of {host} ({reason}); SAGEMAKER_BIND_TO_PORT chooses another one, and 0 a free one")
+        hint = "set SAGEMAKER_BIND_TO_PORT to another port, or to 0 for a free one"
+        sys.exit(f"cannot listen on port {port} of {host} ({reason}); {hint}")
 
 
 def _end_with_stdin():
-    # By the file's number: Python's own reader would hold a lock that the end of the program wants.
+    # Not sys.stdin: its reader holds a lock that the interpreter needs to exit.
     while os.read(0, 1024):
         pass
     os._exit(0)

@@ -1,6 +1,6 @@
-"""A model card at work: from a picture to the tensor the model wants, and from its outputs to the answer.
+"""Carries out a model card: an image becomes the model's input tensor, and its outputs become the prediction.
 
-The card's fields are explained where Spotcheck defines them; the arithmetic here is the same, in the same precision.
+Spotcheck's manual explains the fields of a card. The arithmetic is Spotcheck's, in the same precision.
 """
 
 import json
@@ -12,11 +12,11 @@ import typing
 import numpy as np
 from PIL import Image
 
-# Microsoft's builds of ONNX Runtime would write a file in the home folder, and send it; they ask this as they are loaded.
+# Microsoft's builds of ONNX Runtime write a file in the home folder, and send it, unless this is set on import.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 import onnxruntime
 
-import spotcheck_picture
+import spotcheck_image
 
 F32 = np.float32
 
@@ -30,7 +30,7 @@ class Model:
         self.top_k = package["keep"]["top_k"]
         self.min_score = F32(package["keep"]["min_score"])
         options = onnxruntime.SessionOptions()
-        # Errors only: what it warns of at every start says nothing to whoever reads the container's log.
+        # Errors only: its warnings at every start do not help the reader of the container's log.
         options.log_severity_level = 3
         options.intra_op_num_threads = int(os.environ.get("SPOTCHECK_THREADS") or 0)
         weights = os.path.join(folder, self.card["file"]["name"])
@@ -45,27 +45,27 @@ class Model:
         instead = "" if used == wanted[0] else f", because {wanted[0]} could not be used"
         print(f"{self.card['id']} on {used}{instead}", file=sys.stderr, flush=True)
 
-    def answer(self, encoded):
-        """What the model says of one encoded image, as `spotcheck predict` writes it.
+    def predict(self, encoded):
+        """The prediction for one encoded image, as `spotcheck predict` writes it.
 
-        Raises `Refused` where the image, and `RuntimeError` where the model is to blame.
+        Raises `Refused` if the image, and `RuntimeError` if the model is the cause of a failure.
         """
         (width, height), placement, tensor = self._prepared(encoded)
         outputs = self._run(tensor)
         (task, convention), = self.card["output"].items()
-        answer = {"status": "ok", "width": width, "height": height, "model": self.card["id"], "task": task}
+        prediction = {"status": "ok", "width": width, "height": height, "model": self.card["id"], "task": task}
         if task == "classification":
-            answer["classes"] = self._classes(convention, outputs)
+            prediction["classes"] = self._classes(convention, outputs)
         else:
-            answer["detections"] = self._detections(convention, outputs, placement)
-        return answer
+            prediction["detections"] = self._detections(convention, outputs, placement)
+        return prediction
 
     def _prepared(self, encoded):
-        """Size of the picture, placement and tensor. The picture itself is gone then, however large it was."""
+        """Size of the image, placement and tensor. The pixels of the image are freed."""
         card = self.card["input"]
-        with spotcheck_picture.opened(encoded) as picture:
-            placement = place(card["resize"], picture.size)
-            return picture.size, placement, to_tensor(card, placement, picture)
+        with spotcheck_image.opened(encoded) as image:
+            placement = place(card["resize"], image.size)
+            return image.size, placement, to_tensor(card, placement, image)
 
     def _run(self, tensor):
         """All outputs by name."""
@@ -78,7 +78,7 @@ class Model:
             raise RuntimeError(f"ONNX Runtime could not run the model: {error}") from error
 
     def _classes(self, convention, outputs):
-        # Without a name in the card the graph has one output.
+        # A card without a name is of a graph with one output.
         name = convention.get("name") or min(outputs)
         values = _finite(_numbers(outputs, name))
         if convention["values"] == "arg-max":
@@ -100,12 +100,13 @@ class Model:
         count = len(scores)
         if len(boxes) != count * 4 or len(classes) != count:
             raise RuntimeError(
-                f"the model's outputs do not fit together: {len(boxes)} numbers for boxes, {len(classes)} classes and {count} scores"
+                f"the model's outputs do not fit together: {len(boxes)} numbers for boxes, {len(classes)} classes "
+                f"and {count} scores"
             )
         if convention.get("count"):
             counted = _numbers(outputs, convention["count"])
             if len(counted) != 1 or not 0 <= counted[0] <= count:
-                raise RuntimeError(f"the model gave {count} boxes and counts them as {counted.tolist()}")
+                raise RuntimeError(f"the model returned {count} boxes but a count of {counted.tolist()}")
             count = int(counted[0])
         scores = _finite(scores[:count].astype(F32))
         boxes = _finite(in_image_pixels(convention, placement, boxes.reshape(-1, 4)[:count]))
@@ -115,7 +116,7 @@ class Model:
         for index in order:
             number = classes[index] + convention.get("class_offset", 0)
             if not (0 <= number < 2**32 and number == int(number)):
-                raise RuntimeError(f"the model gave class {classes[index]}, which is none")
+                raise RuntimeError(f"the model returned class {classes[index]}, which is invalid")
             edges = [_shortest(edge) for edge in boxes[index]]
             number = int(number)
             detections.append(
@@ -128,17 +129,17 @@ class Model:
 
 
 class Placement(typing.NamedTuple):
-    """Where the resized picture comes to lie in the tensor. Pairs are width and height, or x and y."""
+    """The place of the resized image in the tensor. Pairs are width and height, or x and y."""
 
-    # Of the whole resized picture; `window` (left, top, width, height) is what is used of it.
+    # Size of the whole resized image; `window` (left, top, width, height) is the part that is used.
     full: tuple
     window: tuple
-    # Of the tensor, and where in it the window lies.
+    # Size of the tensor, and the position of the window in it.
     canvas: tuple
     offset: tuple
-    # The level around the window; `None` for a value of zero after normalisation.
+    # Level of the pixels around the window; `None` for a value of zero after normalisation.
     fill: typing.Optional[int]
-    # From the tensor's pixels to those of the picture: `x * scale + shift`.
+    # From the tensor's pixels to those of the image: `x * scale + shift`.
     scale: tuple
     shift: tuple
 
@@ -183,7 +184,7 @@ def _letterbox(size, *, width, height, fill):
 
 
 def _short_side_pad(size, *, short_side, max_long_side, pad_to_multiple):
-    # Boxes come back through the one ratio of both axes, not through the rounded sizes.
+    # Boxes are scaled back by the one ratio of both axes, not by the rounded sizes.
     ratio = min(short_side / min(size), max_long_side / max(size))
     full = tuple(max(1, int(side * ratio)) for side in size)
     canvas = tuple(-(-side // pad_to_multiple) * pad_to_multiple for side in full)
@@ -203,12 +204,12 @@ def _ratios(numerators, denominators):
     return tuple(numerator / denominator for numerator, denominator in zip(numerators, denominators))
 
 
-def to_tensor(card, placement, picture):
-    """`picture` resized, padded and normalised, in the layout that the card's input wants."""
+def to_tensor(card, placement, image):
+    """`image` resized, padded and normalised, in the layout of the card's input."""
     left, top, width, height = placement.window
-    # One axis after the other, as Pillow does it itself; what the crop leaves out is never computed for the second one.
-    resized = picture.resize((placement.full[0], picture.height), Image.Resampling.BILINEAR)
-    resized = resized.crop((left, 0, left + width, picture.height))
+    # One axis after the other, as Pillow does it; the second one only for what the crop keeps.
+    resized = image.resize((placement.full[0], image.height), Image.Resampling.BILINEAR)
+    resized = resized.crop((left, 0, left + width, image.height))
     resized = resized.resize((width, placement.full[1]), Image.Resampling.BILINEAR)
     levels = np.asarray(resized.crop((0, top, width, top + height)))
     if card.get("channels") == "bgr":
@@ -229,7 +230,7 @@ def to_tensor(card, placement, picture):
 
 
 def in_image_pixels(convention, placement, boxes):
-    """Boxes of the graph, `[n, 4]`, as left, top, right, bottom in pixels of the upright picture."""
+    """Boxes of the graph, `[n, 4]`, as left, top, right, bottom in pixels of the upright image."""
     if convention["box_format"] == "yxyx":
         boxes = boxes[:, [1, 0, 3, 2]]
     if convention["box_space"] == "normalised":
@@ -244,7 +245,7 @@ def _numbers(outputs, name):
         raise RuntimeError(f"the model has no output “{name}”; it has {', '.join(sorted(outputs))}")
     values = np.asarray(outputs[name])
     if values.dtype.kind not in "fiu":
-        raise RuntimeError(f"the model's output “{name}” has type {values.dtype}, which is no number")
+        raise RuntimeError(f"the model's output “{name}” has type {values.dtype}, which is not numeric")
     return values.astype(np.float64).ravel()
 
 
@@ -255,9 +256,9 @@ def _finite(values):
 
 
 def _arg_max(values):
-    """Score 1 for the one class that the model names."""
+    """Score 1 for the one class that the model returns."""
     if len(values) != 1 or not 0 <= values[0] < 1e6:
-        raise RuntimeError(f"the model should name one class a picture, it gave {values.tolist()[:8]}")
+        raise RuntimeError(f"the model must return one class per image, it returned {values.tolist()[:8]}")
     scores = np.zeros(int(values[0]) + 1)
     scores[-1] = 1
     return scores

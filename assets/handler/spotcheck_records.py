@@ -1,15 +1,15 @@
-"""Images inside requests: tf.Example records and JSON Lines. Needs nothing but Python."""
+"""Images inside requests: tf.Example records and JSON Lines. Needs only Python."""
 
 import base64
 import binascii
 import json
 
-# Where there are two, the first counts; the second is what TensorFlow Datasets writes.
+# The first one counts if an example has both; the second is what TensorFlow Datasets writes.
 IMAGE_FEATURES = ("image/encoded", "image")
 
 
 class Refused(ValueError):
-    """What cannot be answered, and why, in words for people."""
+    """An image or request that cannot be predicted; its text is for people."""
 
 
 def records(body):
@@ -32,7 +32,8 @@ def image_of_example(example):
     """The encoded image in a serialised tf.Example (tensorflow/core/example/{example,feature}.proto)."""
     images, names = {}, []
     try:
-        # Example.features = 1, Features.feature = 1 (a map: key = 1, value = 2), Feature.bytes_list = 1, BytesList.value = 1
+        # Numbers of the fields: Example.features = 1; Features.feature = 1, a map with key = 1 and value = 2;
+        # Feature.bytes_list = 1; BytesList.value = 1.
         for features in _messages(example, 1):
             for entry in _messages(features, 1):
                 name = b"".join(_messages(entry, 1)).decode("utf-8", "replace")
@@ -41,11 +42,11 @@ def image_of_example(example):
                     lists = (values for feature in _messages(entry, 2) for values in _messages(feature, 1))
                     images[name] = next((value for values in lists for value in _messages(values, 1)), None)
     except (IndexError, ValueError):
-        raise Refused("is no tf.Example: its fields cannot be read") from None
+        raise Refused("is not a tf.Example: its fields cannot be read") from None
     for name in IMAGE_FEATURES:
         if images.get(name) is not None:
             return images[name]
-    has = f"its features are {', '.join(names[:8])}" if names else "it is no tf.Example, or one without features"
+    has = f"its features are {', '.join(names[:8])}" if names else "it is not a tf.Example, or has no features"
     raise Refused(f"holds no image: no bytes in a feature {' or '.join(IMAGE_FEATURES)}; {has}")
 
 
@@ -53,11 +54,11 @@ def image_of_base64(value):
     """The image in `{"b64": "…"}`."""
     text = value.get("b64") if isinstance(value, dict) else None
     if not isinstance(text, str):
-        raise Refused('is no {"b64": "…"} with an image in base64')
+        raise Refused('is not {"b64": "…"} with an image in base64')
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Refused(f"has no valid base64: {error}") from None
+        raise Refused(f"is not valid base64: {error}") from None
 
 
 def image_of_json(text):
@@ -69,7 +70,7 @@ def parsed_json(text):
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"is no JSON: {error}") from None
+        raise Refused(f"is not JSON: {error}") from None
 
 
 def _messages(message, wanted):
@@ -86,7 +87,7 @@ def _messages(message, wanted):
         elif kind in (1, 5):
             length = 8 if kind == 1 else 4
         else:
-            raise ValueError(f"there is no field of type {kind}")
+            raise ValueError(f"a field has the unknown type {kind}")
         if at + length > len(message):
             raise ValueError("a field is longer than what it is in")
         if kind == 2 and tag >> 3 == wanted:

@@ -1,7 +1,7 @@
-"""What this Python is, and which of the packages that a requirements.txt lists it has.
+"""Describes this Python, and which of the packages of a requirements.txt it has.
 
-Prints `program PATH`; `variable NAME=VALUE` for what it must be told where it is started with an empty environment; `missing REQUIREMENT` and
-`other REQUIREMENT<tab>FOUND`.
+Prints `program PATH`, `variable NAME=VALUE` for each variable that it needs if it is started with an empty environment,
+`missing REQUIREMENT`, and `other REQUIREMENT<tab>FOUND`.
 
 usage: python look_at_python.py [requirements.txt]
 """
@@ -11,10 +11,10 @@ import os
 import re
 import sys
 
-# Where programs and libraries are. Windows starts no program without the last one.
+# Folders of programs and libraries. Windows starts no program without the last one.
 NEEDED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
 
-# The same module, for machines without a graphics card.
+# Packages with the same module for machines without a graphics card.
 STAND_INS = {"onnxruntime-gpu": "onnxruntime"}
 
 
@@ -34,7 +34,7 @@ def begins_as(found, wanted):
 
 
 def holds(found, operator, wanted):
-    """One clause of a version specifier (packaging.python.org, version specifiers), by the numbers of the release alone."""
+    """Whether a clause of a version specifier (packaging.python.org) is met, by the numbers of the release alone."""
     if wanted.endswith(".*"):
         return begins_as(found, wanted) == (operator == "==")
     if operator in ("==", "==="):
@@ -61,12 +61,12 @@ def version_of(name):
 
 
 def tell(*words):
-    # Whatever the terminal's encoding is, and with paths that have none.
+    # Independent of the terminal's encoding, and with paths that are not text.
     sys.stdout.buffer.write(os.fsencode(" ".join(words) + "\n"))
 
 
 def search_path():
-    """Where packages are found, those in the user's home folder too: from an empty environment it could not be told."""
+    """The folders of packages, with those in the user's home folder, which an empty environment does not give."""
     here = os.path.dirname(os.path.abspath(__file__))
     folders = [os.path.abspath(folder) for folder in sys.path if folder]
     return os.pathsep.join(folder for folder in folders if folder != here)

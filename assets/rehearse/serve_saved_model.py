@@ -1,4 +1,4 @@
-"""Stands in for SageMaker's TensorFlow container: the handlers of an archive around a TensorFlow Serving of the user's.
+"""Replaces SageMaker's TensorFlow container: the handlers of an archive, and a TensorFlow Serving of the user.
 
 SPOTCHECK_ARCHIVE: the unpacked archive. SPOTCHECK_TENSORFLOW_SERVING: http://host:8501/v1/models/NAME:predict
 """
@@ -19,15 +19,16 @@ import inference
 ADDRESS = os.environ["SPOTCHECK_TENSORFLOW_SERVING"]
 TIMEOUT_S = 600
 
-# The fields that the container's own context has.
+# The fields of the context in SageMaker's container.
 Context = collections.namedtuple(
     "Context",
-    "model_name model_version method rest_uri grpc_port channel custom_attributes request_content_type accept_header content_length",
+    "model_name model_version method rest_uri grpc_port channel custom_attributes request_content_type accept_header"
+    " content_length",
 )
 
 
 class Response:
-    """What the handlers use of a response of `requests`."""
+    """The part of a response of the package `requests` that handlers use."""
 
     def __init__(self, status_code, content):
         self.status_code = status_code
@@ -44,11 +45,11 @@ def respond(body, content_type):
     context = Context(None, None, "predict", ADDRESS, None, None, None, content_type, accept, len(body))
     try:
         if hasattr(inference, "handler"):
-            answer = inference.handler(io.BytesIO(body), context)
+            response = inference.handler(io.BytesIO(body), context)
         else:
             request = inference.input_handler(io.BytesIO(body), context)
-            answer = inference.output_handler(post(request), context)
-        content, kind = answer if isinstance(answer, tuple) else (answer, accept)
+            response = inference.output_handler(post(request), context)
+        content, kind = response if isinstance(response, tuple) else (response, accept)
         return 200, content if isinstance(content, bytes) else str(content).encode(), kind
     except Exception as error:
         text = json.dumps({"status": "failed", "error": f"{error or type(error).__name__}"}, ensure_ascii=False)

@@ -195,7 +195,7 @@ fn keys(text: &str) -> Vec<&str> {
 fn every_kind_of_image_has_the_pixels_that_spotcheck_decodes() {
     let packed = Packed::of("efficientnet-lite0");
     let output = python(&["model-handler"])
-        .arg(repository().join("tests/package/check_pictures.py"))
+        .arg(repository().join("tests/package/check_images.py"))
         .arg(packed.contents.join("code"))
         .arg(repository().join("tests/cases/decode"))
         .output()
@@ -222,7 +222,7 @@ fn what_is_no_image_is_refused_with_its_reason_and_the_next_one_is_predicted() {
         (&rocket[..rocket.len() / 2], "truncated"),
         (&progressive, "memory"),
         (b"", "empty"),
-        (b"Dear diary, this is no photograph", "Dear diary"),
+        (b"Dear diary, this is not an image", "Dear diary"),
         (&std::fs::read(huge).unwrap(), "megapixels"),
         (&std::fs::read(bomb).unwrap(), "truncated"),
     ] {
@@ -256,8 +256,8 @@ fn a_port_that_is_taken_or_none_is_said_in_a_line() {
     let taken = taken.local_addr().unwrap().port().to_string();
     for (port, reason) in [
         (taken.as_str(), "cannot listen on port"),
-        ("many", "which is no port"),
-        ("70000", "which is no port"),
+        ("many", "which is not a port"),
+        ("70000", "which is not a port"),
     ] {
         let output = python(&["model-handler"])
             .arg("code/serve.py")

@@ -1,8 +1,11 @@
-"""Images become requests to TensorFlow Serving: `input_handler` and `output_handler` for SageMaker's TensorFlow image.
+"""Turns images into TensorFlow Serving requests: `input_handler` and `output_handler` for SageMaker's TensorFlow image.
 
-`application/x-image` and `image/*`: one encoded image. `application/x-tfexample`: a tf.Example, or a TFRecord file of them.
-`application/jsonlines`: `{"b64": "…"}` a line. `application/json` is passed on as it is.
-`spotcheck-serving.json` beside this file names the signature and the input, where the model has several.
+`application/x-image` and `image/*`: one encoded image
+`application/x-tfexample`: a tf.Example, or a TFRecord file of them
+`application/jsonlines`: `{"b64": "…"}` on each line
+`application/json`: passed on as it is
+
+`spotcheck-serving.json` beside this file names the signature and the input, if the model has several.
 """
 
 import base64
@@ -32,7 +35,8 @@ def input_handler(data, context):
     elif kind in ("application/jsonlines", "application/x-jsonlines", "application/x-ndjson"):
         images = [image_of_json(line) for line in body.splitlines() if line.strip()]
     else:
-        raise ValueError(f"the content type “{kind}” is not known here; known are application/x-image and application/x-tfexample")
+        known = "application/x-image, application/x-tfexample, application/jsonlines and application/json"
+        raise ValueError(f"the content type “{kind}” is unknown; known are {known}")
     if not all(images):
         raise ValueError("is empty: it has no bytes")
     return json.dumps(request(images))
@@ -48,7 +52,7 @@ def request(images):
 
 
 def output_handler(response, context):
-    """TensorFlow Serving's answer on one line, or its error."""
+    """TensorFlow Serving's response on one line, or its error."""
     if response.status_code != 200:
         raise ValueError(response.content.decode("utf-8", "replace"))
     return json.dumps(json.loads(response.content), separators=(",", ":")), "application/json"

@@ -28,7 +28,7 @@ const HANDLER: &[(&str, &str)] = handler![
     "inference.py",
     "serve.py",
     "spotcheck_model.py",
-    "spotcheck_picture.py",
+    "spotcheck_image.py",
     "spotcheck_records.py",
 ];
 

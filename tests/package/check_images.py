@@ -1,7 +1,7 @@
 """Holds the handler's decoder against the expected pixels of tests/cases/decode; prints a line for each case that
 misses.
 
-usage: python check_pictures.py CODE_FOLDER CASES_FOLDER
+usage: python check_images.py CODE_FOLDER CASES_FOLDER
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, sys.argv[1])
-import spotcheck_picture
+import spotcheck_image
 from spotcheck_records import Refused
 
 # Pillow passes over libjpeg's warnings, and knows TIFF palettes, which Spotcheck does not.
@@ -28,8 +28,8 @@ for folder in sorted(Path(sys.argv[2]).iterdir()):
     case = json.loads((folder / "case.json").read_text())
     (image,) = folder.glob("image.*")
     try:
-        with spotcheck_picture.opened(image.read_bytes()) as picture:
-            pixels = np.asarray(picture)
+        with spotcheck_image.opened(image.read_bytes()) as opened:
+            pixels = np.asarray(opened)
     except Refused as error:
         if "tolerance" in case:
             print(f"{folder.name}: refused: {error}")

@@ -17,14 +17,14 @@ MAX_MEGAPIXELS = int(os.environ.get("SPOTCHECK_MAX_MEGAPIXELS") or 512)
 # Pillow's own limit warns first and says less.
 Image.MAX_IMAGE_PIXELS = None
 
-# More pixels than this a byte of the file cannot hold: the data is not there, and memory need not be taken for it.
+# A byte of a file cannot hold more pixels than this: with more, the data is missing, and no memory is allocated.
 MAX_PIXELS_PER_BYTE = {"JPEG": 1024, "PNG": 8 * 1032}
-# A progressive JPEG of normal tools has about ten scans; each of thousands would be as much work as the whole image.
+# Usual tools write about ten scans into a progressive JPEG. Each scan is as much work as the whole image.
 MIN_SCANS, MAX_SCANS = 20, 200
 MAX_SCANNED_PIXELS = 2_000_000_000
-# What one decode may take: the largest allowed picture, and never less than this.
+# Memory of one decode: 3 bytes per pixel of the largest allowed image, and at least 1.5 GiB.
 MAX_BYTES = max(3 << 29, MAX_MEGAPIXELS * 3_000_000)
-# Pictures above this size are decoded one after the other, however many requests there are at once.
+# Images above this size are decoded one after the other.
 GIANT_PIXELS = 50_000_000
 _room_for_a_giant = threading.Lock()
 
@@ -42,14 +42,14 @@ UPRIGHT = {
 
 @contextlib.contextmanager
 def opened(encoded):
-    """The upright picture in RGB; of several frames the first. Alpha is laid over white, 16 bits are divided by 257."""
+    """The upright image in RGB; of several frames the first. Alpha is blended with white, 16 bits divided by 257."""
     image = _read(encoded, _open)
     with _room_for_a_giant if image.width * image.height > GIANT_PIXELS else contextlib.nullcontext():
         yield _read(encoded, lambda encoded: _turned_upright(image, _rgb(image, encoded)))
 
 
 def _read(encoded, step):
-    """Whatever Pillow stumbles over, the image is to blame."""
+    """Makes every failure of Pillow one of the image."""
     try:
         return step(encoded)
     except Refused:
@@ -67,10 +67,11 @@ def _open(encoded):
         image = Image.open(io.BytesIO(encoded), formats=FORMATS)
     except UnidentifiedImageError:
         beginning = bytes(encoded[:16])
-        raise Refused(f"is not an image that can be read: it begins with {beginning!r}; {', '.join(FORMATS)} can be") from None
+        known = ", ".join(FORMATS)
+        raise Refused(f"is not an image that can be read: it begins with {beginning!r}; {known} can be") from None
     pixels = image.width * image.height
     if pixels > MAX_MEGAPIXELS * 1_000_000:
-        size = f"{image.width} x {image.height} are {-(-pixels // 1_000_000)} megapixels"
+        size = f"{image.width} x {image.height} is {-(-pixels // 1_000_000)} megapixels"
         raise Refused(f"is too large: {size}, more than the limit of {MAX_MEGAPIXELS} (SPOTCHECK_MAX_MEGAPIXELS)")
     if pixels > len(encoded) * MAX_PIXELS_PER_BYTE.get(image.format, pixels):
         raise Refused(f"is truncated: the {image.format} ends before its pixels do")
@@ -80,7 +81,7 @@ def _open(encoded):
 
 
 def _check_scans(image, scans):
-    """Of several scans libjpeg keeps all coefficients, in two bytes each, and each scan goes through all of them."""
+    """For several scans libjpeg keeps all coefficients, two bytes each, and each scan goes through all of them."""
     pixels = image.width * image.height
     max_scans = min(max(MAX_SCANNED_PIXELS // max(pixels, 1), MIN_SCANS), MAX_SCANS)
     if scans > max_scans:
@@ -102,12 +103,12 @@ def _rgb(image, encoded):
         return Image.fromarray(_in_rows(_over_white, np.asarray(image.convert("RGBA"))))
     if image.mode not in ("RGB", "L", "1", "P", "CMYK", "YCbCr", "RGBX"):
         raise Refused(f"is a kind of {image.format} that cannot be read: its pixels are “{image.mode}”")
-    # A conversion to what it is would be a second copy.
+    # A conversion to the same mode would be a second copy.
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _raw_mode(image):
-    """How the pixels lie in the file, in Pillow's words: `RGB;16B`."""
+    """The layout of the pixels in the file, as Pillow names it: `RGB;16B`."""
     arguments = image.tile[0][3] if image.tile else ""
     return arguments if isinstance(arguments, str) else str(arguments[0]) if arguments else ""
 
@@ -116,13 +117,13 @@ def _values_of_16_bits(image, encoded):
     """`[height, width, channels]` of uint16, the key colour as an alpha channel."""
     name, order = _raw_mode(image).split(";16")
     if name == "LA":
-        # Two channels of two bytes each are read as four of one.
+        # Two channels of two bytes each are read as four channels of one byte.
         halves = _read_as("RGBA", encoded).astype(np.uint16)
         return halves[..., 0::2] << 8 | halves[..., 1::2]
     image.load()
     values = np.asarray(image).astype(np.uint16)
     if name in ("RGB", "RGBA"):
-        # Of colours Pillow keeps the upper bytes alone. Read with the other byte order, the same file gives the lower ones.
+        # Pillow keeps only the upper bytes of colours. Read with the other byte order, the file gives the lower ones.
         order = order.replace("N", "L" if sys.byteorder == "little" else "B")
         values = values << 8 | _read_as(f"{name};16{'B' if order == 'L' else 'L'}", encoded)
     values = values.reshape(*values.shape[:2], -1)
@@ -134,7 +135,7 @@ def _values_of_16_bits(image, encoded):
 
 
 def _read_as(raw_mode, encoded):
-    """The pixels as if they lay in the file in another way."""
+    """The pixels, read with another layout than the one that the file declares."""
     image = Image.open(io.BytesIO(encoded), formats=FORMATS)
     codec, extents, offset, arguments = image.tile[0]
     image.tile = [(codec, extents, offset, raw_mode if isinstance(arguments, str) else (raw_mode, *arguments[1:]))]
@@ -143,7 +144,7 @@ def _read_as(raw_mode, encoded):
 
 
 def _in_rows(convert, values):
-    """`convert` of a few rows at a time: its wide integers would take many times the memory of the picture."""
+    """`convert` of a few rows at a time: its wide integers would take many times the memory of the image."""
     rgb = np.empty((*values.shape[:2], 3), np.uint8)
     for top in range(0, len(values), ROWS_AT_ONCE):
         rows = slice(top, top + ROWS_AT_ONCE)
@@ -152,13 +153,13 @@ def _in_rows(convert, values):
 
 
 def _over_white(rgba):
-    """To the nearest."""
+    """Blended with white, rounded to the nearest."""
     colour, alpha = rgba[..., :3].astype(np.uint32), rgba[..., 3:].astype(np.uint32)
     return (colour * alpha + 255 * (255 - alpha) + 127) // 255
 
 
 def _from_16_bits(values):
-    """To the nearest; alpha is laid over white with all 16 bits before."""
+    """Rounded to the nearest 8 bits, after blending alpha with white in 16 bits."""
     values = values.astype(np.uint64)
     if values.shape[-1] in (1, 3):
         return (values + 128) // 257
@@ -167,13 +168,13 @@ def _from_16_bits(values):
     return (colour * alpha + 65535 * (65535 - alpha) + full // 2) // full
 
 
-def _turned_upright(image, picture):
+def _turned_upright(image, rgb):
     # Pillow would take these for EXIF too; Spotcheck and cameras do not.
     for key in ("XML:com.adobe.xmp", "xmp", "Raw profile type exif"):
         image.info.pop(key, None)
     try:
         turn = UPRIGHT.get(image.getexif().get(0x0112))
     except Exception:
-        # Broken metadata never spoils an image.
+        # An image with broken metadata is still read.
         turn = None
-    return picture if turn is None else picture.transpose(turn)
+    return rgb if turn is None else rgb.transpose(turn)
