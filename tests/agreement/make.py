@@ -1,4 +1,4 @@
-"""Random answers of two runs and how far they agree, for the tests of `src/evaluation`.
+"""Random predictions of two runs and how far they agree, for the tests of `src/evaluation`.
 
     python3 tests/agreement/make.py > tests/agreement/expected.json
 

@@ -1,4 +1,5 @@
-//! `spotcheck models inspect` and `models add` as people call them, and `predict` with a file about which nothing is known.
+//! `spotcheck models inspect` and `models add` as people call them, and `predict` with a file about which nothing is
+//! known.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! A run that is killed with no warning, twenty times at random moments, loses nothing that it showed as saved.
 //!
-//! “At most one batch is computed again” means: of the images whose predictions were saved when the program was killed, the resumed run
-//! computes at most one batch a lane again, less one image; with one image a batch, none.
+//! “At most one batch is computed again” means: of the images whose predictions were saved when the program was killed,
+//! the resumed run computes at most one batch per lane again, less one image; with one image per batch, none.
 
 #![expect(
     clippy::print_stderr,

@@ -239,7 +239,7 @@ fn an_interrupt_ends_a_stalled_download_within_a_second_and_says_how_to_go_on() 
 }
 
 #[test]
-fn a_mirror_that_was_given_up_is_told_when_the_next_one_did_it() {
+fn a_mirror_that_failed_is_told_when_the_next_one_works() {
     let missing = HttpServer::start(|_| Reply::status("404 Not Found"));
     let server = good_server();
     let home = Home::with_model(&[missing.url("/weights"), server.url("/")]);

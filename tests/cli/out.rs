@@ -8,7 +8,7 @@ use crate::support::{repository, spotcheck};
 const MODEL: &str = "efficientnet-lite0";
 const LINE: &str = "{\"uri\":\"/old.jpg\",\"status\":\"failed\",\"error\":\"empty\"}\n";
 
-/// Two photographs in `photos/`, outputs of a classifier about them in `outputs/`, and files that somebody would miss.
+/// Two images in `photos/`, a classifier's outputs for them in `outputs/`, and files that must not be replaced.
 struct Bench {
     folder: tempfile::TempDir,
 }
@@ -61,7 +61,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Refused before anything was computed, and what lies there is as it was.
+/// Refused before anything was computed, with the file as it was.
 #[track_caller]
 fn check_refused(output: &Output, words: &str, file: &Path, before: Option<&[u8]>) {
     let said = stderr(output);
@@ -73,7 +73,7 @@ fn check_refused(output: &Output, words: &str, file: &Path, before: Option<&[u8]
 }
 
 #[test]
-fn what_somebody_would_miss_is_never_replaced_by_results() {
+fn files_of_the_user_are_never_replaced_by_results() {
     let bench = Bench::new();
     bench.write("notes.txt", "years of work");
     bench.write("answers.json", "{\"uri\":\"/a.jpg\"}\n");

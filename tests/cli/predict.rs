@@ -45,7 +45,7 @@ fn mixed_folder() -> (tempfile::TempDir, Vec<(&'static str, Expected)>) {
     write("good.jpg", &rocket);
     write("header.jpg", &rocket[..20]);
     write("mislabelled.png", &rocket);
-    write("text.jpg", b"Dear diary, this is not a photograph");
+    write("text.jpg", b"Dear diary, this is not an image");
     write("truncated.jpg", &rocket[..rocket.len() / 2]);
     image::RgbImage::new(40_000, 10)
         .save(folder.path().join("very wide.png"))
@@ -156,7 +156,7 @@ fn two_runs_write_the_same_bytes_in_a_fixed_key_order() {
 }
 
 #[test]
-fn without_a_file_a_table_names_what_is_in_the_sample_photographs() {
+fn without_a_file_a_table_names_what_is_in_the_sample_images() {
     let output = run(predict(&samples(), "ssd-mobilenet-coco", &[]));
     let table = String::from_utf8(output.stdout.clone()).unwrap();
     for (photo, thing) in [
@@ -333,8 +333,8 @@ fn annotated_images_show_more_than_the_originals_and_never_replace_them() {
     ));
     assert!(again.status.success(), "{}", stderr(&again));
     let image = own.path().join("chelsea.png");
-    let remote_inference = samples().join("chelsea.png");
-    for source in [&image, &remote_inference] {
+    let same_name = samples().join("chelsea.png");
+    for source in [&image, &same_name] {
         let output = run(predict(source, "ssd-mobilenet-coco", &arguments));
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     }

@@ -62,7 +62,7 @@ impl Bench {
         command
     }
 
-    /// Whose answers are too large for the disk of [`Bench::predict_on_a_full_disk`].
+    /// Their predictions are too large for the disk of [`Bench::predict_on_a_full_disk`].
     #[cfg(target_os = "linux")]
     fn with_forty_images() -> Self {
         let bench = Self::new();
@@ -182,7 +182,7 @@ fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() 
     assert_eq!(bench.open(Wanted::Read).project.runs().unwrap().len(), 3);
 }
 
-/// The disk takes no more at half of the predictions, and more again once somebody made room.
+/// The disk is full after half of the predictions, until files are deleted.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_said_with_what_waits_where_and_everything_is_saved_once_there_is_room() {
@@ -384,7 +384,7 @@ fn a_prediction_that_a_person_judged_is_not_replaced_when_its_image_changes() {
 }
 
 #[test]
-fn a_project_that_somebody_else_has_open_is_refused_with_who_that_is() {
+fn a_project_that_is_open_is_refused_with_the_process_that_has_it_open() {
     let bench = Bench::new();
     let _open = bench.open(Wanted::Write);
     let refused = bench.predict(&[]);
@@ -400,8 +400,8 @@ fn a_project_that_somebody_else_has_open_is_refused_with_who_that_is() {
 fn a_project_is_looked_into_and_pointed_to_its_moved_images() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "2"]), 0, &[]);
-    let moved = bench.folder.path().join("elsewhere").join("images");
-    std::fs::create_dir(bench.folder.path().join("elsewhere")).unwrap();
+    let moved = bench.folder.path().join("moved_images").join("images");
+    std::fs::create_dir(bench.folder.path().join("moved_images")).unwrap();
     std::fs::rename(bench.images(), &moved).unwrap();
     let project = |words: &[&str]| {
         let mut command = spotcheck(&["project", words[0]]);
@@ -505,7 +505,7 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
 }
 
 #[test]
-fn a_prediction_about_an_older_file_is_not_compared() {
+fn an_outdated_prediction_is_not_compared() {
     let bench = Bench::new();
     bench.predict(&[]);
     bench.draw("0.png", 7);
@@ -572,9 +572,9 @@ fn a_folder_is_the_same_however_one_comes_to_it() {
     let one = bench.predict_over(&by_link.join("1.png"), &["--resume"]);
     check_says(&one, 0, &["1 of 1 images have a prediction, 0 remain"]);
 
-    let elsewhere = bench.folder.path().join("elsewhere");
-    std::fs::rename(&images, &elsewhere).unwrap();
-    let moved = bench.predict_over(&elsewhere, &["--resume"]);
+    let moved_images = bench.folder.path().join("moved_images");
+    std::fs::rename(&images, &moved_images).unwrap();
+    let moved = bench.predict_over(&moved_images, &["--resume"]);
     assert!(stderr(&moved).contains(note), "{}", stderr(&moved));
 }
 

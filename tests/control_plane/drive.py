@@ -1,10 +1,10 @@
-"""Drives the tests' control plane with AWS's own client for Python: what boto3 accepts and understands is how AWS
-speaks, whatever our client thinks. Signed in and sent there by the environment.
+"""Drives the tests' control plane with AWS's own client for Python: what boto3 accepts is AWS's protocol, independent
+of our client. The environment has the credentials and the address.
 
     drive.py BUCKET ROLE IMAGE
 
 The bucket has `model.tar.gz`, an echoing handler, and `in/`: `a.txt`, `b.txt`, `bad.txt` that the handler refuses; and
-`endless/`, whose object it never answers.
+`endless/`, which has an object without a response.
 """
 
 import json
@@ -109,7 +109,7 @@ def jobs():
 
 
 def stopping():
-    # Its handler never answers.
+    # Its handler never responds.
     source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": f"s3://{BUCKET}/endless/"}}
     start("third", TransformInput={"DataSource": source, "ContentType": "text/plain"})
     while "TransformStartTime" not in sagemaker.describe_transform_job(TransformJobName="third"):
@@ -184,11 +184,12 @@ def endpoint():
     sagemaker.create_endpoint(EndpointName="live", EndpointConfigName="config")
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="live", WaiterConfig={"Delay": 1, "MaxAttempts": 60})
     assert [one["EndpointName"] for one in sagemaker.list_endpoints(StatusEquals="InService")["Endpoints"]] == ["live"]
-    answer = runtime.invoke_endpoint(
+    response = runtime.invoke_endpoint(
         EndpointName="live", ContentType="text/plain", Accept="application/json", Body=b"hello"
     )
-    said = json.loads(answer["Body"].read())
-    assert answer["InvokedProductionVariant"] == "AllTraffic" and answer["ContentType"] == "application/json", answer
+    said = json.loads(response["Body"].read())
+    assert response["InvokedProductionVariant"] == "AllTraffic", response
+    assert response["ContentType"] == "application/json", response
     assert (said["text"], said["content_type"], said["accept"]) == ("hello", "text/plain", "application/json"), said
     error = refused("ModelError", "client error (400)", runtime.invoke_endpoint, EndpointName="live", Body=b"fail 400")
     assert error["OriginalStatusCode"] == 400 and "as the body says" in error["OriginalMessage"], error

@@ -40,7 +40,7 @@ def eight(values):
     return (values >> 8).astype(np.uint8)
 
 
-def picture(channels=3, **kwargs):
+def scene_image(channels=3, **kwargs):
     mode = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[channels]
     values = eight(scene(channels=channels, **kwargs))
     return Image.fromarray(values[..., 0] if channels == 1 else values, mode)
@@ -172,7 +172,7 @@ def camera_exif():
 
 
 def jpeg_cases():
-    rgb, grey = picture(), picture(1)
+    rgb, grey = scene_image(), scene_image(1)
     for subsampling in ["4:4:4", "4:2:2", "4:2:0"]:
         data = encoded(rgb, "JPEG", quality=80, subsampling=subsampling)
         good("jpeg-" + subsampling.replace(":", ""), data, "jpg")
@@ -186,7 +186,8 @@ def jpeg_cases():
     good("jpeg-restart-each-row", encoded(rgb, "JPEG", quality=90, restart_marker_rows=1), "jpg")
     for subsampling in ["4:4:4", "4:2:2", "4:2:0"]:
         for units in [1, 3, 7]:
-            data = encoded(picture(width=61, height=45), "JPEG", subsampling=subsampling, restart_marker_blocks=units)
+            options = {"subsampling": subsampling, "restart_marker_blocks": units}
+            data = encoded(scene_image(width=61, height=45), "JPEG", **options)
             good(f"jpeg-restart-{subsampling.replace(':', '')}-every-{units}", data, "jpg")
     good("jpeg-grey", encoded(grey, "JPEG", quality=85), "jpg")
     good("jpeg-grey-progressive", encoded(grey, "JPEG", quality=85, progressive=True), "JPG")
@@ -203,7 +204,7 @@ def jpeg_cases():
         good(f"jpeg-orientation-{orientation}", data, "jpg")
     good("jpeg-orientation-9", encoded(rgb, "JPEG", exif=exif(9)), "jpg")
     good("jpeg-camera", encoded(rgb, "JPEG", quality=80, exif=camera_exif()), "jpg")
-    good("jpeg-1x1", encoded(picture(width=1, height=1), "JPEG"), "jpg")
+    good("jpeg-1x1", encoded(scene_image(width=1, height=1), "JPEG"), "jpg")
     wide = encoded(Image.new("L", (40000, 10), 77), "JPEG", quality=50)
     good("jpeg-40000x10", wide, "jpg", expected=reference(wide)[:, :1])
     good("jpeg-trailing-junk", base + b"some words a tool left behind", "jpg")
@@ -212,7 +213,7 @@ def jpeg_cases():
     good("jpeg-extraneous-bytes-in-the-header", base[:table] + b"\x12\xff\x00\x34" + base[table:], "jpg")
     good("jpeg-two-pictures-in-one-file", base + encoded(grey, "JPEG"), "jpg")
     good("jpeg-named-png", base, "png")
-    large = picture(width=96, height=80)
+    large = scene_image(width=96, height=80)
     whole = encoded(large, "JPEG", quality=75)
     middle = (data_start(whole) + len(whole)) // 2
     write("jpeg-truncated", whole[:middle], "jpg", reference(whole[:middle], truncated=True), error="is truncated")
@@ -308,18 +309,18 @@ def png(values, depth, colour, extra=b"", interlaced=False, size=None):
 
 
 def png_cases():
-    rgb = picture()
+    rgb = scene_image()
     data = encoded(rgb, "PNG")
     good("png-rgb", data, "png")
     good("png-named-jpg", data, "jpg")
-    good("png-grey", encoded(picture(1), "PNG"), "png")
-    good("png-grey-1-bit", encoded(picture(1).convert("1"), "PNG"), "png")
-    good("png-grey-alpha", encoded(picture(2), "PNG"), "png")
-    good("png-alpha", encoded(picture(4), "PNG"), "png")
+    good("png-grey", encoded(scene_image(1), "PNG"), "png")
+    good("png-grey-1-bit", encoded(scene_image(1).convert("1"), "PNG"), "png")
+    good("png-grey-alpha", encoded(scene_image(2), "PNG"), "png")
+    good("png-alpha", encoded(scene_image(4), "PNG"), "png")
     palette = rgb.quantize(13)
     good("png-palette", encoded(palette, "PNG"), "png")
     good("png-palette-transparency", encoded(palette, "PNG", transparency=bytes(range(0, 260, 20))), "png")
-    good("png-grey-key", encoded(picture(1), "PNG", transparency=120), "png")
+    good("png-grey-key", encoded(scene_image(1), "PNG", transparency=120), "png")
     good("png-rgb-key", encoded(rgb, "PNG", transparency=rgb.getpixel((5, 5))), "png")
     for orientation in [3, 6]:
         good(f"png-orientation-{orientation}", encoded(rgb, "PNG", exif=exif(orientation)), "png")
@@ -336,7 +337,7 @@ def png_cases():
         "png",
         expected=np.repeat(over_white_16(pair[..., :1], pair[..., 1:]), 3, axis=2),
     )
-    good("png-1x1", encoded(picture(width=1, height=1), "PNG"), "png")
+    good("png-1x1", encoded(scene_image(width=1, height=1), "PNG"), "png")
     # Where a row ends early the decoder may show it or not: only whole rows that are surely there are compared.
     flat = png(eight(scene(width=64, height=64)), 8, 2)
     bad("png-header-only", data[:33], "png", "is truncated")
@@ -351,7 +352,7 @@ def png_cases():
 
 
 def other_cases():
-    rgb, grey, rgba = picture(), picture(1), picture(4)
+    rgb, grey, rgba = scene_image(), scene_image(1), scene_image(4)
     good("bmp-rgb", encoded(rgb, "BMP"), "bmp")
     good("bmp-palette", encoded(rgb.quantize(16), "BMP"), "bmp")
     good("bmp-1-bit", encoded(grey.convert("1"), "BMP"), "bmp")
@@ -409,7 +410,7 @@ def other_cases():
     bad("tiff-truncated", encoded(rgb, "TIFF")[:1500], "tif", "is ")
 
     bad("empty", b"", "jpg", "is empty")
-    bad("text-named-jpg", "# Notes\nnot a photograph".encode(), "jpg", "begins with the text “# Notes not a")
+    bad("text-named-jpg", "# Notes\nnot an image".encode(), "jpg", "begins with the text “# Notes not a")
     bad("zeros", bytes(500), "png", "begins with the bytes 00 00 00 00")
     bad("heic", b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "heic", "is a HEIC image")
 

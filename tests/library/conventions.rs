@@ -1,5 +1,5 @@
-//! The recogniser on the real runtime: graphs with the outside of well-known models, each also with every input and output
-//! renamed, and graphs that cannot be used (`tests/cases/conventions/make.py` made them all).
+//! The recogniser on the real runtime: graphs with the outside of well-known models, each also with every input and
+//! output renamed, and graphs that cannot be used (`tests/cases/conventions/make.py` made them all).
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

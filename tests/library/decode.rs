@@ -1,5 +1,5 @@
-//! `decode` against Pillow and NumPy, on every kind of image in `tests/cases/decode` (made by `tests/decode/make.py`), and against
-//! hostile bytes.
+//! `decode` against Pillow and NumPy, on every kind of image in `tests/cases/decode` (made by `tests/decode/make.py`),
+//! and against hostile bytes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -345,7 +345,7 @@ impl Random {
         ((mixed ^ (mixed >> 31)) % end as u64) as usize
     }
 
-    /// Changes some bytes, mostly near the beginning where the structure lies; sometimes cuts the end off.
+    /// Changes some bytes, mostly near the beginning where the structure is; sometimes cuts the end off.
     fn mutated(&mut self, original: &[u8]) -> Vec<u8> {
         let mut bytes = original.to_vec();
         for _ in 0..=self.below(8) {

@@ -153,7 +153,7 @@ fn a_range_is_asked_for_behind_a_redirect_too() {
 }
 
 #[test]
-fn a_redirect_without_end_is_given_up() {
+fn an_endless_redirect_fails() {
     let server = HttpServer::start(|_| Reply::redirect("/again".to_owned()));
     let failures = Home::new(&[server.url("/")]).failures();
     assert_eq!(failures[0].reason, "redirects too often");
@@ -461,14 +461,14 @@ fn a_missing_file_is_not_asked_for_twice_but_a_busy_server_is() {
 #[test]
 fn a_mirror_that_cannot_be_reached_is_left_at_once() {
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = format!("http://{}/", unused.local_addr().unwrap());
+    let unreachable = format!("http://{}/", unused.local_addr().unwrap());
     drop(unused);
     let right = good_server();
     let patient = DownloadPolicy {
         first_pause: Duration::from_hours(1),
         ..quick()
     };
-    Home::with_policy(&[nobody, right.url("/")], patient).fetch_well();
+    Home::with_policy(&[unreachable, right.url("/")], patient).fetch_well();
     assert_eq!(right.bytes_served(), LEN);
 }
 
@@ -611,7 +611,7 @@ fn a_model_is_not_downloaded_twice_at_once_nor_removed_meanwhile() {
 #[test]
 fn a_file_of_the_users_takes_the_place_of_the_download() {
     let home = Home::new(&["http://127.0.0.1:9/".to_owned()]);
-    let file = home.folder.path().join("from elsewhere.onnx");
+    let file = home.folder.path().join("of the user.onnx");
     let fetch = || home.library.fetch("tested", Some(&file), &home.control);
     let refused = |result: Result<Model, FetchError>, is_as_expected: fn(&FetchError) -> bool| {
         let error = result.unwrap_err();

@@ -1,5 +1,5 @@
-//! The proof that predictions equal the reference: both models of the repository over the eight photographs, against what
-//! Pillow, NumPy and onnxruntime for Python answered (`tests/golden/make.py` made `tests/golden/photos.json`).
+//! The proof that predictions equal the reference: both models of the repository over the eight sample images, against
+//! what Pillow, NumPy and onnxruntime for Python answered (`tests/golden/make.py` made `tests/golden/photos.json`).
 
 use serde_json::Value;
 use spotcheck::domain::BoundingBox;
@@ -78,7 +78,7 @@ fn detections_equal_the_reference() {
     assert!(compared > 50, "only {compared} boxes were compared");
 }
 
-/// The photograph's name, what the command line says, and what the reference says.
+/// The image's name, the prediction of the command line, and the reference.
 fn predictions_and_references(model: &str) -> Vec<(String, Value, Value)> {
     let output =
         crate::support::spotcheck(&["predict", "assets/samples", "--model", model, "--out", "-"])

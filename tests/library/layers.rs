@@ -1,5 +1,5 @@
-//! Holds the floors of `src/` (ARCHITECTURE.md): a module imports only from the floors it may see, and each heavy crate has
-//! one home.
+//! The layers of `src/` (ARCHITECTURE.md): a module imports only from the layers below it, and each heavy crate
+//! has one home.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

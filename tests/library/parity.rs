@@ -98,7 +98,7 @@ fn score(value: &Value) -> f64 {
     value["score"].as_f64().unwrap()
 }
 
-/// Each photograph's name with Spotcheck's answer and torch's.
+/// Each image's name with Spotcheck's prediction and torch's.
 fn predictions(case: &str) -> Vec<(String, Prediction, Value)> {
     let folder = crate::support::repository().join("tests/parity").join(case);
     let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();

@@ -1,13 +1,12 @@
-"""Architecture parity: torchvision's ResNet-50 and its Faster R-CNN with FPN, and what torch itself answers.
+"""Architecture parity: torchvision's ResNet-50 and its Faster R-CNN with FPN, and the predictions of torch.
 
 usage: python make.py PHOTO...        (pip install torch==2.8.0 torchvision==0.23.0 onnx onnxruntime pillow numpy)
 Both graphs have the full depth and every operator of the real ones, an eighth of the width, and seeded random weights;
-batch normalisation is calibrated on the photographs, so that the numbers stay in the range that trained ones have.
-Writes resnet50/ and faster-rcnn/, each with model.onnx, model.toml and expected.json: the answers for each
-photograph, by torch, with torchvision's own transforms on Pillow's pictures. Needed to make the cases anew, not to
-test.
+batch normalisation is calibrated on the images, so that the numbers stay in the range that trained ones have.
+Writes resnet50/ and faster-rcnn/, each with model.onnx, model.toml and expected.json: torch's prediction
+for each image, with torchvision's own transforms on Pillow's images. Needed to make the cases anew, not to test.
 
-The photographs are chelsea.png, coffee.png and grace_hopper.jpg. Not every size will do: the detector scales the
+The images are chelsea.png, coffee.png and grace_hopper.jpg. Not every size will do: the detector scales the
 short side to floor(side * (256 / side)), which torch and ONNX may round to 256 and to 255; compare() below shows it.
 """
 
@@ -45,7 +44,7 @@ class NarrowResNet50(ResNet):
 
 
 def calibrate(model, run):
-    """Sets the running statistics of batch normalisation to those of the photographs."""
+    """Sets the running statistics of batch normalisation to those of the images."""
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.reset_running_stats()
@@ -56,7 +55,7 @@ def calibrate(model, run):
     model.eval()
 
 
-def picture(path):
+def upright(path):
     return ImageOps.exif_transpose(Image.open(path)).convert("RGB")
 
 
@@ -137,7 +136,7 @@ def session(path):
 def resnet50(photos):
     torch.manual_seed(50)
     model = NarrowResNet50()
-    # As torchvision.models.ResNet50_Weights.IMAGENET1K_V1.transforms() does with a Pillow picture.
+    # As torchvision.models.ResNet50_Weights.IMAGENET1K_V1.transforms() does with an image of Pillow.
     transform = v2.Compose(
         [
             v2.Resize(256),
@@ -147,11 +146,11 @@ def resnet50(photos):
             v2.Normalize(MEAN, STD),
         ]
     )
-    inputs = {path.name: transform(picture(path))[None] for path in photos}
+    inputs = {path.name: transform(upright(path))[None] for path in photos}
     batch = torch.cat(list(inputs.values()))
     calibrate(model, lambda: model(batch))
     with torch.no_grad():
-        # Logits as spread as those of a trained net, so that the softmax tells pictures apart.
+        # Logits as spread as those of a trained net, so that the softmax tells images apart.
         model.fc.weight.mul_(6.0 / model(batch).std())
     path = HERE / "resnet50" / "model.onnx"
     path.parent.mkdir(exist_ok=True)
@@ -235,7 +234,7 @@ def faster_rcnn(photos):
     model.roi_heads.box_predictor.cls_score = torch.nn.Linear(128, 91)
     model.roi_heads.box_predictor.bbox_pred = torch.nn.Linear(128, 91 * 4)
     images = {
-        path.name: v2.functional.to_dtype(v2.functional.pil_to_tensor(picture(path)), scale=True) for path in photos
+        path.name: v2.functional.to_dtype(v2.functional.pil_to_tensor(upright(path)), scale=True) for path in photos
     }
     model.eval()
     calibrate(model, lambda: [model([image]) for image in images.values()])
@@ -255,11 +254,11 @@ def faster_rcnn(photos):
     expected = {}
     for name, image in images.items():
         with torch.no_grad():
-            [answer] = model([image])
+            [prediction] = model([image])
         expected[name] = {
             "detections": [
                 {"box": [float(edge) for edge in box], "class_id": int(label), "score": float(score)}
-                for box, label, score in zip(answer["boxes"], answer["labels"], answer["scores"])
+                for box, label, score in zip(prediction["boxes"], prediction["labels"], prediction["scores"])
             ]
         }
         boxes, labels, scores = session(path).run(None, {"image": image.numpy()})
@@ -267,7 +266,7 @@ def faster_rcnn(photos):
         with torch.no_grad():
             [shaken] = model([image * (1 + 2e-7 * torch.randn_like(image))])
         for other in ((boxes, labels, scores), [shaken[key].numpy() for key in ("boxes", "labels", "scores")]):
-            compare(name, [answer[key].numpy() for key in ("boxes", "labels", "scores")], other)
+            compare(name, [prediction[key].numpy() for key in ("boxes", "labels", "scores")], other)
     write("faster-rcnn", DETECTOR_CARD, expected)
 
 

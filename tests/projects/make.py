@@ -2,7 +2,7 @@
 """Writes version-N.spotcheck beside itself for each N before today's: a project as that format had it. Independent of
 Spotcheck's own code.
 
-1 has no tags and not the state of the files that the answers belong to; 2 has both, but no ETags; 3 has them, but not where a run was
+1 has neither tags nor the state of the predicted files; 2 has both, but no ETags; 3 has them, but not where a run was
 made; 4 has that, but no warnings."""
 
 import json
@@ -10,14 +10,14 @@ import sqlite3
 import struct
 from pathlib import Path
 
-# What else the table of answers has.
+# The other columns of the table of predictions.
 STAMP_COLUMNS = {
     1: "",
     2: "size_bytes INTEGER, modified_ns INTEGER, ",
     3: "size_bytes INTEGER, modified_ns INTEGER, etag TEXT, ",
 }
 STAMP_COLUMNS[4] = STAMP_COLUMNS[3]
-# Of the two images that have an answer.
+# Of the two images that have a prediction.
 STAMPS = {1: ((), ()), 2: ((4711, 1700000000000000001), (12, None)), 3: ((4711, None, "abc"), (12, None, None))}
 STAMPS[4] = STAMPS[3]
 TAGS = """CREATE TABLE tags (
@@ -87,8 +87,8 @@ def write(version):
     db.execute("INSERT INTO samples VALUES (2, 0, '/elsewhere/dog.jpg')")
     cat = (3, 1, 2, 640, 480, struct.pack("<2I", 1, 2), struct.pack("<2f", 0.75, 0.5), None)
     dog = (3, 2, 0, 0, 0, b"", b"", "the file is truncated")
-    for answer, stamp in zip((cat, dog), STAMPS[version]):
-        row = answer + stamp
+    for prediction, stamp in zip((cat, dog), STAMPS[version]):
+        row = prediction + stamp
         db.execute(f"INSERT INTO answers VALUES ({', '.join('?' * len(row))})", row)
     db.execute("INSERT INTO boxes VALUES (3, 1, ?)", (struct.pack("<8f", 1, 2, 3, 4, -5, 6.5, 700, 8),))
     db.execute("INSERT INTO verdicts VALUES (1, 3, 1, 'wrong', 'wolf')")

@@ -1,5 +1,5 @@
-//! What is sent to SageMaker, its endpoints and CloudWatch Logs, held against AWS's own description of these services; and what is made of
-//! answers that fit it.
+//! Requests to SageMaker, its endpoints and CloudWatch Logs, checked against AWS's own description of these services,
+//! and the parsing of responses that fit it.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -34,8 +34,9 @@ fn with_folder(command: &mut Command, folder: &Path) {
 /// SageMaker and CloudWatch Logs, both at `server`, as the configuration of this process says from now on.
 fn at(server: &HttpServer) -> SageMaker {
     let config = format!(
-        "[default]\naws_access_key_id = AKIAEXAMPLE000000000\naws_secret_access_key = {SECRET}\naws_session_token = a-token\n\
-         region = eu-west-1\nservices = here\n\n[services here]\nsagemaker =\n  endpoint_url = {url}\n\
+        "[default]\naws_access_key_id = AKIAEXAMPLE000000000\naws_secret_access_key = {SECRET}\n\
+         aws_session_token = a-token\nregion = eu-west-1\nservices = here\n\n[services here]\n\
+         sagemaker =\n  endpoint_url = {url}\n\
          sagemaker_runtime =\n  endpoint_url = {url}\ncloudwatch_logs =\n  endpoint_url = {url}\n",
         url = server.url("")
     );
@@ -57,8 +58,8 @@ fn operation_of(request: &Request) -> &str {
 }
 
 fn prediction_file(operation: &str) -> Vec<u8> {
-    let path = crate::support::repository().join(format!("tests/aws/answers/{operation}.json"));
-    // What has nothing to say answers with nothing.
+    let path = crate::support::repository().join(format!("tests/aws/responses/{operation}.json"));
+    // An operation without a file has an empty response.
     std::fs::read(path).unwrap_or_default()
 }
 
@@ -291,7 +292,7 @@ fn every_request_and_every_prediction_of_the_tests_is_as_aws_describes_it() {
                 let signature = &request.headers["authorization"];
                 assert!(signature.contains(&scope), "{signature}");
                 lines.push(line(operation, "request", &request.body));
-                lines.push(line(operation, "answer", &prediction_file(operation)));
+                lines.push(line(operation, "response", &prediction_file(operation)));
             }
             assert_eq!(lines.len(), 2 * 21);
             let found = problems(&lines);
@@ -570,9 +571,9 @@ fn environment_variables_name_the_server_of_each_service() {
 }
 
 #[test]
-fn without_a_region_or_credentials_nobody_is_asked_and_what_is_missing_is_said() {
+fn without_a_region_or_credentials_nothing_is_sent_and_what_is_missing_is_said() {
     alone(
-        "aws_shapes::without_a_region_or_credentials_nobody_is_asked_and_what_is_missing_is_said",
+        "aws_shapes::without_a_region_or_credentials_nothing_is_sent_and_what_is_missing_is_said",
         |command| {
             without_aws(command, "http://127.0.0.1:1").env_remove("AWS_REGION");
         },

@@ -178,7 +178,7 @@ fn signed_in(login: Login, mut command: Command) -> Command {
 }
 
 #[test]
-fn who_is_named_asks_and_nobody_else() {
+fn only_the_named_profile_is_used() {
     let folder = folder();
     let bucket = filled_bucket("who", folder.path());
     let place = bucket.uri("photos/a b+.jpg");
@@ -192,9 +192,9 @@ fn who_is_named_asks_and_nobody_else() {
         "{said}"
     );
     assert!(!said.contains(STRANGER.secret_key), "{said}");
-    let said = failure(signed_in(ADMIN, predict(&place, &["--profile", "nobody"])));
+    let said = failure(signed_in(ADMIN, predict(&place, &["--profile", "absent"])));
     assert!(
-        said.contains("The AWS configuration does not have a profile nobody; it has admin, blind,"),
+        said.contains("The AWS configuration does not have a profile absent; it has admin, blind,"),
         "{said}"
     );
     let said = failure(signed_in(
@@ -204,7 +204,7 @@ fn who_is_named_asks_and_nobody_else() {
     assert!(said.contains("s3:ListBucket on the bucket"), "{said}");
     let said = failure(predict(&place, &[]));
     assert!(said.contains("No AWS credentials found"), "{said}");
-    // Who may not list may still open what can be named.
+    // Without the permission to list, an object can still be opened by its name.
     must_succeed(predict(&place, &["--profile", "blind"]));
     let said = failure(predict(&bucket.uri("photos/"), &["--profile", "blind"]));
     assert!(
@@ -236,8 +236,8 @@ fn the_region_of_a_bucket_is_found_by_itself() {
     );
     command.env_remove("AWS_ENDPOINT_URL_S3");
     must_succeed(command);
-    let remote_inference = proxy.count(|request| request.region() != Some("eu-central-1"));
-    assert_eq!(remote_inference, 1, "asked once, remembered afterwards");
+    let redirected = proxy.count(|request| request.region() != Some("eu-central-1"));
+    assert_eq!(redirected, 1, "asked once, remembered afterwards");
 }
 
 #[test]
@@ -250,9 +250,9 @@ fn what_is_not_there_and_what_does_not_respond_is_said_in_one_message() {
         said.contains("bucket no-such-bucket does not exist"),
         "{said}"
     );
-    let mut nobody = predict("s3://bucket/", &["--profile", "reader", "--endpoint-url"]);
-    nobody.arg("http://127.0.0.1:1");
-    let said = failure(nobody);
+    let mut unreachable = predict("s3://bucket/", &["--profile", "reader", "--endpoint-url"]);
+    unreachable.arg("http://127.0.0.1:1");
+    let said = failure(unreachable);
     assert!(
         said.contains("http://127.0.0.1:1 refused the connection"),
         "{said}"
@@ -308,9 +308,9 @@ fn the_images_in_a_tfrecord_object_are_predicted_as_those_in_the_same_file() {
 #[test]
 fn only_the_folder_itself_is_listed_where_that_is_asked_for() {
     let bucket = Seaweed::shared().bucket("cli-layout");
-    let photograph = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
+    let image = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
     for key in ["a.jpg", "sub/b.jpg"] {
-        bucket.put(key, &photograph);
+        bucket.put(key, &image);
     }
     let uris = |more: &[&str]| {
         let mut args = vec!["--profile", "reader", "--out", "-"];
@@ -330,10 +330,10 @@ fn only_the_folder_itself_is_listed_where_that_is_asked_for() {
 #[test]
 fn a_key_with_characters_that_xml_cannot_hold_is_read_like_any_other() {
     let bucket = Seaweed::shared().bucket("cli-odd-keys");
-    let photograph = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
+    let image = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
     let keys = ["bell\u{7}.jpg", "plus + space & <tag>.jpg", "tab\t.jpg"];
     for key in keys {
-        bucket.put(key, &photograph);
+        bucket.put(key, &image);
     }
     let output = must_succeed(predict(
         &bucket.uri(""),
@@ -377,8 +377,8 @@ fn annotated_images_cost_no_second_reading() {
 #[test]
 fn a_project_remembers_the_server_that_only_the_environment_named() {
     let bucket = Seaweed::shared().bucket("cli-server");
-    let photograph = std::fs::read(repository().join("assets/samples/coffee.png")).unwrap();
-    bucket.put("a.png", &photograph);
+    let image = std::fs::read(repository().join("assets/samples/coffee.png")).unwrap();
+    bucket.put("a.png", &image);
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join("p.spotcheck");
     let project = project.to_str().unwrap();
@@ -395,7 +395,7 @@ fn a_project_remembers_the_server_that_only_the_environment_named() {
         "--out",
         images.to_str().unwrap(),
     ];
-    // Nobody answers where the environment points to by now.
+    // No server runs where the environment points to now.
     must_succeed(with_profiles(&args, "http://127.0.0.1:9"));
     assert!(images.join("a.png").is_file());
 }

@@ -1,5 +1,5 @@
-//! The tests' own control plane: before other tests rely on it, it is held against AWS's own client and descriptions, and against what
-//! Batch Transform is known to do.
+//! The tests' own control plane, checked against AWS's own client and descriptions and against the known behaviour of
+//! Batch Transform.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -29,7 +29,11 @@ impl Account {
         bucket.put("model.tar.gz", archive);
         let model = json!({
             "ModelName": "echo", "ExecutionRoleArn": ROLE,
-            "PrimaryContainer": {"Image": IMAGE, "ModelDataUrl": bucket.uri("model.tar.gz"), "Environment": {"OF": "model", "MODEL": "1"}},
+            "PrimaryContainer": {
+                "Image": IMAGE,
+                "ModelDataUrl": bucket.uri("model.tar.gz"),
+                "Environment": {"OF": "model", "MODEL": "1"},
+            },
         });
         plane.console("CreateModel", &model).unwrap();
         Self { plane, bucket }
@@ -129,7 +133,10 @@ fn signatures_clocks_and_permissions_are_checked_as_aws_checks_them() {
         "InvalidSignatureException: The request signature we calculated does not match"
     ));
     assert!(ask(STRANGER, list).starts_with("UnrecognizedClientException: "));
-    assert!(ask(BLIND, list).starts_with("AccessDeniedException: User: arn:aws:iam::123456789012:user/blind is not authorized to perform: sagemaker:ListTransformJobs"));
+    assert!(ask(BLIND, list).starts_with(
+        "AccessDeniedException: User: arn:aws:iam::123456789012:user/blind is not authorized to perform: \
+         sagemaker:ListTransformJobs"
+    ));
     assert!(ask(READER, "delete_model(ModelName='echo')").contains("sagemaker:DeleteModel"));
     for (failure, expected) in [
         (
@@ -197,7 +204,10 @@ fn an_operation_fails_as_the_test_wants_it() {
     account.plane.fail(Failure::ResourceLimit);
     let refusal = account.start("limited", |_| {}).unwrap_err();
     assert!(
-        refusal.starts_with("ResourceLimitExceeded: The account-level service limit 'ml.m5.xlarge for transform job usage' is 0 Instances"),
+        refusal.starts_with(
+            "ResourceLimitExceeded: The account-level service limit 'ml.m5.xlarge for transform job usage' is \
+             0 Instances"
+        ),
         "{refusal}"
     );
 }
@@ -215,7 +225,7 @@ fn requests_that_aws_does_not_know_fail_a_test() {
 }
 
 #[test]
-fn outputs_lie_where_sagemaker_writes_them() {
+fn outputs_have_the_keys_that_sagemaker_gives_them() {
     let account = Account::with_inputs();
     let run = |job: &str, uri: String| {
         let over = account.run(job, |request| {
@@ -224,7 +234,7 @@ fn outputs_lie_where_sagemaker_writes_them() {
         });
         assert_eq!(over, ("Completed".to_owned(), None));
     };
-    // Nobody meant a folder, but all lie in it.
+    // Without a final slash, but all objects are in this folder.
     run("folder", account.bucket.uri("in"));
     assert!(account.bucket.get("folder/below/c.txt.out").is_some());
     // A prefix is compared letter by letter.
@@ -345,7 +355,7 @@ fn the_container_is_told_what_the_job_says() {
     assert_eq!(prediction["content_type"], "text/plain");
     assert_eq!(prediction["accept"], "application/json");
     assert_eq!(prediction["chunked"], false);
-    // Without a limit, nobody knows the length before.
+    // Without a limit the length is not known before.
     account.run("chunked", |request| request["MaxPayloadInMB"] = 0.into());
     let prediction = &account.predictions("out/a.txt.out")[0];
     assert_eq!(
@@ -530,7 +540,7 @@ fn manifest(bucket: &Bucket, names: &[&str]) -> String {
     Value::from(manifest).to_string()
 }
 
-/// With check sums of zero: nobody looks at them.
+/// With checksums of zero, which the control plane does not check.
 fn tfrecord(content: &str) -> Vec<u8> {
     let mut record = (content.len() as u64).to_le_bytes().to_vec();
     record.extend([0; 4]);

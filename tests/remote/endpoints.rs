@@ -60,7 +60,7 @@ impl Account {
         self.run(&[&deployment(name, archive), more].concat())
     }
 
-    /// Runs until somebody has asked `times` times how the endpoint is, and is interrupted then.
+    /// Runs until `operation` was requested `times` times, and is interrupted then.
     fn interrupted(&self, args: &[&str], operation: &str, times: usize) -> Ended {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -233,21 +233,21 @@ fn an_endpoint_is_looked_through_before_anything_is_made_and_force_makes_it_all_
 
     // SageMaker pulls from its own region only.
     let image = IMAGE.replace(REGION, "eu-west-1");
-    let remote_inference = [&usual[..], &["--image", &image]].concat();
-    let tagged = [&remote_inference[..], &["--tag", "aws:team=vision"]].concat();
+    let other_image = [&usual[..], &["--image", &image]].concat();
+    let tagged = [&other_image[..], &["--tag", "aws:team=vision"]].concat();
     let looked = of("preflight", &tagged).says(&["there are 2 problems"]);
     assert_eq!(looked.code, Some(1), "{looked:#?}");
     for words in ["problem  Container  ", "problem  Names and limits"] {
         assert!(looked.stdout.contains(words), "no “{words}” in {looked:#?}");
     }
-    of("deploy", &remote_inference).must(1, "").says(&[
+    of("deploy", &other_image).must(1, "").says(&[
         "problem  Container  ",
         "nothing was deployed, because of the problems above; --force",
     ]);
     for operation in ["CreateModel", "CreateEndpointConfig", "CreateEndpoint"] {
         assert_eq!(account.plane.count(operation), 0, "{operation}");
     }
-    of("deploy", &[&remote_inference[..], &["--force"]].concat())
+    of("deploy", &[&other_image[..], &["--force"]].concat())
         .must(0, "cats\tInService\n")
         .says(&["problem  Container  "]);
     let looked = of("preflight", &usual);
@@ -385,7 +385,7 @@ fn an_archive_of_this_machine_is_uploaded_and_deleted_with_the_endpoint() {
         ),
     );
     assert_eq!(account.bucket.get(key), None);
-    assert!(account.bucket.get(ARCHIVE).is_some(), "somebody else's");
+    assert!(account.bucket.get(ARCHIVE).is_some(), "of another person");
 }
 
 #[test]
@@ -489,7 +489,7 @@ fn a_deployment_that_is_interrupted_is_undone_and_one_that_is_killed_is_written_
 }
 
 #[test]
-fn what_somebody_else_made_under_the_same_name_is_neither_used_nor_deleted() {
+fn resources_of_others_with_the_same_name_are_neither_used_nor_deleted() {
     let account = Account::new("endpoint-names");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     let model = ["--model-name", "cats", "--instance-type", "ml.m5.xlarge"];
@@ -538,7 +538,7 @@ fn why_an_endpoint_failed_is_said_and_what_deletes_it() {
 }
 
 #[test]
-fn whoever_stops_waiting_is_told_what_goes_on_without_them() {
+fn after_an_interrupt_it_is_said_what_goes_on() {
     let account = Account::new("endpoint-interrupt");
     account.plane.pause_jobs();
     let archive = account.bucket.uri(ARCHIVE);
@@ -614,7 +614,7 @@ fn predictions(ended: &Ended) -> Vec<(String, Vec<(String, f64)>)> {
 }
 
 #[test]
-fn photographs_are_predicted_through_an_endpoint_of_a_model_that_is_packed_as_on_this_machine() {
+fn an_endpoint_of_a_packed_model_predicts_as_this_machine() {
     const MODEL: &str = "efficientnet-lite0";
     let account = Account::new("endpoint-predict");
     let folder = account.bucket.uri("");
@@ -717,7 +717,7 @@ fn a_session_signs_all_that_is_asked_and_one_that_is_over_is_said() {
     account.plane.set_session(Session::Open(TOKEN));
     ask(&list).must(0, "cats\tInService\n");
     account.run(&list).must(1, "");
-    // The runtime has a client of its own. What echoes is no prediction.
+    // The runtime has a client of its own. The echoed request is not a prediction.
     ask(&["predict", "assets/samples/rocket.jpg", "--endpoint", "cats"])
         .must(1, "")
         .says(&["the output format is unknown"]);

@@ -12,13 +12,13 @@ use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
 use crate::support::seaweed::{ADMIN, READER, Seaweed, use_profile};
 use crate::support::{python_packages, repository, spotcheck, spotcheck_at};
 
-/// Images with a local run of a small detector, or classifier, and its lines as a container would answer them.
+/// Images with a local run of a small detector or classifier, and its lines as a container would return them.
 struct Bench {
     folder: tempfile::TempDir,
 }
 
 impl Bench {
-    /// Four photographs in `photos/`.
+    /// Four images in `photos/`.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let photos = folder.path().join("photos/sub");
@@ -90,7 +90,7 @@ impl Bench {
     }
 }
 
-/// What our container answers: a line of `predict` without its URI, keys in their order.
+/// A response of our container: a line of `predict` without its URI, keys in their order.
 fn prediction(line: &Value) -> String {
     let mut prediction = line.clone();
     prediction.as_object_mut().unwrap().remove("uri");
@@ -231,7 +231,7 @@ fn outputs_in_csv_are_said_to_be_such_and_what_to_do() {
 }
 
 #[test]
-fn a_model_that_nobody_here_knows_brings_the_names_of_its_classes() {
+fn an_unknown_model_brings_the_names_of_its_classes() {
     let bench = Bench::new();
     let of = |label: &str, id: u32, size: [u32; 2]| {
         json!({"status": "ok", "width": size[0], "height": size[1], "model": "shelf-7", "task": "detection",
@@ -374,7 +374,7 @@ fn predictions_of_another_model_or_about_another_image_are_problems_of_their_ima
 }
 
 #[test]
-fn a_run_has_one_number_of_classes_that_of_the_first_prediction_where_nobody_names_them() {
+fn without_class_names_the_first_prediction_sets_the_number_of_classes_of_a_run() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
     for (name, prediction) in [
@@ -386,7 +386,8 @@ fn a_run_has_one_number_of_classes_that_of_the_first_prediction_where_nobody_nam
         let name = format!("{name}.out");
         write(&outputs, &name, prediction.to_string().as_bytes());
     }
-    let mapping = "id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/predictions/0\"\nvalues = \"probabilities\"\n";
+    let mapping = "id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/predictions/0\"\n\
+                   values = \"probabilities\"\n";
     write(bench.folder.path(), "m.toml", mapping.as_bytes());
     for more in [&[][..], &["--mapping", &bench.text("m.toml")]] {
         let (outputs, photos) = (outputs.to_str().unwrap(), bench.text("photos"));
@@ -408,7 +409,7 @@ fn a_run_has_one_number_of_classes_that_of_the_first_prediction_where_nobody_nam
 }
 
 #[test]
-fn a_first_output_that_is_no_prediction_blocks_no_other() {
+fn a_first_output_that_is_not_a_prediction_does_not_block_others() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -483,7 +484,7 @@ fn nothing_that_fits_is_said_and_nothing_is_guessed() {
 }
 
 #[test]
-fn a_mapping_in_a_file_reads_what_nobody_knows() {
+fn a_mapping_in_a_file_reads_an_unknown_format() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
     write(
@@ -688,7 +689,7 @@ fn lines_of_records_are_predictions_in_their_order() {
         .map(|line| line["status"].clone())
         .collect();
     assert_eq!(states, ["ok", "ok", "failed", "ok", "ok", "ok"]);
-    // What was written since is read again.
+    // Outputs written after the first fetch are read again.
     let more = ["--project", project.as_str(), "--resume"];
     let again = fetch(&predictions.join("\n"), 0, &[], &more);
     assert_eq!(lines(&again.stdout), local);
@@ -762,7 +763,7 @@ fn records_without_an_image_have_a_prediction_too_and_any_other_count_is_refused
             );
         }
     }
-    // Where it ends too early nobody can tell which prediction is whose.
+    // If it ends too early, predictions cannot be matched with records.
     let mut cut = photos[..2].concat();
     cut.extend(&photos[2][..40]);
     std::fs::write(&file, cut).unwrap();
@@ -786,7 +787,9 @@ fn joined_list(local: &[Value], input: impl Fn(&str) -> Value) -> String {
     let mut list = String::new();
     for line in local.iter().rev() {
         let prediction: Value = serde_json::from_str(&prediction(line)).unwrap();
-        let joined = json!({"source-ref": input(line["uri"].as_str().unwrap()), "b64": "aGVsbG8=", "SageMakerOutput": prediction});
+        let source = input(line["uri"].as_str().unwrap());
+        let joined =
+            json!({"source-ref": source, "b64": "aGVsbG8=", "SageMakerOutput": prediction});
         writeln!(list, "{joined}").unwrap();
     }
     list
@@ -1186,7 +1189,7 @@ fn a_job_over_lines_gives_what_this_machine_predicts() {
         assert_eq!(found["classes"][0]["label"], local["classes"][0]["label"]);
     }
 
-    // Who has the images nowhere but in the lines looks at them there, here and in S3.
+    // Images that are only in the lines are read from there, here and in S3.
     let list = bench.text("lists/all.jsonl");
     for place in [bucket.uri("lists/all.jsonl"), list] {
         let fetched = check(

@@ -1,4 +1,4 @@
-//! Who signs in to S3: profiles, the environment, programs that hand out credentials, and sign-ins that are over. On a real server.
+//! Credentials for S3: profiles, the environment, credential processes, and sessions that are over. On a real server.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -40,15 +40,15 @@ fn who(s3: &S3) -> String {
     s3.identity(None).unwrap().who
 }
 
-/// The end of its access key, which is what is shown of somebody whom the server cannot tell.
+/// The end of an access key, which is shown if the server does not know its user.
 fn tail(access_key: &str) -> String {
     format!("…{}", &access_key[access_key.len() - 4..])
 }
 
 #[test]
-fn a_named_profile_wins_over_the_environment_and_nobody_steps_in_for_it() {
+fn a_named_profile_wins_over_the_environment_and_is_never_replaced() {
     alone(
-        "sign_in::a_named_profile_wins_over_the_environment_and_nobody_steps_in_for_it",
+        "sign_in::a_named_profile_wins_over_the_environment_and_is_never_replaced",
         |command| {
             with_profiles(command);
             command
@@ -103,7 +103,8 @@ fn a_profile_that_is_not_there_is_named_with_those_that_are() {
 fn credential_process(folder: &Path) -> String {
     let script = folder.join("give keys.sh");
     let text = format!(
-        "#!/bin/sh\necho asked >> '{}/asked'\ncat <<END\n{{\"Version\": 1, \"AccessKeyId\": \"{}\", \"SecretAccessKey\": \"{}\", \"SessionToken\": \"\", \
+        "#!/bin/sh\necho asked >> '{}/asked'\ncat <<END\n\
+         {{\"Version\": 1, \"AccessKeyId\": \"{}\", \"SecretAccessKey\": \"{}\", \"SessionToken\": \"\", \
          \"Expiration\": \"$(cat '{}/expires')\"}}\nEND\n",
         folder.display(),
         ADMIN.access_key,
@@ -165,8 +166,10 @@ fn a_sign_in_that_is_over_names_the_command_of_the_profile_it_belongs_to() {
     let home = tempfile::tempdir().unwrap();
     let session = "[sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n\
          sso_registration_scopes = sso:account:access\n";
-    let work = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = Reader\nregion = us-east-1\n";
-    let prod = "[profile prod]\nrole_arn = arn:aws:iam::123456789012:role/Prod\nsource_profile = work\nregion = us-east-1\n";
+    let work = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\n\
+                sso_role_name = Reader\nregion = us-east-1\n";
+    let prod = "[profile prod]\nrole_arn = arn:aws:iam::123456789012:role/Prod\n\
+                source_profile = work\nregion = us-east-1\n";
     let config = format!("{session}\n{work}\n{prod}");
     // Where the AWS tools keep it: named by the SHA-1 of the session's name, `printf company | sha1sum`.
     let cache = home.path().join(".aws/sso/cache");

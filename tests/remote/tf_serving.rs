@@ -1,5 +1,5 @@
-//! `spotcheck predict --tensorflow-serving`, against a stand-in that speaks TensorFlow Serving's REST API as its documentation has it:
-//! it checks the requests, and returns scores that follow from the bytes of the image. No TensorFlow computes here.
+//! `spotcheck predict --tensorflow-serving`, against a fake server with TensorFlow Serving's documented REST API: it
+//! checks the requests, and returns scores that follow from the bytes of the image. TensorFlow itself is not used.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ fn images_go_as_they_are_and_predictions_come_back_as_predictions_in_listing_ord
 }
 
 #[test]
-fn what_is_no_image_is_not_sent_and_one_refusal_costs_one_image() {
+fn a_file_that_is_not_an_image_is_not_sent_and_one_refusal_costs_one_image() {
     let folder = tempfile::tempdir().unwrap();
     let copy = |from: &str, to: &str| {
         std::fs::copy(samples().join(from), folder.path().join(to)).unwrap();
@@ -164,7 +164,7 @@ fn a_run_in_a_project_goes_on_where_it_stopped_and_a_busy_server_is_waited_for()
     let project = project.to_str().unwrap();
     let first = predict(&samples(), &server, &["--project", project, "--limit", "3"]);
     assert!(first.status.success(), "{}", stderr(&first));
-    // One to find out what the model answers, three images, and one that had to be sent again.
+    // One to find the format of the output, three images, and one that was sent twice.
     assert_eq!(asked.swap(10, Ordering::SeqCst), 5);
     let rest = predict(&samples(), &server, &["--project", project, "--resume"]);
     assert!(rest.status.success(), "{}", stderr(&rest));
@@ -212,7 +212,7 @@ fn a_failure_of_one_image_costs_that_image_and_one_of_the_server_ends_the_run() 
         let done = lines.iter().filter(|line| line["status"] == "ok").count();
         (done, lines.len() - done)
     };
-    // One request finds out what the model answers, three images have a prediction.
+    // One request finds the format of the output, three images have a prediction.
     let failed = run(&["--limit", "4"]);
     assert_eq!(failed.status.code(), Some(3), "{}", stderr(&failed));
     assert_eq!(counts(&failed), (3, 1));
@@ -265,14 +265,16 @@ fn what_makes_every_request_useless_ends_the_run_at_once_and_says_what_to_do() {
     assert!(stderr(&output).contains("mapping"), "{}", stderr(&output));
     assert_eq!(strange.exchanges().len(), 1);
 
-    let mut nobody = spotcheck(&["predict"]);
+    let mut unreachable = spotcheck(&["predict"]);
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .unwrap()
         .port();
     let url = format!("http://127.0.0.1:{port}/v1/models/m");
-    nobody.arg(samples()).args(["--tensorflow-serving", &url]);
-    let said = stderr(&nobody.output().unwrap());
+    unreachable
+        .arg(samples())
+        .args(["--tensorflow-serving", &url]);
+    let said = stderr(&unreachable.output().unwrap());
     assert!(
         said.contains("check that TensorFlow Serving runs"),
         "{said}"

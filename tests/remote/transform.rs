@@ -1,5 +1,5 @@
-//! From an empty folder to a compared run, as people go: a model of this machine is packed, sent, watched, taken up again where it partly
-//! failed, and held against what it says here. The archive is the real one, and so is the handler that runs.
+//! From an empty folder to a compared run: a local model is packed and started as a job, which is watched, retried and
+//! compared with the local predictions. The archive is real, and so is the handler that runs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,13 +17,13 @@ const MODEL: &str = "efficientnet-lite0";
 const PHOTOS: [&str; 4] = ["chelsea.png", "coffee.png", "flower.jpg", "rocket.jpg"];
 
 /// A person with an account, and a folder of their own.
-struct EndpointContext {
+struct Context {
     plane: ControlPlane,
     bucket: Bucket,
     home: tempfile::TempDir,
 }
 
-impl EndpointContext {
+impl Context {
     fn new() -> Self {
         let bucket = Seaweed::shared().bucket("story");
         Self {
@@ -41,7 +41,7 @@ impl EndpointContext {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    /// The program, which must end with `code`. It keeps its files on this desk.
+    /// The program, which must end with `code`. Its files are in the folder of this context.
     fn run(&self, code: i32, args: &[&str]) -> Ended {
         self.ends(code, spotcheck_at(&self.path("home"), args), args)
     }
@@ -58,7 +58,7 @@ impl EndpointContext {
         said
     }
 
-    /// Four photographs, as the camera's owner keeps them.
+    /// Four local images.
     fn put_photos(&self) {
         std::fs::create_dir(self.path("photos")).unwrap();
         for name in PHOTOS {
@@ -80,21 +80,21 @@ impl EndpointContext {
     }
 }
 
-impl EndpointContext {
-    /// What the model says of these photos on this machine.
+impl Context {
+    /// The local predictions for these photos.
     fn predicted_here(&self, photos: &str) -> Vec<Value> {
         let args = ["predict", photos, "--model", MODEL, "--out", "-"];
         lines(&self.run_model(0, &args).stdout)
     }
 
-    /// The model, as `model.tar.gz` on the desk.
+    /// Packs the model as `model.tar.gz`.
     fn package(&self) {
         let packed = self.text("model.tar.gz");
         let args = ["transform", "package", "--model", MODEL, "--out", &packed];
         self.run(0, &args);
     }
 
-    /// A job over what lies in S3, of the packed model, to its end.
+    /// Runs a job over objects in S3, of the packed model, to its end.
     fn start_in_s3(&self, job: &str, input: &str, more: &[&str]) -> Ended {
         let (input, output) = (self.bucket.uri(input), self.bucket.uri("out/"));
         let packed = self.text("model.tar.gz");
@@ -158,7 +158,7 @@ fn assert_same_classes(here: &Value, there: &Value, what: &str) {
 #[test]
 fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_says_what_it_says_here()
  {
-    let context = EndpointContext::new();
+    let context = Context::new();
     context.put_photos();
     let (photos, project) = (context.text("photos"), context.text("p.spotcheck"));
     let local = [
@@ -223,8 +223,8 @@ fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_say
 
     // Another machine knows nothing of the retry; SageMaker does.
     let fetch = ["transform", "fetch", "story", &photos, "--out", "-"];
-    let remote_inference = || spotcheck_at(&context.path("elsewhere"), &fetch);
-    let fetched = context.ends(0, remote_inference(), &fetch);
+    let other_home = || spotcheck_at(&context.path("elsewhere"), &fetch);
+    let fetched = context.ends(0, other_home(), &fetch);
     fetched.must_say("4 of 4 images have one");
     fetched.must_say(&format!(
         "1 by {retried}, which was not started on this computer"
@@ -236,7 +236,7 @@ fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_say
     );
     let operation = "ListTransformJobs";
     context.plane.fail(Failure::AccessDenied { operation });
-    let fetched = context.ends(3, remote_inference(), &fetch);
+    let fetched = context.ends(3, other_home(), &fetch);
     fetched.must_say("Could not search for retries of the job");
     fetched.must_say("WITHOUT OUTPUT: 1 of 4 images");
     context.plane.heal();
@@ -261,7 +261,7 @@ fn lines(text: &str) -> Vec<Value> {
 
 #[test]
 fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
-    let context = EndpointContext::new();
+    let context = Context::new();
     let numbers = std::fs::read(repository().join("tests/transform/cifar.json")).unwrap();
     let script = std::fs::read(repository().join("tests/transform/serve_cifar.py")).unwrap();
     let packed = archive(&[("code/serve.py", &script), ("cifar.json", &numbers)]);
@@ -342,7 +342,7 @@ fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
 
 #[test]
 fn the_records_of_a_tfrecord_file_are_predicted_in_their_order() {
-    let context = EndpointContext::new();
+    let context = Context::new();
     let records = repository().join("tests/tfrecord/photos.tfrecord");
     let local = [
         "predict",
@@ -428,7 +428,7 @@ fn the_records_of_a_tfrecord_file_are_predicted_in_their_order() {
 
 #[test]
 fn one_command_packs_a_model_uploads_it_with_the_photos_and_starts() {
-    let context = EndpointContext::new();
+    let context = Context::new();
     context.put_photos();
     let photos = context.text("photos");
     let here = context.predicted_here(&photos);
@@ -465,7 +465,7 @@ fn one_command_packs_a_model_uploads_it_with_the_photos_and_starts() {
 
 #[test]
 fn the_lines_of_a_list_are_predicted_beside_their_photos_by_name_or_by_their_bytes() {
-    let context = EndpointContext::new();
+    let context = Context::new();
     context.put_photos();
     let photos = context.text("photos");
     let here = context.predicted_here(&photos);
@@ -508,8 +508,8 @@ fn the_lines_of_a_list_are_predicted_beside_their_photos_by_name_or_by_their_byt
 }
 
 #[test]
-fn what_the_handler_predictions_to_json_and_to_lines_is_read_back_with_its_failures() {
-    let context = EndpointContext::new();
+fn responses_of_the_handler_to_json_and_to_lines_are_read_back_with_their_failures() {
+    let context = Context::new();
     context.put_photos();
     std::fs::write(context.path("photos/broken.jpg"), b"no image").unwrap();
     let photos = context.text("photos");
@@ -520,7 +520,7 @@ fn what_the_handler_predictions_to_json_and_to_lines_is_read_back_with_its_failu
         let content = std::fs::read(context.path("photos").join(name)).unwrap();
         json!({"b64": base64::engine::general_purpose::STANDARD.encode(content)})
     };
-    // Not in the order of the folder, and one of them is no image.
+    // Not in the order of the folder, and one of them is not an image.
     let several = ["rocket.jpg", "broken.jpg", "chelsea.png"];
     let several: Vec<Value> = several.iter().map(|name| b64(name)).collect();
     let documents = [
@@ -580,7 +580,7 @@ const NAMESAKES: [(&str, &str); 3] = [
 
 #[test]
 fn outputs_of_a_manifest_are_about_the_photos_that_it_lists_and_no_others_of_the_same_name() {
-    let context = EndpointContext::new();
+    let context = Context::new();
     for (name, content) in NAMESAKES {
         let from = repository().join("assets/samples").join(content);
         let to = context.path("photos").join(name);
@@ -593,7 +593,7 @@ fn outputs_of_a_manifest_are_about_the_photos_that_it_lists_and_no_others_of_the
     let here = context.predicted_here(&local);
     context.package();
     // What a job was never given is not missing.
-    let must_prediction = |job: &str, place: &str, names: &[&str]| {
+    let must_predict = |job: &str, place: &str, names: &[&str]| {
         let fetched = context.fetch_to_stdout(0, job, place);
         let predictions = lines(&fetched.stdout);
         let uris: Vec<&str> = predictions
@@ -620,23 +620,23 @@ fn outputs_of_a_manifest_are_about_the_photos_that_it_lists_and_no_others_of_the
     // One of a folder further in: its output has the very name of another photo.
     std::fs::write(context.path("list.txt"), "a/1.png\n").unwrap();
     context.start_in_s3("deep", "photos/", &["--images", &list]);
-    // The same through a manifest of somebody else's.
+    // The same through a manifest of another program.
     let manifest = json!([{"prefix": context.bucket.uri("photos/a/")}, "1.png"]).to_string();
     context.bucket.put("lists/theirs.json", manifest.as_bytes());
     context.start_in_s3("theirs", "lists/theirs.json", &["--manifest"]);
     assert!(context.bucket.get("out/theirs/1.png.out").is_some());
     for place in [&remote, &local] {
-        must_prediction("listed", place, &["a/1.png", "b/1.png"]);
-        must_prediction("deep", place, &["a/1.png"]);
-        must_prediction("theirs", place, &["a/1.png"]);
+        must_predict("listed", place, &["a/1.png", "b/1.png"]);
+        must_predict("deep", place, &["a/1.png"]);
+        must_predict("theirs", place, &["a/1.png"]);
     }
 
-    // A manifest that was deleted is no loss where the job was started here, and else nothing is guessed.
+    // A deleted manifest is not needed if the job was started here; otherwise nothing is guessed.
     for job in ["listed", "deep"] {
         context
             .run(0, &["transform", "clean-up", job, "--yes"])
             .must_say("manifest s3://");
-        must_prediction(
+        must_predict(
             job,
             &remote,
             if job == "deep" {

@@ -1,5 +1,5 @@
-//! `spotcheck transform` as a process, against the tests' own control plane: jobs looked through, started, watched, stopped, taken up again
-//! and cleaned up after.
+//! `spotcheck transform` as a process, against the tests' own control plane: jobs are checked, started, watched,
+//! stopped, retried and cleaned up.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -142,7 +142,7 @@ impl Transform {
             .unwrap()
     }
 
-    /// Until somebody has asked so often how a job is.
+    /// Until the status of a job was requested `times` times.
     fn wait_until_looked_at(&self, times: usize) {
         while self.plane.count("DescribeTransformJob") < times {
             std::thread::sleep(POLL);
@@ -509,9 +509,10 @@ fn the_aws_commands_that_are_printed_ask_for_the_very_same() {
     transform.start("commands", "photos/", &more).must(0, &[]);
     let job = transform.asked("CreateTransformJob");
     let model = transform.asked("CreateModel");
-    // A shell of its own takes the commands apart, and tells `aws`'s last words.
+    // A shell parses the commands, and prints the request of each `aws`.
     let script = format!(
-        "aws() {{ for word; do case $last in --cli-input-json) printf '%s\\n' \"$word\";; esac; last=$word; done; }}\n{}",
+        "aws() {{ for word; do case $last in --cli-input-json) printf '%s\\n' \"$word\";; esac; \
+         last=$word; done; }}\n{}",
         printed.stdout
     );
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
@@ -706,7 +707,7 @@ fn buckets_of_another_region_than_the_job_are_a_problem_with_a_way_out() {
         command.env("AWS_ENDPOINT_URL_S3", proxy.endpoint());
         Ended::of(&command.output().unwrap())
     };
-    let remote_inference = lies_in("eu-central-1").must(
+    let other = lies_in("eu-central-1").must(
         1,
         &[
             "The job runs in us-east-1",
@@ -714,7 +715,7 @@ fn buckets_of_another_region_than_the_job_are_a_problem_with_a_way_out() {
             "Start the job in eu-central-1, or choose a bucket in us-east-1",
         ],
     );
-    assert_eq!(check(&remote_inference, "Region").0, "problem");
+    assert_eq!(check(&other, "Region").0, "problem");
     let there = lies_in("us-east-1");
     let (grade, finding) = check(&there, "Region");
     assert_eq!(grade, "ok");
@@ -773,9 +774,9 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         "warning",
         "the speed of the model is unknown",
     );
-    let remote_inference = IMAGE.replace("us-east-1", "eu-west-1");
+    let other = IMAGE.replace("us-east-1", "eu-west-1");
     find(
-        &["--image", &remote_inference],
+        &["--image", &other],
         "Container",
         "problem",
         "is in eu-west-1",
@@ -924,7 +925,7 @@ fn an_archive_gets_the_container_that_can_serve_it() {
 }
 
 #[test]
-fn a_model_that_only_sagemaker_understands_is_no_obstacle() {
+fn a_model_that_only_sagemaker_understands_can_be_used() {
     let transform = Transform::with_images("chain", 2);
     transform.plane.add_chain("chain");
     transform.plane.pause_jobs();
@@ -1146,7 +1147,7 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
         .must(1, &["othing to retry"]);
     // The first job has all it needs now, too; that of another machine is found by its looks.
     let by_retry = format!("by the retry {job}");
-    let remote_inference = tempfile::tempdir().unwrap();
+    let other = tempfile::tempdir().unwrap();
     let ask_at = |home: &std::path::Path, args: &[&str]| {
         let mut command = spotcheck_at(home, &["transform"]);
         command.args(args).stdin(Stdio::null());
@@ -1154,7 +1155,7 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
         Ended::of(&command.output().unwrap())
     };
     let asked = transform.plane.count("CreateTransformJob");
-    for home in [transform.home.path(), remote_inference.path()] {
+    for home in [transform.home.path(), other.path()] {
         ask_at(home, &["status", "partly"]).must(0, &["status     failed", &by_retry]);
         ask_at(home, &["retry", "partly"]).must(1, &["othing to retry", &by_retry]);
     }
@@ -1219,15 +1220,16 @@ fn images_of_a_retry_that_still_runs_are_not_sent_a_second_time() {
     transform.run(&["status", "twice"]).must(0, &[]);
 }
 
-/// What a container of Spotcheck's answers about an image.
-const OWN_ANSWER: &str = r#"{"status":"ok","width":4,"height":3,"model":"toy","task":"classification","classes":[{"index":1,"label":"cat","score":0.75}]}"#;
+/// A prediction as a container of Spotcheck returns it.
+const OWN_PREDICTION: &str = r#"{"status":"ok","width":4,"height":3,"model":"toy","task":"classification",
+    "classes":[{"index":1,"label":"cat","score":0.75}]}"#;
 
 impl Transform {
     /// Puts a prediction that can be read in the place of each output of the job that is there; how many there are.
     fn make_readable(&self, job: &str, images: &[&str]) -> usize {
         let keys = images.iter().map(|image| format!("out/{job}/{image}.out"));
         let there = keys.filter(|key| self.bucket.get(key).is_some());
-        let put = there.map(|key| self.bucket.put(&key, OWN_ANSWER.as_bytes()));
+        let put = there.map(|key| self.bucket.put(&key, OWN_PREDICTION.as_bytes()));
         put.count()
     }
 
@@ -1305,7 +1307,7 @@ fn images_that_were_never_sent_are_not_missing() {
 }
 
 #[test]
-fn hidden_objects_are_told_of_and_predicted_like_any_other_and_folder_markers_are_no_images() {
+fn hidden_objects_are_told_of_and_predicted_like_any_other_and_folder_markers_are_not() {
     let transform = Transform::with_images("hidden", 3);
     for hidden in ["photos/.x.jpg", "photos/.thumbs/000.jpg"] {
         transform.bucket.put(hidden, b"a hidden one");
@@ -1322,7 +1324,7 @@ fn hidden_objects_are_told_of_and_predicted_like_any_other_and_folder_markers_ar
     transform
         .start("hidden", "photos/", &["--watch"])
         .must(0, &["started over 5 objects", "5 of 5 (100 %)"]);
-    // Where a job answers a marker, too, that is nothing strange.
+    // An output for a folder marker is not an unknown output.
     let images = ["day 0/000.jpg", "day 1/001.jpg", "day 2/002.jpg"];
     let all = [&images[..], &[".x.jpg", ".thumbs/000.jpg"]].concat();
     assert_eq!(transform.make_readable("hidden", &all), 5);
@@ -1341,7 +1343,7 @@ fn hidden_objects_are_told_of_and_predicted_like_any_other_and_folder_markers_ar
         assert_eq!(names, images);
         said.must_say("2 objects were skipped because they are hidden");
     }
-    // What lies there and is of nothing that the job was given is strange all the same.
+    // An output for an object that was not an input is unknown.
     transform.bucket.put("out/hidden/else.jpg.out", b"{}");
     let (_, said) = transform.fetch("hidden", 3);
     said.must_say("else.jpg.out");
@@ -1479,19 +1481,19 @@ fn an_image_that_came_after_the_job_misses_no_output_and_is_not_sent_again() {
     transform
         .run(&["status", "later"])
         .must(3, &["2 of 3 (66 %)", "ONLY 2 OF 3", said, "photos/new.jpg"]);
-    let remote_inference = Transform {
+    let other = Transform {
         home: tempfile::tempdir().unwrap(),
         ..transform
     };
-    remote_inference
+    other
         .run(&["status", "later"])
         .must(3, &["2 of 3 (66 %)", "ONLY 2 OF 3", said]);
-    let retried = remote_inference
+    let retried = other
         .run(&["retry", "later", "--watch"])
         .must(0, &["1 image without an output is sent again"]);
     let job = retried.stdout.lines().next().unwrap();
     assert!(
-        remote_inference
+        other
             .prediction(&format!("out/{job}/new.jpg.out"))
             .is_none()
     );
@@ -1514,7 +1516,7 @@ fn an_image_that_was_too_large_says_what_would_take_it() {
     transform
         .run(&["retry", "too-large", "--max-payload-mb", "1"])
         .must(1, &["With MaxPayloadInMB 1 it would be rejected (413)"]);
-    // Who says nothing gets what the image needs.
+    // Without the option, the value that the image needs is taken.
     transform.run(&["retry", "too-large", "--watch"]).must(
         0,
         &[
@@ -1634,17 +1636,17 @@ fn a_job_that_was_started_remote_is_opened_by_its_name() {
     let transform = Transform::with_images("elsewhere", 2);
     transform.start("elsewhere", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("elsewhere");
-    let remote_inference = Transform {
+    let other = Transform {
         home: tempfile::tempdir().unwrap(),
         ..transform
     };
-    remote_inference
+    other
         .run(&["status", "elsewhere"])
         .must(0, &["completed", "2 of 2 (100 %)"]);
-    remote_inference
+    other
         .run(&["clean-up", "elsewhere", "--yes"])
         .must(1, &["was not started on this machine"]);
-    remote_inference
+    other
         .run(&["status", "nowhere"])
         .must(1, &["describe job nowhere"]);
 }
@@ -1656,29 +1658,25 @@ fn a_retry_of_a_job_that_was_started_remote_has_its_tags() {
     let tag = ["--tag", "team=vision"];
     transform.start("tagged", "photos/", &tag).must(0, &[]);
     transform.plane.wait_until_over("tagged");
-    let remote_inference = Transform {
+    let other = Transform {
         home: tempfile::tempdir().unwrap(),
         ..transform
     };
-    let retried = remote_inference
-        .run(&["retry", "tagged"])
-        .must(0, &["is sent again"]);
+    let retried = other.run(&["retry", "tagged"]).must(0, &["is sent again"]);
     let retry = retried.stdout.lines().next().unwrap();
-    remote_inference.plane.wait_until_over(retry);
-    let tags = &remote_inference.asked("CreateTransformJob")["Tags"];
+    other.plane.wait_until_over(retry);
+    let tags = &other.asked("CreateTransformJob")["Tags"];
     assert_eq!(*tags, json!([{"Key": "team", "Value": "vision"}]));
     let operation = "ListTags";
-    remote_inference
-        .plane
-        .fail(Failure::AccessDenied { operation });
-    remote_inference.run(&["retry", "tagged"]).must(
+    other.plane.fail(Failure::AccessDenied { operation });
+    other.run(&["retry", "tagged"]).must(
         0,
         &[
             "its tags could not be read, so the new one has none",
             "sagemaker:ListTags",
         ],
     );
-    let tags = &remote_inference.asked("CreateTransformJob")["Tags"];
+    let tags = &other.asked("CreateTransformJob")["Tags"];
     assert_eq!(*tags, Value::Null);
 }
 
@@ -1827,7 +1825,7 @@ fn a_start_that_aws_refuses_is_told_in_its_words() {
         transform.start("refusals", "photos/", &[]).must(1, &more);
         transform.plane.heal();
     }
-    // Nothing stands in the way of trying again, and a prediction that got lost is asked for again.
+    // A second start works, and a request without a response is sent again.
     transform.plane.fail(Failure::HangUp {
         operation,
         times: 1,
@@ -1873,7 +1871,7 @@ fn a_job_that_fails_says_why() {
 }
 
 #[test]
-fn a_watcher_waits_where_nobody_predictions() {
+fn a_watcher_waits_while_there_is_no_response() {
     let transform = Transform::with_images("hang-up", 1);
     transform.start("hang-up", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("hang-up");

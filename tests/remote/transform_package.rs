@@ -1,4 +1,5 @@
-//! `spotcheck transform package`: what is in the archive, and what its handler answers over HTTP alone, from an empty folder.
+//! `spotcheck transform package`: the contents of the archive, and the responses of its handler over HTTP, from an
+//! empty folder.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ const SCORE_TOLERANCE: f64 = 1e-4;
 const EDGE_TOLERANCE: f64 = 0.05;
 const IMAGE: &str = "application/x-image";
 
-/// Both models of the repository, and the convention of quantised TensorFlow models: bytes in, bytes out, a class for the background.
+/// Both models of the repository, and the convention of quantised TensorFlow models: bytes in, bytes out, a class for
+/// the background.
 fn models() -> [String; 3] {
     let quantised = repository().join("tests/cases/conventions/quantised-mobilenet/model.onnx");
     [
@@ -24,7 +26,7 @@ fn models() -> [String; 3] {
     ]
 }
 
-fn photographs() -> Vec<PathBuf> {
+fn photos() -> Vec<PathBuf> {
     let folders =
         ["assets/samples", "tests/tfrecord/photos"].map(|folder| repository().join(folder));
     let entries = folders
@@ -127,19 +129,19 @@ fn the_same_model_gives_the_same_bytes_wherever_and_whenever_it_is_packed() {
 }
 
 #[test]
-fn the_handler_predictions_every_photograph_as_predict_does() {
-    let photographs = photographs();
+fn the_handler_predicts_every_image_as_predict_does() {
+    let photos = photos();
     for model in models() {
-        let lines = predicted_lines(&photographs, &model);
+        let lines = predicted_lines(&photos, &model);
         let expected = json_lines(&lines);
         let packed = Packed::of(&model);
         let served = Served::plainly(&packed.contents);
         assert_eq!(served.get("/ping").status, 200);
         let parameters = served.get("/execution-parameters").json();
         assert_eq!(parameters["BatchStrategy"], "SINGLE_RECORD");
-        let predicted = photographs.iter().zip(lines.lines()).zip(&expected);
-        for ((photograph, line), expected) in predicted {
-            let reply = served.invoke(IMAGE, &std::fs::read(photograph).unwrap());
+        let predicted = photos.iter().zip(lines.lines()).zip(&expected);
+        for ((photo, line), expected) in predicted {
+            let reply = served.invoke(IMAGE, &std::fs::read(photo).unwrap());
             assert_eq!(reply.status, 200, "{}", reply.text);
             assert_eq!(reply.content_type, "application/json");
             check_prediction(&reply.json(), expected);
@@ -209,7 +211,7 @@ fn every_kind_of_image_has_the_pixels_that_spotcheck_decodes() {
 }
 
 #[test]
-fn what_is_no_image_is_refused_with_its_reason_and_the_next_one_is_predicted() {
+fn a_body_that_is_not_an_image_is_refused_with_its_reason_and_the_next_one_is_predicted() {
     let packed = Packed::of("efficientnet-lite0");
     let served = Served::plainly(&packed.contents);
     let rocket = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
@@ -344,8 +346,8 @@ fn records_and_lines_are_predicted_one_a_line_and_a_bad_one_does_not_spoil_the_o
         assert_eq!(alone.json(), *prediction);
     }
 
-    let photograph = std::fs::read(repository().join("tests/tfrecord/photos/chelsea.png")).unwrap();
-    let line = json!({"b64": base64(&photograph)}).to_string();
+    let photo = std::fs::read(repository().join("tests/tfrecord/photos/chelsea.png")).unwrap();
+    let line = json!({"b64": base64(&photo)}).to_string();
     let lines = format!("{line}\n{{\"b64\":\"bm8gaW1hZ2U=\"}}\n{{\"b64\":7}}\nnonsense\n{line}\n");
     let predictions = json_lines(
         &served
@@ -357,9 +359,9 @@ fn records_and_lines_are_predicted_one_a_line_and_a_bad_one_does_not_spoil_the_o
         .map(|prediction| prediction["status"].as_str().unwrap())
         .collect();
     assert_eq!(states, ["ok", "failed", "failed", "failed", "ok"]);
-    assert_eq!(predictions[0], served.invoke(IMAGE, &photograph).json());
+    assert_eq!(predictions[0], served.invoke(IMAGE, &photo).json());
 
-    let instances = json!({"instances": [{"b64": base64(&photograph)}]}).to_string();
+    let instances = json!({"instances": [{"b64": base64(&photo)}]}).to_string();
     let reply = served
         .invoke("application/json", instances.as_bytes())
         .json();
@@ -400,10 +402,10 @@ fn ray_serve_predictions_from_the_same_archive() {
         .env("RAY_AUTH_MODE", "disabled");
     let served = Served::by(command);
     assert_eq!(served.get("/ping").status, 200);
-    let photographs = photographs();
-    let expected = predicted(&photographs, "efficientnet-lite0");
-    for (photograph, expected) in photographs.iter().zip(&expected) {
-        let reply = served.invoke(IMAGE, &std::fs::read(photograph).unwrap());
+    let photos = photos();
+    let expected = predicted(&photos, "efficientnet-lite0");
+    for (photo, expected) in photos.iter().zip(&expected) {
+        let reply = served.invoke(IMAGE, &std::fs::read(photo).unwrap());
         assert_eq!(reply.status, 200, "{}", reply.text);
         check_prediction(&reply.json(), expected);
     }

@@ -1,5 +1,5 @@
-//! `spotcheck transform rehearse` as a process: handlers that prediction as this machine does, those that do not, and archives that are
-//! none.
+//! `spotcheck transform rehearse` as a process: handlers that predict as this machine does, handlers that do not, and
+//! files that are not archives.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -22,7 +22,7 @@ fn rehearse(arguments: &[&str]) -> Command {
     command
 }
 
-/// What is said of images that the handler answers as this machine does.
+/// The message about images that the handler predicts as this machine does.
 const EQUAL: &str = "a prediction that is as here";
 const LACKS: &str = "this Python does not have all packages";
 
@@ -388,9 +388,9 @@ def respond(model, body, content_type):
 }
 
 #[test]
-fn the_lines_of_a_file_are_sent_as_they_stand() {
+fn the_lines_of_a_file_are_sent_unchanged() {
     let folder = tempfile::tempdir().unwrap();
-    // Whatever else stands in a line of the user's reaches the handler.
+    // Other fields of the user's lines reach the handler, too.
     let lines = "
 _respond = respond
 
@@ -645,7 +645,7 @@ fn where_no_image_has_a_prediction_nothing_is_said_to_be_as_here() {
 }
 
 #[test]
-fn images_that_nobody_can_read_are_as_here_and_what_a_job_makes_of_them_is_said() {
+fn unreadable_images_fail_as_here_and_what_a_job_makes_of_them_is_said() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
     std::fs::copy(
@@ -704,7 +704,7 @@ fn a_python_without_the_packages_is_told_what_to_install() {
 }
 
 #[test]
-fn whoever_names_no_model_is_told_how_to_name_one() {
+fn without_a_model_it_is_said_how_to_name_one() {
     let output = rehearse(&[&samples()]).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -802,7 +802,7 @@ fn archive_with(name: &str, kind: tar::EntryType) -> Vec<u8> {
     tar.into_inner().unwrap().finish().unwrap()
 }
 
-/// A rehearsal whose handler has been asked and never answers: the process, and the handler's id.
+/// A rehearsal whose handler never responds: the process, and the handler's process id.
 #[cfg(unix)]
 fn hanging(folder: &Path, temporary: &Path) -> (std::process::Child, u32) {
     let note = folder.join("handler.pid");
@@ -882,7 +882,7 @@ fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed_and_no_files_st
     }
 }
 
-/// A TensorFlow Serving that always answers the same; gives its address, and the bodies it was sent.
+/// A TensorFlow Serving that always returns the same; its address, and the bodies of the requests.
 fn tensorflow_serving() -> (String, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -940,7 +940,7 @@ fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
     .unwrap();
     assert!(packed.status.success(), "{packed:?}");
 
-    // What the Python lacks, too, matters only to whoever has a TensorFlow Serving.
+    // Missing Python packages matter only together with a TensorFlow Serving.
     std::fs::write(
         folder.path().join("model/requirements.txt"),
         "no-such-package==1.0\n",
@@ -962,7 +962,7 @@ fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
         said(&alone)
     );
 
-    let photographs = repository().join("assets/samples");
+    let photos = repository().join("assets/samples");
     for form in ["image", "tfrecord", "line"] {
         let (address, bodies) = tensorflow_serving();
         let output = rehearse(&[
@@ -983,7 +983,7 @@ fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
         let request: serde_json::Value = serde_json::from_str(&bodies.recv().unwrap()).unwrap();
         assert_eq!(request["signature_name"], "classify");
         let image = request["instances"][0]["image"]["b64"].as_str().unwrap();
-        let first = std::fs::read(photographs.join("astronaut.png")).unwrap();
+        let first = std::fs::read(photos.join("astronaut.png")).unwrap();
         assert_eq!(image, base64(&first), "{form}");
     }
 }

@@ -83,7 +83,7 @@ impl Upload {
 
     fn must_have_arrived(&self, name: &str, content: &[u8]) {
         let arrived = self.arrived(name);
-        // Not `assert_eq!`: nobody wants to see megabytes.
+        // Not `assert_eq!`, which would print megabytes.
         assert!(arrived.as_deref() == Some(content), "{name}");
     }
 
@@ -184,7 +184,7 @@ fn a_killed_upload_goes_on_with_what_is_missing() {
     upload
         .proxy
         .inject(is_put, Often::After(25), Fault::Silence);
-    // One after the other, so that nothing is on its way any more when the one that stalls is given up.
+    // One after the other, so that no other upload is under way when the stalled one ends.
     let mut child = upload.start(&["--concurrency", "1"]);
     upload.proxy.wait_until_stalled();
     child.kill().unwrap();
@@ -337,7 +337,7 @@ fn an_object_that_appears_while_the_rest_is_sent_is_not_overwritten() {
         if !more.is_empty() {
             upload.bucket.put("photos/one.jpg", b"what the plan saw");
         }
-        // Somebody writes it just before our object is made.
+        // Another program writes it just before our object is made.
         let bucket = upload.bucket.clone();
         let interfere = move |request: &Request| {
             let makes_object = is_put(request) && part(request).is_none()
@@ -362,7 +362,7 @@ fn a_server_that_knows_no_conditions_is_looked_at_right_before() {
     upload.add("one.jpg", b"mine");
     upload.add("two.jpg", b"mine");
     let bucket = upload.bucket.clone();
-    // Somebody is quicker with one of the two.
+    // Another program is quicker with one of the two.
     let interfere = move |request: &Request| {
         if is_put(request)
             && request.key() == "photos/two.jpg"
@@ -432,11 +432,11 @@ fn cut_connections_and_a_busy_server_cost_another_try() {
 }
 
 #[test]
-fn a_prediction_that_gets_lost_is_no_conflict() {
+fn a_response_that_gets_lost_is_not_a_conflict() {
     for (name, size) in [("lost-answer", 4), ("lost-answer-large", LARGE)] {
         let upload = Upload::new(name);
         upload.add("one.jpg", &large_content()[..size]);
-        // The server writes the object, but nobody hears of it.
+        // The server writes the object, but the response is lost.
         let makes_object = |request: &Request| {
             is_put(request) && part(request).is_none()
                 || request.method == "POST" && request.target.contains("uploadId")
@@ -481,7 +481,7 @@ fn a_session_that_ends_in_between_stops_the_upload_and_it_goes_on_later() {
 }
 
 #[test]
-fn whoever_may_not_write_is_told_which_permission_is_missing() {
+fn without_the_permission_to_write_it_is_said_which_is_missing() {
     let upload = Upload::new("reader");
     upload.add_small(100);
     let mut command = upload.command_of(READER, &[]);

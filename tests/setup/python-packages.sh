@@ -1,10 +1,10 @@
 #!/bin/sh
-# Puts the packages that tests/setup/NAME.txt lists into FOLDER with pip: programs that we did not write, for tests to hold Spotcheck
-# against. Nothing is installed into the system. Does nothing where it was done before with the same versions.
+# Installs the packages of tests/setup/NAME.txt into FOLDER with pip: programs of others, for tests to compare Spotcheck
+# with. Nothing is installed into the system. Does nothing if FOLDER has the same versions already.
 #
 #   tests/setup/python-packages.sh NAME FOLDER
 #
-# Leaves FOLDER/packages: to be given to Python as PYTHONPATH; programs lie in its folder bin.
+# Makes FOLDER/packages, which is for PYTHONPATH; programs are in its folder bin.
 set -eu
 name=$1
 pins=$(cd "$(dirname "$0")" && pwd)/$name.txt
@@ -21,8 +21,9 @@ install() {
         --target "$work/packages" --requirement "$pins" >&2
 }
 install || { rm -rf "$work/packages"; sleep 5; install; } || {
-    echo "python-packages: pip could not install what $name.txt lists; the tests need Python 3.11 or newer with pip and its" \
-        "package index, on Linux (x86-64 or arm64) or macOS (arm64). Try: python3 -m pip install --requirement $pins" >&2
+    echo "python-packages: pip could not install the packages of $name.txt; the tests need Python 3.11 or newer with" \
+        "pip and its package index, on Linux (x86-64 or arm64) or macOS (arm64)." \
+        "Try: python3 -m pip install --requirement $pins" >&2
     exit 1
 }
 rm -rf "$folder/packages"

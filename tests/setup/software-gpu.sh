@@ -44,7 +44,7 @@ if [ -n "$driver" ]; then
     driver=$folder/driver/vk_swiftshader_icd.json
 else
     driver=$(find /usr/share/vulkan/icd.d -name 'lvp_icd*.json' 2>/dev/null | head -n 1)
-    [ -n "$driver" ] || fail "there is no software Vulkan driver; run apt-get install mesa-vulkan-drivers, then ./test again"
+    [ -n "$driver" ] || fail "no software Vulkan driver was found; run apt-get install mesa-vulkan-drivers and ./test"
 fi
 cat >"$folder/environment.new" <<ENVIRONMENT
 VK_ICD_FILENAMES=$driver

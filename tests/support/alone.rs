@@ -1,13 +1,13 @@
-//! Tests that need an environment of their own: the program reads the AWS settings of its process, and a process has one environment for all
-//! its threads.
+//! Tests that need an environment of their own: the program reads the AWS settings of its process, and a process has
+//! one environment for all its threads.
 
 use std::process::Command;
 
 /// Which test a process was started for.
 const ALONE: &str = "SPOTCHECK_TEST_ALONE";
 
-/// Runs `body` in a process of its own, with the environment that `prepare` gives it. `test` is the whole name of the calling test,
-/// which is what that process runs.
+/// Runs `body` in a process of its own, with the environment that `prepare` gives it. `test` is the whole name of the
+/// calling test, which that process runs.
 #[track_caller]
 pub(crate) fn alone(test: &str, prepare: impl FnOnce(&mut Command), body: impl FnOnce()) {
     if std::env::var(ALONE).is_ok_and(|running| running == test) {

@@ -13,7 +13,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// No secret stands in what it said.
+    /// Checks that its output has no secret.
     #[track_caller]
     pub(crate) fn of(output: &Output) -> Self {
         let ended = Self {

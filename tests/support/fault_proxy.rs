@@ -1,4 +1,4 @@
-//! A proxy in front of the S3 server that passes everything on, except where a test wants a bad day, and remembers what it was asked.
+//! A proxy in front of the S3 server that passes everything on, except for injected faults, and remembers the requests.
 //!
 //! It keeps each request as the client signed it, `Host` included, so the server behind it checks the very signature.
 
@@ -224,7 +224,7 @@ impl Request {
         percent_decode_str(key).decode_utf8_lossy().into_owned()
     }
 
-    /// The region that it was signed for; `None` where nobody signed it.
+    /// The region that it was signed for; `None` without a signature.
     pub(crate) fn region(&self) -> Option<&str> {
         let credential = self.header("authorization")?.split("Credential=").nth(1)?;
         credential.split('/').nth(2)

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::{must_succeed, python_packages, spotcheck};
 
-/// `transform package` with these arguments; gives the archive, which lies in `folder`.
+/// `transform package` with these arguments; returns the archive, which is in `folder`.
 pub(crate) fn package(folder: &Path, arguments: &[&str]) -> PathBuf {
     let archive = folder.join("model.tar.gz");
     let mut command = spotcheck(&["transform", "package"]);
@@ -43,7 +43,7 @@ impl Reply {
 }
 
 impl Served {
-    /// The plain server that lies in the archive.
+    /// The plain server of the archive.
     pub(crate) fn plainly(contents: &Path) -> Self {
         let mut command = python(&["model-handler"]);
         command

@@ -1,4 +1,5 @@
-//! As much of HTTP/1.1 as the tests' own servers and clients need: heads and bodies as they were sent, and a client's connection.
+//! As much of HTTP/1.1 as the tests' own servers and clients need: heads and bodies as they were sent, and the
+//! connection of a client.
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -33,8 +33,7 @@ pub(crate) struct Request {
     /// How many requests came before.
     pub(crate) number: usize,
     pub(crate) path: String,
-    /// `host:port` that the client wanted to be connected with, where it takes the server for a proxy. The server
-    /// answers in that one's place.
+    /// `host:port` that the client asks for if it uses the server as a proxy. The server responds in its place.
     pub(crate) proxy_for: Option<String>,
     /// The first byte of `Range: bytes=N-`.
     pub(crate) range_start: Option<usize>,
@@ -150,7 +149,7 @@ impl Shared {
             Ending::Silent => 0,
         };
         if reply.ending != Ending::Silent {
-            // Counted first: whoever got the bytes must find them counted.
+            // Counted first: when the client has the bytes, they must be counted.
             self.exchanges.lock().unwrap()[number].body_bytes = len;
             let mut message = head(&reply).into_bytes();
             message.extend_from_slice(&reply.body[..len]);

@@ -41,7 +41,8 @@ pub(crate) fn spotcheck_at(home: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// A home folder with ONNX Runtime and the WebGPU plug-in, installed by the program itself with pip: once, for all tests.
+/// A home folder with ONNX Runtime and the WebGPU plug-in, which the program itself installs with pip, once for all
+/// tests.
 pub(crate) fn runtime_home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| {
@@ -61,7 +62,7 @@ pub(crate) fn runtime_home() -> &'static Path {
     })
 }
 
-/// What makes a Vulkan driver that computes on the processor known to a program, as `tests/setup/software-gpu.sh` wrote it.
+/// The environment of a Vulkan driver that computes on the processor, as `tests/setup/software-gpu.sh` wrote it.
 pub(crate) fn software_gpu() -> &'static [(String, String)] {
     static ENVIRONMENT: OnceLock<Vec<(String, String)>> = OnceLock::new();
     ENVIRONMENT.get_or_init(|| {
@@ -78,8 +79,8 @@ pub(crate) fn software_gpu() -> &'static [(String, String)] {
     })
 }
 
-/// A folder with what `tests/setup/<name>.txt` lists, for Python as `PYTHONPATH`: installed by `tests/setup/python-packages.sh` once,
-/// for all tests.
+/// A folder with the packages of `tests/setup/<name>.txt`, for Python as `PYTHONPATH`: installed once for all tests by
+/// `tests/setup/python-packages.sh`.
 pub(crate) fn python_packages(name: &'static str) -> PathBuf {
     static READY: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     let folder = target_folder(&format!("test-tools/{name}"));

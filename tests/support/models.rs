@@ -40,7 +40,7 @@ pub(crate) fn control() -> TaskControl {
     TaskControl::new(ProgressUnit::Images)
 }
 
-/// The model of a card whose weights lie beside it.
+/// The model of a card with its weights beside it.
 pub(crate) fn model_of_card(card: &Path) -> Model {
     let text = std::fs::read_to_string(card).unwrap();
     let parsed = parse_card(&text, card).unwrap();

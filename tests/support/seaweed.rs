@@ -1,7 +1,8 @@
-//! A real S3 server for the tests: SeaweedFS on this machine's loopback, in a throw-away folder, one for all tests of a program.
+//! A real S3 server for the tests: SeaweedFS on this machine's loopback, in a temporary folder, one for all tests of a
+//! program.
 //!
-//! Objects are put there by plain requests that nobody signs: the server lets anybody write, but only those who sign read. So nothing of the
-//! program under test takes part in setting a test up.
+//! Objects are put there by plain requests without a signature, which the server needs only for reading. So nothing of
+//! the program under test takes part in setting a test up.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -33,7 +34,7 @@ pub(crate) const KEY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// Who may do what. The secrets look like real ones, so that a test can look for them where they must not be.
+/// A user and its permissions. The secrets look like real ones, so that a test can search for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) profile: &'static str,
@@ -63,7 +64,7 @@ pub(crate) const BLIND: Login = Login {
     secret_key: "s3cr3t/Of+The/Blind+xN7tHb2o5jCr8dEi4gPu",
     actions: &["Read"],
 };
-/// Somebody whom the server does not know.
+/// Unknown to the server.
 pub(crate) const STRANGER: Login = Login {
     profile: "stranger",
     access_key: "AKIASTRANGER00000001",
@@ -85,10 +86,9 @@ const ROLE: &str = "arn:aws:iam::000000000000:role/viewer";
 /// Buckets whose names begin so may be listed and read by anybody.
 const PUBLIC: &str = "public-";
 
-/// Ends the server, and removes what it wrote, as soon as the program that runs the tests has ended, however that happened: the
-/// pipe to standard input breaks then. `$1` is the folder, the rest is the server's
-/// command. Its sockets lie in `/tmp` whatever one says.
-const KEEPER: &str = r#"
+/// Ends the server, and removes its files, as soon as the test program has ended in any way, which closes the pipe to
+/// standard input. `$1` is the folder, the rest is the server's command. Its sockets are always in `/tmp`.
+const WATCHDOG: &str = r#"
 trap '' HUP INT TERM
 folder=$1
 shift
@@ -192,7 +192,7 @@ impl Seaweed {
         self.folder.join("aws-config")
     }
 
-    /// One that nobody else uses.
+    /// A server of one test.
     pub(crate) fn start() -> Self {
         let weed = weed();
         for _ in 1..ATTEMPTS {
@@ -206,7 +206,7 @@ impl Seaweed {
         }
     }
 
-    /// Gives what the server wrote, where it ended before it was ready.
+    /// An error is the log of a server that ended before it was ready.
     fn try_start(weed: &Path) -> Result<Self, String> {
         let folder = tempfile::Builder::new()
             .prefix("spotcheck-seaweed-")
@@ -227,7 +227,7 @@ impl Seaweed {
         let at = |name: &str| folder.join(name).display().to_string();
         let mut command = Command::new("sh");
         command
-            .args(["-c", KEEPER, "seaweed"])
+            .args(["-c", WATCHDOG, "seaweed"])
             .arg(&folder)
             .arg(weed)
             .arg(format!("-logdir={}", folder.display()))
@@ -245,7 +245,7 @@ impl Seaweed {
             .arg(format!("-filer.port={filer}"))
             .arg(format!("-filer.port.grpc={filer_grpc}"))
             .arg(format!("-filer.localSocket={}", at("filer.sock")))
-            // Small objects lie in its index: a hundred thousand of them are there within seconds.
+            // Small objects are stored in its index, which takes a hundred thousand of them in seconds.
             .arg("-filer.saveToFilerLimit=4096")
             .args(["-s3", "-s3.port.iceberg=0", "-s3.port.lance=0"])
             .arg(format!("-s3.port={s3}"))
@@ -306,7 +306,7 @@ impl Seaweed {
             (status / 100 == 2).then_some(body)
         };
         let path = "/public-ready/object";
-        // Refused once the bucket is there, whoever made it.
+        // Refused if the bucket exists already.
         let _ = ask(self.filer, "POST", "/buckets/public-ready/", &[]);
         ask(self.s3, "PUT", path, content).is_some()
             && ask(self.s3, "GET", path, &[]).is_some_and(|body| body == content)
@@ -336,7 +336,7 @@ impl Bucket {
         (status == 200).then_some(content)
     }
 
-    /// How many uploads in parts are neither finished nor given up. Of a public bucket.
+    /// How many multipart uploads are neither finished nor aborted, in a public bucket.
     pub(crate) fn unfinished_uploads(&self) -> usize {
         let mut connection = Connection::open(self.server.s3).unwrap();
         let path = format!("/{}?uploads", self.name);
@@ -363,8 +363,8 @@ impl Bucket {
         }
     }
 
-    /// Objects with the same content, quickly (100,000 of up to 4 KB within ten seconds), one for each name that `key` gives for
-    /// `0..count`. No key may end in `/`.
+    /// Objects with the same content, quickly (100,000 of up to 4 KB within ten seconds), one for each name that `key`
+    /// gives for `0..count`. No key may end in `/`.
     pub(crate) fn fill(&self, count: usize, key: impl Fn(usize) -> String + Sync, content: &[u8]) {
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -413,7 +413,7 @@ pub(crate) fn use_profile(command: &mut Command, profile: &str, endpoint: &str) 
         .env("AWS_ENDPOINT_URL_STS", endpoint);
 }
 
-/// Keeps the machine's own AWS settings, and the proxy it needs for the world outside, away from `command`, and sends it to `endpoint`.
+/// Keeps the machine's own AWS settings and its proxy away from `command`, and sends it to `endpoint`.
 pub(crate) fn without_aws<'c>(command: &'c mut Command, endpoint: &str) -> &'c mut Command {
     for (name, _) in std::env::vars_os() {
         let upper = name.to_string_lossy().to_uppercase();
@@ -490,7 +490,7 @@ fn loopback(port: u16) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], port))
 }
 
-/// Ports that nobody listened on a moment ago.
+/// Ports that were free a moment ago.
 fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
     // All of them are held until the last one is known: no two are the same.
     let listeners = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
@@ -502,7 +502,7 @@ fn must(connection: &mut Connection, method: &str, path: &str, body: &[u8]) {
     let (status, response) = connection.exchange(method, path, body).unwrap();
     assert!(
         status / 100 == 2,
-        "SeaweedFS answers {status} to {method} {path}: {}",
+        "SeaweedFS returned {status} for {method} {path}: {}",
         String::from_utf8_lossy(&response)
     );
 }

@@ -1,5 +1,5 @@
-//! What every source must do. Part of the tests of the library as well as of those on a real server, so whoever includes it
-//! says where the types come from.
+//! What every source must do. Included by the tests of the library and by those on a real server, which bring the types
+//! into scope.
 
 use super::{Page, SampleUri, Source, SourceError};
 

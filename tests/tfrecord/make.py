@@ -1,7 +1,7 @@
 """TFRecord files by a writer that shares nothing with Spotcheck, and the same images as files beside them.
 
 usage: python make.py SAMPLES_DIR      (pip install tfrecord==1.14.6 pillow)
-Writes photos/ and photos.tfrecord into the folder of this script. The photographs are those of assets/samples, scaled
+Writes photos/ and photos.tfrecord into the folder of this script. The images are those of assets/samples, scaled
 to 160 pixels; licences as its CREDITS.md says. Labels are ImageNet's (from 1, as TensorFlow's own records have them),
 boxes were drawn by eye. The last record has neither a name nor anything else beside its image.
 """
@@ -32,10 +32,10 @@ def main(samples):
     writer = TFRecordWriter(os.path.join(HERE, "photos.tfrecord"))
     names = list(PHOTOS)
     for name in names:
-        picture = Image.open(os.path.join(samples, name)).convert("RGB")
-        picture.thumbnail((160, 160))
+        image = Image.open(os.path.join(samples, name)).convert("RGB")
+        image.thumbnail((160, 160))
         path = os.path.join(photos, name)
-        picture.save(path, quality=80)
+        image.save(path, quality=80)
         with open(path, "rb") as file:
             encoded = file.read()
         record = {"image/encoded": (encoded, "byte")}

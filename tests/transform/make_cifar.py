@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Writes cifar.json beside itself, by NumPy alone: a classifier of CIFAR-10's classes that looks at the mean colour
-of an image, images of
-one colour each with the class that their names say, and what the classifier makes of them: accuracy and
-row-normalised confusion matrix."""
+"""Writes cifar.json beside itself, with NumPy alone: a classifier of CIFAR-10's classes by the mean colour of an image,
+images of one colour each with their class in their names, and the accuracy and row-normalised confusion matrix of the
+classifier's predictions."""
 
 import json
 from pathlib import Path
@@ -11,16 +10,16 @@ import numpy as np
 
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 rng = np.random.default_rng(32)
-# A class has a colour, and answers to those that are near: the nearest one has the largest x·c - |c|²/2.
+# A class has a colour, and is predicted for those that are near: the nearest one has the largest x·c - |c|²/2.
 colors = rng.integers(20, 236, (10, 3))
 weights = np.vstack([2 * colors.T, -np.sum(colors**2, axis=1)]) / 2000.0
 truth = rng.integers(0, 10, 48)
 images = np.clip(colors[truth] + rng.normal(0, 40, (48, 3)).round(), 0, 255).astype(int)
 logits = np.hstack([images, np.ones((48, 1))]) @ weights
-answer = logits.argmax(axis=1)
+predicted = logits.argmax(axis=1)
 counts = np.zeros((10, 10))
-np.add.at(counts, (truth, answer), 1)
-occurring = np.union1d(truth, answer)
+np.add.at(counts, (truth, predicted), 1)
+occurring = np.union1d(truth, predicted)
 rows = counts[np.ix_(occurring, occurring)]
 sums = rows.sum(axis=1, keepdims=True)
 by_row = np.divide(rows, sums, out=np.zeros_like(rows), where=sums > 0)
@@ -30,9 +29,9 @@ Path(__file__).with_name("cifar.json").write_text(
             "weights": weights.tolist(),
             "images": [
                 {"name": f"{number:04}_{CLASSES[label]}.png", "rgb": color.tolist(), "answer": CLASSES[found]}
-                for number, (label, color, found) in enumerate(zip(truth, images, answer))
+                for number, (label, color, found) in enumerate(zip(truth, images, predicted))
             ],
-            "correct": int(np.sum(truth == answer)),
+            "correct": int(np.sum(truth == predicted)),
             "classes": [CLASSES[number] for number in occurring],
             "by_row": by_row.round(6).tolist(),
         },

@@ -1,6 +1,5 @@
-"""A container that answers as TensorFlow Serving does for a classifier of CIFAR-10: {"predictions": [[p0, …, p9]]},
-from the mean colour
-of an image and the weights in cifar.json. Started as SageMaker starts containers."""
+"""A container with the responses of TensorFlow Serving for a classifier of CIFAR-10: {"predictions": [[p0, …, p9]]},
+from the mean colour of an image and the weights in cifar.json. Started as SageMaker starts containers."""
 
 import argparse
 import io
@@ -18,16 +17,16 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
-        self.answer(200 if self.path == "/ping" else 404, {})
+        self.respond(200 if self.path == "/ping" else 404, {})
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         color = np.asarray(Image.open(io.BytesIO(body)).convert("RGB"), np.float64).mean(axis=(0, 1))
         logits = np.append(color, 1.0) @ weights
         shares = np.exp(logits - logits.max())
-        self.answer(200, {"predictions": [(shares / shares.sum()).tolist()]})
+        self.respond(200, {"predictions": [(shares / shares.sum()).tolist()]})
 
-    def answer(self, status, said):
+    def respond(self, status, said):
         content = json.dumps(said).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

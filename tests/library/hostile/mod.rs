@@ -1,5 +1,5 @@
-//! Bytes from outside, nearly right: whatever they are, a parser gives a value that holds what it promises, or refuses them. `fuzz/`
-//! looks further with the same parsers, promises and files.
+//! Bytes from outside, nearly right: whatever they are, a parser gives a value that holds what it promises, or refuses
+//! them. `fuzz/` looks further with the same parsers, promises and files.
 
 mod mutations;
 mod parsers;

@@ -1,5 +1,5 @@
-//! The parsers that read bytes from outside, each with what it promises: a function gives whether the bytes were taken, and panics
-//! where a promise is broken. `fuzz/fuzz_targets` calls them, too.
+//! The parsers that read bytes from outside, each with what it promises: a function gives whether the bytes were taken,
+//! and panics where a promise is broken. `fuzz/fuzz_targets` calls them, too.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn written(name: &str, bytes: &[u8]) -> PathBuf {
     let folder = FOLDER.with(|folder| folder.path().to_owned());
     for entry in std::fs::read_dir(&folder).expect("the folder is there") {
         let entry = entry.expect("the folder can be listed");
-        std::fs::remove_file(entry.path()).expect("what lies there is of this thread");
+        std::fs::remove_file(entry.path()).expect("the file belongs to this thread");
     }
     let path = folder.join(name);
     std::fs::write(&path, bytes).expect("the test may write");
@@ -205,7 +205,7 @@ impl OutputSink for Arrived {
 /// One output with a prediction a line, about three images.
 fn outputs_in(name: &str, bytes: &[u8]) -> bool {
     let output = written(name, bytes);
-    let folder = output.parent().expect("it lies in a folder");
+    let folder = output.parent().expect("a file has a folder");
     let mut image = std::io::Cursor::new(Vec::new());
     image::RgbImage::new(SIZE[0], SIZE[1])
         .write_to(&mut image, image::ImageFormat::Bmp)

@@ -1,4 +1,4 @@
-//! Whatever goes wrong, the command that asked ends in one message that says what, why and what to do; and what can go on, goes on.
+//! A command that fails prints one message with what happened, why and what to do; images that can be read are read.
 
 use std::net::TcpListener;
 
@@ -22,12 +22,12 @@ fn a_place_that_cannot_be_listed_is_one_message() {
     )
     .header("Date", "Sat, 21 Nov 2020 10:00:00 GMT");
     let denied = Response::s3_error("403 Forbidden", "AccessDenied", "Access Denied");
-    let remote_inference =
-        Response::s3_error("301 Moved Permanently", "PermanentRedirect", "Elsewhere.");
+    let redirected =
+        Response::s3_error("301 Moved Permanently", "PermanentRedirect", "Redirected.");
     for (prediction, words) in [
         (denied, "s3:ListBucket"),
         (skewed, "the clock of this computer"),
-        (remote_inference, "set the region"),
+        (redirected, "set the region"),
         (
             Response::s3_error("503 Slow Down", "SlowDown", "Slow."),
             "limits the request rate",
@@ -97,17 +97,18 @@ fn a_server_that_is_not_there_is_one_message() {
 
 #[test]
 fn a_bucket_in_another_region_is_found_and_its_region_remembered() {
-    let bucket = bucket_with_a_photo("elsewhere");
+    let bucket = bucket_with_a_photo("other-region");
     let place = bucket.uri("photos/");
     let is_wrong = |request: &Request| request.region() != Some("eu-central-1");
     let malformed = Response {
-        body: b"<Error><Code>AuthorizationHeaderMalformed</Code><Message>The authorization header is malformed</Message>\
+        body: b"<Error><Code>AuthorizationHeaderMalformed</Code>\
+            <Message>The authorization header is malformed</Message>\
             <Region>eu-central-1</Region></Error>"
             .to_vec(),
         ..Response::s3_error("400 Bad Request", "", "")
     };
     for prediction in [
-        Response::s3_error("301 Moved Permanently", "PermanentRedirect", "Elsewhere.")
+        Response::s3_error("301 Moved Permanently", "PermanentRedirect", "Redirected.")
             .header("x-amz-bucket-region", "eu-central-1"),
         malformed,
     ] {

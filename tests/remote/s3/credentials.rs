@@ -1,4 +1,4 @@
-//! Who may, who may not, and what is said of it.
+//! Which profiles may do what, and the messages about missing permissions.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn predicts_one(mut command: Command) {
 }
 
 #[test]
-fn whoever_may_list_and_read_predicts_and_others_are_told_what_they_lack() {
+fn who_may_list_and_read_predicts_and_others_are_told_what_they_lack() {
     let bucket = bucket_with_a_photo("rights");
     let place = bucket.uri("photos/");
     let endpoint = Seaweed::shared().endpoint();
@@ -81,8 +81,8 @@ fn a_profile_that_is_not_there_is_never_replaced_by_another() {
 }
 
 #[test]
-fn nobody_signed_in_is_told_how_to() {
-    let bucket = bucket_with_a_photo("nobody");
+fn without_credentials_it_is_said_how_to_sign_in() {
+    let bucket = bucket_with_a_photo("signed-out");
     let mut command = predict(&bucket.uri("photos/"));
     without_aws(&mut command, &Seaweed::shared().endpoint());
     let said = refusal(&command.output().unwrap());

@@ -36,7 +36,7 @@ fn proxy() -> FaultProxy {
     FaultProxy::before(Seaweed::shared().address())
 }
 
-/// A source as a window opens it, whose cache lies in `folder`.
+/// A source as a window opens it, whose cache is in `folder`.
 fn open_keeping(bucket: &Bucket, proxy: &FaultProxy, folder: &Path, max_bytes: u64) -> S3Source {
     let cache = DiskCache::new(folder.to_owned(), max_bytes);
     open(&public_place(bucket, "photos/", &proxy.endpoint()))
@@ -168,7 +168,7 @@ fn what_would_fill_the_cache_by_itself_is_not_kept() {
 }
 
 #[test]
-fn who_gives_up_waiting_takes_nothing_from_others_who_wait_for_the_same() {
+fn a_cancelled_read_does_not_stop_others_of_the_same_object() {
     let (bucket, proxy) = (bucket_of_images("patient"), proxy());
     let folder = tempfile::tempdir().unwrap();
     let source: Arc<dyn Source> = Arc::new(open_keeping(&bucket, &proxy, folder.path(), PLENTY));
@@ -177,10 +177,10 @@ fn who_gives_up_waiting_takes_nothing_from_others_who_wait_for_the_same() {
     let control = TaskControl::new(ProgressUnit::Bytes);
     let impatient = for_task(&source, &control);
     std::thread::scope(|scope| {
-        let gives_up = scope.spawn(|| impatient.read(&first.uri));
+        let cancelled = scope.spawn(|| impatient.read(&first.uri));
         proxy.wait_until_stalled();
         control.cancel();
-        assert!(gives_up.join().unwrap().is_err());
+        assert!(cancelled.join().unwrap().is_err());
         assert!(source.read(&first.uri).unwrap() == content(0));
     });
 }
@@ -230,7 +230,7 @@ fn the_images_in_a_tfrecord_object_are_kept_and_the_list_of_them_is_not() {
     // Without its first record.
     let first_len = u64::from_le_bytes(photos[..8].try_into().unwrap()) as usize + 16;
     bucket.put("photos/photos.tfrecord", &photos[first_len..]);
-    // It is kept, and nobody has asked.
+    // It is kept, and was not requested again.
     assert!(source.read(&samples[2].uri).unwrap() == images[2]);
     drop(std::fs::remove_dir_all(folder.path()));
     assert!(source.read(&samples[2].uri).is_err());

@@ -50,7 +50,7 @@ fn a_hundred_thousand_keys_are_listed_page_by_page_in_order_and_each_is_asked_fo
 }
 
 #[test]
-fn a_listing_that_nobody_looks_at_any_more_asks_no_further() {
+fn a_dropped_listing_sends_no_further_requests() {
     let server = Seaweed::shared();
     let bucket = server.public_bucket("left");
     bucket.fill(20 * PAGE, |number| format!("{number:06}.jpg"), b"");

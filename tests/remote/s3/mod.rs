@@ -42,7 +42,7 @@ fn bucket_with_a_photo(name: &str) -> Bucket {
     bucket
 }
 
-/// `spotcheck predict` over a place, its responses on stdout; nobody is signed in yet.
+/// `spotcheck predict` over a source, its predictions on stdout; without credentials yet.
 fn predict(place: &str) -> Command {
     spotcheck(&[
         "predict",

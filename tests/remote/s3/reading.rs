@@ -179,7 +179,7 @@ fn a_slow_connection_is_waited_for() {
 }
 
 #[test]
-fn a_connection_that_stalls_is_given_up_and_the_object_read_on() {
+fn after_a_connection_stalls_the_rest_of_the_object_is_read() {
     let object = Object::new("stalled");
     object.inject(Often::First(1), Fault::StallAfter(600_000));
     object.read_well();
@@ -187,7 +187,7 @@ fn a_connection_that_stalls_is_given_up_and_the_object_read_on() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_asked_again_and_then_given_up() {
+fn a_silent_server_is_asked_again_and_then_is_an_error() {
     let object = Object::new("silent");
     object.inject(Often::First(1), Fault::Silence);
     object.read_well();
@@ -219,7 +219,7 @@ fn a_read_that_stalls_ends_at_once_when_its_task_is_cancelled() {
 }
 
 #[test]
-fn the_page_of_a_portal_instead_of_an_object_is_no_image() {
+fn the_page_of_a_portal_instead_of_an_object_is_not_an_image() {
     let object = Object::new("portal");
     object.inject(
         Often::Always,

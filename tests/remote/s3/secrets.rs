@@ -1,4 +1,4 @@
-//! No secret stands in anything that the program says, writes or logs.
+//! The program never prints, writes or logs a secret.
 
 use std::fs::File;
 use std::io::Write;
@@ -43,7 +43,7 @@ fn assert_none(secrets: &[String], place: &str, text: &[u8]) {
         let found = text
             .windows(secret.len())
             .any(|part| part == secret.as_bytes());
-        assert!(!found, "{secret} stands in {place}");
+        assert!(!found, "{secret} is in {place}");
     }
 }
 
@@ -77,7 +77,7 @@ fn as_everybody(proxy: &FaultProxy, with: &mut dyn FnMut(&SignIn<'_>)) {
 }
 
 #[test]
-fn no_secret_stands_in_what_a_command_says_or_writes() {
+fn no_secret_is_in_what_a_command_says_or_writes() {
     let bucket = bucket_with_a_photo("secrets");
     let proxy = FaultProxy::before(Seaweed::shared().address());
     let folder = tempfile::tempdir().unwrap();
@@ -107,7 +107,7 @@ fn no_secret_stands_in_what_a_command_says_or_writes() {
     }
 }
 
-/// The log is a process's own, and so are the environment variables that sign it in: the test starts itself for each of them.
+/// A process has one log and one set of credentials in its environment: the test starts itself for each of them.
 #[test]
 fn no_secret_is_logged() {
     if let Some(path) = std::env::var_os(LOG_VARIABLE) {

@@ -13,8 +13,8 @@ use crate::support::python_packages;
 
 /// Between two pings.
 const POLL: Duration = Duration::from_millis(20);
-/// Ends the handler as soon as the program that runs the tests has ended, or wants it: the pipe to standard input breaks then.
-const KEEPER: &str = r#"
+/// Ends the handler as soon as the test program ends or closes the pipe to standard input.
+const WATCHDOG: &str = r#"
 exec 3<&0
 "$@" </dev/null 3<&- &
 handler=$!
@@ -42,16 +42,17 @@ pub(super) type Sink = Arc<dyn Fn(&Shared, &str) + Send + Sync>;
 
 /// Why there is no container.
 pub(super) enum Trouble {
-    /// What lies in the archive is no handler.
+    /// The archive has no handler.
     Archive(String),
     /// It ended before it was ready.
     Ended,
-    /// It never answered its ping.
+    /// It never responded to its ping.
     NoPing,
 }
 
 impl Container {
-    /// Unpacks the archive, starts what lies in it, and waits until it answers its ping. `owner` is the ARN of whom it works for.
+    /// Unpacks the archive, starts its handler, and waits until it responds to its ping. `owner` is the ARN of the job
+    /// or endpoint.
     pub(super) fn start(
         shared: &Arc<Shared>,
         owner: &str,
@@ -68,7 +69,7 @@ impl Container {
             .map_err(|error| Trouble::Archive(error.to_string()))?;
         let mut command = Command::new("sh");
         command
-            .args(["-c", KEEPER, "container"])
+            .args(["-c", WATCHDOG, "container"])
             .args(["python3", "code/serve.py", "--host", "127.0.0.1"])
             .current_dir(folder.path())
             .env_clear()

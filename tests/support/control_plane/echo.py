@@ -1,8 +1,8 @@
-"""A container that answers at once with what it was sent, for tests of everything but the answers. It keeps to
+"""A container that returns at once what it was sent, for tests of everything but the predictions. It keeps to
 SageMaker's contract: GET /ping, GET /execution-parameters, POST /invocations, the port from SAGEMAKER_BIND_TO_PORT.
 
-A body that begins with "fail NNN" is answered with that status; one that begins with "fail once NNN", only the first
-time; "exit" ends the process, "wait" is never answered, "environment" has the environment told.
+A body that begins with "fail NNN" gets that status; one that begins with "fail once NNN", only the first time. "exit"
+ends the process, "wait" gets no response, "environment" returns the environment.
 """
 
 import argparse
@@ -24,11 +24,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         if self.path == "/ping":
-            self.answer(200, {})
+            self.respond(200, {})
         elif self.path == "/execution-parameters" and "ECHO_PARAMETERS" in os.environ:
-            self.answer(200, json.loads(os.environ["ECHO_PARAMETERS"]))
+            self.respond(200, json.loads(os.environ["ECHO_PARAMETERS"]))
         else:
-            self.answer(404, {})
+            self.respond(404, {})
 
     def do_POST(self):
         global now, most
@@ -53,9 +53,9 @@ class Handler(BaseHTTPRequestHandler):
                 again = body in seen
                 seen.add(body)
             if not again:
-                return self.answer(int(words[2]), {"error": "only once"})
+                return self.respond(int(words[2]), {"error": "only once"})
         elif words[:1] == [b"fail"]:
-            return self.answer(int(words[1]), {"error": "as the body says"})
+            return self.respond(int(words[1]), {"error": "as the body says"})
         said = {
             "text": body.decode("utf-8", "replace") if len(body) < 1000 else None,
             "len": len(body),
@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         if words[:1] == [b"environment"]:
             said["environment"] = {name: value for name, value in os.environ.items() if name.isupper()}
-        self.answer(200, said)
+        self.respond(200, said)
 
     def body(self):
         if self.headers.get("Transfer-Encoding") != "chunked":
@@ -78,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return body, True
 
-    def answer(self, status, said):
+    def respond(self, status, said):
         content = json.dumps(said).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -122,7 +122,9 @@ impl Shared {
             changed_s: config.birth.at_s,
             status: "",
             summary: json!({
-                "EndpointConfigName": name, "EndpointConfigArn": arn("endpoint-config", name), "CreationTime": config.birth.at_s,
+                "EndpointConfigName": name,
+                "EndpointConfigArn": arn("endpoint-config", name),
+                "CreationTime": config.birth.at_s,
             }),
         });
         let (list, next) = page(rows.collect(), request)?;
@@ -188,7 +190,7 @@ impl Shared {
         std::thread::spawn(move || {
             let outcome = plane.deploy(&name);
             plane.change(|world| {
-                // Deleted meanwhile: nobody wants the container any more.
+                // Deleted meanwhile: the container is not needed any more.
                 let Some(endpoint) = world.endpoints.get_mut(&name) else {
                     return;
                 };
@@ -235,7 +237,10 @@ impl Shared {
         };
         let archive = Place::parse(&archive).unwrap();
         let archive = self.objects.get(&archive).map_err(|code| {
-            format!("Failed to download model data for container \"container_1\" from URL: \"s3://{}/{}\": {code}", archive.bucket, archive.key)
+            format!(
+                "Failed to download model data for container \"container_1\" from URL: \"s3://{}/{}\": {code}",
+                archive.bucket, archive.key
+            )
         })?;
         let group = format!("/aws/sagemaker/Endpoints/{name}");
         let stream = format!("{variant}/i-00000000000000001");
@@ -244,10 +249,12 @@ impl Shared {
             shared.change(|world| world.logs.write(&group, &stream, line));
         });
         Container::start(self, &arn("endpoint", name), &archive, &variables, &sink).map_err(|trouble| match trouble {
-            Trouble::Archive(error) => format!("Failed to extract model data archive for container \"container_1\": {error}"),
+            Trouble::Archive(error) => {
+                format!("Failed to extract model data archive for container \"container_1\": {error}")
+            }
             Trouble::Ended | Trouble::NoPing => format!(
-                "The primary container for production variant {variant} did not pass the ping health check. Please check CloudWatch logs for this \
-                 endpoint."
+                "The primary container for production variant {variant} did not pass the ping health check. \
+                 Please check CloudWatch logs for this endpoint."
             ),
         })
     }
@@ -274,10 +281,13 @@ impl Shared {
                     json!({
                         "VariantName": variant["VariantName"],
                         "DeployedImages": [{
-                            "SpecifiedImage": endpoint.image, "ResolvedImage": endpoint.image, "ResolutionTime": endpoint.birth.at_s,
+                            "SpecifiedImage": endpoint.image,
+                            "ResolvedImage": endpoint.image,
+                            "ResolutionTime": endpoint.birth.at_s,
                         }],
                         "CurrentWeight": 1.0, "DesiredWeight": 1.0,
-                        "CurrentInstanceCount": variant["InitialInstanceCount"], "DesiredInstanceCount": variant["InitialInstanceCount"],
+                        "CurrentInstanceCount": variant["InitialInstanceCount"],
+                        "DesiredInstanceCount": variant["InitialInstanceCount"],
                     })
                 })
                 .collect();

@@ -35,7 +35,7 @@ pub(crate) enum Failure {
     Held {
         operation: &'static str,
     },
-    /// From behind the next `times` requests for `operation` on, the session of whoever asks is over.
+    /// After the next `times` requests for `operation`, the session is over.
     SessionOverAfter {
         operation: &'static str,
         times: usize,
@@ -47,7 +47,7 @@ pub(crate) enum Failure {
     ClockBehind(Duration),
     /// A job gets no instances.
     NoCapacity,
-    /// Containers start, but never answer their ping.
+    /// Containers start, but never respond to their ping.
     NoPing,
     /// Jobs do not say when they started.
     NoStartTime,
@@ -55,7 +55,7 @@ pub(crate) enum Failure {
     BadObject(&'static str),
     /// The container ends with an error of its own at objects whose key contains this.
     ContainerError(&'static str),
-    /// Somebody stops a job as soon as so many objects are through.
+    /// A job is stopped as soon as so many objects are through.
     StoppedAfter(usize),
     /// Objects whose key contains this get no output, but the job says "Completed".
     NoOutput(&'static str),
@@ -168,9 +168,10 @@ impl Failures {
         Err(Refusal::of(
             "ResourceLimitExceeded",
             &format!(
-                "The account-level service limit '{instance_type} for {usage}' is 0 Instances, with current utilization of 0 Instances and a \
-                 request delta of {count} Instances. Please use AWS Service Quotas to request an increase for this quota. If AWS Service \
-                 Quotas is not available, contact AWS support to request an increase for this quota."
+                "The account-level service limit '{instance_type} for {usage}' is 0 Instances, with current \
+                 utilization of 0 Instances and a request delta of {count} Instances. Please use AWS Service \
+                 Quotas to request an increase for this quota. If AWS Service Quotas is not available, contact AWS \
+                 support to request an increase for this quota."
             ),
         ))
     }

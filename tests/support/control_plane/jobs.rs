@@ -67,8 +67,8 @@ impl Shared {
         let concurrent = request["MaxConcurrentTransforms"].as_u64();
         if payload.is_some_and(|megabytes| megabytes > 100) {
             return Err(Refusal::validation(&format!(
-                "1 validation error detected: Value '{}' at 'maxPayloadInMB' failed to satisfy constraint: Member must have value less than or \
-                 equal to 100",
+                "1 validation error detected: Value '{}' at 'maxPayloadInMB' failed to satisfy constraint: Member \
+                 must have value less than or equal to 100",
                 payload.unwrap_or_default()
             )));
         }
@@ -82,8 +82,8 @@ impl Shared {
             .is_some_and(|count| count > 100)
         {
             return Err(Refusal::validation(
-                "1 validation error detected: Value at 'transformResources.instanceCount' failed to satisfy constraint: Member must have value \
-                 less than or equal to 100",
+                "1 validation error detected: Value at 'transformResources.instanceCount' failed to satisfy \
+                 constraint: Member must have value less than or equal to 100",
             ));
         }
         let count = resources["InstanceCount"].to_string();
@@ -101,7 +101,10 @@ impl Shared {
             if world.jobs.contains_key(name) {
                 return Err(Refusal::of(
                     "ResourceInUse",
-                    &format!("Job name must be unique within an AWS account and region, and a job with this name already exists ({arn})"),
+                    &format!(
+                        "Job name must be unique within an AWS account and region, and a job with this name already \
+                         exists ({arn})"
+                    ),
                 ));
             }
             let birth = world.birth();

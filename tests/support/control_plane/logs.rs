@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{ACCOUNT, REGION, Refusal, Shared, seconds, text};
 
 const JOBS: &str = "/aws/sagemaker/TransformJobs";
-/// Events of a page, where nobody asks for fewer: AWS's are up to a megabyte, and may be shorter than asked for.
+/// Events of a page, unless fewer are requested; pages of AWS have up to a megabyte, and may be shorter.
 const PAGE: usize = 500;
 
 #[derive(Debug, Default)]
@@ -195,7 +195,7 @@ impl Shared {
             .filter(|event| in_time(event, request))
             .collect();
         let limit = limit(request, PAGE);
-        // A token names the event behind which, or before which, the page lies.
+        // A token names the event after which, or before which, the page is.
         let position = |id: usize| events.partition_point(|event| event.id <= id);
         let bad = || invalid("The specified nextToken is invalid.");
         let range = match request["nextToken"].as_str() {
@@ -262,7 +262,10 @@ impl Shared {
             .take(limit)
             .map(|(name, event)| {
                 json!({
-                    "logStreamName": name, "timestamp": event.at_ms, "message": event.message, "ingestionTime": event.at_ms,
+                    "logStreamName": name,
+                    "timestamp": event.at_ms,
+                    "message": event.message,
+                    "ingestionTime": event.at_ms,
                     "eventId": format!("{:056}", event.id),
                 })
             })

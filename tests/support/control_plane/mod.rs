@@ -1,11 +1,13 @@
-//! `SageMaker`, its runtime and `CloudWatch` Logs on this machine: a control plane that does the work, for tests without an AWS account.
+//! `SageMaker`, its runtime and `CloudWatch` Logs on this machine: a control plane that does the work, for tests
+//! without an AWS account.
 //!
-//! It speaks AWS's protocols and checks signatures; what is said on either side is held against botocore's service models, and a test fails
-//! where that finds something. A transform job fetches the archive from SeaweedFS, starts the handler that lies in it, sends it the inputs
-//! and writes the outputs and logs, as Batch Transform does; an endpoint has the handler behind it. A state lasts as long as its work, and no
-//! longer: nothing sleeps, and [`ControlPlane::pause_jobs`] holds the work where a test wants to look.
+//! It speaks AWS's protocols and checks signatures. Requests and responses are checked against botocore's service
+//! models, and a test fails if one does not fit. A transform job fetches the archive from SeaweedFS, starts its
+//! handler, sends it the inputs and writes the outputs and logs, as Batch Transform does; an endpoint has the handler
+//! behind it. A state lasts exactly as long as its work: nothing sleeps, and [`ControlPlane::pause_jobs`] holds the
+//! work for a test.
 //!
-//! [`ControlPlane::fail`] makes it go wrong as it does with AWS.
+//! [`ControlPlane::fail`] injects failures of AWS.
 
 mod container;
 mod endpoints;
@@ -41,31 +43,31 @@ use world::{Pace, World};
 use super::http::{Direction, Head};
 use super::seaweed::{Login, Seaweed};
 
-/// Where the control plane is.
+/// The region of the control plane.
 pub(crate) const REGION: &str = "us-east-1";
 pub(crate) const ACCOUNT: &str = "123456789012";
-/// A role that the control plane believes in.
+/// A role that the control plane accepts.
 pub(crate) const ROLE: &str = "arn:aws:iam::123456789012:role/spotcheck-transform";
-/// An image that it believes in; the handler of the archive runs in its place.
+/// An image that it accepts; the handler of the archive runs in its place.
 pub(crate) const IMAGE: &str =
     "763104351884.dkr.ecr.us-east-1.amazonaws.com/ray:serve-ml-sagemaker-cpu-v1.4";
 
-/// Takes requests until the test program ends; its jobs and endpoints end when it is dropped, and the test fails then where a request or an
-/// answer was not as AWS describes them.
+/// Takes requests until the test program ends. Its jobs and endpoints end when it is dropped, and the test fails then
+/// if a request or a response was not as AWS describes them.
 pub(crate) struct ControlPlane {
     address: SocketAddr,
     s3_endpoint: String,
     shared: Arc<Shared>,
 }
 
-/// What was asked.
+/// A request that was made.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     /// `CreateTransformJob`
     pub(crate) operation: String,
-    /// `Null` where it is no JSON.
+    /// `Null` if it is not JSON.
     pub(crate) body: Value,
-    /// That of the response.
+    /// Status of the response.
     pub(crate) status: u16,
 }
 
@@ -80,7 +82,7 @@ struct Shared {
     violations: Mutex<Vec<String>>,
 }
 
-/// An error as AWS answers it.
+/// An error as AWS returns it.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     status: u16,
@@ -157,13 +159,13 @@ impl ControlPlane {
         self.shared.change(|_| ());
     }
 
-    /// From now on, whoever asks must do so in this session.
+    /// From now on, requests must be of this session.
     pub(crate) fn set_session(&self, session: Session) {
         *self.shared.session.lock().unwrap() = session;
     }
 
-    /// Does what AWS's console would do: an operation of `SageMaker` that nobody signs and no request is counted for. An error is AWS's code
-    /// and message.
+    /// Does what AWS's console would do: an operation of `SageMaker` without a signature, which is not counted as a
+    /// request. An error is AWS's code and message.
     pub(crate) fn console(&self, operation: &str, request: &Value) -> Result<Value, String> {
         let performed = self.shared.perform("sagemaker", operation, request);
         performed.map_err(|refusal| format!("{}: {}", refusal.code, refusal.message))
@@ -183,7 +185,7 @@ impl ControlPlane {
             .count()
     }
 
-    /// A model of two containers is there, which no job of ours could be made of.
+    /// Adds a model of two containers, which Spotcheck cannot use.
     pub(crate) fn add_chain(&self, name: &str) {
         self.shared.add_chain(name);
     }
@@ -193,7 +195,7 @@ impl ControlPlane {
         self.set_pace(Pace::Held);
     }
 
-    /// Jobs start and run, but as soon as `objects` further objects are through, none is taken until [`Self::resume_jobs`].
+    /// Jobs start and run, but after `objects` further objects none is taken until [`Self::resume_jobs`].
     pub(crate) fn pause_jobs_after(&self, objects: usize) {
         self.set_pace(Pace::HeldAfter(objects));
     }
@@ -202,7 +204,8 @@ impl ControlPlane {
         self.set_pace(Pace::Free);
     }
 
-    /// Waits until a job is held, by [`Self::pause_jobs`] or [`Self::pause_jobs_after`], and nothing is under way any more.
+    /// Waits until a job is held, by [`Self::pause_jobs`] or [`Self::pause_jobs_after`], and nothing is under way any
+    /// more.
     pub(crate) fn wait_until_paused(&self) {
         drop(self.wait(World::is_paused));
     }
@@ -231,8 +234,7 @@ impl ControlPlane {
         stream.map_or_else(Vec::new, |(_, stream)| stream.messages())
     }
 
-    /// What was asked or answered and is not as AWS describes it, up to now; whoever takes it vouches for it. A test that does not take it
-    /// fails.
+    /// Requests and responses up to now that are not as AWS describes them. A test that does not take them fails.
     pub(crate) fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.violations.lock().unwrap())
     }
@@ -279,7 +281,7 @@ impl Drop for ControlPlane {
     }
 }
 
-/// An archive with a handler that responses at once with what it was sent, as JSON: for tests of everything but the responses.
+/// An archive with a handler that returns at once what it was sent, as JSON: for tests of everything but predictions.
 pub(crate) fn echo_archive() -> Vec<u8> {
     let script = super::repository().join("tests/support/control_plane/echo.py");
     archive(&[("code/serve.py", &std::fs::read(script).unwrap())])
@@ -303,7 +305,7 @@ impl Shared {
         self.world.lock().unwrap()
     }
 
-    /// Changes the world, and tells whoever waits for that.
+    /// Changes the world, and notifies the threads that wait for a change.
     fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
         let result = change(&mut self.world());
         self.changed.notify_all();
@@ -322,7 +324,7 @@ impl Shared {
             let head = Head::read(&mut requests)?;
             let body = head.read_body(&mut requests, Direction::Request)?.content;
             let Some(mut response) = self.response(&head, &body) else {
-                // As if there were nobody.
+                // As if no server ran here.
                 return client.shutdown(std::net::Shutdown::Both).ok();
             };
             let id = format!(
@@ -410,12 +412,18 @@ Content-Length: ",
             None => self.hear(service, operation, head, body),
         };
         let said = match &outcome {
-            Ok(response) => json!({"service": service, "operation": operation, "answer": response}),
+            Ok(response) => {
+                json!({"service": service, "operation": operation, "response": response})
+            }
             Err(refusal) => json!({
-                "service": service, "operation": operation, "error": refusal.code, "status": refusal.status, "body": refusal.body(),
+                "service": service,
+                "operation": operation,
+                "error": refusal.code,
+                "status": refusal.status,
+                "body": refusal.body(),
             }),
         };
-        self.check("answers", operation, &said);
+        self.check("responds", operation, &said);
         let fields = vec![("Content-Type", "application/x-amz-json-1.1".to_owned())];
         Some(match outcome {
             // Without an output, AWS sends an empty body.
@@ -436,7 +444,7 @@ Content-Length: ",
         })
     }
 
-    /// `None` where the test is over before somebody lets the operation go.
+    /// `None` if the test ends while the operation is held.
     fn wait_while_asked_in_vain(&self, operation: &str) -> Option<()> {
         let mut world = self.world();
         while self.failures.lock().unwrap().is_held(operation) {
@@ -467,7 +475,7 @@ Content-Length: ",
             ));
         }
         let Ok(request) = serde_json::from_slice::<Value>(body) else {
-            self.violation(format!("{operation}: its body is no JSON"));
+            self.violation(format!("{operation}: its body is not JSON"));
             return Err(Refusal::of(
                 "SerializationException",
                 "Unable to parse the request.",
@@ -477,7 +485,7 @@ Content-Length: ",
         self.perform(service, operation, &request)
     }
 
-    /// Who signed a request for `service`.
+    /// The login that signed a request for `service`.
     fn signer(&self, head: &Head, body: &[u8], service: &str) -> Result<Login, Refusal> {
         let expected = Expected {
             scope: Scope {
@@ -591,8 +599,9 @@ impl Refusal {
         Self::of(
             "AccessDeniedException",
             &format!(
-                "User: arn:aws:iam::{ACCOUNT}:user/{user} is not authorized to perform: {service}:{operation} on resource: \
-                 arn:aws:{service}:{REGION}:{ACCOUNT}:* because no identity-based policy allows the {service}:{operation} action"
+                "User: arn:aws:iam::{ACCOUNT}:user/{user} is not authorized to perform: {service}:{operation} on \
+                 resource: arn:aws:{service}:{REGION}:{ACCOUNT}:* because no identity-based policy allows the \
+                 {service}:{operation} action"
             ),
         )
     }

@@ -65,8 +65,9 @@ impl Shared {
         });
         if !readable {
             return Err(Refusal::validation(&format!(
-                "Could not access model data at {archive}. Please ensure that the role \"{role}\" exists and that its trust relationship policy \
-                 allows the action \"sts:AssumeRole\" for the service principal \"sagemaker.amazonaws.com\". Also ensure that the role has \
+                "Could not access model data at {archive}. Please ensure that the role \"{role}\" exists and that its \
+                 trust relationship policy allows the action \"sts:AssumeRole\" for the service principal \
+                 \"sagemaker.amazonaws.com\". Also ensure that the role has \
                  \"s3:GetObject\" permissions and that the object is located in {REGION}."
             )));
         }

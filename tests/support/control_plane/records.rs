@@ -88,7 +88,8 @@ fn tfrecord(rest: &[u8]) -> Option<(&[u8], usize)> {
     Some((rest.get(12..end)?, end + 4))
 }
 
-/// `MXNet`'s: a magic number (4 bytes), the length in 29 bits of 4 bytes, content, filled up to a multiple of 4; little endian.
+/// `MXNet`'s: a magic number (4 bytes), the length in 29 bits of 4 bytes, content padded to a multiple of 4; little
+/// endian.
 fn recordio(rest: &[u8]) -> Option<(&[u8], usize)> {
     const MAGIC: u32 = 0xced7_230a;
     let word = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?));

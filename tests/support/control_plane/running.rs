@@ -31,7 +31,7 @@ pub(super) fn start(shared: &Arc<Shared>, name: &str) {
         run.shared.change(|world| {
             let job = world.jobs.get_mut(&run.name).unwrap();
             match ending {
-                // Whoever stops it as it ends has still stopped it.
+                // A stop while it ends is still a stop.
                 _ if job.status == "Stopping" => job.end("Stopped", None),
                 Ok(()) => job.end("Completed", None),
                 Err(reason) => job.end("Failed", Some(reason)),
@@ -85,7 +85,8 @@ impl Run {
         }
         if self.shared.failures.lock().unwrap().no_capacity() {
             return Err(
-                "CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML instance type."
+                "CapacityError: Unable to provision requested ML compute capacity. Please retry using a different \
+                 ML instance type."
                     .to_owned(),
             );
         }
@@ -170,8 +171,9 @@ impl Run {
         let nothing = |code: &str| {
             let bucket = &place.bucket;
             format!(
-                "ClientError: No S3 objects found under S3 URL \"{uri}\" given in input data source. Please ensure that the bucket exists in the \
-                 selected region ({REGION}), that objects exist under that S3 prefix, and that the role \"{role}\" has \"s3:ListBucket\" \
+                "ClientError: No S3 objects found under S3 URL \"{uri}\" given in input data source. Please ensure \
+                 that the bucket exists in the selected region ({REGION}), that objects exist under that S3 prefix, \
+                 and that the role \"{role}\" has \"s3:ListBucket\" \
                  permissions on bucket \"{bucket}\".{code}"
             )
         };
@@ -245,7 +247,8 @@ impl Run {
             }
             Err(Trouble::NoPing) => {
                 return Err(
-                    "AlgorithmError: The primary container did not pass the ping health check. Please check CloudWatch logs for this job."
+                    "AlgorithmError: The primary container did not pass the ping health check. Please check \
+                     CloudWatch logs for this job."
                         .to_owned(),
                 );
             }
@@ -310,7 +313,7 @@ impl Run {
         let stop = self.shared.failures.lock().unwrap().stopped_after();
         self.shared.change(|world| {
             world.busy -= 1;
-            // Its container was taken away from under it.
+            // Its container was stopped meanwhile.
             let cut_short = world.jobs[&self.name].status == "Stopping";
             if let Err((blame, lines)) = outcome
                 && !cut_short
@@ -352,7 +355,7 @@ impl Run {
                 return Err(refused(500, "{\"error\": \"as the test wants it\"}"));
             }
             Some(ObjectFailure::Broken) => {
-                content = b"fail 400 as the test wants it; this is no image".to_vec();
+                content = b"fail 400 as the test wants it; this is not an image".to_vec();
             }
             _ => {}
         }
@@ -532,7 +535,8 @@ fn refused(status: u16, content: &str) -> Failed {
     (blame, lines)
 }
 
-/// How many bytes of each key the outputs do not repeat: the prefix, as a folder where all lie in it, and otherwise up to its last `/`.
+/// How many bytes of each key the outputs do not repeat: the prefix as a folder if all keys are in it, and otherwise up
+/// to its last `/`.
 fn stem(prefix: &str, keys: &[String]) -> usize {
     let folder = format!("{}/", prefix.trim_end_matches('/'));
     if !prefix.is_empty() && keys.iter().all(|key| key.starts_with(&folder)) {
@@ -577,7 +581,8 @@ fn of_manifest(content: &[u8]) -> Option<Vec<Input>> {
     inputs.collect()
 }
 
-/// `JoinSource: Input`: a response for each line of the body, or one for all of it, as the member `SageMakerOutput` of what was sent.
+/// `JoinSource: Input`: a response for each line of the body, or one for all of it, as the member `SageMakerOutput` of
+/// the request.
 fn join(body: &[u8], response: &[u8]) -> Vec<u8> {
     let one = |input: &[u8], output: &[u8]| {
         let output: Value = serde_json::from_slice(output).unwrap_or_default();

@@ -30,12 +30,16 @@ impl Shared {
             let body = body.as_object_mut().unwrap();
             body.remove("message");
             body.remove("__type");
-            // Said by the server in front, which knows no models.
+            // From the server in front, which knows no models.
             if refusal.status != 413 {
                 let said = json!({
-                    "service": "sagemaker-runtime", "operation": OPERATION, "error": refusal.code, "status": refusal.status, "body": body,
+                    "service": "sagemaker-runtime",
+                    "operation": OPERATION,
+                    "error": refusal.code,
+                    "status": refusal.status,
+                    "body": body,
                 });
-                self.check("answers", OPERATION, &said);
+                self.check("responds", OPERATION, &said);
             }
             Response {
                 status: refusal.status,
@@ -43,15 +47,18 @@ impl Shared {
                     ("Content-Type", "application/json".to_owned()),
                     (
                         "x-amzn-ErrorType",
-                        format!("{}:http://internal.amazon.com/coral/com.amazon.coral.validate/", refusal.code),
+                        format!(
+                            "{}:http://internal.amazon.com/coral/com.amazon.coral.validate/",
+                            refusal.code
+                        ),
                     ),
                 ],
                 body: Value::Object(body.clone()).to_string().into_bytes(),
             }
         });
         if response.status == 200 {
-            let said = said("answer", head, &response.fields, response.body.len());
-            self.check("answers", OPERATION, &said);
+            let said = said("response", head, &response.fields, response.body.len());
+            self.check("responds", OPERATION, &said);
         }
         Some(response)
     }
@@ -125,8 +132,8 @@ impl Shared {
             Err(_) => Err(model_error(
                 name,
                 0,
-                "Your invocation timed out while waiting for a response from container primary. Review the latency metrics for each container in \
-                 Amazon CloudWatch, resolve the issue, and try again.",
+                "Your invocation timed out while waiting for a response from container primary. Review the latency \
+                 metrics for each container in Amazon CloudWatch, resolve the issue, and try again.",
             )),
         }
     }

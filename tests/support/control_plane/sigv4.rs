@@ -1,6 +1,8 @@
-//! AWS's signature, version 4: what a server recomputes from a request as it came, and what the control plane signs its own with.
+//! AWS's signature, version 4: a server recomputes it from a request as it came, and the control plane signs its own
+//! requests with it.
 //!
-//! Written down from "Create a signed AWS API request" in the IAM user guide; of the program's own crates only the keyed hash is used.
+//! Written from "Create a signed AWS API request" in the IAM user guide; only the keyed hash is of the program's own
+//! crates.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -44,7 +46,7 @@ pub(super) struct Expected<'a> {
     pub(super) now: SystemTime,
 }
 
-/// Who signed the request; AWS's own words where nobody did, or not as one should.
+/// The login that signed the request; AWS's own error if the signature is missing or wrong.
 pub(super) fn signer(
     head: &Head,
     body: &[u8],
@@ -108,8 +110,8 @@ pub(super) fn signer(
     let scope = Scope { region, service };
     if signature(login.secret_key, time, &scope, &canonical) != field("Signature")? {
         return Err(invalid(
-            "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing \
-             method. Consult the service documentation for details.",
+            "The request signature we calculated does not match the signature you provided. Check your AWS Secret \
+             Access Key and signing method. Consult the service documentation for details.",
         ));
     }
     Ok(*login)
@@ -135,7 +137,8 @@ pub(super) fn s3_fields(
         service: "s3",
     };
     let authorization = format!(
-        "{ALGORITHM} Credential={}/{}/{}/s3/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature={}",
+        "{ALGORITHM} Credential={}/{}/{}/s3/aws4_request, \
+         SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature={}",
         login.access_key,
         &time[..8],
         scope.region,

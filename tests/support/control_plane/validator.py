@@ -1,12 +1,13 @@
-"""Holds requests and answers against AWS's own description of its services (botocore's service models).
+"""Checks requests and responses against AWS's own description of its services (botocore's service models).
 
 Each line of standard input is a JSON object, and gets a line on standard output: a JSON list of complaints, empty
 where all is well.
 
     {"service": "sagemaker" | "logs", "operation": NAME, "request": BODY}
-    {"service": …, "operation": NAME, "answer": BODY}                 what a successful call answered
+    {"service": …, "operation": NAME, "response": BODY}               of a successful call
     {"service": …, "operation": NAME, "error": CODE, "status": HTTP STATUS, "body": BODY}
-    {"service": "sagemaker-runtime", "operation": NAME, "request" | "answer": {"path": …, "headers": {…}, "body_len": N}}
+    {"service": "sagemaker-runtime", "operation": NAME,
+     "request" | "response": {"path": …, "headers": {…}, "body_len": N}}
 
 A complaint is {"kind": "shape" | "value", "message": …}. "shape" is an unknown or missing member or another type;
 "value" is one out of its range, said as AWS says it in a ValidationException.
@@ -57,14 +58,14 @@ def check(question):
     elif service.metadata["protocol"] == "rest-json":
         side, given = ("request", operation.input_shape), question.get("request")
         if given is None:
-            side, given = ("answer", operation.output_shape), question["answer"]
+            side, given = ("response", operation.output_shape), question["response"]
         check_rest(operation, *side, given)
     elif "request" in question:
         check_value(question["request"], operation.input_shape, "")
     elif operation.output_shape is not None:
-        check_value(question["answer"], operation.output_shape, "")
-    elif question["answer"] not in (None, {}):
-        shape(f"{name} answers nothing, but here {question['answer']}")
+        check_value(question["response"], operation.output_shape, "")
+    elif question["response"] not in (None, {}):
+        shape(f"{name} has an empty response, but here {question['response']}")
 
 
 def model(service):
@@ -254,7 +255,7 @@ def unsatisfied(given, path, constraint):
 
 
 def wrong_type(given, expected, path):
-    shape(f"{path or expected.name}: {given!r} is no {expected.type_name}")
+    shape(f"{path or expected.name}: {given!r} is not of type {expected.type_name}")
 
 
 def shape(message):

@@ -61,6 +61,6 @@ impl Validator {
         writeln!(pipes.questions, "{question}").unwrap();
         let mut line = String::new();
         pipes.responses.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).expect("validator.py answers each line with one")
+        serde_json::from_str(&line).expect("validator.py writes a line for each line")
     }
 }

@@ -29,9 +29,9 @@ pub(super) struct World {
     pub(super) busy: usize,
     /// Workers and jobs that are held.
     pub(super) held: usize,
-    /// Nobody wants anything of it any more.
+    /// The test is over.
     pub(super) closing: bool,
-    /// What keeps containers alive, each with the ARN of whom it works for.
+    /// What keeps containers alive, each with the ARN of its job or endpoint.
     pub(super) lifelines: Vec<(String, Lifeline)>,
     created: u64,
 }
