@@ -251,7 +251,7 @@ fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_say
     );
 }
 
-/// One answer a line.
+/// One prediction per line.
 fn lines(text: &str) -> Vec<Value> {
     let lines = text.lines();
     lines

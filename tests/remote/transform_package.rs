@@ -391,7 +391,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn ray_serve_predictions_from_the_same_archive() {
+fn ray_serve_predicts_from_the_same_archive() {
     let packed = Packed::of("efficientnet-lite0");
     let mut command = python(&["ray-serve", "model-handler"]);
     command

@@ -73,7 +73,7 @@ fn with_lines(folder: &Path, name: &str, lines: &str) -> PathBuf {
 }
 
 #[test]
-fn both_models_prediction_the_samples_as_they_do_here_in_each_form() {
+fn both_models_predict_the_samples_as_they_do_here_in_each_form() {
     for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
         for form in ["image", "tfrecord", "line"] {
             let output = rehearse(&["--model", model, &samples(), "--as", form])
@@ -210,14 +210,14 @@ fn with_rule(card: &str, rule: &str, channels: &str) -> String {
 fn a_handler_that_predicts_otherwise_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "
-_answer = Model.answer
+_predict = Model.predict
 
-def answer(self, encoded):
-    found = _answer(self, encoded)
+def predict(self, encoded):
+    found = _predict(self, encoded)
     found['classes'][0]['score'] -= 0.001
     return found
 
-Model.answer = answer";
+Model.predict = predict";
     let archive = tampered(folder.path(), lines);
     let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
     let said = said(&output);
@@ -572,7 +572,7 @@ os._exit(7)";
     }
 }
 
-/// A handler whose ping is answered with 503 as often as this says.
+/// A handler that responds to its ping with 503 as often as this says.
 fn slow_to_pong(folder: &Path, times: &str) -> String {
     let lines = format!(
         "
@@ -593,7 +593,7 @@ __main__.Handler.do_GET = do_GET"
 }
 
 #[test]
-fn nothing_is_sent_before_the_ping_is_predicted() {
+fn nothing_is_sent_before_the_ping_succeeds() {
     let folder = tempfile::tempdir().unwrap();
     let slow = slow_to_pong(folder.path(), "2");
     let output = rehearse(&[&slow, &samples(), "--samples", "1"]).output();

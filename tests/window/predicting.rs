@@ -71,7 +71,7 @@ fn hiding_a_class_takes_its_boxes_away() {
 }
 
 #[test]
-fn predict_all_predictions_every_image() {
+fn predict_all_predicts_every_image() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");

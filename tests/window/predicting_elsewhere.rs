@@ -470,7 +470,7 @@ fn predictions(server: &HttpServer) -> usize {
 }
 
 #[test]
-fn a_model_in_tensorflow_serving_predictions_by_the_signature_and_labels_that_were_chosen() {
+fn a_model_in_tensorflow_serving_predicts_by_the_signature_and_labels_that_were_chosen() {
     let server = cifar();
     let folder = folder_of(3, "chelsea.png");
     let mut window = open_folder(folder.path(), 3);
