@@ -20,12 +20,12 @@ pub(super) struct AccountArgs {
 
 impl AccountArgs {
     /// New regions come, so one that is not known is asked all the same.
-    pub(super) fn tell_doubts(&self) {
-        tell_doubt_about(self.region.as_deref());
+    pub(super) fn warn_if_unknown(&self) {
+        warn_about_region(self.region.as_deref());
     }
 }
 
-pub(super) fn tell_doubt_about(region: Option<&str>) {
+pub(super) fn warn_about_region(region: Option<&str>) {
     if let Some(doubt) = region.and_then(region_doubt) {
         eprintln!("warning: {doubt}");
     }

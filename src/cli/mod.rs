@@ -19,6 +19,7 @@ mod compare;
 mod endpoint;
 mod export;
 mod inspect;
+mod model_source;
 mod models;
 mod out_file;
 mod place;

@@ -1,6 +1,26 @@
-//! Values of flags that several commands take.
+//! Parsers for flags that several commands have.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use strum::VariantArray;
 
 use crate::domain::{endpoint_name_problem, name_problem, region_problem};
+
+/// A parser for the words of an enum, which `--help` and errors list; `in progress` is `in-progress` here.
+pub(in crate::cli) fn variant<T>() -> impl TypedValueParser<Value = T>
+where
+    T: VariantArray + Into<&'static str> + Copy + Send + Sync + 'static,
+{
+    let words = || {
+        T::VARIANTS.iter().map(|&variant| {
+            let word: &'static str = variant.into();
+            word.replace(' ', "-")
+        })
+    };
+    PossibleValuesParser::new(words()).map(move |given| {
+        let position = words().position(|word| word == given);
+        T::VARIANTS[position.expect("clap accepts these words alone")]
+    })
+}
 
 /// What SageMaker calls a job: it would refuse any other name.
 pub(in crate::cli) fn parse_job_name(text: &str) -> Result<String, String> {

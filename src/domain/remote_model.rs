@@ -1,6 +1,7 @@
 //! A model elsewhere, and how it is asked about one image at a time. Nothing here is a secret.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::{InferenceLocation, ReadingRequest, SageMakerAccess};
 
@@ -30,8 +31,11 @@ pub enum RemoteAddress {
 }
 
 /// How an image is wrapped up for the model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RequestForm {
     /// The file as it is, as `application/x-image`.
     #[default]

@@ -11,11 +11,12 @@ mod plan;
 mod preflight;
 mod progress;
 mod record;
+mod spec;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantArray};
 
 pub use container::{ArchiveContent, EcrImage, default_image, known_images};
 pub use cost::{
@@ -37,6 +38,10 @@ pub use progress::{
     FailedObject, JobOutcome, JobPhase, JobProgress, JobRetry, LogLine, Unexplained,
 };
 pub use record::{JobRecord, LeftBehind};
+pub use spec::{
+    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment,
+    InputObjects, ModelClient, SplitType, TransformInput, TransformOutput, TransformSpec,
+};
 
 use super::{Credentials, S3Access, S3Address};
 
@@ -46,139 +51,6 @@ pub struct SageMakerAccess {
     pub credentials: Credentials,
     /// `None`: as the user's AWS configuration says.
     pub region: Option<String>,
-}
-
-/// Everything that `CreateTransformJob` takes. What is `None` or empty is left to SageMaker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TransformSpec {
-    /// 1 to 63 letters, digits and hyphens, unique within account and region.
-    pub job_name: String,
-    /// Of a model that SageMaker knows.
-    pub model_name: String,
-    pub input: TransformInput,
-    pub output: TransformOutput,
-    /// `ml.m5.xlarge`
-    pub instance_type: String,
-    /// `1..=100`
-    pub instance_count: u32,
-    /// Of the disks of the instances.
-    pub volume_kms_key: Option<String>,
-    pub ami_version: Option<String>,
-    pub batch_strategy: BatchStrategy,
-    /// The largest body of a request, `0..=100`; 0 sends it in chunks without a limit. SageMaker's default is 6.
-    pub max_payload_mb: Option<u32>,
-    /// Requests in flight at once on each instance; with `max_payload_mb` at most 100 as a product.
-    pub max_concurrent: Option<u32>,
-    pub model_client: ModelClient,
-    /// At most 16.
-    pub environment: BTreeMap<String, String>,
-    /// At most 50.
-    pub tags: BTreeMap<String, String>,
-    pub data_processing: DataProcessing,
-    /// Where requests and predictions are kept beside the outputs, if at all.
-    pub data_capture: Option<DataCapture>,
-    pub experiment: Option<Experiment>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TransformInput {
-    pub objects: InputObjects,
-    /// `application/x-image`
-    pub content_type: String,
-    pub split: SplitType,
-    pub compression: Compression,
-}
-
-/// Which objects a job reads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum InputObjects {
-    /// All whose key begins with the prefix: `photos` also takes `photos-old/`.
-    Prefix(S3Address),
-    /// Those that a manifest object lists: `[{"prefix": "s3://bucket/folder/"}, "a.jpg", …]`.
-    Manifest(S3Address),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TransformOutput {
-    /// The folder below which `<key>.out` objects appear.
-    pub folder: S3Address,
-    /// What the model is asked to answer in: `application/json`.
-    pub accept: Option<String>,
-    pub assemble: AssembleWith,
-    pub kms_key: Option<String>,
-}
-
-/// How an object is cut into records.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum SplitType {
-    #[default]
-    None,
-    Line,
-    RecordIO,
-    TFRecord,
-}
-
-/// How many records a request carries. `SingleRecord` strips the framing of `TFRecord` and `RecordIO`, `MultiRecord` keeps it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum BatchStrategy {
-    MultiRecord,
-    #[default]
-    SingleRecord,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum AssembleWith {
-    #[default]
-    None,
-    Line,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Compression {
-    #[default]
-    None,
-    Gzip,
-}
-
-/// How patient SageMaker is with the container.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelClient {
-    /// `1..=3600`; SageMaker's default is 600.
-    pub timeout_s: Option<u32>,
-    /// `0..=3`; SageMaker's default is 3.
-    pub max_retries: Option<u32>,
-}
-
-/// JSON paths that choose from inputs and outputs, and whether both are joined.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DataProcessing {
-    pub input_filter: Option<String>,
-    pub output_filter: Option<String>,
-    /// `JoinSource: Input`
-    pub join_input: bool,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DataCapture {
-    pub folder: S3Address,
-    pub kms_key: Option<String>,
-    pub with_inference_id: bool,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Experiment {
-    pub experiment: Option<String>,
-    pub trial: Option<String>,
-    pub trial_component: Option<String>,
-    pub run: Option<String>,
-}
-
-impl Experiment {
-    /// `None` if nothing is set.
-    pub fn given(self) -> Option<Self> {
-        (self != Self::default()).then_some(self)
-    }
 }
 
 /// Everything that `CreateModel` takes of us.
@@ -197,7 +69,9 @@ pub struct ModelSpec {
 }
 
 /// What has become of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum TransformStatus {
     #[strum(serialize = "in progress")]

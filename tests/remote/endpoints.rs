@@ -242,7 +242,7 @@ fn an_endpoint_is_looked_through_before_anything_is_made_and_force_makes_it_all_
     }
     of("deploy", &other_image).must(1, "").says(&[
         "problem  Container  ",
-        "nothing was deployed, because of the problems above; --force",
+        "nothing was started because of the problems above",
     ]);
     for operation in ["CreateModel", "CreateEndpointConfig", "CreateEndpoint"] {
         assert_eq!(account.plane.count(operation), 0, "{operation}");
@@ -372,7 +372,7 @@ fn an_archive_of_this_machine_is_uploaded_and_deleted_with_the_endpoint() {
     account
         .deploy_of("cats", "nowhere.tar.gz", &["--upload-to", &folder])
         .must(1, "")
-        .says(&["Could not read the archive", "nothing was deployed"]);
+        .says(&["Could not read the archive", "nothing was started"]);
     account
         .deploy_of("cats", packed, &["--upload-to", &folder])
         .must(0, "cats\tInService\n");

@@ -438,7 +438,7 @@ fn the_aws_commands_are_printed_of_a_job_that_would_do_well_and_end_with_the_fir
     };
     // Images are not cut into lines.
     let bad = ["--split-type", "line"];
-    let refused = print(&bad).must(1, &["problem  Splitting", "nothing was printed", "--force"]);
+    let refused = print(&bad).must(1, &["problem  Splitting", "nothing was started", "--force"]);
     assert_eq!(refused.stdout, "");
     let forced = print(&[&bad[..], &["--force"]].concat()).must(0, &["problem  Splitting"]);
     assert!(
@@ -807,7 +807,7 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         &["--job-name", "a b"],
         "Names and limits",
         "problem",
-        "“a b” cannot be one",
+        "“a b” is not valid",
     );
     let gone = transform.bucket.uri("models/gone.tar.gz");
     find(
@@ -1999,7 +1999,7 @@ fn wrong_usage_is_told_before_anybody_is_asked() {
         (
             &["start", &input, "--output", &output],
             1,
-            "say which model",
+            "no model was given",
         ),
         (
             &[
@@ -2025,7 +2025,7 @@ fn wrong_usage_is_told_before_anybody_is_asked() {
                 ROLE,
             ],
             1,
-            "is there already",
+            "is in SageMaker already",
         ),
         (&["start", &input, "--output", "out"], 2, "--output"),
         (
@@ -2052,8 +2052,8 @@ fn names_that_cannot_be_are_told_before_anybody_is_asked() {
     for what in ["status", "stop", "logs", "retry", "clean-up"] {
         for (name, said) in [
             ("", "the job name is missing"),
-            ("my job", "“my job” cannot be one"),
-            ("-a", "cannot be one"),
+            ("my job", "“my job” is not valid"),
+            ("-a", "is not valid"),
             (long.as_str(), "has 64 characters, and SageMaker takes 63"),
         ] {
             // Behind `--`, a hyphen begins no flag.
@@ -2073,7 +2073,7 @@ fn names_that_cannot_be_are_told_before_anybody_is_asked() {
         ("", "nothing says which outputs are read"),
         (
             "my job",
-            "no such folder, and the job name “my job” cannot be one",
+            "no such folder, and the job name “my job” is not valid",
         ),
     ] {
         transform.run(&["fetch", outputs, photos]).must(1, &[said]);

@@ -12,8 +12,8 @@ use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::stdout;
-use crate::cli::transform::preflight::write_noteworthy;
-use crate::domain::{CheckGrade, EndpointStatus, Preflight};
+use crate::cli::transform::preflight::must_pass;
+use crate::domain::EndpointStatus;
 use crate::remote::endpoint::{Deletion, DeployError, EndpointError, Remains, deploy};
 use crate::tasks::now_ms;
 
@@ -36,7 +36,7 @@ pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
     make_room(&aws, &planned, context)?;
     let _packed = planned.pack(control)?;
     let found = planned.preflight(&aws, Remains::Block, context)?;
-    must_be_well(&found, args)?;
+    must_pass(&found, args.force)?;
     let mut record = planned.plan.record(now_ms());
     let unfinished = context.dirs.uploads();
     let deployed = with_progress("Deploying", control, || {
@@ -104,14 +104,6 @@ fn make_room(aws: &Aws, planned: &Planned, context: &EndpointContext) -> anyhow:
             "an earlier endpoint of this name left something that could not be deleted: {}; choose another name",
             kept.join(", ")
         );
-    }
-    Ok(())
-}
-
-fn must_be_well(found: &Preflight, args: &DeployArgs) -> anyhow::Result<()> {
-    write_noteworthy(found)?;
-    if found.grade() == CheckGrade::Problem && !args.force {
-        bail!("nothing was deployed, because of the problems above; --force deploys all the same");
     }
     Ok(())
 }

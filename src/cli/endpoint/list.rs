@@ -21,7 +21,7 @@ pub(super) struct ListArgs {
 }
 
 pub(super) fn run(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
-    args.account.tell_doubts();
+    args.account.warn_if_unknown();
     let sagemaker = Aws::new().sagemaker(&args.account.sagemaker());
     let region = sagemaker.region(Some(&context.control))?;
     let mut query = EndpointQuery {

@@ -70,7 +70,7 @@ struct EndpointContext {
 impl EndpointContext {
     /// As the flags say; without any, as the endpoint was deployed from here; and else as the AWS tools would.
     fn access_to(&self, name: &str, account: &AccountArgs) -> SageMakerAccess {
-        account.tell_doubts();
+        account.warn_if_unknown();
         if account.is_given() {
             return account.sagemaker();
         }

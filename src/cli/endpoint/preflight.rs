@@ -1,15 +1,12 @@
-//! `spotcheck endpoint preflight`: an endpoint is looked through before it is paid for.
+//! `spotcheck endpoint preflight`: checks an endpoint before it costs money.
 
-use anyhow::bail;
 use clap::Args;
 
 use super::EndpointContext;
 use super::plan_args::PlanArgs;
 use crate::aws::Aws;
 use crate::cli::Outcome;
-use crate::cli::terminal::stdout;
 use crate::cli::transform::preflight;
-use crate::domain::CheckGrade;
 use crate::remote::endpoint::Remains;
 
 #[derive(Debug, Args)]
@@ -22,14 +19,7 @@ pub(super) fn run(args: &PreflightArgs, context: &EndpointContext) -> anyhow::Re
     let aws = Aws::new();
     let mut planned = args.plan.plan(&aws, &context.control)?;
     let _packed = planned.pack(&context.control)?;
-    // As `deploy` does.
+    // As `deploy` does: it deletes what remains of an earlier endpoint first.
     let found = planned.preflight(&aws, Remains::Go, context)?;
-    preflight::write(&mut stdout(), &found)?;
-    match found.count(CheckGrade::Problem) {
-        0 => Ok(Outcome::AllWell),
-        1 => bail!("there is a problem; the deployment would fail, or must not be made like this"),
-        count => bail!(
-            "there are {count} problems; the deployment would fail, or must not be made like this"
-        ),
-    }
+    preflight::report(&found, "the endpoint")
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::bail;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::aws::Aws;
-use crate::cli::account::tell_doubt_about;
-use crate::cli::values::{parse_endpoint_name, parse_region};
+use crate::cli::account::warn_about_region;
+use crate::cli::values::{parse_endpoint_name, parse_region, variant};
 use crate::dirs::AppDirs;
 use crate::domain::{
     Credentials, InferenceLocation, KeepRule, LabelSet, ModelCard, ReadingRequest, RemoteModel,
@@ -38,8 +38,8 @@ pub(in crate::cli) struct RemoteArgs {
     tensorflow_serving: Option<TfServingAddress>,
     /// Request format: the image file itself, or JSON as `{"instances":[{"b64":…}]}` or `{"inputs":{"b64":…}}`;
     /// default: file for endpoints, instances for TensorFlow Serving
-    #[arg(long, value_enum, conflicts_with = "model")]
-    send: Option<Send>,
+    #[arg(long, conflicts_with = "model", value_parser = variant::<RequestForm>())]
+    send: Option<RequestForm>,
     /// Signature of a model in TensorFlow Serving; default: the server's
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     signature: Option<String>,
@@ -58,13 +58,6 @@ pub(in crate::cli) struct RemoteArgs {
     /// AWS region of the endpoint; default: that of the images, or from your AWS configuration
     #[arg(long, value_name = "REGION", conflicts_with_all = ["model", "tensorflow_serving"], value_parser = parse_region)]
     sagemaker_region: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Send {
-    Image,
-    Instances,
-    Inputs,
 }
 
 fn parse_address(text: &str) -> Result<TfServingAddress, String> {
@@ -88,7 +81,7 @@ impl RemoteArgs {
         dirs: &AppDirs,
         control: &TaskControl,
     ) -> anyhow::Result<Remote> {
-        tell_doubt_about(self.sagemaker_region.as_deref());
+        warn_about_region(self.sagemaker_region.as_deref());
         let model = self.model(place);
         if model.signature.is_some() && model.form == RequestForm::Image {
             bail!("--signature needs JSON: add --send instances or --send inputs");
@@ -132,12 +125,7 @@ impl RemoteArgs {
             RemoteModel::at_endpoint(endpoint, self.access(place))
         };
         RemoteModel {
-            form: match self.send {
-                Some(Send::Inputs) => RequestForm::Inputs,
-                Some(Send::Instances) => RequestForm::Instances,
-                Some(Send::Image) => RequestForm::Image,
-                None => model.form,
-            },
+            form: self.send.unwrap_or(model.form),
             signature: self.signature.clone(),
             reading: ReadingRequest {
                 mapping: None,

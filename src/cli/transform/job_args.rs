@@ -1,42 +1,40 @@
-//! The flags that describe a job, for the commands that look through one and start one.
+//! The flags that describe a job, for `start` and `preflight`.
 
-use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
-use super::package::{ARCHIVE, PackedHere, Packing};
+use super::package::{PackedHere, Packing};
 use crate::aws::Aws;
+use crate::cli::model_source::ModelSourceArgs;
 use crate::cli::place::{Place, S3Args};
 use crate::cli::progress::with_progress;
-use crate::cli::values::{parse_pair, parse_positive};
+use crate::cli::values::{parse_pair, parse_positive, variant};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    ArchiveContent, AssembleWith, BatchStrategy, CheckPoint, Compression, DataCapture,
-    DataProcessing, Experiment, InputObjects, ManifestPlan, ModelClient, ModelSource, Preflight,
-    Price, PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType, TfsBatching,
-    TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
+    AssembleWith, BatchStrategy, CheckPoint, Compression, DataCapture, DataProcessing, Experiment,
+    InputObjects, ManifestPlan, ModelClient, ModelSource, Preflight, Price, PriceTable, S3Address,
+    SageMakerAccess, SampleUri, SplitType, TfsBatching, TransformPlan, TransformSpec,
+    USUAL_INSTANCE, archive_address, dated_name, manifest_address,
 };
-use crate::remote::transform::{
-    NewArchive, NewModel, add_price, has_input, manifest_of, preflight, read_prices,
-};
+use crate::remote::transform::{add_price, has_input, manifest_of, preflight, read_prices};
 use crate::tasks::{TaskControl, now_ms};
 
-/// A job, and what is made for it.
+/// A job and its model.
 #[derive(Debug, Args)]
 pub(super) struct JobArgs {
-    /// The images: `s3://bucket/prefix/`, or a local folder, which is uploaded to --input-to first
+    /// Images: `s3://bucket/prefix/`, or a local folder, which is uploaded to --input-to first
     input: PathBuf,
-    /// Below this folder in S3 the job gets a folder of its own for its outputs
+    /// Folder in S3 for outputs; the job writes to a folder of its own below it
     #[arg(long, value_name = "s3://BUCKET/FOLDER/")]
     output: S3Address,
-    /// Letters, digits and hyphens; made of the model's name and the time where it is not given
+    /// Name of the job: letters, digits and hyphens; default: the model's name and the time
     #[arg(long, value_name = "NAME")]
     job_name: Option<String>,
     #[command(flatten)]
-    model: ModelArgs,
+    model: ModelSourceArgs,
     #[command(flatten)]
     images: InputArgs,
     #[command(flatten)]
@@ -52,129 +50,96 @@ pub(super) struct JobArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Model")]
-struct ModelArgs {
-    #[command(flatten)]
-    source: ModelSourceArgs,
-    /// The model's name in SageMaker; the job's where it is not given. Alone, it names a model that SageMaker has already
-    #[arg(long, value_name = "NAME")]
-    model_name: Option<String>,
-    /// The role that the container takes on; it may read the input and write the outputs
-    #[arg(long, value_name = "ARN")]
-    role: Option<String>,
-    /// The container in ECR; where it is not given, that of AWS for the archive, the region and the instance type: Ray Serve, or TensorFlow Serving
-    #[arg(long, value_name = "URI")]
-    image: Option<String>,
-    /// A variable of the container, for every job of the model
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
-    model_env: Vec<(String, String)>,
-}
-
-#[derive(Debug, Args)]
-#[group(multiple = false)]
-struct ModelSourceArgs {
-    /// A model of `spotcheck models list` or an ONNX file; packed and uploaded
-    #[arg(long, value_name = "ID|FILE.onnx")]
-    model: Option<String>,
-    /// What `transform package` wrote: a local file, which is uploaded, or `s3://bucket/…/model.tar.gz`
-    #[arg(long, value_name = "FILE|s3://…")]
-    archive: Option<PathBuf>,
-    /// A TensorFlow `SavedModel`, as `transform package` takes it; packed for AWS's TensorFlow Serving container and uploaded
-    #[arg(long, value_name = "FOLDER")]
-    saved_model: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 struct InputArgs {
-    /// Where a local folder is uploaded to
+    /// Folder in S3 that a local folder is uploaded to
     #[arg(long, value_name = "s3://BUCKET/PREFIX/")]
     input_to: Option<S3Address>,
-    /// Only these images: a file with a name below the input, or an `s3://` address, a line; `-` reads standard input. They are sent
-    /// through a manifest
+    /// List of the images to send, one per line: a name below the input or an `s3://` address; `-` reads standard input.
+    /// Spotcheck writes a manifest for them
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["input_to", "manifest"])]
     images: Option<PathBuf>,
-    /// The input is a manifest that is there already
+    /// Treats the input as an existing manifest
     #[arg(long, conflicts_with = "input_to")]
     manifest: bool,
-    /// What the objects are; sets content type, splitting and assembling, unless those are given
+    /// Content of the objects; sets the defaults of --content-type, --split-type and --assemble-with
     #[arg(long, value_enum, default_value_t = InputKind::Images)]
     input_kind: InputKind,
-    /// What each request says it holds
+    /// MIME type of the requests; default: by --input-kind
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
-    /// How an object is split into records, where it holds several
-    #[arg(long, value_enum, value_name = "TYPE")]
-    split_type: Option<SplitArg>,
-    /// How the objects are compressed
-    #[arg(long, value_enum, value_name = "TYPE")]
-    compression: Option<CompressionArg>,
+    /// How an object is split into records; default: by --input-kind
+    #[arg(long, value_name = "TYPE", value_parser = variant::<SplitType>())]
+    split_type: Option<SplitType>,
+    /// Compression of the objects; default: none
+    #[arg(long, value_name = "TYPE", value_parser = variant::<Compression>())]
+    compression: Option<Compression>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum InputKind {
-    /// An image each
+    /// One image per object
     Images,
-    /// TFRecord files of images
+    /// TFRecord files with images
     Tfrecord,
-    /// Lines of `{"b64": "…"}`
+    /// Files with a line `{"b64": "…"}` per image
     Lines,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Requests")]
 struct RequestArgs {
-    /// What the model is asked to answer in: application/json where it is not given; an empty one leaves it to the model
+    /// MIME type of the responses; default: application/json; an empty value leaves it to the model
     #[arg(long, value_name = "TYPE")]
     accept: Option<String>,
-    /// One record a request, or as many as fit into the payload
-    #[arg(long, value_enum, value_name = "STRATEGY")]
-    batch_strategy: Option<StrategyArg>,
-    /// What stands between the predictions of one object's records
-    #[arg(long, value_enum, value_name = "HOW")]
-    assemble_with: Option<AssembleArg>,
-    /// The largest request; what the objects need where it is not given
+    /// Records per request: one, or as many as fit into the payload; default: single-record
+    #[arg(long, value_name = "STRATEGY", value_parser = variant::<BatchStrategy>())]
+    batch_strategy: Option<BatchStrategy>,
+    /// Separator of the predictions of one object's records; default: by --input-kind
+    #[arg(long, value_name = "HOW", value_parser = variant::<AssembleWith>())]
+    assemble_with: Option<AssembleWith>,
+    /// Largest request in MB (0 to 100); default: by the largest object
     #[arg(long, value_name = "MB")]
     max_payload_mb: Option<u32>,
-    /// Requests at once on each instance; with the payload at most 100 as a product. Chosen where it is not given
+    /// Parallel requests per instance; times --max-payload-mb at most 100; default: chosen by the preflight
     #[arg(long, value_name = "N")]
     max_concurrent: Option<u32>,
-    /// How long the model may take for a request (1 to 3600)
+    /// Request timeout in seconds (1 to 3600); default: 600
     #[arg(long, value_name = "SECONDS")]
     timeout_s: Option<u32>,
-    /// How often a request is made again (0 to 3)
+    /// Retries per request (0 to 3); default: 3
     #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
-    /// A variable of the container, for this job
+    /// Environment variable of the container, for this job only; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     env: Vec<(String, String)>,
-    /// Lets TensorFlow Serving put requests together
-    #[arg(long, value_enum, value_name = "PRESET")]
-    tfs_batching: Option<TfsArg>,
-    /// A `JSONPath` that chooses from each input
+    /// Batching in TensorFlow Serving: small batches for CPUs, large ones for GPUs; default: none
+    #[arg(long, value_name = "PRESET", value_parser = variant::<TfsBatching>())]
+    tfs_batching: Option<TfsBatching>,
+    /// `JSONPath` that selects a part of each input
     #[arg(long, value_name = "PATH")]
     input_filter: Option<String>,
-    /// A `JSONPath` that chooses from each output
+    /// `JSONPath` that selects a part of each output
     #[arg(long, value_name = "PATH")]
     output_filter: Option<String>,
-    /// Writes inputs and answers together
+    /// Writes each input together with its prediction
     #[arg(long)]
     join_input: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Instances")]
-pub(super) struct ResourceArgs {
-    /// What machines the job runs on
-    #[arg(long, value_name = "TYPE", default_value = "ml.m5.xlarge")]
+struct ResourceArgs {
+    /// EC2 instance type
+    #[arg(long, value_name = "TYPE", default_value = USUAL_INSTANCE)]
     instance_type: String,
-    /// How many of them (1 to 100)
+    /// Number of instances (1 to 100)
     #[arg(long, value_name = "N", default_value_t = 1)]
     instance_count: u32,
-    /// A key for the disks of the instances
+    /// KMS key for the disks of the instances
     #[arg(long, value_name = "KEY")]
     volume_kms_key: Option<String>,
-    /// The system of the instances
+    /// AMI of the instances; default: left to SageMaker
     #[arg(long, value_name = "VERSION")]
     ami_version: Option<String>,
 }
@@ -182,74 +147,70 @@ pub(super) struct ResourceArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Outputs, tags and experiments")]
 struct ExtraArgs {
-    /// A key for the outputs
+    /// KMS key for the outputs
     #[arg(long, value_name = "KEY")]
     output_kms_key: Option<String>,
-    /// Of the job, and of a model that is made for it
+    /// Tag of the job and a new model; repeatable
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse_pair)]
     tags: Vec<(String, String)>,
-    /// Keeps requests and predictions here, too
+    /// Folder in S3 that SageMaker also stores requests and predictions in
     #[arg(long, value_name = "s3://BUCKET/FOLDER/")]
     data_capture: Option<S3Address>,
-    /// A key for what is kept
+    /// KMS key for the captured data
     #[arg(long, value_name = "KEY", requires = "data_capture")]
     data_capture_kms_key: Option<String>,
     /// Gives each captured request an id
     #[arg(long, requires = "data_capture")]
     data_capture_ids: bool,
-    /// The experiment of SageMaker that the job belongs to
+    /// SageMaker experiment of the job
     #[arg(long, value_name = "NAME")]
     experiment: Option<String>,
-    /// The trial of that experiment
+    /// Trial of the experiment
     #[arg(long, value_name = "NAME")]
     trial: Option<String>,
-    /// The trial component that shows the job
+    /// Display name of the job's trial component
     #[arg(long, value_name = "NAME")]
     trial_component: Option<String>,
-    /// The run of the experiment
+    /// Run of the experiment
     #[arg(long, value_name = "NAME")]
     experiment_run: Option<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cost")]
-pub(super) struct CostArgs {
-    /// What an hour of one instance costs; from the table of prices where it is not given
+struct CostArgs {
+    /// Price of one instance in USD per hour; default: from the price table
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
-    /// Keeps that price in the table, with where it comes from
+    /// Source of that price; saves both in the price table
     #[arg(long, value_name = "SOURCE", requires = "hourly_price")]
     price_source: Option<String>,
-    /// How fast the model is on one instance, as measured
+    /// Images per second on one instance, as measured
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     images_per_s: Option<f64>,
 }
 
 impl JobArgs {
-    /// A plan, with all that can be known of it without asking anybody but for the region.
+    /// The plan before the preflight. Requests to AWS: the region, and the content of an archive in S3.
     pub(super) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
         let s3 = self.s3.access();
         let access = SageMakerAccess::from(&s3);
         let region = aws.sagemaker(&access).region(Some(control))?;
-        let stem = self.model.stem();
-        let job_name = self
-            .job_name
-            .clone()
-            .unwrap_or_else(|| dated_name(&stem, now_ms()));
+        let job_name = self.job_name.clone();
+        let job_name = job_name.unwrap_or_else(|| dated_name(&self.model.stem(), now_ms()));
         let (objects, manifest, input_folder) = self.input(&job_name)?;
         let sagemaker = SageMakerAccess {
             region: Some(region.clone()),
             ..access
         };
-        let model_name = match (&self.model.model_name, self.model.is_new()) {
-            (Some(name), _) => name.clone(),
-            (None, true) => job_name.clone(),
-            (None, false) => bail!(
-                "say which model: --model or --saved-model packs one, --archive takes a packed one, --model-name one that SageMaker has already"
-            ),
+        let archive_to = archive_address(&self.output, &job_name);
+        let tags = self.extras.tags.iter().cloned().collect();
+        let (model_name, model) = self.model.model(&job_name, Some(archive_to), &tags)?;
+        let spec = TransformSpec {
+            tags,
+            ..self.spec(&job_name, &model_name, objects)
         };
-        let spec = self.spec(&job_name, &model_name, objects);
-        let model = match self.new_model(&spec)? {
+        let model = match model {
             None => ModelSource::Existing,
             Some(model) => model.source(&aws.s3(&s3), &region, &spec.instance_type, control)?,
         };
@@ -268,17 +229,30 @@ impl JobArgs {
                 inside: None,
                 retry_of: None,
             },
-            packing: self.model.source.packing(),
+            packing: self.model.packing(),
         })
     }
 
-    /// The prices that are known, with the one that is given, where it is to be kept.
+    /// The price table, in which the price from the flags is saved if its source was given.
     pub(super) fn prices(
         &self,
         plan: &TransformPlan,
         dirs: &AppDirs,
     ) -> anyhow::Result<PriceTable> {
-        self.cost.prices(plan, dirs)
+        let (Some(usd_per_hour), Some(source)) = (self.cost.hourly_price, &self.cost.price_source)
+        else {
+            return Ok(read_prices(&dirs.prices())?);
+        };
+        let price = Price {
+            instance_type: plan.spec.instance_type.clone(),
+            region: plan.sagemaker.region.clone(),
+            usd_per_hour,
+            source: source.clone(),
+            date: jiff::Zoned::now().date().to_string(),
+        };
+        let table = add_price(&dirs.prices(), &price)?;
+        eprintln!("saved the price in {}", dirs.prices().display());
+        Ok(table)
     }
 
     fn input(
@@ -289,19 +263,19 @@ impl JobArgs {
         let address = match (place, &self.images.input_to) {
             (Place::S3(place), None) => place.address,
             (Place::S3(_), Some(_)) => {
-                bail!("--input-to is for a local folder, and the input lies in S3 already")
+                bail!("--input-to is for a local folder, and the input is in S3 already; remove it")
             }
             (Place::Path(folder), Some(target)) => {
                 let target = InputObjects::Prefix(target.as_folder());
                 return Ok((target, None, Some(folder)));
             }
             (Place::Path(folder), None) => bail!(
-                "a job reads from S3; --input-to s3://bucket/prefix/ uploads this folder first: {}",
+                "a job reads from S3. Upload this folder with --input-to s3://bucket/prefix/: {}",
                 folder.display()
             ),
-            (Place::Stdin, _) => {
-                bail!("the input is a place in S3 or a local folder; --images - reads a list")
-            }
+            (Place::Stdin, _) => bail!(
+                "the input must be an s3:// address or a local folder; to read a list of images, add --images -"
+            ),
         };
         if self.images.manifest {
             return Ok((InputObjects::Manifest(address), None, None));
@@ -315,85 +289,34 @@ impl JobArgs {
     }
 
     fn spec(&self, job_name: &str, model_name: &str, objects: InputObjects) -> TransformSpec {
-        let usual = TransformSpec::over_images(job_name, model_name, objects, &self.output);
+        let spec = TransformSpec::over_images(job_name, model_name, objects, &self.output);
         let mut spec = match self.images.input_kind {
-            InputKind::Images => usual,
-            InputKind::Tfrecord => usual.over_records(),
-            InputKind::Lines => usual.over_lines(),
+            InputKind::Images => spec,
+            InputKind::Tfrecord => spec.over_records(),
+            InputKind::Lines => spec.over_lines(),
         };
+        let input = &mut spec.input;
         if let Some(content_type) = &self.images.content_type {
-            spec.input.content_type.clone_from(content_type);
+            input.content_type.clone_from(content_type);
         }
-        if let Some(split) = self.images.split_type {
-            spec.input.split = split.into();
-        }
-        if let Some(compression) = self.images.compression {
-            spec.input.compression = compression.into();
-        }
+        input.split = self.images.split_type.unwrap_or(input.split);
+        input.compression = self.images.compression.unwrap_or(input.compression);
         self.requests.apply(&mut spec);
         self.resources.apply(&mut spec);
         self.extras.apply(&mut spec);
         spec
     }
-
-    /// `None`: SageMaker has it already.
-    fn new_model(&self, spec: &TransformSpec) -> anyhow::Result<Option<NewModel>> {
-        let args = &self.model;
-        if !args.is_new() {
-            if args.role.is_some() || args.image.is_some() || !args.model_env.is_empty() {
-                bail!(
-                    "--role, --image and --model-env are for a model that is made for the job; the model {} is there already",
-                    spec.model_name
-                );
-            }
-            return Ok(None);
-        }
-        let Some(role) = args.role.clone() else {
-            bail!(
-                "a new model needs --role, the ARN of a role that SageMaker may take on, such as arn:aws:iam::123456789012:role/SageMaker"
-            );
-        };
-        let here = |path, content| NewArchive::Here {
-            path,
-            to: archive_address(&self.output, &spec.job_name),
-            content,
-        };
-        let archive = match (&args.source.archive, &args.source.saved_model) {
-            (Some(path), _) => match Place::parse(path, &S3Args::default())? {
-                Place::S3(place) => NewArchive::There(place.address),
-                Place::Path(path) => here(path, None),
-                Place::Stdin => bail!("the archive is a file or lies in S3"),
-            },
-            (None, Some(_)) => here(PathBuf::from(ARCHIVE), Some(ArchiveContent::SavedModel)),
-            (None, None) => here(PathBuf::from(ARCHIVE), Some(ArchiveContent::Onnx)),
-        };
-        Ok(Some(NewModel {
-            name: spec.model_name.clone(),
-            role,
-            image: args.image.clone(),
-            archive,
-            environment: args.model_env.iter().cloned().collect(),
-            tags: self.extras.tags.iter().cloned().collect(),
-        }))
-    }
 }
 
-/// A plan on the command line.
+/// A job that is planned on the command line.
 pub(super) struct Planned {
     pub(super) plan: TransformPlan,
-    /// What is packed first.
+    /// The model that is packed first.
     pub(super) packing: Option<Packing>,
 }
 
-impl ModelSourceArgs {
-    fn packing(&self) -> Option<Packing> {
-        let model = self.model.clone().map(Packing::Model);
-        model.or_else(|| self.saved_model.clone().map(Packing::SavedModel))
-    }
-}
-
 impl Planned {
-    /// A plan that was made of something else than these flags.
+    /// A plan whose model needs no packing.
     pub(super) fn of(plan: TransformPlan) -> Self {
         Self {
             plan,
@@ -401,8 +324,7 @@ impl Planned {
         }
     }
 
-    /// Packs the model, where one is to be packed and there is something to send to it: the plan's archive is there then, as long as what
-    /// is returned is held.
+    /// Packs the model, if needed and if the input is not empty. The plan's archive exists as long as the returned value.
     pub(super) fn pack(
         &mut self,
         aws: &Aws,
@@ -414,14 +336,12 @@ impl Planned {
         if !has_input(aws, &self.plan, control)? {
             return Ok(None);
         }
-        let packed = packing.pack(&self.plan.spec.instance_type, control)?;
-        if let ModelSource::New { local_archive, .. } = &mut self.plan.model {
-            *local_archive = Some(packed.path.clone());
-        }
+        let plan = &mut self.plan;
+        let packed = packing.pack(&mut plan.model, &plan.spec.instance_type, control)?;
         Ok(Some(packed))
     }
 
-    /// Looks the plan through, and sets in it what nobody has set. Of an archive that is not packed (yet), nothing is said.
+    /// Checks the plan, and sets the values that the flags leave open. An archive that is not packed is not checked.
     pub(super) fn preflight(
         &mut self,
         aws: &Aws,
@@ -443,45 +363,20 @@ impl Planned {
     }
 }
 
-impl ModelArgs {
-    fn is_new(&self) -> bool {
-        let source = &self.source;
-        source.model.is_some() || source.archive.is_some() || source.saved_model.is_some()
-    }
-
-    /// What the job is named after.
-    fn stem(&self) -> String {
-        let source = &self.source;
-        let of_model = source.model.as_deref().map(Path::new);
-        let of_model = of_model.or(source.saved_model.as_deref()).map(|model| {
-            let file = model.file_stem();
-            file.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
-        });
-        let named = of_model.or_else(|| self.model_name.clone());
-        named.unwrap_or_else(|| "spotcheck".to_owned())
-    }
-}
-
 impl RequestArgs {
     fn apply(&self, spec: &mut TransformSpec) {
         if let Some(accept) = &self.accept {
             spec.output.accept = (!accept.is_empty()).then(|| accept.clone());
         }
-        if let Some(strategy) = self.batch_strategy {
-            spec.batch_strategy = strategy.into();
-        }
-        if let Some(assemble) = self.assemble_with {
-            spec.output.assemble = assemble.into();
-        }
+        spec.batch_strategy = self.batch_strategy.unwrap_or(spec.batch_strategy);
+        spec.output.assemble = self.assemble_with.unwrap_or(spec.output.assemble);
         spec.max_payload_mb = self.max_payload_mb;
         spec.max_concurrent = self.max_concurrent;
         spec.model_client = ModelClient {
             timeout_s: self.timeout_s,
             max_retries: self.max_retries,
         };
-        let preset = self
-            .tfs_batching
-            .map(|preset| TfsBatching::from(preset).environment());
+        let preset = self.tfs_batching.map(TfsBatching::environment);
         spec.environment = preset.unwrap_or_default();
         spec.environment.extend(self.env.iter().cloned());
         spec.data_processing = DataProcessing {
@@ -504,7 +399,6 @@ impl ResourceArgs {
 impl ExtraArgs {
     fn apply(&self, spec: &mut TransformSpec) {
         spec.output.kms_key.clone_from(&self.output_kms_key);
-        spec.tags = self.tags.iter().cloned().collect::<BTreeMap<_, _>>();
         spec.data_capture = self.data_capture.as_ref().map(|folder| DataCapture {
             folder: folder.clone(),
             kms_key: self.data_capture_kms_key.clone(),
@@ -516,29 +410,11 @@ impl ExtraArgs {
             trial_component: self.trial_component.clone(),
             run: self.experiment_run.clone(),
         };
-        spec.experiment = (experiment != Experiment::default()).then_some(experiment);
+        spec.experiment = experiment.given();
     }
 }
 
-impl CostArgs {
-    fn prices(&self, plan: &TransformPlan, dirs: &AppDirs) -> anyhow::Result<PriceTable> {
-        let (Some(usd_per_hour), Some(source)) = (self.hourly_price, &self.price_source) else {
-            return Ok(read_prices(&dirs.prices())?);
-        };
-        let price = Price {
-            instance_type: plan.spec.instance_type.clone(),
-            region: plan.sagemaker.region.clone(),
-            usd_per_hour,
-            source: source.clone(),
-            date: jiff::Zoned::now().date().to_string(),
-        };
-        let table = add_price(&dirs.prices(), &price)?;
-        eprintln!("the price is kept in {}", dirs.prices().display());
-        Ok(table)
-    }
-}
-
-/// A line each: a name below the input, or a whole address.
+/// The images of a list: each line has a name below the input, or a whole `s3://` address.
 fn listed_images(list: &Path, input: &S3Address) -> anyhow::Result<Vec<SampleUri>> {
     let from_stdin = list.as_os_str() == "-";
     let reader: Box<dyn BufRead> = if from_stdin {
@@ -563,87 +439,4 @@ fn listed_images(list: &Path, input: &S3Address) -> anyhow::Result<Vec<SampleUri
         });
     }
     Ok(uris)
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SplitArg {
-    None,
-    Line,
-    #[value(name = "recordio")]
-    RecordIO,
-    #[value(name = "tfrecord")]
-    TFRecord,
-}
-
-impl From<SplitArg> for SplitType {
-    fn from(arg: SplitArg) -> Self {
-        match arg {
-            SplitArg::None => Self::None,
-            SplitArg::Line => Self::Line,
-            SplitArg::RecordIO => Self::RecordIO,
-            SplitArg::TFRecord => Self::TFRecord,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CompressionArg {
-    None,
-    Gzip,
-}
-
-impl From<CompressionArg> for Compression {
-    fn from(arg: CompressionArg) -> Self {
-        match arg {
-            CompressionArg::None => Self::None,
-            CompressionArg::Gzip => Self::Gzip,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum StrategyArg {
-    SingleRecord,
-    MultiRecord,
-}
-
-impl From<StrategyArg> for BatchStrategy {
-    fn from(arg: StrategyArg) -> Self {
-        match arg {
-            StrategyArg::SingleRecord => Self::SingleRecord,
-            StrategyArg::MultiRecord => Self::MultiRecord,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum AssembleArg {
-    None,
-    Line,
-}
-
-impl From<AssembleArg> for AssembleWith {
-    fn from(arg: AssembleArg) -> Self {
-        match arg {
-            AssembleArg::None => Self::None,
-            AssembleArg::Line => Self::Line,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum TfsArg {
-    /// Small batches at once: for processors
-    Small,
-    /// Large batches that wait for company: for graphics cards
-    Large,
-}
-
-impl From<TfsArg> for TfsBatching {
-    fn from(arg: TfsArg) -> Self {
-        match arg {
-            TfsArg::Small => Self::Small,
-            TfsArg::Large => Self::Large,
-        }
-    }
 }

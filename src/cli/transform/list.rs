@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::json::{Format, list_json};
 use crate::aws::Aws;
@@ -10,14 +10,15 @@ use crate::cli::Outcome;
 use crate::cli::account::{Account, AccountArgs};
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, local_time, stdout};
+use crate::cli::values::variant;
 use crate::domain::{JobQuery, TransformStatus, TransformSummary};
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// Only those with this status
-    #[arg(long, value_enum)]
-    status: Option<StatusArg>,
+    /// Only jobs with this status
+    #[arg(long, value_parser = variant::<TransformStatus>())]
+    status: Option<TransformStatus>,
     /// Only those whose name holds this
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
@@ -31,27 +32,6 @@ pub(super) struct ListArgs {
     account: AccountArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StatusArg {
-    InProgress,
-    Completed,
-    Failed,
-    Stopping,
-    Stopped,
-}
-
-impl From<StatusArg> for TransformStatus {
-    fn from(arg: StatusArg) -> Self {
-        match arg {
-            StatusArg::InProgress => Self::InProgress,
-            StatusArg::Completed => Self::Completed,
-            StatusArg::Failed => Self::Failed,
-            StatusArg::Stopping => Self::Stopping,
-            StatusArg::Stopped => Self::Stopped,
-        }
-    }
-}
-
 pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Steps)?;
     let access = args.account.sagemaker();
@@ -60,7 +40,7 @@ pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
     let mut jobs: Vec<TransformSummary> = Vec::new();
     let mut query = JobQuery {
         name_contains: args.name.clone(),
-        status: args.status.map(TransformStatus::from),
+        status: args.status,
         page_token: None,
     };
     let is_more = with_progress("Listing", &control, || -> anyhow::Result<bool> {

@@ -32,7 +32,7 @@ pub(super) struct LogsArgs {
 }
 
 pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
-    args.account.tell_doubts();
+    args.account.warn_if_unknown();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
     let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;

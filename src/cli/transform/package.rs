@@ -13,7 +13,7 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::cli::values::parse_score;
 use crate::dirs::{AppDirs, Scratch};
-use crate::domain::{InstanceType, KeepRule, human_bytes};
+use crate::domain::{InstanceType, KeepRule, ModelSource, human_bytes};
 use crate::export::{Existing, ExportTarget};
 use crate::inference::runtime;
 use crate::library::{Library, LibraryError, Model};
@@ -84,11 +84,7 @@ impl OnnxArgs {
     pub(super) fn options(&self) -> PackageOptions {
         let usual = KeepRule::default();
         PackageOptions {
-            processor: if self.gpu {
-                Processor::Cuda
-            } else {
-                Processor::Cpu
-            },
+            processor: processor(self.gpu),
             keep: KeepRule {
                 min_score: self.min_score.unwrap_or(usual.min_score),
                 top_k: self.top_k.map_or(usual.top_k, |top_k| top_k as usize),
@@ -115,9 +111,7 @@ pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
     let packaged = match (&args.what.model, &args.what.saved_model) {
         (Some(model), _) => {
             let model = find_model(model, &control)?;
-            for assumed in &model.card.assumed {
-                eprintln!("assumed, not known: {assumed}");
-            }
+            tell_assumed(&model);
             with_progress("Packing", &control, || {
                 package_model(&model, args.onnx.options(), &target, &control)
             })
@@ -153,16 +147,12 @@ pub(super) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<M
     }
 }
 
-/// A model in a folder of its own, on its way to S3.
-pub(in crate::cli) struct PackedHere {
-    pub(in crate::cli) path: PathBuf,
-    /// Gone with this.
-    _folder: Scratch,
-}
+/// A model that is packed in a temporary folder, which is deleted with this value.
+pub(in crate::cli) struct PackedHere(#[expect(dead_code, reason = "kept for its drop")] Scratch);
 
-/// A model of this machine, on its way into an archive.
+/// A model on this machine that is packed for a job or an endpoint.
 pub(in crate::cli) enum Packing {
-    /// Of the library, or an ONNX file.
+    /// A model id of the library, or an ONNX file.
     Model(String),
     SavedModel(PathBuf),
 }
@@ -176,70 +166,59 @@ impl Packing {
         }
     }
 
-    /// Packs it for containers on such an instance, as long as what is returned is held.
+    /// Packs the model for a container on this type of instance, and makes the archive the local one of `source`.
     pub(in crate::cli) fn pack(
         &self,
+        source: &mut ModelSource,
         instance_type: &str,
         control: &TaskControl,
     ) -> anyhow::Result<PackedHere> {
-        match self {
-            Self::Model(model) => pack_for(model, instance_type, control),
-            Self::SavedModel(folder) => pack_saved_model(folder, control),
+        let folder = Scratch::new().context("Could not make a folder for the archive")?;
+        let target = ExportTarget {
+            path: folder.path().join(ARCHIVE),
+            existing: Existing::Keep,
+        };
+        let packaged = match self {
+            Self::Model(model) => {
+                let model = find_model(model, control)?;
+                tell_assumed(&model);
+                let instance = InstanceType::parse(instance_type);
+                let has_gpu = instance.is_some_and(|instance| instance.has_gpu());
+                let options = PackageOptions {
+                    processor: processor(has_gpu),
+                    keep: KeepRule::default(),
+                };
+                with_progress("Packing", control, || {
+                    package_model(&model, options, &target, control)
+                })
+            }
+            Self::SavedModel(saved_model) => with_progress("Packing", control, || {
+                package_saved_model(saved_model, &SavedModelOptions::default(), &target, control)
+            }),
+        };
+        let packaged = packaged.context("Could not pack the model")?;
+        // The upload that follows counts its own bytes.
+        control.set_total(None);
+        control.set_done_before(0);
+        if let ModelSource::New { local_archive, .. } = source {
+            *local_archive = Some(packaged.path);
         }
+        Ok(PackedHere(folder))
     }
 }
 
-fn pack_for(model: &str, instance_type: &str, control: &TaskControl) -> anyhow::Result<PackedHere> {
-    let model = find_model(model, control)?;
+fn processor(has_gpu: bool) -> Processor {
+    if has_gpu {
+        Processor::Cuda
+    } else {
+        Processor::Cpu
+    }
+}
+
+fn tell_assumed(model: &Model) {
     for assumed in &model.card.assumed {
         eprintln!("assumed, not known: {assumed}");
     }
-    let instance = InstanceType::parse(instance_type);
-    let has_gpu = instance.is_some_and(|instance| instance.has_gpu());
-    let folder = Scratch::new().context("Could not make a folder for the archive")?;
-    let target = ExportTarget {
-        path: folder.path().join(ARCHIVE),
-        existing: Existing::Keep,
-    };
-    let options = PackageOptions {
-        processor: if has_gpu {
-            Processor::Cuda
-        } else {
-            Processor::Cpu
-        },
-        keep: KeepRule::default(),
-    };
-    let packaged = with_progress("Packing", control, || {
-        package_model(&model, options, &target, control)
-    });
-    let packaged = packaged.context("Could not pack the model")?;
-    // What comes next counts anew.
-    control.set_total(None);
-    control.set_done_before(0);
-    Ok(PackedHere {
-        path: packaged.path,
-        _folder: folder,
-    })
-}
-
-fn pack_saved_model(saved_model: &Path, control: &TaskControl) -> anyhow::Result<PackedHere> {
-    let folder = Scratch::new().context("Could not make a folder for the archive")?;
-    let target = ExportTarget {
-        path: folder.path().join(ARCHIVE),
-        existing: Existing::Keep,
-    };
-    let options = SavedModelOptions::default();
-    let packaged = with_progress("Packing", control, || {
-        package_saved_model(saved_model, &options, &target, control)
-    });
-    let packaged = packaged.context("Could not pack the SavedModel")?;
-    // What comes next counts anew.
-    control.set_total(None);
-    control.set_done_before(0);
-    Ok(PackedHere {
-        path: packaged.path,
-        _folder: folder,
-    })
 }
 
 fn print(packaged: &Packaged) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! `spotcheck transform preflight`: a job is looked through before it is paid for.
+//! `spotcheck transform preflight`: checks a job before it costs money.
 
 use std::io::Write;
 
@@ -27,16 +27,21 @@ pub(super) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
     let prices = args.job.prices(&planned.plan, &dirs)?;
     let packed = planned.pack(&aws, &control)?;
     let found = planned.preflight(&aws, &prices, packed.as_ref(), &control)?;
-    write(&mut stdout(), &found)?;
+    report(&found, "the job")
+}
+
+/// Prints all checks; fails if there are problems. `what` is what would be started.
+pub(in crate::cli) fn report(found: &Preflight, what: &str) -> anyhow::Result<Outcome> {
+    write(&mut stdout(), found)?;
     match found.count(CheckGrade::Problem) {
         0 => Ok(Outcome::AllWell),
-        1 => bail!("there is a problem; the job would fail, or must not run like this"),
-        count => bail!("there are {count} problems; the job would fail, or must not run like this"),
+        1 => bail!("{what} has a problem; fix it before you start"),
+        count => bail!("{what} has {count} problems; fix them before you start"),
     }
 }
 
-/// A line for each point, and one for what to do about it.
-pub(in crate::cli) fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::Result<()> {
+/// A line for each check, and one for its advice.
+fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::Result<()> {
     for check in &found.checks {
         writeln!(
             out,
@@ -52,8 +57,8 @@ pub(in crate::cli) fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::R
     Ok(())
 }
 
-/// On stderr: what is well need not be told before a start.
-pub(in crate::cli) fn write_noteworthy(found: &Preflight) -> anyhow::Result<()> {
+/// Prints warnings and problems on stderr; fails if there are problems, unless `force`.
+pub(in crate::cli) fn must_pass(found: &Preflight, force: bool) -> anyhow::Result<()> {
     let noteworthy = Preflight {
         checks: found
             .checks
@@ -63,5 +68,12 @@ pub(in crate::cli) fn write_noteworthy(found: &Preflight) -> anyhow::Result<()> 
             .collect(),
         ..Preflight::default()
     };
-    write(&mut std::io::stderr().lock(), &noteworthy)
+    write(&mut std::io::stderr().lock(), &noteworthy)?;
+    if found.grade() == CheckGrade::Problem && !force {
+        bail!(
+            "nothing was started because of the problems above. Fix them, or continue anyway with \
+             --force"
+        );
+    }
+    Ok(())
 }

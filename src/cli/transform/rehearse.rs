@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::job_args::StrategyArg;
 use super::package::{OnnxArgs, find_model};
 use crate::aws::Aws;
 use crate::cli::Outcome;
@@ -17,11 +16,12 @@ use crate::cli::place::{Place, S3Args};
 use crate::cli::predict::list;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
-use crate::cli::values::parse_pair;
+use crate::cli::values::{parse_pair, variant};
 use crate::decode::DecodeLimits;
 use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{
-    DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, S3Link, Sample, USUAL_INSTANCE, human_bytes, visible,
+    BatchStrategy, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, S3Link, Sample, USUAL_INSTANCE,
+    human_bytes, visible,
 };
 use crate::export::{Existing, ExportTarget};
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
@@ -52,17 +52,17 @@ pub(super) struct RehearseArgs {
     /// The Python that runs the handler; it needs what the archive's `code/requirements.txt` lists
     #[arg(long, value_name = "PATH", default_value_t = RehearseOptions::default().python)]
     python: String,
-    /// How the images are sent; without it as they lie in the source
-    #[arg(long = "as", value_name = "FORM")]
-    form: Option<Form>,
-    /// Records or lines one a request, or as many as fit into the payload
+    /// Form of the requests: image sends the file, tfrecord a record and line a line of JSON; default: as in the source
+    #[arg(long = "as", value_name = "FORM", value_parser = variant::<RequestForm>())]
+    form: Option<RequestForm>,
+    /// Records or lines per request: one, or as many as fit into the payload
     #[arg(
         long,
-        value_enum,
         value_name = "STRATEGY",
+        value_parser = variant::<BatchStrategy>(),
         default_value = "single-record"
     )]
-    batch_strategy: StrategyArg,
+    batch_strategy: BatchStrategy,
     /// What the requests say they are; without it what the form is usually called
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
@@ -90,26 +90,6 @@ pub(super) struct RehearseArgs {
     tensorflow_serving: Option<String>,
     #[command(flatten)]
     s3: S3Args,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Form {
-    /// Each image as it is (`SplitType` None)
-    Image,
-    /// Each in a record of its own (`SplitType` TFRecord)
-    Tfrecord,
-    /// Each in a line of JSON (`SplitType` Line)
-    Line,
-}
-
-impl From<Form> for RequestForm {
-    fn from(form: Form) -> Self {
-        match form {
-            Form::Image => Self::Image,
-            Form::Tfrecord => Self::TfRecord,
-            Form::Line => Self::Line,
-        }
-    }
 }
 
 pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
@@ -180,8 +160,8 @@ impl RehearseArgs {
     fn options(&self) -> RehearseOptions {
         RehearseOptions {
             python: self.python.clone(),
-            form: self.form.map(RequestForm::from),
-            strategy: self.batch_strategy.into(),
+            form: self.form,
+            strategy: self.batch_strategy,
             content_type: self.content_type.clone(),
             max_payload_mb: self.max_payload_mb,
             max_concurrent: self.max_concurrent,

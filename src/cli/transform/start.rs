@@ -8,14 +8,14 @@ use clap::Args;
 use super::job_args::{JobArgs, Planned};
 use super::json::Format;
 use super::package::{ARCHIVE, Packing};
-use super::preflight::write_noteworthy;
+use super::preflight::must_pass;
 use super::status::{Watched, watch_to_the_end};
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{CheckGrade, JobRecord, LeftBehind, Preflight, PriceTable, TransformPlan};
+use crate::domain::{JobRecord, LeftBehind, PriceTable, TransformPlan};
 use crate::remote::transform::{
     self, JobRecords, StartFolders, aws_commands, quoted, shell_script,
 };
@@ -64,12 +64,12 @@ pub(super) fn start(
     if how.print_aws {
         // For what is chosen by the objects that are there.
         let found = planned.preflight(aws, &prices, None, control)?;
-        must_be_well(&found, how, "printed")?;
+        must_pass(&found, how.force)?;
         return print_commands(&planned.plan, planned.packing.as_ref());
     }
     let packed = planned.pack(aws, control)?;
     let found = planned.preflight(aws, &prices, packed.as_ref(), control)?;
-    must_be_well(&found, how, "started")?;
+    must_pass(&found, how.force)?;
     if planned.packing.is_some() && packed.is_none() {
         bail!("nothing was started: there is nothing to send to the model, so it was not packed");
     }
@@ -109,17 +109,6 @@ pub(super) fn start(
         format: Format::Text,
     };
     watch_to_the_end(&watched, control)
-}
-
-/// `done` is what happens otherwise: “started”.
-fn must_be_well(found: &Preflight, how: &HowArgs, done: &str) -> anyhow::Result<()> {
-    write_noteworthy(found)?;
-    if found.grade() == CheckGrade::Problem && !how.force {
-        bail!(
-            "nothing was {done}, because of the problems above; with --force it is {done} all the same"
-        );
-    }
-    Ok(())
 }
 
 fn tell(record: &JobRecord) -> anyhow::Result<()> {

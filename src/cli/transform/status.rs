@@ -45,7 +45,7 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
-    args.account.tell_doubts();
+    args.account.warn_if_unknown();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Images)?;
     let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;

@@ -24,7 +24,7 @@ pub(super) struct StopArgs {
 }
 
 pub(super) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
-    args.account.tell_doubts();
+    args.account.warn_if_unknown();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
     let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;

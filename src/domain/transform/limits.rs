@@ -1,43 +1,39 @@
-//! What SageMaker refuses before anything runs: names, ranges and lengths.
+//! SageMaker's limits that several requests share: names, ranges and lengths. Those of a job alone are beside its spec.
 //!
-//! They are those of the service's own description (botocore's `service-2.json` of 2017-07-24), and the product of payload and
-//! concurrency is the one of its documentation.
+//! The numbers are from the service's own description (botocore's `service-2.json` of 2017-07-24); the limit on payload
+//! times concurrency is from its documentation.
 
 use std::collections::BTreeMap;
 
-use super::{ModelSpec, TransformSpec};
+use super::ModelSpec;
 use crate::domain::EndpointConfig;
 
 /// The largest product of `MaxPayloadInMB` and `MaxConcurrentTransforms`, and the largest payload.
 pub const MAX_PAYLOAD_IN_FLIGHT_MB: u32 = 100;
-/// What a request carries at most where nobody says otherwise.
+/// SageMaker's default for the largest request.
 pub const DEFAULT_PAYLOAD_MB: u32 = 6;
 
 const MAX_NAME: usize = 63;
-const MAX_EXPERIMENT_NAME: usize = 120;
 const MAX_ENVIRONMENT: usize = 16;
 const MAX_ENVIRONMENT_KEY: usize = 1024;
 const MAX_ENVIRONMENT_VALUE: usize = 10_240;
 const MAX_TAGS: usize = 50;
 const MAX_TAG_KEY: usize = 128;
 const MAX_TAG_VALUE: usize = 256;
-const MAX_MEDIA_TYPE: usize = 256;
-const MAX_FILTER: usize = 63;
 const MAX_KMS_KEY: usize = 2048;
-const MAX_S3_URI: usize = 1024;
+pub(super) const MAX_S3_URI: usize = 1024;
 const MAX_IMAGE: usize = 255;
-const MAX_INSTANCES: u32 = 100;
-const MAX_TIMEOUT_S: u32 = 3600;
-const MAX_RETRIES: u32 = 3;
+pub(super) const MAX_INSTANCES: u32 = 100;
 /// `ProductionVariantContainerStartupHealthCheckTimeoutInSeconds` and `ProductionVariantModelDataDownloadTimeoutInSeconds`.
 const ENDPOINT_TIMEOUT_S: (u32, u32) = (60, 3600);
 
-/// What SageMaker would say against a payload, in MB, and so many requests at once; to go on after what they are called.
+/// Why SageMaker would refuse a payload in MB with so many parallel requests; continues a sentence after their name.
 pub fn in_flight_problem(max_payload_mb: u32, max_concurrent: u32) -> Option<String> {
     let in_flight = u64::from(max_payload_mb) * u64::from(max_concurrent);
     (in_flight > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB)).then(|| {
         format!(
-            "is {max_payload_mb} MB × {max_concurrent} = {in_flight} MB, and SageMaker takes {MAX_PAYLOAD_IN_FLIGHT_MB}; lower one of them"
+            "is {max_payload_mb} MB × {max_concurrent} = {in_flight} MB; the limit is {MAX_PAYLOAD_IN_FLIGHT_MB} MB. \
+             Lower one of them"
         )
     })
 }
@@ -45,115 +41,21 @@ pub fn in_flight_problem(max_payload_mb: u32, max_concurrent: u32) -> Option<Str
 /// A value that SageMaker would refuse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldProblem {
-    /// As people call it: “job name”.
+    /// The name of the field on screen: “job name”.
     pub field: &'static str,
-    /// What is wrong, and what would be right.
+    /// Continues a sentence after the field: “is missing; …”.
     pub message: String,
 }
 
-/// “The job name …”
+/// “job name is missing; …”
 impl std::fmt::Display for FieldProblem {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} {}", self.field, self.message)
     }
 }
 
-impl TransformSpec {
-    /// What SageMaker would refuse; empty where it would not.
-    pub fn problems(&self) -> Vec<FieldProblem> {
-        let mut found = Problems::default();
-        found.name("job name", &self.job_name);
-        found.name("model name", &self.model_name);
-        self.check_places(&mut found);
-        self.check_resources(&mut found);
-        self.check_requests(&mut found);
-        found.environment(&self.environment);
-        found.tags(&self.tags);
-        self.check_experiment(&mut found);
-        found.0
-    }
-
-    fn check_places(&self, found: &mut Problems) {
-        let input = &self.input;
-        found.length("input", &input.objects.address().to_string(), MAX_S3_URI);
-        found.length("content type", &input.content_type, MAX_MEDIA_TYPE);
-        let output = &self.output;
-        found.length("output folder", &output.folder.to_string(), MAX_S3_URI);
-        if let Some(accept) = &output.accept {
-            found.length("accepted type", accept, MAX_MEDIA_TYPE);
-        }
-        found.kms_key("output KMS key", output.kms_key.as_deref());
-        if let Some(capture) = &self.data_capture {
-            found.length(
-                "data capture folder",
-                &capture.folder.to_string(),
-                MAX_S3_URI,
-            );
-            found.kms_key("data capture KMS key", capture.kms_key.as_deref());
-        }
-        let filters = [
-            ("input filter", &self.data_processing.input_filter),
-            ("output filter", &self.data_processing.output_filter),
-        ];
-        for (field, filter) in filters {
-            if let Some(filter) = filter {
-                found.length(field, filter, MAX_FILTER);
-            }
-        }
-    }
-
-    fn check_resources(&self, found: &mut Problems) {
-        if self.instance_type.is_empty() {
-            found.add(
-                "instance type",
-                "is missing; ml.m5.xlarge is a usual one without a GPU",
-            );
-        }
-        found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
-        found.kms_key("volume KMS key", self.volume_kms_key.as_deref());
-        found.ami_version(self.ami_version.as_deref());
-    }
-
-    fn check_requests(&self, found: &mut Problems) {
-        let payload = self.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB);
-        found.range("payload in MB", payload, 0, MAX_PAYLOAD_IN_FLIGHT_MB);
-        let concurrent = self.max_concurrent.unwrap_or(0);
-        if let Some(problem) = in_flight_problem(payload, concurrent) {
-            found.add("payload times concurrency", problem);
-        }
-        if let Some(timeout) = self.model_client.timeout_s {
-            found.range("time for a request in seconds", timeout, 1, MAX_TIMEOUT_S);
-        }
-        if let Some(retries) = self.model_client.max_retries {
-            found.range("number of retries", retries, 0, MAX_RETRIES);
-        }
-    }
-
-    fn check_experiment(&self, found: &mut Problems) {
-        let Some(experiment) = &self.experiment else {
-            return;
-        };
-        let names = [
-            ("experiment name", &experiment.experiment),
-            ("trial name", &experiment.trial),
-            ("trial component name", &experiment.trial_component),
-            ("experiment run name", &experiment.run),
-        ];
-        for (field, name) in names {
-            if let Some(name) = name
-                && !is_name(name, MAX_EXPERIMENT_NAME)
-            {
-                found.add(
-                    field,
-                    format!("“{name}” has something other than 1 to {MAX_EXPERIMENT_NAME} letters, digits and hyphens between them"),
-                );
-            }
-        }
-    }
-}
-
 impl ModelSpec {
-    /// What SageMaker would refuse; empty where it would not.
+    /// The values that SageMaker would refuse.
     pub fn problems(&self) -> Vec<FieldProblem> {
         let mut found = Problems::default();
         found.name("model name", &self.name);
@@ -167,7 +69,7 @@ impl ModelSpec {
         found.0
     }
 
-    /// Those of archive, environment and tags: name, role and container have points of their own in a preflight.
+    /// The problems of archive, environment and tags: a preflight lists name, role and container separately.
     pub fn problems_of_details(&self) -> Vec<FieldProblem> {
         let mut found = Problems::default();
         found.length("model archive", &self.archive.to_string(), MAX_S3_URI);
@@ -178,7 +80,7 @@ impl ModelSpec {
 }
 
 impl EndpointConfig {
-    /// What SageMaker would refuse, but for the name of the endpoint, and a model of the same name; empty where it would not.
+    /// The values that SageMaker would refuse, except the name of the endpoint and of a model with the same name.
     pub fn problems(&self) -> Vec<FieldProblem> {
         let mut found = Problems::default();
         if self.model_name != self.name {
@@ -188,8 +90,8 @@ impl EndpointConfig {
         found.ami_version(self.ami_version.as_deref());
         let (least, most) = ENDPOINT_TIMEOUT_S;
         for (field, seconds) in [
-            ("time to start in seconds", self.startup_timeout_s),
-            ("time for the download in seconds", self.download_timeout_s),
+            ("startup timeout in seconds", self.startup_timeout_s),
+            ("download timeout in seconds", self.download_timeout_s),
         ] {
             if let Some(seconds) = seconds {
                 found.range(field, seconds, least, most);
@@ -201,29 +103,29 @@ impl EndpointConfig {
     }
 }
 
-/// What is wrong with the name of a job or a model: `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}`.
+/// Why the name of a job or a model is not valid: `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}`.
 pub fn name_problem(name: &str) -> Option<String> {
     if name.is_empty() {
         return Some("is missing".to_owned());
     }
     if name.len() > MAX_NAME {
         return Some(format!(
-            "“{name}” has {} characters, and SageMaker takes {MAX_NAME}; shorten it",
+            "“{name}” has {} characters; the limit is {MAX_NAME}. Shorten it",
             name.len()
         ));
     }
     (!is_name(name, MAX_NAME)).then(|| {
-        format!(
-            "“{name}” cannot be one; letters a to z, digits, and hyphens between them are allowed"
-        )
+        format!("“{name}” is not valid: use letters a to z, digits, and hyphens between them")
     })
 }
 
-/// What is wrong with the ARN of a role.
+/// Why the ARN of a role is not valid.
 pub fn role_problem(role: &str) -> Option<String> {
     if role.is_empty() {
         return Some(
-            "is missing; give the ARN of a role that SageMaker may take on, such as arn:aws:iam::123456789012:role/SageMaker".to_owned(),
+            "is missing; enter the ARN of a role that SageMaker may assume, for example \
+             arn:aws:iam::123456789012:role/SageMaker"
+                .to_owned(),
         );
     }
     let is_arn = || {
@@ -240,27 +142,28 @@ pub fn role_problem(role: &str) -> Option<String> {
     };
     is_arn().is_none().then(|| {
         format!(
-            "“{role}” is no ARN of a role; it looks like arn:aws:iam::123456789012:role/SageMaker"
+            "“{role}” is not the ARN of a role, for example arn:aws:iam::123456789012:role/SageMaker"
         )
     })
 }
 
-/// What is wrong with the URI of a container.
+/// Why the URI of a container is not valid.
 pub fn image_problem(image: &str) -> Option<String> {
     if image.is_empty() {
         return Some(
-            "is missing; give the URI of a container in ECR that serves the model".to_owned(),
+            "is missing; enter the URI of a container in ECR that serves the model".to_owned(),
         );
     }
     if image.len() > MAX_IMAGE || image.contains(char::is_whitespace) {
         return Some(format!(
-            "“{image}” cannot be one; it has at most {MAX_IMAGE} characters and no spaces"
+            "“{image}” is not valid: a URI has at most {MAX_IMAGE} characters and no spaces"
         ));
     }
     None
 }
 
-/// A name for a job or a model: `stem`, made fit, and the time (UTC) to the millisecond, so that no other has it: `resnet50-20261121-140509123`.
+/// A unique name for a job or a model: `stem` in allowed characters, and the time (UTC) to the millisecond:
+/// `resnet50-20261121-140509123`.
 pub fn dated_name(stem: &str, unix_ms: i64) -> String {
     let mut plain = String::new();
     for letter in stem.chars() {
@@ -302,7 +205,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 }
 
 /// `[a-zA-Z0-9](-*[a-zA-Z0-9])*`
-fn is_name(name: &str, longest: usize) -> bool {
+pub(super) fn is_name(name: &str, longest: usize) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     (1..=longest).contains(&name.len())
         && name.bytes().all(fits)
@@ -315,65 +218,66 @@ fn is_hyphenated(name: &str, longest: usize) -> bool {
     is_name(name, longest) && !name.contains("--")
 }
 
+/// Collects the problems of a request's fields.
 #[derive(Default)]
-struct Problems(Vec<FieldProblem>);
+pub(super) struct Problems(pub(super) Vec<FieldProblem>);
 
 impl Problems {
-    fn add(&mut self, field: &'static str, message: impl Into<String>) {
+    pub(super) fn add(&mut self, field: &'static str, message: impl Into<String>) {
         self.0.push(FieldProblem {
             field,
             message: message.into(),
         });
     }
 
-    fn name(&mut self, field: &'static str, name: &str) {
+    pub(super) fn name(&mut self, field: &'static str, name: &str) {
         if let Some(problem) = name_problem(name) {
             self.add(field, problem);
         }
     }
 
-    fn range(&mut self, field: &'static str, value: u32, least: u32, most: u32) {
+    pub(super) fn range(&mut self, field: &'static str, value: u32, least: u32, most: u32) {
         if !(least..=most).contains(&value) {
-            self.add(field, format!("is {value}, and must be {least} to {most}"));
+            self.add(field, format!("is {value}; it must be {least} to {most}"));
         }
     }
 
-    fn length(&mut self, field: &'static str, text: &str, longest: usize) {
+    pub(super) fn length(&mut self, field: &'static str, text: &str, longest: usize) {
         let count = text.chars().count();
         if count > longest {
             self.add(
                 field,
-                format!("has {count} characters, and SageMaker takes {longest}"),
+                format!("has {count} characters; the limit is {longest}"),
             );
         }
     }
 
-    fn kms_key(&mut self, field: &'static str, key: Option<&str>) {
+    pub(super) fn kms_key(&mut self, field: &'static str, key: Option<&str>) {
         let Some(key) = key else { return };
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b":/_-".contains(&byte);
         if key.len() > MAX_KMS_KEY || !key.bytes().all(fits) {
             self.add(
                 field,
-                format!("“{key}” is neither the id, the ARN nor the alias of a key"),
+                format!("“{key}” is not the id, ARN or alias of a key"),
             );
         }
     }
 
-    fn ami_version(&mut self, version: Option<&str>) {
+    pub(super) fn ami_version(&mut self, version: Option<&str>) {
         if version.is_some_and(|version| !is_hyphenated(version, MAX_NAME)) {
             self.add(
                 "AMI version",
-                "has 1 to 63 letters, digits and single hyphens between them",
+                "is not valid: use 1 to 63 letters, digits and single inner hyphens",
             );
         }
     }
 
-    fn environment(&mut self, environment: &BTreeMap<String, String>) {
+    pub(super) fn environment(&mut self, environment: &BTreeMap<String, String>) {
         let count = environment.len();
         if count > MAX_ENVIRONMENT {
             self.add(
                 "environment",
-                format!("has {count} entries, and SageMaker takes {MAX_ENVIRONMENT}"),
+                format!("has {count} variables; the limit is {MAX_ENVIRONMENT}"),
             );
         }
         for (key, value) in environment {
@@ -386,7 +290,7 @@ impl Problems {
             {
                 self.add(
                     "environment",
-                    format!("cannot have an entry “{key}”; letters, digits and _ are allowed, and no digit comes first"),
+                    format!("cannot have the variable “{key}”: use letters, digits and _, and no digit at the start"),
                 );
             }
             if value.chars().count() > MAX_ENVIRONMENT_VALUE {
@@ -398,11 +302,11 @@ impl Problems {
         }
     }
 
-    fn tags(&mut self, tags: &BTreeMap<String, String>) {
+    pub(super) fn tags(&mut self, tags: &BTreeMap<String, String>) {
         if tags.len() > MAX_TAGS {
             self.add(
                 "tags",
-                format!("are {}, and SageMaker takes {MAX_TAGS}", tags.len()),
+                format!("are {}; the limit is {MAX_TAGS}", tags.len()),
             );
         }
         let fits =
@@ -414,8 +318,9 @@ impl Problems {
                 self.add(
                     "tags",
                     format!(
-                        "cannot have “{key}={value}”; a key has 1 to {MAX_TAG_KEY} characters and does not begin with aws:, a value at \
-                         most {MAX_TAG_VALUE}, and both have letters, digits, spaces and _ . : / = + - @"
+                        "cannot have “{key}={value}”: a key has 1 to {MAX_TAG_KEY} characters and does not begin with \
+                         aws:, a value has at most {MAX_TAG_VALUE}; both consist of letters, digits, spaces and \
+                         _ . : / = + - @"
                     ),
                 );
             }
@@ -426,99 +331,7 @@ impl Problems {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Experiment, S3Address};
-
-    fn fields(spec: &TransformSpec) -> Vec<&'static str> {
-        spec.problems()
-            .iter()
-            .map(|problem| problem.field)
-            .collect()
-    }
-
-    #[test]
-    fn a_usual_job_has_no_problem() {
-        let spec = TransformSpec::example();
-        assert_eq!(spec.problems(), []);
-    }
-
-    #[test]
-    fn what_sagemaker_would_refuse_is_found_by_its_field() {
-        let check = |change: fn(&mut TransformSpec), expected: &[&str]| {
-            let mut spec = TransformSpec::example();
-            change(&mut spec);
-            assert_eq!(fields(&spec), expected, "{:?}", spec.problems());
-        };
-        check(|spec| spec.job_name = "my job".to_owned(), &["job name"]);
-        check(|spec| spec.job_name = "a".repeat(64), &["job name"]);
-        check(|spec| spec.job_name = "a--b".to_owned(), &[]);
-        check(|spec| spec.model_name = "-a".to_owned(), &["model name"]);
-        check(|spec| spec.instance_type.clear(), &["instance type"]);
-        check(|spec| spec.instance_count = 0, &["number of instances"]);
-        check(|spec| spec.max_payload_mb = Some(101), &["payload in MB"]);
-        check(
-            |spec| (spec.max_payload_mb, spec.max_concurrent) = (Some(26), Some(4)),
-            &["payload times concurrency"],
-        );
-        // Without a payload it is 6 MB.
-        check(
-            |spec| spec.max_concurrent = Some(17),
-            &["payload times concurrency"],
-        );
-        check(
-            |spec| (spec.max_payload_mb, spec.max_concurrent) = (Some(25), Some(4)),
-            &[],
-        );
-        check(
-            |spec| spec.model_client.timeout_s = Some(3601),
-            &["time for a request in seconds"],
-        );
-        check(
-            |spec| spec.model_client.max_retries = Some(4),
-            &["number of retries"],
-        );
-        check(
-            |spec| {
-                for number in 0..17 {
-                    spec.environment
-                        .insert(format!("KEY_{number}"), String::new());
-                }
-            },
-            &["environment"],
-        );
-        check(
-            |spec| drop(spec.environment.insert("2ND".to_owned(), String::new())),
-            &["environment"],
-        );
-        check(
-            |spec| drop(spec.tags.insert("aws:mine".to_owned(), String::new())),
-            &["tags"],
-        );
-        check(
-            |spec| drop(spec.tags.insert("팀".to_owned(), "vision a".to_owned())),
-            &[],
-        );
-        check(
-            |spec| spec.volume_kms_key = Some("a key".to_owned()),
-            &["volume KMS key"],
-        );
-        check(
-            |spec| spec.ami_version = Some("al2--gpu".to_owned()),
-            &["AMI version"],
-        );
-        check(
-            |spec| spec.data_processing.input_filter = Some("$".repeat(64)),
-            &["input filter"],
-        );
-        check(
-            |spec| {
-                spec.experiment = Some(Experiment {
-                    trial: Some("a trial".to_owned()),
-                    ..Experiment::default()
-                });
-            },
-            &["trial name"],
-        );
-    }
+    use crate::domain::S3Address;
 
     #[test]
     fn a_model_needs_a_role_and_an_image() {

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use strum::{IntoStaticStr, VariantArray};
+
 use super::{
-    AssembleWith, BatchStrategy, Compression, DataProcessing, InputObjects, ModelClient, ModelSpec,
-    SageMakerAccess, SplitType, TransformInput, TransformOutput, TransformSpec,
+    AssembleWith, InputObjects, ModelSpec, SageMakerAccess, SplitType, TransformInput,
+    TransformOutput, TransformSpec,
 };
 use crate::domain::{S3Access, S3Address, Sample};
 
@@ -15,7 +17,6 @@ pub const IMAGE_CONTENT_TYPE: &str = "application/x-image";
 pub const EXAMPLE_CONTENT_TYPE: &str = "application/x-tfexample";
 /// What it takes of a file of lines, each `{"b64": "…"}`.
 pub const LINES_CONTENT_TYPE: &str = "application/jsonlines";
-const JSON: &str = "application/json";
 /// The instance of a job where nobody says another one.
 pub const USUAL_INSTANCE: &str = "ml.m5.xlarge";
 
@@ -74,12 +75,13 @@ pub struct ManifestPlan {
     pub names: Vec<String>,
 }
 
-/// Presets for the batching of requests in TensorFlow Serving, by the environment of its container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Presets for the batching of requests in TensorFlow Serving, as variables of its container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum TfsBatching {
-    /// Small batches that wait a millisecond: for processors.
+    /// Small batches that wait at most a millisecond: for CPUs.
     Small,
-    /// Large batches that wait for company: for graphics cards.
+    /// Large batches that wait up to 50 milliseconds to fill: for GPUs.
     Large,
 }
 
@@ -99,41 +101,6 @@ impl TfsBatching {
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .into()
-    }
-}
-
-impl Default for TransformSpec {
-    /// One image a request, predictions in JSON, one instance. Names, input and output are empty.
-    fn default() -> Self {
-        Self {
-            job_name: String::new(),
-            model_name: String::new(),
-            input: TransformInput {
-                objects: InputObjects::Prefix(S3Address::default()),
-                content_type: IMAGE_CONTENT_TYPE.to_owned(),
-                split: SplitType::None,
-                compression: Compression::None,
-            },
-            output: TransformOutput {
-                folder: S3Address::default(),
-                accept: Some(JSON.to_owned()),
-                assemble: AssembleWith::None,
-                kms_key: None,
-            },
-            instance_type: USUAL_INSTANCE.to_owned(),
-            instance_count: 1,
-            volume_kms_key: None,
-            ami_version: None,
-            batch_strategy: BatchStrategy::SingleRecord,
-            max_payload_mb: None,
-            max_concurrent: None,
-            model_client: ModelClient::default(),
-            environment: BTreeMap::new(),
-            tags: BTreeMap::new(),
-            data_processing: DataProcessing::default(),
-            data_capture: None,
-            experiment: None,
-        }
     }
 }
 

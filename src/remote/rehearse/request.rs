@@ -2,12 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::domain::{EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, LINES_CONTENT_TYPE, Sample};
 use crate::source::{Source, SourceError, framed_record};
 
 /// How the images of a job are in its input. With `SingleRecord`, each is a request of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum RequestForm {
     /// An object an image, not split.
     Image,

@@ -1,0 +1,437 @@
+//! The parameters of a job, with SageMaker's limits on each.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
+
+use super::limits::{
+    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, MAX_S3_URI,
+    Problems, in_flight_problem, is_name,
+};
+use super::{IMAGE_CONTENT_TYPE, USUAL_INSTANCE};
+use crate::domain::S3Address;
+
+const JSON: &str = "application/json";
+const MAX_MEDIA_TYPE: usize = 256;
+const MAX_FILTER: usize = 63;
+const MAX_EXPERIMENT_NAME: usize = 120;
+const MAX_TIMEOUT_S: u32 = 3600;
+const MAX_RETRIES: u32 = 3;
+
+/// Everything that `CreateTransformJob` takes. A field that is `None` or empty is not sent: SageMaker's default holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransformSpec {
+    /// 1 to 63 letters, digits and hyphens, unique within account and region.
+    pub job_name: String,
+    /// The name of a model that exists in SageMaker.
+    pub model_name: String,
+    pub input: TransformInput,
+    pub output: TransformOutput,
+    /// `ml.m5.xlarge`
+    pub instance_type: String,
+    /// `1..=100`
+    pub instance_count: u32,
+    /// The KMS key of the instances' disks.
+    pub volume_kms_key: Option<String>,
+    pub ami_version: Option<String>,
+    pub batch_strategy: BatchStrategy,
+    /// The largest body of a request, `0..=100`; 0 sends it in chunks without a limit. SageMaker's default is 6.
+    pub max_payload_mb: Option<u32>,
+    /// Requests in flight at once on each instance; with `max_payload_mb` at most 100 as a product.
+    pub max_concurrent: Option<u32>,
+    pub model_client: ModelClient,
+    /// At most 16 variables of the container.
+    pub environment: BTreeMap<String, String>,
+    /// At most 50.
+    pub tags: BTreeMap<String, String>,
+    pub data_processing: DataProcessing,
+    /// Stores requests and predictions beside the outputs.
+    pub data_capture: Option<DataCapture>,
+    pub experiment: Option<Experiment>,
+}
+
+/// The objects of a job, and how they become requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransformInput {
+    pub objects: InputObjects,
+    /// `application/x-image`
+    pub content_type: String,
+    pub split: SplitType,
+    pub compression: Compression,
+}
+
+/// Which objects a job reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputObjects {
+    /// Every object whose key begins with the prefix: `photos` also matches `photos-old/`.
+    Prefix(S3Address),
+    /// The objects that a manifest lists: `[{"prefix": "s3://bucket/folder/"}, "a.jpg", …]`.
+    Manifest(S3Address),
+}
+
+/// The outputs of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransformOutput {
+    /// The folder that `<key>.out` objects are written to.
+    pub folder: S3Address,
+    /// The content type of responses that the model is asked for: `application/json`.
+    pub accept: Option<String>,
+    pub assemble: AssembleWith,
+    pub kms_key: Option<String>,
+}
+
+/// How an object is split into records.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
+pub enum SplitType {
+    #[default]
+    None,
+    Line,
+    RecordIO,
+    TFRecord,
+}
+
+/// How many records a request has. `SingleRecord` strips the framing of TFRecord and RecordIO, `MultiRecord` keeps it.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
+pub enum BatchStrategy {
+    #[default]
+    SingleRecord,
+    MultiRecord,
+}
+
+/// What separates the predictions of one object's records in its output.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
+pub enum AssembleWith {
+    #[default]
+    None,
+    Line,
+}
+
+/// How the objects are compressed.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Compression {
+    #[default]
+    None,
+    Gzip,
+}
+
+/// SageMaker's timeout and retries for requests to the container.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelClient {
+    /// `1..=3600`; SageMaker's default is 600.
+    pub timeout_s: Option<u32>,
+    /// `0..=3`; SageMaker's default is 3.
+    pub max_retries: Option<u32>,
+}
+
+/// JSONPath filters of inputs and outputs, and whether both are joined.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataProcessing {
+    pub input_filter: Option<String>,
+    pub output_filter: Option<String>,
+    /// `JoinSource: Input`
+    pub join_input: bool,
+}
+
+/// Where SageMaker stores the requests and predictions of a job, beside its outputs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataCapture {
+    pub folder: S3Address,
+    pub kms_key: Option<String>,
+    pub with_inference_id: bool,
+}
+
+/// The place of a job in SageMaker Experiments.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Experiment {
+    pub experiment: Option<String>,
+    pub trial: Option<String>,
+    pub trial_component: Option<String>,
+    pub run: Option<String>,
+}
+
+impl Experiment {
+    /// `None` if nothing is set.
+    pub fn given(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
+    }
+}
+
+impl Default for TransformSpec {
+    /// One image a request, predictions in JSON, one instance. Names, input and output are empty.
+    fn default() -> Self {
+        Self {
+            job_name: String::new(),
+            model_name: String::new(),
+            input: TransformInput {
+                objects: InputObjects::Prefix(S3Address::default()),
+                content_type: IMAGE_CONTENT_TYPE.to_owned(),
+                split: SplitType::None,
+                compression: Compression::None,
+            },
+            output: TransformOutput {
+                folder: S3Address::default(),
+                accept: Some(JSON.to_owned()),
+                assemble: AssembleWith::None,
+                kms_key: None,
+            },
+            instance_type: USUAL_INSTANCE.to_owned(),
+            instance_count: 1,
+            volume_kms_key: None,
+            ami_version: None,
+            batch_strategy: BatchStrategy::SingleRecord,
+            max_payload_mb: None,
+            max_concurrent: None,
+            model_client: ModelClient::default(),
+            environment: BTreeMap::new(),
+            tags: BTreeMap::new(),
+            data_processing: DataProcessing::default(),
+            data_capture: None,
+            experiment: None,
+        }
+    }
+}
+
+impl TransformSpec {
+    /// The values that SageMaker would refuse, by name, range or length.
+    pub fn problems(&self) -> Vec<FieldProblem> {
+        let mut found = Problems::default();
+        found.name("job name", &self.job_name);
+        found.name("model name", &self.model_name);
+        self.check_places(&mut found);
+        self.check_resources(&mut found);
+        self.check_requests(&mut found);
+        found.environment(&self.environment);
+        found.tags(&self.tags);
+        self.check_experiment(&mut found);
+        found.0
+    }
+
+    fn check_places(&self, found: &mut Problems) {
+        let input = &self.input;
+        found.length("input", &input.objects.address().to_string(), MAX_S3_URI);
+        found.length("content type", &input.content_type, MAX_MEDIA_TYPE);
+        let output = &self.output;
+        found.length("output folder", &output.folder.to_string(), MAX_S3_URI);
+        if let Some(accept) = &output.accept {
+            found.length("accepted type", accept, MAX_MEDIA_TYPE);
+        }
+        found.kms_key("output KMS key", output.kms_key.as_deref());
+        if let Some(capture) = &self.data_capture {
+            found.length(
+                "data capture folder",
+                &capture.folder.to_string(),
+                MAX_S3_URI,
+            );
+            found.kms_key("data capture KMS key", capture.kms_key.as_deref());
+        }
+        let filters = [
+            ("input filter", &self.data_processing.input_filter),
+            ("output filter", &self.data_processing.output_filter),
+        ];
+        for (field, filter) in filters {
+            if let Some(filter) = filter {
+                found.length(field, filter, MAX_FILTER);
+            }
+        }
+    }
+
+    fn check_resources(&self, found: &mut Problems) {
+        if self.instance_type.is_empty() {
+            found.add(
+                "instance type",
+                "is missing; enter one, for example ml.m5.xlarge (no GPU)",
+            );
+        }
+        found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
+        found.kms_key("volume KMS key", self.volume_kms_key.as_deref());
+        found.ami_version(self.ami_version.as_deref());
+    }
+
+    fn check_requests(&self, found: &mut Problems) {
+        let payload = self.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB);
+        found.range("payload in MB", payload, 0, MAX_PAYLOAD_IN_FLIGHT_MB);
+        let concurrent = self.max_concurrent.unwrap_or(0);
+        if let Some(problem) = in_flight_problem(payload, concurrent) {
+            found.add("payload times concurrency", problem);
+        }
+        if let Some(timeout) = self.model_client.timeout_s {
+            found.range("time for a request in seconds", timeout, 1, MAX_TIMEOUT_S);
+        }
+        if let Some(retries) = self.model_client.max_retries {
+            found.range("number of retries", retries, 0, MAX_RETRIES);
+        }
+    }
+
+    fn check_experiment(&self, found: &mut Problems) {
+        let Some(experiment) = &self.experiment else {
+            return;
+        };
+        let names = [
+            ("experiment name", &experiment.experiment),
+            ("trial name", &experiment.trial),
+            ("trial component name", &experiment.trial_component),
+            ("experiment run name", &experiment.run),
+        ];
+        for (field, name) in names {
+            if let Some(name) = name
+                && !is_name(name, MAX_EXPERIMENT_NAME)
+            {
+                found.add(
+                    field,
+                    format!("“{name}” is not valid: use 1 to {MAX_EXPERIMENT_NAME} letters, digits and inner hyphens"),
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(spec: &TransformSpec) -> Vec<&'static str> {
+        spec.problems()
+            .iter()
+            .map(|problem| problem.field)
+            .collect()
+    }
+
+    #[test]
+    fn a_usual_job_has_no_problem() {
+        let spec = TransformSpec::example();
+        assert_eq!(spec.problems(), []);
+    }
+
+    #[test]
+    fn what_sagemaker_would_refuse_is_found_by_its_field() {
+        let check = |change: fn(&mut TransformSpec), expected: &[&str]| {
+            let mut spec = TransformSpec::example();
+            change(&mut spec);
+            assert_eq!(fields(&spec), expected, "{:?}", spec.problems());
+        };
+        check(|spec| spec.job_name = "my job".to_owned(), &["job name"]);
+        check(|spec| spec.job_name = "a".repeat(64), &["job name"]);
+        check(|spec| spec.job_name = "a--b".to_owned(), &[]);
+        check(|spec| spec.model_name = "-a".to_owned(), &["model name"]);
+        check(|spec| spec.instance_type.clear(), &["instance type"]);
+        check(|spec| spec.instance_count = 0, &["number of instances"]);
+        check(|spec| spec.max_payload_mb = Some(101), &["payload in MB"]);
+        check(
+            |spec| (spec.max_payload_mb, spec.max_concurrent) = (Some(26), Some(4)),
+            &["payload times concurrency"],
+        );
+        // Without a payload it is 6 MB.
+        check(
+            |spec| spec.max_concurrent = Some(17),
+            &["payload times concurrency"],
+        );
+        check(
+            |spec| (spec.max_payload_mb, spec.max_concurrent) = (Some(25), Some(4)),
+            &[],
+        );
+        check(
+            |spec| spec.model_client.timeout_s = Some(3601),
+            &["time for a request in seconds"],
+        );
+        check(
+            |spec| spec.model_client.max_retries = Some(4),
+            &["number of retries"],
+        );
+        check(
+            |spec| {
+                for number in 0..17 {
+                    spec.environment
+                        .insert(format!("KEY_{number}"), String::new());
+                }
+            },
+            &["environment"],
+        );
+        check(
+            |spec| drop(spec.environment.insert("2ND".to_owned(), String::new())),
+            &["environment"],
+        );
+        check(
+            |spec| drop(spec.tags.insert("aws:mine".to_owned(), String::new())),
+            &["tags"],
+        );
+        check(
+            |spec| drop(spec.tags.insert("팀".to_owned(), "vision a".to_owned())),
+            &[],
+        );
+        check(
+            |spec| spec.volume_kms_key = Some("a key".to_owned()),
+            &["volume KMS key"],
+        );
+        check(
+            |spec| spec.ami_version = Some("al2--gpu".to_owned()),
+            &["AMI version"],
+        );
+        check(
+            |spec| spec.data_processing.input_filter = Some("$".repeat(64)),
+            &["input filter"],
+        );
+        check(
+            |spec| {
+                spec.experiment = Some(Experiment {
+                    trial: Some("a trial".to_owned()),
+                    ..Experiment::default()
+                });
+            },
+            &["trial name"],
+        );
+    }
+}
