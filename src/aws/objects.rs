@@ -10,6 +10,7 @@ use percent_encoding::percent_decode_str;
 
 use super::connection::{Connection, S3};
 use super::error::{Asked, AwsError, AwsErrorKind};
+use crate::domain::S3Address;
 use crate::tasks::TaskControl;
 
 /// How often reading an object goes on after a cut, each time where it was.
@@ -28,6 +29,17 @@ pub struct ListRequest {
     pub continuation: Option<String>,
     /// At most 1000; the server's own choice where it is `None`.
     pub max_keys: Option<u16>,
+}
+
+impl ListRequest {
+    /// Everything below a prefix.
+    pub fn of(prefix: &S3Address) -> Self {
+        Self {
+            bucket: prefix.bucket.clone(),
+            prefix: prefix.prefix.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Some keys, in the server's order: that of their bytes in UTF-8.
@@ -90,6 +102,20 @@ impl S3 {
         control: Option<&TaskControl>,
     ) -> Result<ListedPage, AwsError> {
         self.0.network.wait(control, self.0.page(request))
+    }
+
+    /// The first object below a prefix.
+    pub fn first_object(
+        &self,
+        prefix: &S3Address,
+        control: Option<&TaskControl>,
+    ) -> Result<Option<ObjectInfo>, AwsError> {
+        let request = ListRequest {
+            max_keys: Some(1),
+            ..ListRequest::of(prefix)
+        };
+        let listed = self.list_page(&request, control)?;
+        Ok(listed.objects.into_iter().next())
     }
 
     /// Where a bucket is; `None` where the server does not say. Needs the right to list it.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    InstanceType, ModelSource, S3Access, S3Address, SageMakerAccess, USUAL_INSTANCE, cost_usd,
-    name_problem,
+    InstanceType, ListPage, ListQuery, ModelSource, S3Access, S3Address, SageMakerAccess,
+    USUAL_INSTANCE, cost_usd, name_problem,
 };
 
 /// The systems that instances with graphics cards can have, and what is in them (botocore 1.44.5, `ProductionVariant`).
@@ -274,23 +274,11 @@ pub struct EndpointSummary {
     pub modified_ms: i64,
 }
 
-/// Which endpoints are listed, the newest first. What is `None` does not matter.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EndpointQuery {
-    /// Letters, digits and hyphens, as part of the name.
-    pub name_contains: Option<String>,
-    pub status: Option<EndpointStatus>,
-    /// Of the page before: [`EndpointPage::next`].
-    pub page_token: Option<String>,
-}
+/// Which endpoints are listed, the newest first.
+pub type EndpointQuery = ListQuery<EndpointStatus>;
 
-/// A part of the list of endpoints.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EndpointPage {
-    pub endpoints: Vec<EndpointSummary>,
-    /// `None` after the last page.
-    pub next: Option<String>,
-}
+/// A page of the list of endpoints.
+pub type EndpointPage = ListPage<EndpointSummary>;
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! What a source lists, and how its listing changes.
+//! What a source lists, and how its listing changes; pages of AWS's lists.
 
 use super::{Problem, Sample, SampleUri};
 
@@ -27,4 +27,32 @@ pub enum ListingChange {
     Unwatched(String),
     /// The place tells nobody of changes, and why; they are noticed when it is listed again. Not a failure.
     Unwatchable(String),
+}
+
+/// Which jobs or endpoints of an AWS account are listed. A field that is `None` does not filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListQuery<S> {
+    /// A part of the name: letters, digits and hyphens.
+    pub name_contains: Option<String>,
+    pub status: Option<S>,
+    /// [`ListPage::next`] of the page before.
+    pub page_token: Option<String>,
+}
+
+impl<S> Default for ListQuery<S> {
+    fn default() -> Self {
+        Self {
+            name_contains: None,
+            status: None,
+            page_token: None,
+        }
+    }
+}
+
+/// A page of such a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPage<T> {
+    pub items: Vec<T>,
+    /// `None` after the last page.
+    pub next: Option<String>,
 }

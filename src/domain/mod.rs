@@ -59,7 +59,7 @@ pub use geometry::{AxisTransform, BoundingBox};
 pub use label_map::LabelError;
 pub use label_places::LabelPlaces;
 pub use label_set::LabelSet;
-pub use listing::{ListingChange, Page};
+pub use listing::{ListPage, ListQuery, ListingChange, Page};
 pub use log_events::{LogEvent, LogFrom, LogPage, LogStream};
 pub use model_card::{
     BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput,

@@ -43,7 +43,7 @@ pub use spec::{
     InputObjects, ModelClient, SplitType, TransformInput, TransformOutput, TransformSpec,
 };
 
-use super::{Credentials, S3Access, S3Address};
+use super::{Credentials, ListPage, ListQuery, S3Access, S3Address};
 
 /// Who asks SageMaker, and in which region.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -115,23 +115,11 @@ pub struct TransformJob {
     pub ended_ms: Option<i64>,
 }
 
-/// Which jobs are listed, the newest first. What is `None` does not matter.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct JobQuery {
-    /// Letters, digits and hyphens, as part of the name.
-    pub name_contains: Option<String>,
-    pub status: Option<TransformStatus>,
-    /// Of the page before: [`JobPage::next`].
-    pub page_token: Option<String>,
-}
+/// Which jobs are listed, the newest first.
+pub type JobQuery = ListQuery<TransformStatus>;
 
-/// A part of the list of jobs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct JobPage {
-    pub jobs: Vec<TransformSummary>,
-    /// `None` after the last page.
-    pub next: Option<String>,
-}
+/// A page of the list of jobs.
+pub type JobPage = ListPage<TransformSummary>;
 
 impl From<&S3Access> for SageMakerAccess {
     /// Jobs read a bucket of their own region, as the same person.

@@ -344,10 +344,8 @@ impl Source for S3Source {
 
 fn list_request(folder: &S3Address, layout: S3Layout) -> ListRequest {
     ListRequest {
-        bucket: folder.bucket.clone(),
-        prefix: folder.prefix.clone(),
         by_folder: layout == S3Layout::Folder,
-        ..ListRequest::default()
+        ..ListRequest::of(folder)
     }
 }
 
@@ -374,17 +372,10 @@ fn find_object(
         Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
         Err(error) if error.kind != AwsErrorKind::AccessDenied => Err(error),
         Err(_) => {
-            let request = ListRequest {
-                bucket: address.bucket.clone(),
-                prefix: address.prefix.clone(),
-                max_keys: Some(1),
-                ..ListRequest::default()
-            };
             // The very key comes before all that only begin with it. A failure is that of the folder, too, and told
             // there.
-            let listed = s3.list_page(&request, control).unwrap_or_default();
-            let mut objects = listed.objects.into_iter();
-            Ok(objects.next().filter(|first| first.key == address.prefix))
+            let first = s3.first_object(address, control).unwrap_or_default();
+            Ok(first.filter(|first| first.key == address.prefix))
         }
     }
 }

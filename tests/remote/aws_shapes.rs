@@ -373,9 +373,9 @@ fn predictions_are_understood_in_full() {
             let jobs = sagemaker
                 .list_transform_jobs(&JobQuery::default(), None)
                 .unwrap();
-            let names: Vec<&str> = jobs.jobs.iter().map(|job| job.name.as_str()).collect();
+            let names: Vec<&str> = jobs.items.iter().map(|job| job.name.as_str()).collect();
             assert_eq!(names, ["cats-2", "cats-1"]);
-            assert_eq!(jobs.jobs[1].ended_ms, Some(1_763_719_190_500));
+            assert_eq!(jobs.items[1].ended_ms, Some(1_763_719_190_500));
             assert_eq!(jobs.next.as_deref(), Some("page-2"));
 
             let found = sagemaker.describe_endpoint_config("c", None).unwrap();
@@ -427,10 +427,10 @@ fn predictions_that_say_no_more_than_they_must_are_understood() {
                 .unwrap();
             assert_eq!((page.events.len(), page.next.as_str()), (0, "f/1"));
             let jobs = sagemaker.list_transform_jobs(&JobQuery::default(), None);
-            assert!(jobs.unwrap().jobs.is_empty());
+            assert!(jobs.unwrap().items.is_empty());
             assert!(sagemaker.tags_of(JOB_ARN, None).unwrap().is_empty());
             let endpoints = sagemaker.list_endpoints(&EndpointQuery::default(), None);
-            assert!(endpoints.unwrap().endpoints.is_empty());
+            assert!(endpoints.unwrap().items.is_empty());
             // What is missing here has no place in a job of ours: it is said, and nothing breaks.
             let job = sagemaker.describe_transform_job("x", None).unwrap_err();
             assert_eq!(job.kind, AwsErrorKind::Unsupported, "{job}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PAGE, SageMaker, Tag, Timestamp, beyond, if_there, sagemaker, said, tags};
+use super::{SageMaker, Tag, Timestamp, beyond, if_there, sagemaker, said, tags};
 use crate::aws::AwsError;
 use crate::domain::{
     Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointStatus, EndpointSummary,
@@ -122,27 +122,6 @@ struct Summary {
     endpoint_status: EndpointStatus,
     creation_time: Timestamp,
     last_modified_time: Timestamp,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct ListEndpoints<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name_contains: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status_equals: Option<EndpointStatus>,
-    sort_by: &'static str,
-    sort_order: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_token: Option<&'a str>,
-    max_results: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct ListedEndpoints {
-    endpoints: Vec<Summary>,
-    next_token: Option<String>,
 }
 
 impl SageMaker {
@@ -299,28 +278,18 @@ impl SageMaker {
         control: Option<&TaskControl>,
     ) -> Result<EndpointPage, AwsError> {
         let call = sagemaker("ListEndpoints", "list the endpoints");
-        let request = ListEndpoints {
-            name_contains: query.name_contains.as_deref(),
-            status_equals: query.status,
-            sort_by: "CreationTime",
-            sort_order: "Descending",
-            next_token: query.page_token.as_deref(),
-            max_results: PAGE,
-        };
-        let listed: ListedEndpoints = self.ask(&call, &request, control)?;
-        let endpoints = listed
-            .endpoints
-            .into_iter()
-            .map(|endpoint| EndpointSummary {
-                name: endpoint.endpoint_name,
-                arn: endpoint.endpoint_arn,
-                status: endpoint.endpoint_status,
-                created_ms: endpoint.creation_time.ms(),
-                modified_ms: endpoint.last_modified_time.ms(),
-            });
-        Ok(EndpointPage {
-            endpoints: endpoints.collect(),
-            next: said(listed.next_token),
-        })
+        self.list::<_, Summary, _>(&call, query, control)
+    }
+}
+
+impl From<Summary> for EndpointSummary {
+    fn from(endpoint: Summary) -> Self {
+        Self {
+            name: endpoint.endpoint_name,
+            arn: endpoint.endpoint_arn,
+            status: endpoint.endpoint_status,
+            created_ms: endpoint.creation_time.ms(),
+            modified_ms: endpoint.last_modified_time.ms(),
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 mod endpoints;
 mod invoke;
+mod lists;
 mod logs;
 mod models;
 mod tags;
@@ -26,9 +27,6 @@ pub use invoke::{Invocation, MAX_INVOCATION_BYTES};
 pub use models::create_model_request;
 use tags::{Tag, tags};
 pub use transform::create_transform_job_request;
-
-/// How many things of a list are asked for at once: as many as SageMaker gives.
-const PAGE: u32 = 100;
 
 /// SageMaker as reached in one way. Cheap to clone. Every method waits; with a control, no longer than until it is
 /// cancelled.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PAGE, SageMaker, Tag, Timestamp, address, beyond, sagemaker, said, tags};
+use super::{SageMaker, Tag, Timestamp, address, beyond, sagemaker, said, tags};
 use crate::aws::AwsError;
 use crate::aws::control_plane::Call;
 use crate::domain::{
@@ -194,27 +194,6 @@ struct DescribedJob {
     transform_end_time: Option<Timestamp>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct ListJobs<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name_contains: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status_equals: Option<TransformStatus>,
-    sort_by: &'static str,
-    sort_order: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_token: Option<&'a str>,
-    max_results: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct ListedJobs {
-    transform_job_summaries: Vec<JobSummary>,
-    next_token: Option<String>,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct JobSummary {
@@ -285,30 +264,20 @@ impl SageMaker {
         control: Option<&TaskControl>,
     ) -> Result<JobPage, AwsError> {
         let call = sagemaker("ListTransformJobs", "list the jobs");
-        let request = ListJobs {
-            name_contains: query.name_contains.as_deref(),
-            status_equals: query.status,
-            sort_by: "CreationTime",
-            sort_order: "Descending",
-            next_token: query.page_token.as_deref(),
-            max_results: PAGE,
-        };
-        let listed: ListedJobs = self.ask(&call, &request, control)?;
-        let jobs = listed
-            .transform_job_summaries
-            .into_iter()
-            .map(|job| TransformSummary {
-                name: job.transform_job_name,
-                arn: job.transform_job_arn,
-                status: job.transform_job_status,
-                failure: said(job.failure_reason),
-                created_ms: job.creation_time.ms(),
-                ended_ms: job.transform_end_time.map(Timestamp::ms),
-            });
-        Ok(JobPage {
-            jobs: jobs.collect(),
-            next: said(listed.next_token),
-        })
+        self.list::<_, JobSummary, _>(&call, query, control)
+    }
+}
+
+impl From<JobSummary> for TransformSummary {
+    fn from(job: JobSummary) -> Self {
+        Self {
+            name: job.transform_job_name,
+            arn: job.transform_job_arn,
+            status: job.transform_job_status,
+            failure: said(job.failure_reason),
+            created_ms: job.creation_time.ms(),
+            ended_ms: job.transform_end_time.map(Timestamp::ms),
+        }
     }
 }
 

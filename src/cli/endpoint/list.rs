@@ -32,7 +32,7 @@ pub(super) fn run(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<
     let mut is_empty = true;
     loop {
         let page = sagemaker.list_endpoints(&query, Some(&context.control))?;
-        for endpoint in page.endpoints {
+        for endpoint in page.items {
             is_empty = false;
             writeln!(out, "{}\t{}", endpoint.name, endpoint.status)?;
         }

@@ -46,7 +46,7 @@ pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
     let is_more = with_progress("Listing", &control, || -> anyhow::Result<bool> {
         loop {
             let page = sagemaker.list_transform_jobs(&query, Some(&control))?;
-            jobs.extend(page.jobs);
+            jobs.extend(page.items);
             match page.next {
                 Some(next) if jobs.len() < limit => query.page_token = Some(next),
                 next => return Ok(next.is_some() || jobs.len() > limit),

@@ -225,14 +225,8 @@ impl OutputFolder {
         let is_about_all =
             |kind: Kind| kind.concerns_everything() && !matches!(kind, Kind::Local | Kind::NotS3);
         let cannot_list = || {
-            let request = ListRequest {
-                bucket: folder.bucket.clone(),
-                prefix: folder.prefix.clone(),
-                max_keys: Some(1),
-                ..ListRequest::default()
-            };
-            let listed = s3.list_page(&request, Some(control));
-            listed.is_err_and(|error| is_about_all(error.kind) || may_be_about_all(error.kind))
+            let first = s3.first_object(folder, Some(control));
+            first.is_err_and(|error| is_about_all(error.kind) || may_be_about_all(error.kind))
         };
         if is_about_all(error.kind) || may_be_about_all(error.kind) && cannot_list() {
             self.outage.get_or_init(|| error.message.clone());
@@ -288,11 +282,7 @@ fn list_s3(
     folder: &S3Address,
     control: &TaskControl,
 ) -> Result<Vec<OutputFile>, OutputsError> {
-    let mut listing = s3.list(ListRequest {
-        bucket: folder.bucket.clone(),
-        prefix: folder.prefix.clone(),
-        ..ListRequest::default()
-    })?;
+    let mut listing = s3.list(ListRequest::of(folder))?;
     let mut files = Vec::new();
     while let Some(page) = listing.next_page(Some(control)) {
         control.checkpoint()?;

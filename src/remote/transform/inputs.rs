@@ -192,11 +192,7 @@ pub(super) fn each_object(
     control: &TaskControl,
     mut see: impl FnMut(ObjectInfo),
 ) -> Result<(), JobError> {
-    let mut listing = s3.list(ListRequest {
-        bucket: address.bucket.clone(),
-        prefix: address.prefix.clone(),
-        ..ListRequest::default()
-    })?;
+    let mut listing = s3.list(ListRequest::of(address))?;
     let mut count = 0;
     while let Some(page) = listing.next_page(Some(control)) {
         let page = page?;

@@ -99,7 +99,7 @@ fn alike(
             .jobs
             .iter()
             .any(|other| other.created_ms < job.created_ms);
-        let later = page.jobs.into_iter();
+        let later = page.items.into_iter();
         let later = later.filter(|other| other.created_ms >= job.created_ms);
         names.extend(later.map(|other| other.name));
         query.page_token = page.next;

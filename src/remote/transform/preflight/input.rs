@@ -39,11 +39,7 @@ pub fn has_input(
         return Ok(true);
     };
     control.set_step("checking the input");
-    let request = ListRequest {
-        bucket: prefix.bucket.clone(),
-        prefix: prefix.prefix.clone(),
-        ..ListRequest::default()
-    };
+    let request = ListRequest::of(prefix);
     let listed = aws.s3(&plan.s3).list_page(&request, Some(control));
     let listed = told(listed.map_err(JobError::from))?;
     let is_input = |object: &ObjectInfo| !is_folder_marker(&object.key, object.size_bytes);
@@ -134,11 +130,9 @@ fn check_prefix(
         return Ok(());
     }
     let request = ListRequest {
-        bucket: prefix.bucket.clone(),
-        prefix: prefix.prefix.clone(),
         by_folder: true,
         max_keys: Some(EXAMPLES + 1),
-        ..ListRequest::default()
+        ..ListRequest::of(prefix)
     };
     let listed = s3.list_page(&request, Some(control));
     let Ok(listed) = told(listed.map_err(JobError::from))? else {

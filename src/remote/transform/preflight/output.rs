@@ -44,26 +44,17 @@ pub(super) fn check_output(
             format!("Write {}{}/", folder, spec.job_name),
         );
     }
-    let request = ListRequest {
-        bucket: folder.bucket.clone(),
-        prefix: folder.prefix.clone(),
-        max_keys: Some(1),
-        ..ListRequest::default()
-    };
-    let listed = s3.list_page(&request, Some(control));
-    match told(listed.map_err(JobError::from))? {
-        Ok(listed) => {
-            if let Some(object) = listed.objects.first() {
-                checks.problem(
-                    CheckPoint::Output,
-                    format!(
-                        "{folder} is not empty: {}; it would mix with the outputs of this job",
-                        object.key
-                    ),
-                    "Choose an empty folder",
-                );
-            }
-        }
+    let first = s3.first_object(folder, Some(control));
+    match told(first.map_err(JobError::from))? {
+        Ok(None) => {}
+        Ok(Some(object)) => checks.problem(
+            CheckPoint::Output,
+            format!(
+                "{folder} is not empty: {} would mix with the outputs of this job",
+                object.key
+            ),
+            "Choose an empty folder",
+        ),
         Err(why) => checks.problem(CheckPoint::Output, why, ""),
     }
     if checks.0.len() == before {

@@ -66,7 +66,7 @@ pub(in super::super) fn listed(
 ) {
     end(state, task, result.as_ref().err());
     let (page, listed_in) = match result {
-        Ok((sagemaker, page)) => (Ok((page.endpoints, page.next)), Some(sagemaker)),
+        Ok((sagemaker, page)) => (Ok((page.items, page.next)), Some(sagemaker)),
         Err(failure) => (Err(failure), None),
     };
     let endpoints = &mut state.remote.endpoints;

@@ -67,7 +67,7 @@ pub(in super::super) fn listed(
     result: Result<JobPage, S3Failure>,
 ) {
     end(state, task, result.as_ref().err());
-    let page = result.map(|page| (page.jobs, page.next));
+    let page = result.map(|page| (page.items, page.next));
     state.remote.list.take(task, is_first, page);
 }
 

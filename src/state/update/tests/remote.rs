@@ -290,7 +290,7 @@ fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
         found.expect("jobs are listed")
     };
     let page = |name: &str, next: Option<&str>| JobPage {
-        jobs: vec![TransformSummary {
+        items: vec![TransformSummary {
             name: name.to_owned(),
             arn: String::new(),
             status: TransformStatus::InProgress,
