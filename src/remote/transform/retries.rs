@@ -96,7 +96,7 @@ fn alike(
         let page = sagemaker.list_transform_jobs(&query, Some(control))?;
         // The newest come first: behind the job itself there is no retry of it.
         let is_last = page
-            .jobs
+            .items
             .iter()
             .any(|other| other.created_ms < job.created_ms);
         let later = page.items.into_iter();

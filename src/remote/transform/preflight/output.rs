@@ -1,7 +1,7 @@
 //! Where a job would write.
 
 use super::{Checks, told};
-use crate::aws::{ListRequest, S3};
+use crate::aws::S3;
 use crate::domain::{CheckPoint, InputObjects, S3Address, TransformPlan};
 use crate::remote::transform::JobError;
 use crate::tasks::{Cancelled, TaskControl};
@@ -44,7 +44,7 @@ pub(super) fn check_output(
             format!("Write {}{}/", folder, spec.job_name),
         );
     }
-    let first = s3.first_object(folder, Some(control));
+    let first = s3.first_object(&folder, Some(control));
     match told(first.map_err(JobError::from))? {
         Ok(None) => {}
         Ok(Some(object)) => checks.problem(
