@@ -1,17 +1,15 @@
 //! Which samples are wanted, and in which order.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::candidate::Candidate;
 use super::facts::Gate;
-use super::filter::{Candidate, Filter};
+use super::filter::Filter;
 use super::{
-    Direction, Marks, Predictions, Query, SAMPLES_A_LOOK, Sort, SortBy, Suppressed, VerdictKind,
+    ClassChanges, Direction, Marks, Predictions, Query, SAMPLES_A_LOOK, Sort, SortBy, Suppressed,
+    VerdictKind,
 };
 use crate::domain::{LabelSet, ModelTask, Sample, SampleId, SampleSet, SharedList, ViewSettings};
-
-/// The samples of each change of class between two runs, lowest first, by [`super::change_key`].
-pub type ClassChanges = BTreeMap<String, Arc<[SampleId]>>;
 
 /// Snapshots of all that an order depends on.
 #[derive(Debug, Clone, Default)]
@@ -110,9 +108,9 @@ impl Arranger {
             }
             let id = SampleId::from_index(index);
             let candidate = request.candidate(id, sample, gate.as_ref());
-            counts.add(&candidate, gate.as_ref(), &request.view);
-            if filter.wants(&candidate, gate.as_ref()) {
-                let rank = request.sort.by.rank(request, &candidate);
+            counts.add(&candidate, &request.view);
+            if filter.passes(&candidate) {
+                let rank = request.sort.by.rank(&candidate);
                 ranked.push(Ranked::new(rank, request.sort.direction, id));
             }
         }
@@ -148,6 +146,7 @@ impl ArrangeRequest {
         Candidate {
             id,
             sample,
+            gate,
             prediction: summary
                 .zip(gate)
                 .map(|(summary, gate)| (summary, gate.facts(id, summary))),
@@ -159,6 +158,10 @@ impl ArrangeRequest {
             has_problem: failed || self.unreadable.contains(id),
             is_damaged: predictions.is_some_and(|predictions| !predictions.warnings(id).is_empty()),
             is_outdated: self.outdated.contains(id),
+            disagreement: self
+                .disagreement
+                .as_ref()
+                .and_then(|all| all.get(id.index()).copied()),
         }
     }
 }
@@ -190,7 +193,7 @@ impl FilterCounts {
         self.verdicts[kind as usize]
     }
 
-    fn add(&mut self, candidate: &Candidate<'_>, gate: Option<&Gate<'_>>, view: &ViewSettings) {
+    fn add(&mut self, candidate: &Candidate<'_>, view: &ViewSettings) {
         self.all += 1;
         self.problems += usize::from(candidate.has_problem);
         self.damaged += usize::from(candidate.is_damaged);
@@ -199,7 +202,7 @@ impl FilterCounts {
             Some(kind) => self.verdicts[kind as usize] += 1,
             None => self.unjudged += 1,
         }
-        if let (Some((_, facts)), Some(gate)) = (candidate.prediction, gate) {
+        if let (Some((_, facts)), Some(gate)) = (candidate.prediction, candidate.gate) {
             let is_detection = gate.task() == ModelTask::Detection;
             self.predicted += 1;
             self.no_box += usize::from(is_detection && facts.boxes == 0);

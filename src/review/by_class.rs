@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Ids below this lie in a plain list; a broken model may name any.
 const DENSE: u32 = 1 << 16;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct ByClass<T> {
     otherwise: T,
     dense: Vec<T>,

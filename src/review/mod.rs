@@ -6,6 +6,7 @@
 mod arrange;
 mod box_count;
 mod by_class;
+mod candidate;
 mod facts;
 mod filmstrip;
 mod filter;
@@ -20,15 +21,15 @@ mod suppressed;
 mod testing;
 mod uncertain;
 
-pub use arrange::{ArrangeRequest, Arrangement, Arranger, ClassChanges, FilterCounts, arrange};
+pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, arrange};
 pub use box_count::count_boxes;
 pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use judged::verdict_of_image;
 pub use marks::{Mark, Marks, VerdictKind};
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
-    Completion, Query, QueryError, change_key, change_term, class_term, complete, has_term,
-    with_term, without_changes, without_term,
+    ClassChanges, Completion, Query, QueryError, change_key, change_term, class_term, complete,
+    has_term, with_term, without_changes, without_term,
 };
 pub use sort::{Direction, Sort, SortBy};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};

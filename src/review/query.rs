@@ -8,22 +8,31 @@
 //! a space means “and”, `or` means “or”, parentheses group. A `score` or `boxes` beside a `class` is about the boxes of
 //! that class.
 
+mod class_term;
 mod complete;
+mod key;
 mod parse;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 pub use complete::{
     Completion, change_key, change_term, class_term, complete, has_term, with_term,
     without_changes, without_term,
 };
 
-use super::VerdictKind;
-use crate::domain::{LabelSet, ModelTask};
+use self::class_term::ClassTerm;
+use self::key::{KEYS, Term, Value};
+use super::candidate::Candidate;
+use crate::domain::{LabelSet, ModelTask, SampleId};
+
+/// The images of each change of class between two runs, lowest id first, by [`change_key`].
+pub type ClassChanges = BTreeMap<String, Arc<[SampleId]>>;
 
 /// More than a person reads at once; looking for the next one takes time in every frame of the window.
-const MOST_WARNINGS: usize = 5;
+const MAX_WARNINGS: usize = 5;
 /// As much as is shown of a word in a message.
 const SHOWN_LETTERS: usize = 40;
 
@@ -49,44 +58,6 @@ pub(super) enum Node {
     Any(Vec<Self>),
     Not(Box<Self>),
     Term(Term),
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Term {
-    /// Part of the name, in lower case.
-    Name(String),
-    Class(ClassTerm),
-    /// The best score.
-    Score(Span),
-    /// The number of boxes shown.
-    Boxes(Span),
-    Margin(Span),
-    /// `None` asks whether there is any.
-    Verdict(Option<VerdictKind>),
-    /// In lower case; `None` asks whether there is any.
-    Tag(Option<String>),
-    /// Part of the note, in lower case; `None` asks whether there is one.
-    Note(Option<String>),
-    Problem,
-    Predicted,
-    /// Predicted although its file is damaged.
-    Damaged,
-    /// The prediction is about an older version of the file.
-    Outdated,
-    /// Another class in the run that is compared with: `cat>dog`, in lower case.
-    Changed(String),
-}
-
-/// A class that is shown, with what is said of its boxes beside it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct ClassTerm {
-    /// The name, with `*` for any characters; in lower case.
-    pub(super) pattern: String,
-    pub(super) at: Range<usize>,
-    /// Asks for the best score of the class instead of for a box that is shown.
-    pub(super) score: Option<Span>,
-    /// How many boxes of the class are shown.
-    pub(super) boxes: Option<Span>,
 }
 
 /// Numbers from `low` to `high`, each end with or without itself. As precise as scores are, so that `0.8` is the 0.8 of
@@ -127,8 +98,10 @@ impl Query {
         let mut warnings = Vec::new();
         if let Some(root) = &self.root {
             root.each_term(&mut |term| {
-                if warnings.len() < MOST_WARNINGS {
-                    warnings.extend(term.warning(task, labels));
+                if let Value::Class(class) = &term.value
+                    && warnings.len() < MAX_WARNINGS
+                {
+                    warnings.extend(class.warning(task, labels));
                 }
             });
         }
@@ -139,57 +112,21 @@ impl Query {
     pub fn needs_comparison(&self) -> bool {
         let mut needs = false;
         if let Some(root) = &self.root {
-            root.each_term(&mut |term| needs |= matches!(term, Term::Changed(_)));
+            root.each_term(&mut |term| needs |= matches!(term.value, Value::Change(..)));
         }
         needs
     }
 
-    /// Examples with what they find, for people.
-    pub fn help() -> &'static [(&'static str, &'static str)] {
-        &HELP
+    /// Examples and what they find.
+    pub fn help() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+        KEYS.iter().flat_map(|key| key.help).chain(&LOGIC_HELP)
     }
 }
 
-const HELP: [(&str, &str); 20] = [
-    ("beach", "“beach” in the name, in upper or lower case"),
-    ("\"two words\"", "Both words, with the space, in the name"),
-    ("class:cat", "A cat is shown; for a classifier: comes first"),
-    ("class:\"traffic light\"", "A name with a space"),
-    ("class:*light*", "Any class with “light” in its name"),
-    (
-        "class:cat score>0.8",
-        "The best cat scores above 0.8, whatever the threshold",
-    ),
-    ("class:cat boxes>=3", "At least three cats are shown"),
-    ("score:0.4..0.6", "The best score is between the two"),
-    ("boxes:0", "No box is shown"),
-    (
-        "margin<0.1",
-        "The model is least certain; see the sort menu",
-    ),
-    (
-        "!verdict",
-        "Not judged: neither the image nor all boxes shown have a verdict",
-    ),
-    (
-        "verdict:reject",
-        "Judged, and this is the worst verdict: accept, reject, unsure, wrong",
-    ),
-    ("tag:night", "Has this tag; tag alone: any tag"),
-    ("note:blurry", "Has this in its note; note alone: any note"),
-    ("problem", "Could not be shown or predicted"),
-    ("!answered", "No prediction yet"),
-    ("damaged", "Predicted although data is missing in the file"),
-    ("outdated", "The file changed after it was predicted"),
-    (
-        "changed:cat>dog",
-        "While two runs are compared: cat in the first, dog in the second",
-    ),
-    (
-        "class:cat or (dog !tag)",
-        "Either of the two; parentheses group, ! negates",
-    ),
-];
+const LOGIC_HELP: [(&str, &str); 1] = [(
+    "class:cat or (dog !tag)",
+    "Either of the two; parentheses group, ! negates",
+)];
 
 impl Node {
     fn each_term(&self, visit: &mut impl FnMut(&Term)) {
@@ -203,58 +140,26 @@ impl Node {
             Self::Term(term) => visit(term),
         }
     }
-}
 
-impl Term {
-    fn warning(&self, task: ModelTask, labels: &LabelSet) -> Option<QueryError> {
-        let Self::Class(class) = self else {
-            return None;
-        };
-        let warning = |message: String| {
-            Some(QueryError {
-                at: class.at.clone(),
-                message,
-            })
-        };
-        if class.boxes.is_some() && task == ModelTask::Classification {
-            return warning("This model gives classes, not boxes; leave “boxes” out".to_owned());
+    pub(super) fn each_term_mut(&mut self, visit: &mut impl FnMut(&mut Term)) {
+        match self {
+            Self::All(nodes) | Self::Any(nodes) => {
+                for node in nodes {
+                    node.each_term_mut(visit);
+                }
+            }
+            Self::Not(node) => node.each_term_mut(visit),
+            Self::Term(term) => visit(term),
         }
-        let mut names = labels.iter().map(|(_, name)| name.to_lowercase());
-        if names.any(|name| matches(&class.pattern, &name)) || class.id_by_number(labels).is_some()
-        {
-            return None;
-        }
-        let near = nearest(&class.pattern, labels.iter().map(|(_, name)| name));
-        let advice = match near {
-            Some(name) => format!("did you mean “{name}”?"),
-            None => "* stands for any letters: class:*part*".to_owned(),
-        };
-        warning(format!(
-            "This model knows no class “{}”; {advice}",
-            shortened(&class.pattern)
-        ))
-    }
-}
-
-impl ClassTerm {
-    /// The ids of the classes that are meant.
-    pub(super) fn ids(&self, labels: &LabelSet) -> Vec<u32> {
-        let named = labels.iter();
-        let mut ids: Vec<u32> = named
-            .filter(|(_, name)| matches(&self.pattern, &name.to_lowercase()))
-            .map(|(id, _)| id)
-            .collect();
-        if ids.is_empty() {
-            ids.extend(self.id_by_number(labels));
-        }
-        ids
     }
 
-    /// A class that has no name is written as it is shown, `class 17`, or by its number alone.
-    fn id_by_number(&self, labels: &LabelSet) -> Option<u32> {
-        let number = self.pattern.strip_prefix("class ").unwrap_or(&self.pattern);
-        let id = number.parse().ok()?;
-        labels.get(id).is_none().then_some(id)
+    pub(super) fn passes(&self, image: &Candidate<'_>) -> bool {
+        match self {
+            Self::All(nodes) => nodes.iter().all(|node| node.passes(image)),
+            Self::Any(nodes) => nodes.iter().any(|node| node.passes(image)),
+            Self::Not(node) => !node.passes(image),
+            Self::Term(term) => term.passes(image),
+        }
     }
 }
 
@@ -360,6 +265,20 @@ fn distance(left: &str, right: &str) -> usize {
 }
 
 #[cfg(test)]
+impl Query {
+    /// The class of a query that is about one class alone.
+    fn class(&self) -> Option<&ClassTerm> {
+        match &self.root {
+            Some(Node::Term(term)) => match &term.value {
+                Value::Class(class) => Some(class),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -396,7 +315,7 @@ mod tests {
         let word = "x".repeat(4000);
         for text in [format!("class:{word}"), "class:zebra or ".repeat(600) + "a"] {
             let warnings = warnings(&text, ModelTask::Detection);
-            assert!((1..=MOST_WARNINGS).contains(&warnings.len()));
+            assert!((1..=MAX_WARNINGS).contains(&warnings.len()));
             assert!(warnings.iter().all(|text| text.chars().count() < 250));
         }
     }
@@ -405,12 +324,8 @@ mod tests {
     fn two_classes_of_one_name_are_both_meant_and_a_nameless_one_goes_by_its_number() {
         let labels = LabelSet::parse("1\tcrane\n2\tcrane\n3\t7").unwrap();
         let ids = |pattern: &str| {
-            let Some(Node::Term(Term::Class(class))) =
-                Query::parse(&format!("class:\"{pattern}\"")).unwrap().root
-            else {
-                panic!("{pattern} is a class");
-            };
-            class.ids(&labels)
+            let query = Query::parse(&format!("class:\"{pattern}\"")).unwrap();
+            query.class().expect("a class").ids(&labels)
         };
         assert_eq!(ids("Crane"), [1, 2]);
         assert_eq!(ids("7"), [3], "a name before a number");

@@ -1,7 +1,6 @@
 //! What samples are sorted by.
 
-use super::arrange::ArrangeRequest;
-use super::filter::Candidate;
+use super::candidate::Candidate;
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
@@ -122,9 +121,9 @@ impl SortBy {
     }
 
     /// The rank in ascending order; `None` where the sample has none.
-    pub(super) fn rank(self, request: &ArrangeRequest, candidate: &Candidate<'_>) -> Option<u64> {
+    pub(super) fn rank(self, candidate: &Candidate<'_>) -> Option<u64> {
         let (id, sample) = (candidate.id, candidate.sample);
-        let facts = candidate.prediction.map(|(_, facts)| facts);
+        let facts = candidate.facts();
         match self {
             Self::Listing | Self::Name => Some(u64::from(id.0)),
             Self::Date => Some(from_signed(sample.modified_ns?)),
@@ -133,10 +132,7 @@ impl SortBy {
             Self::Uncertainty => from_float(-facts?.margin?),
             Self::Boxes => Some(u64::from(facts?.boxes)),
             Self::Verdict => Some(candidate.verdict? as u64),
-            Self::Disagreement => {
-                let all = request.disagreement.as_ref()?;
-                from_float(*all.get(id.index())?)
-            }
+            Self::Disagreement => from_float(candidate.disagreement?),
         }
     }
 }

@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use strum::VariantArray;
 
+use super::key::KEYS;
 use super::parse::{starts_with_or, unquoted};
 use super::{Node, Query};
 use crate::domain::LabelSet;
 use crate::review::VerdictKind;
 
-const MOST: usize = 8;
+const MAX_NAMES: usize = 8;
 
 /// One way to go on typing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,32 +64,16 @@ fn keys(typed: &str, replaces: Range<usize>) -> Vec<Completion> {
     if typed.is_empty() {
         return Vec::new();
     }
-    let of_key = |(key, meaning): &(&str, &'static str)| Completion {
-        replaces: replaces.clone(),
-        text: (*key).to_owned(),
-        meaning,
-    };
-    KEY_COMPLETIONS
-        .iter()
-        .filter(|(key, _)| key.starts_with(typed) && *key != typed)
-        .map(of_key)
+    KEYS.iter()
+        .filter(|key| !key.meaning.is_empty())
+        .filter(|key| key.completion().starts_with(typed) && key.completion() != typed)
+        .map(|key| Completion {
+            replaces: replaces.clone(),
+            text: key.completion().to_owned(),
+            meaning: key.meaning,
+        })
         .collect()
 }
-
-const KEY_COMPLETIONS: [(&str, &str); 12] = [
-    ("class:", "with this class"),
-    ("score>", "best score"),
-    ("boxes>", "number of boxes"),
-    ("verdict:", "with this verdict"),
-    ("tag:", "with this tag"),
-    ("note:", "with this in its note"),
-    ("problem", "could not be shown or predicted"),
-    ("answered", "has a prediction"),
-    ("damaged", "predicted although data is missing"),
-    ("outdated", "the file changed after it was predicted"),
-    ("margin<", "least certain predictions"),
-    ("name:", "with this in its name"),
-];
 
 /// Names that begin with what was typed before names that only contain it; each once.
 fn ranked<'n>(
@@ -105,7 +90,7 @@ fn ranked<'n>(
     found.sort_by_key(|(is_inside, _)| *is_inside);
     let mut names: Vec<&str> = Vec::new();
     for (_, name) in found {
-        if names.len() < MOST && !names.contains(&name) {
+        if names.len() < MAX_NAMES && !names.contains(&name) {
             names.push(name);
         }
     }
@@ -280,7 +265,6 @@ fn is_turning(span: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Term;
     use super::*;
     use crate::review::testing::Random;
 
@@ -356,9 +340,7 @@ mod tests {
         for name in names.chain(["猫 x\\".to_owned(), "\\\\\" \\".to_owned()]) {
             let labels: LabelSet = [(7, name.clone())].into_iter().collect();
             let query = Query::parse(&class_term(&name)).expect(&name);
-            let Some(Node::Term(Term::Class(class))) = query.root else {
-                panic!("{name} is a class");
-            };
+            let class = query.class().expect("a class");
             assert_eq!(class.ids(&labels), [7], "{name}");
         }
     }

@@ -2,73 +2,13 @@
 
 use std::ops::Range;
 
-use super::{ClassTerm, Node, Query, QueryError, Span, Term, nearest, shortened};
+use super::class_term::ClassTerm;
+use super::key::{KEYS, Key, Takes, Term, Value};
+use super::{Node, Query, QueryError, Span, nearest, shortened};
 use crate::review::VerdictKind;
 
 /// How deep `(` and `!` may lie in one another: whatever walks through a query goes as deep on the stack of its thread.
 const MAX_DEPTH: usize = 64;
-
-/// Keys as they are typed. Those that may stand alone ask whether there is any.
-const KEYS: [(&str, Key); 16] = [
-    ("class", Key::Class),
-    ("score", Key::Score),
-    ("boxes", Key::Boxes),
-    ("verdict", Key::Verdict),
-    ("tag", Key::Tag),
-    ("note", Key::Note),
-    ("problem", Key::Problem),
-    ("answered", Key::Predicted),
-    ("damaged", Key::Damaged),
-    ("outdated", Key::Outdated),
-    ("changed", Key::Changed),
-    ("margin", Key::Margin),
-    ("name", Key::Name),
-    ("box", Key::Boxes),
-    ("tags", Key::Tag),
-    ("problems", Key::Problem),
-];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    Name,
-    Class,
-    Score,
-    Boxes,
-    Margin,
-    Verdict,
-    Tag,
-    Note,
-    Problem,
-    Predicted,
-    Damaged,
-    Outdated,
-    Changed,
-}
-
-impl Key {
-    fn is_number(self) -> bool {
-        matches!(self, Self::Score | Self::Boxes | Self::Margin)
-    }
-
-    /// What the key means where nothing follows it; `None` where something must.
-    fn alone(self) -> Option<Term> {
-        let at_least_one = Span {
-            low: 1.0,
-            ..Span::ANY
-        };
-        match self {
-            Self::Boxes => Some(Term::Boxes(at_least_one)),
-            Self::Verdict => Some(Term::Verdict(None)),
-            Self::Tag => Some(Term::Tag(None)),
-            Self::Note => Some(Term::Note(None)),
-            Self::Problem => Some(Term::Problem),
-            Self::Predicted => Some(Term::Predicted),
-            Self::Damaged => Some(Term::Damaged),
-            Self::Outdated => Some(Term::Outdated),
-            Self::Name | Self::Class | Self::Score | Self::Margin | Self::Changed => None,
-        }
-    }
-}
 
 pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
     let most = Query::MAX_LETTERS;
@@ -202,14 +142,11 @@ impl Parser<'_> {
     fn term(&mut self) -> Result<Term, QueryError> {
         let word = self.word(|letter| ":=<>≤≥".contains(letter))?;
         if word.is_quoted {
-            return Ok(Term::Name(word.text.to_lowercase()));
+            return Ok(Term::name(&word.text));
         }
-        let key = KEYS
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(&word.text))
-            .map(|(_, key)| *key);
+        let key = Key::find(&word.text);
         let after_word = self.at;
-        if key.is_some_and(Key::is_number) {
+        if key.is_some_and(Key::takes_number) {
             self.skip_spaces();
         }
         match (key, self.operator()) {
@@ -222,17 +159,22 @@ impl Parser<'_> {
                     None => self.lacks_value(key, &word),
                 }
             }
-            (None, None) => Ok(Term::Name(word.text.to_lowercase())),
+            (None, None) => Ok(Term::name(&word.text)),
         }
     }
 
-    fn value(&mut self, key: Key, word: &Word, operator: Operator) -> Result<Term, QueryError> {
-        if key.is_number() {
+    fn value(
+        &mut self,
+        key: &'static Key,
+        word: &Word,
+        operator: Operator,
+    ) -> Result<Term, QueryError> {
+        if key.takes_number() {
             self.skip_spaces();
             return self.number_term(key, word, operator);
         }
         if operator != Operator::Is {
-            let message = format!("“{}” goes with a colon: {}", word.text, example(key));
+            let message = format!("“{}” goes with a colon: {}", word.text, key.example);
             return fail(word.at.start..self.at, message);
         }
         if self.is_at_end_of_word() {
@@ -240,31 +182,25 @@ impl Parser<'_> {
         }
         let value = self.word(|_| false)?;
         let lower = value.text.to_lowercase();
-        Ok(match key {
-            Key::Name => Term::Name(lower),
-            Key::Class => Term::Class(ClassTerm {
-                pattern: lower,
-                at: word.at.start..value.at.end,
-                score: None,
-                boxes: None,
-            }),
-            Key::Tag => Term::Tag(Some(lower)),
-            Key::Note => Term::Note(Some(lower)),
-            Key::Changed => Term::Changed(lower),
-            Key::Verdict => Term::Verdict(Some(verdict(&value, &lower)?)),
-            _ => {
+        let value = match key.takes {
+            Takes::Text | Takes::OptionalText => Value::Text(lower),
+            Takes::Class => Value::Class(ClassTerm::new(lower, word.at.start..value.at.end)),
+            Takes::Change => Value::Change(lower, [].into()),
+            Takes::OptionalVerdict => Value::Verdict(verdict(&value, &lower)?),
+            Takes::Nothing | Takes::Score | Takes::OptionalCount => {
                 let message = format!(
                     "“{0}” takes no value; write {0}, or !{0} for those without",
                     word.text
                 );
                 return fail(word.at.start..value.at.end, message);
             }
-        })
+        };
+        Ok(Term { key, value })
     }
 
     fn number_term(
         &mut self,
-        key: Key,
+        key: &'static Key,
         word: &Word,
         operator: Operator,
     ) -> Result<Term, QueryError> {
@@ -272,16 +208,12 @@ impl Parser<'_> {
             return self.lacks_value(key, word);
         }
         let value = self.word(|_| false)?;
-        let span = span(key, &value, operator)?;
-        Ok(match key {
-            Key::Boxes => Term::Boxes(span),
-            Key::Margin => Term::Margin(span),
-            _ => Term::Score(span),
-        })
+        let value = Value::Number(span(key, &value, operator)?);
+        Ok(Term { key, value })
     }
 
     fn unknown_key<T>(&self, word: &Word) -> Result<T, QueryError> {
-        let known = KEYS.iter().map(|(name, _)| *name);
+        let known = KEYS.iter().flat_map(|key| key.words).copied();
         let near = nearest(&word.text.to_lowercase(), known);
         let advice = near.map_or_else(String::new, |name| format!("did you mean {name}? "));
         let rest = self.text[word.at.start..].split_whitespace().next();
@@ -293,11 +225,10 @@ impl Parser<'_> {
         fail(word.at.clone(), capitals_after_question(message))
     }
 
-    fn lacks_value<T>(&self, key: Key, word: &Word) -> Result<T, QueryError> {
+    fn lacks_value<T>(&self, key: &Key, word: &Word) -> Result<T, QueryError> {
         let message = format!(
             "“{0}” needs a value, such as {1}; to look for it in names, write \"{0}\"",
-            word.text,
-            example(key)
+            word.text, key.example
         );
         fail(word.at.start..self.at, message)
     }
@@ -428,27 +359,35 @@ pub(super) fn unquoted(text: &str) -> (String, Option<usize>) {
 }
 
 /// `score` and `boxes` beside a class are about that class.
-fn join_class_terms(nodes: Vec<Node>) -> Vec<Node> {
-    let is_class = |node: &Node| matches!(node, Node::Term(Term::Class(_)));
-    if !nodes.iter().any(is_class) {
+fn join_class_terms(mut nodes: Vec<Node>) -> Vec<Node> {
+    let class =
+        |node: &Node| matches!(node, Node::Term(term) if matches!(term.value, Value::Class(_)));
+    if !nodes.iter().any(class) {
         return nodes;
     }
-    let (mut score, mut boxes) = (None::<Span>, None::<Span>);
-    let mut rest = Vec::new();
-    for node in nodes {
-        match node {
-            Node::Term(Term::Score(span)) => score = Some(score.map_or(span, |all| all.and(span))),
-            Node::Term(Term::Boxes(span)) => boxes = Some(boxes.map_or(span, |all| all.and(span))),
-            other => rest.push(other),
+    let mut join = |word: &str| {
+        let joined = nodes.extract_if(
+            ..,
+            |node| matches!(node, Node::Term(term) if term.key.word() == word),
+        );
+        let spans = joined.filter_map(|node| match node {
+            Node::Term(Term {
+                value: Value::Number(span),
+                ..
+            }) => Some(span),
+            _ => None,
+        });
+        spans.reduce(Span::and)
+    };
+    let (score, boxes) = (join("score"), join("boxes"));
+    for node in &mut nodes {
+        if let Node::Term(term) = node
+            && let Value::Class(class) = &mut term.value
+        {
+            (class.score, class.boxes) = (score, boxes);
         }
     }
-    for node in &mut rest {
-        if let Node::Term(Term::Class(class)) = node {
-            class.score = score;
-            class.boxes = boxes;
-        }
-    }
-    rest
+    nodes
 }
 
 fn one_or(mut nodes: Vec<Node>, many: impl Fn(Vec<Node>) -> Node) -> Node {
@@ -483,7 +422,7 @@ fn verdict(value: &Word, lower: &str) -> Result<VerdictKind, QueryError> {
     })
 }
 
-fn span(key: Key, value: &Word, operator: Operator) -> Result<Span, QueryError> {
+fn span(key: &Key, value: &Word, operator: Operator) -> Result<Span, QueryError> {
     if let (Operator::Is, Some((low, high))) = (operator, value.text.split_once("..")) {
         let low = bound(key, low, value)?.unwrap_or(f32::NEG_INFINITY);
         let high = bound(key, high, value)?.unwrap_or(f32::INFINITY);
@@ -520,32 +459,28 @@ fn span(key: Key, value: &Word, operator: Operator) -> Result<Span, QueryError> 
             high: number,
             ..any
         },
-        Operator::Is if key == Key::Boxes => Span {
+        Operator::Is if key.takes == Takes::OptionalCount => Span {
             low: number,
             high: number,
             ..any
         },
         Operator::Is => {
             let message = format!(
-                "Hardly any score is exactly {0}; write score>={0}, or a range such as score:{0}..1",
-                shortened(&value.text)
+                "Hardly any {1} is exactly {0}; write {1}>={0}, or a range such as {1}:{0}..1",
+                shortened(&value.text),
+                key.word()
             );
-            let message = if key == Key::Margin {
-                message.replace("score", "margin")
-            } else {
-                message
-            };
             return fail(value.at.clone(), message);
         }
     })
 }
 
 /// A number; `80%` is 0.8. `None` for an empty text, which is an open end.
-fn bound(key: Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError> {
+fn bound(key: &Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError> {
     if text.is_empty() {
         return Ok(None);
     }
-    let percent = text.strip_suffix('%').filter(|_| key != Key::Boxes);
+    let percent = text.strip_suffix('%').filter(|_| key.takes == Takes::Score);
     // People who write 0,8 mean it.
     let digits = percent.unwrap_or(text).replace(',', ".");
     let is_number = digits.starts_with(|letter: char| letter.is_ascii_digit() || letter == '.');
@@ -558,7 +493,7 @@ fn bound(key: Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError> 
     } else {
         number
     };
-    if key != Key::Boxes && number > 1.0 {
+    if key.takes == Takes::Score && number > 1.0 {
         let text = shortened(text);
         let message = format!("Scores go from 0 to 1; for {text} percent write {text}%");
         return fail(value.at.clone(), message.replace("%%", "%"));
@@ -566,30 +501,12 @@ fn bound(key: Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError> 
     Ok(Some(number as f32))
 }
 
-fn not_a_number(key: Key, value: &Word) -> String {
+fn not_a_number(key: &Key, value: &Word) -> String {
     format!(
         "“{}” is not a number; write it as in {}",
         shortened(&value.text),
-        example(key)
+        key.example
     )
-}
-
-fn example(key: Key) -> &'static str {
-    match key {
-        Key::Name => "name:beach",
-        Key::Class => "class:cat",
-        Key::Score => "score>0.8",
-        Key::Boxes => "boxes>3",
-        Key::Margin => "margin<0.1",
-        Key::Verdict => "verdict:accept",
-        Key::Tag => "tag:night",
-        Key::Note => "note:blurry",
-        Key::Problem => "problem",
-        Key::Predicted => "answered",
-        Key::Damaged => "damaged",
-        Key::Outdated => "outdated",
-        Key::Changed => "changed:cat>dog",
-    }
 }
 
 /// A sentence that follows a semicolon begins small, one that follows a question does not.
@@ -612,17 +529,29 @@ fn fail<T>(at: Range<usize>, message: impl Into<String>) -> Result<T, QueryError
 mod tests {
     use super::*;
 
-    fn name(text: &str) -> Node {
-        Node::Term(Term::Name(text.to_owned()))
+    fn term(word: &str, value: Value) -> Node {
+        let key = Key::find(word).expect("a key");
+        Node::Term(Term { key, value })
+    }
+
+    fn text(word: &str, text: &str) -> Node {
+        term(word, Value::Text(text.to_owned()))
+    }
+
+    fn name(part: &str) -> Node {
+        text("name", part)
     }
 
     fn class(pattern: &str, score: Option<Span>, boxes: Option<Span>) -> Node {
-        Node::Term(Term::Class(ClassTerm {
-            pattern: pattern.to_owned(),
-            at: 0..0,
-            score,
-            boxes,
-        }))
+        let class = ClassTerm::new(pattern.to_owned(), 0..0);
+        term(
+            "class",
+            Value::Class(ClassTerm {
+                score,
+                boxes,
+                ..class
+            }),
+        )
     }
 
     /// Places in the text are compared elsewhere.
@@ -632,10 +561,12 @@ mod tests {
             Node::All(nodes) => Node::All(all(nodes)),
             Node::Any(nodes) => Node::Any(all(nodes)),
             Node::Not(node) => Node::Not(Box::new(without_places(*node))),
-            Node::Term(Term::Class(term)) => {
-                Node::Term(Term::Class(ClassTerm { at: 0..0, ..term }))
+            Node::Term(mut term) => {
+                if let Value::Class(class) = &mut term.value {
+                    class.at = 0..0;
+                }
+                Node::Term(term)
             }
-            term @ Node::Term(_) => term,
         }
     }
 
@@ -663,7 +594,8 @@ mod tests {
     #[test]
     fn a_query_is_understood() {
         let not = |node| Node::Not(Box::new(node));
-        let verdict = |kind| Node::Term(Term::Verdict(kind));
+        let verdict = |kind| term("verdict", kind);
+        let number = |word, span| term(word, Value::Number(span));
         check("Beach", name("beach"));
         check("\"a \\\"b\\\" C\"", name("a \"b\" c"));
         check(r#""a \b\\""#, name(r"a \b\"));
@@ -697,7 +629,7 @@ mod tests {
             "class:cat score>0.8 !verdict",
             Node::All(vec![
                 class("cat", Some(above(0.8)), None),
-                not(verdict(None)),
+                not(verdict(Value::Any)),
             ]),
         );
         check(
@@ -717,47 +649,50 @@ mod tests {
             "score>80% class:a or score:0,5..",
             Node::Any(vec![
                 class("a", Some(above(0.8)), None),
-                Node::Term(Term::Score(from_to(0.5, f32::INFINITY))),
+                number("score", from_to(0.5, f32::INFINITY)),
             ]),
         );
         check(
             "!class:a score>0.5",
             Node::All(vec![
                 not(class("a", None, None)),
-                Node::Term(Term::Score(above(0.5))),
+                number("score", above(0.5)),
             ]),
         );
-        check("boxes:0", Node::Term(Term::Boxes(from_to(0.0, 0.0))));
-        check(
-            "score≥0.5",
-            Node::Term(Term::Score(from_to(0.5, f32::INFINITY))),
-        );
-        check(
-            "boxes",
-            Node::Term(Term::Boxes(from_to(1.0, f32::INFINITY))),
-        );
+        check("boxes:0", number("boxes", from_to(0.0, 0.0)));
+        check("score≥0.5", number("score", from_to(0.5, f32::INFINITY)));
+        check("boxes", number("boxes", from_to(1.0, f32::INFINITY)));
         check(
             "margin<.1",
-            Node::Term(Term::Margin(Span {
-                high: 0.1,
-                includes_high: false,
-                ..Span::ANY
-            })),
+            number(
+                "margin",
+                Span {
+                    high: 0.1,
+                    includes_high: false,
+                    ..Span::ANY
+                },
+            ),
         );
-        check("verdict:rejected", verdict(Some(VerdictKind::Reject)));
-        check("verdict:wrong", verdict(Some(VerdictKind::WrongClass)));
-        check("tag:Night", Node::Term(Term::Tag(Some("night".to_owned()))));
-        check("tag:", Node::Term(Term::Tag(None)));
         check(
-            "note:\"very dark\"",
-            Node::Term(Term::Note(Some("very dark".to_owned()))),
+            "verdict:rejected",
+            verdict(Value::Verdict(VerdictKind::Reject)),
         );
-        check("problem:", Node::Term(Term::Problem));
-        check("answered", Node::Term(Term::Predicted));
-        check("damaged", Node::Term(Term::Damaged));
+        check(
+            "verdict:wrong",
+            verdict(Value::Verdict(VerdictKind::WrongClass)),
+        );
+        check("tag:Night", text("tag", "night"));
+        check("tag:", term("tag", Value::Any));
+        check("note:\"very dark\"", text("note", "very dark"));
+        check("problem:", term("problem", Value::Any));
+        check("answered", term("answered", Value::Any));
+        check("damaged", term("damaged", Value::Any));
         check(
             "changed:\"Traffic light>car\"",
-            Node::Term(Term::Changed("traffic light>car".to_owned())),
+            term(
+                "changed",
+                Value::Change("traffic light>car".to_owned(), [].into()),
+            ),
         );
         assert!(Query::parse("  ").unwrap().is_empty());
     }

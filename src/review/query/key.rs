@@ -1,0 +1,222 @@
+//! The keys of the language: the words, the help and the test of each in one row.
+
+use std::sync::Arc;
+
+use super::{ClassChanges, ClassTerm, Span};
+use crate::domain::{LabelSet, SampleId};
+use crate::review::VerdictKind;
+use crate::review::candidate::Candidate;
+
+#[derive(Debug)]
+pub(super) struct Key {
+    /// The word to type, then other spellings of it.
+    pub(super) words: &'static [&'static str],
+    /// A valid use, for messages. Its key and operator complete the word while it is typed.
+    pub(super) example: &'static str,
+    /// The explanation beside the completion; a key without one is not suggested.
+    pub(super) meaning: &'static str,
+    /// Examples and what they find.
+    pub(super) help: &'static [(&'static str, &'static str)],
+    pub(super) takes: Takes,
+    test: fn(&Candidate<'_>, &Value) -> bool,
+}
+
+/// The value that a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// Without a value, the key asks whether there is any.
+    OptionalText,
+    OptionalVerdict,
+    /// A number of things; without a value, at least one.
+    OptionalCount,
+    Nothing,
+    Text,
+    /// From 0 to 1, also in percent.
+    Score,
+    Class,
+    /// A change of class between two runs.
+    Change,
+}
+
+/// A condition on an image.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::review) struct Term {
+    pub(super) key: &'static Key,
+    pub(super) value: Value,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    /// The key alone.
+    Any,
+    /// In lower case.
+    Text(String),
+    Number(Span),
+    Verdict(VerdictKind),
+    Class(ClassTerm),
+    /// The change as in [`super::change_key`]; once prepared, also the images that have it, lowest id first.
+    Change(String, Arc<[SampleId]>),
+}
+
+/// In the order of the help. The first key is that of a word without a key.
+#[rustfmt::skip]
+pub(super) static KEYS: [Key; 13] = [
+    Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
+        ("beach", "“beach” in the name, in upper or lower case"),
+        ("\"two words\"", "Both words, with the space, in the name"),
+    ], test: |image, value| value.is_text(|part| contains(&image.sample.name, part)) },
+    Key { words: &["class"], example: "class:cat", meaning: "with this class", takes: Takes::Class, help: &[
+        ("class:cat", "A cat is shown; for a classifier: comes first"),
+        ("class:\"traffic light\"", "A name with a space"),
+        ("class:*light*", "Any class with “light” in its name"),
+        ("class:cat score>0.8", "The best cat scores above 0.8, whatever the threshold"),
+        ("class:cat boxes>=3", "At least three cats are shown"),
+    ], test: |image, value| matches!(value, Value::Class(class) if class.passes(image)) },
+    Key { words: &["score"], example: "score>0.8", meaning: "best score", takes: Takes::Score, help: &[
+        ("score:0.4..0.6", "The best score is between the two"),
+    ], test: |image, value| value.is_number(image.facts().and_then(|facts| facts.best)) },
+    Key { words: &["boxes", "box"], example: "boxes>3", meaning: "number of boxes", help: &[
+        ("boxes:0", "No box is shown"),
+    ], takes: Takes::OptionalCount, test: |image, value| value.is_number(image.boxes().map(|boxes| boxes as f32)) },
+    Key { words: &["margin"], example: "margin<0.1", meaning: "least certain predictions", takes: Takes::Score, help: &[
+        ("margin<0.1", "The model is least certain; see the sort menu"),
+    ], test: |image, value| value.is_number(image.facts().and_then(|facts| facts.margin)) },
+    Key { words: &["verdict"], example: "verdict:accept", meaning: "with this verdict", help: &[
+        ("!verdict", "Not judged: neither the image nor all boxes shown have a verdict"),
+        ("verdict:reject", "Judged, and this is the worst verdict: accept, reject, unsure, wrong"),
+    ], takes: Takes::OptionalVerdict, test: |image, value| image.verdict.is_some_and(|kind| value.is_verdict(kind)) },
+    Key { words: &["tag", "tags"], example: "tag:night", meaning: "with this tag", takes: Takes::OptionalText, help: &[
+        ("tag:night", "Has this tag; tag alone: any tag"),
+    ], test: |image, value| image.tags().any(|tag| value.is_text(|text| tag.to_lowercase() == text)) },
+    Key { words: &["note"], example: "note:blurry", meaning: "with this in its note", help: &[
+        ("note:blurry", "Has this in its note; note alone: any note"),
+    ], takes: Takes::OptionalText, test: |image, value| {
+        image.note().is_some_and(|note| value.is_text(|part| contains(note, part)))
+    } },
+    Key { words: &["problem", "problems"], example: "problem", meaning: "could not be shown or predicted", help: &[
+        ("problem", "Could not be shown or predicted"),
+    ], takes: Takes::Nothing, test: |image, _| image.has_problem },
+    Key { words: &["answered"], example: "answered", meaning: "has a prediction", help: &[
+        ("!answered", "No prediction yet"),
+    ], takes: Takes::Nothing, test: |image, _| image.prediction.is_some() },
+    Key { words: &["damaged"], example: "damaged", meaning: "predicted although data is missing", help: &[
+        ("damaged", "Predicted although data is missing in the file"),
+    ], takes: Takes::Nothing, test: |image, _| image.is_damaged },
+    Key { words: &["outdated"], example: "outdated", meaning: "the file changed after it was predicted", help: &[
+        ("outdated", "The file changed after it was predicted"),
+    ], takes: Takes::Nothing, test: |image, _| image.is_outdated },
+    Key { words: &["changed"], example: "changed:cat>dog", meaning: "", takes: Takes::Change, help: &[
+        ("changed:cat>dog", "While two runs are compared: cat in the first, dog in the second"),
+    ], test: |image, value| matches!(value, Value::Change(_, ids) if ids.binary_search(&image.id).is_ok()) },
+];
+
+impl Key {
+    pub(super) fn find(word: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| {
+            key.words
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(word))
+        })
+    }
+
+    pub(super) fn word(&self) -> &'static str {
+        self.words[0]
+    }
+
+    /// The key with its operator, as in the example.
+    pub(super) fn completion(&self) -> &'static str {
+        let end = self.example.find([':', '<', '>']);
+        end.map_or(self.example, |end| &self.example[..=end])
+    }
+
+    pub(super) fn takes_number(&self) -> bool {
+        matches!(self.takes, Takes::Score | Takes::OptionalCount)
+    }
+
+    /// What the key means if no value follows it; `None` if it needs one.
+    pub(super) fn alone(&'static self) -> Option<Term> {
+        let value = match self.takes {
+            Takes::OptionalText | Takes::OptionalVerdict | Takes::Nothing => Value::Any,
+            Takes::OptionalCount => Value::Number(Span {
+                low: 1.0,
+                ..Span::ANY
+            }),
+            Takes::Text | Takes::Score | Takes::Class | Takes::Change => return None,
+        };
+        Some(Term { key: self, value })
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.words == other.words
+    }
+}
+
+impl Term {
+    pub(super) fn name(part: &str) -> Self {
+        let value = Value::Text(part.to_lowercase());
+        let key = &KEYS[0];
+        Self { key, value }
+    }
+
+    /// Looks up the classes and the change that the value names.
+    pub(in crate::review) fn prepare(&mut self, labels: &LabelSet, changes: &ClassChanges) {
+        match &mut self.value {
+            Value::Class(class) => class.prepare(labels),
+            Value::Change(change, ids) => *ids = changes.get(change).cloned().unwrap_or_default(),
+            _ => {}
+        }
+    }
+
+    pub(super) fn passes(&self, image: &Candidate<'_>) -> bool {
+        (self.key.test)(image, &self.value)
+    }
+}
+
+impl Value {
+    fn is_text(&self, test: impl Fn(&str) -> bool) -> bool {
+        match self {
+            Self::Text(text) => test(text),
+            _ => true,
+        }
+    }
+
+    fn is_verdict(&self, verdict: VerdictKind) -> bool {
+        *self == Self::Any || *self == Self::Verdict(verdict)
+    }
+
+    fn is_number(&self, number: Option<f32>) -> bool {
+        matches!((self, number), (Self::Number(span), Some(number)) if span.contains(number))
+    }
+}
+
+/// Whether a text contains a part that is in lower case, whatever the case of the text.
+fn contains(text: &str, part: &str) -> bool {
+    if !text.is_ascii() || !part.is_ascii() {
+        return text.to_lowercase().contains(part);
+    }
+    let (text, part) = (text.as_bytes(), part.as_bytes());
+    part.is_empty()
+        || text
+            .windows(part.len())
+            .any(|window| window.eq_ignore_ascii_case(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_is_of_no_account_in_any_script() {
+        for (text, part, expected) in [
+            ("Beach/IMG_1.JPG", "img_1", true),
+            ("Beach/IMG_1.JPG", "img_2", false),
+            ("ÉTÉ.png", "été", true),
+            ("a", "ab", false),
+            ("a", "", true),
+        ] {
+            assert_eq!(contains(text, part), expected, "{text} {part}");
+        }
+    }
+}
