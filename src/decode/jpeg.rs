@@ -9,6 +9,10 @@ use std::borrow::Cow;
 
 use turbojpeg::{Colorspace, DecompressHeader, Decompressor, Image, PixelFormat, ScalingFactor};
 
+use super::jpeg_segments::{
+    END_OF_IMAGE, Frame, START_OF_SCAN, Segment, first_scan, is_start_of_frame, next_marker,
+    segments,
+};
 use super::limits::zeroed;
 use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Scale, metadata};
 
@@ -112,22 +116,12 @@ fn pixel_bytes(scaled: &DecompressHeader, copies: u64) -> u64 {
     pixels * 3 * copies + ink
 }
 
-/// Sampling factors of each component across and down, from the frame header (ITU-T T.81, B.2.2).
-fn sampling_factors(bytes: &[u8]) -> Vec<[u64; 2]> {
-    let frame = segments(bytes).find(|segment| is_start_of_frame(segment.marker));
-    let content = frame.map_or(&[][..], |frame| &bytes[frame.payload]);
-    let components = content.get(6..).unwrap_or_default().as_chunks::<3>().0;
-    let factors =
-        |[_, factors, _]: &[u8; 3]| [factors >> 4, factors & 15].map(|it| it.max(1).into());
-    components.iter().map(factors).collect()
-}
-
 /// Whether libjpeg shows pixels only after the last scan: of a progressive image, and of one whose components come one
 /// after the other.
 fn has_several_scans(bytes: &[u8], header: &DecompressHeader) -> bool {
     let first = segments(bytes).find(|segment| segment.marker == START_OF_SCAN);
     let in_first = first.and_then(|scan| bytes[scan.payload].first());
-    let components = sampling_factors(bytes).len();
+    let components = Frame::of(bytes).map_or(0, |frame| frame.components.len());
     header.is_progressive || in_first.is_none_or(|&count| usize::from(count) < components)
 }
 
@@ -136,7 +130,10 @@ fn coefficient_bytes(bytes: &[u8], header: &DecompressHeader) -> u64 {
     if !has_several_scans(bytes, header) {
         return 0;
     }
-    let factors = sampling_factors(bytes);
+    let factors: Vec<_> = Frame::of(bytes)
+        .iter()
+        .flat_map(Frame::sampling_factors)
+        .collect();
     let [across, down] =
         [0, 1].map(|axis| factors.iter().map(|pair| pair[axis]).max().unwrap_or(1));
     let (width, height) = (header.width as u64, header.height as u64);
@@ -326,75 +323,6 @@ fn rgb_from_inverted_cmyk(cmyk: &[u8]) -> Vec<u8> {
     rgb
 }
 
-const START_OF_IMAGE: u8 = 0xd8;
-const START_OF_SCAN: u8 = 0xda;
-const END_OF_IMAGE: u8 = 0xd9;
-
-/// DHT, JPG and DAC are in the same range.
-fn is_start_of_frame(marker: u8) -> bool {
-    matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc)
-}
-
-/// A segment before the first scan: where it begins, its marker, and where its payload is.
-struct Segment {
-    start: usize,
-    marker: u8,
-    payload: std::ops::Range<usize>,
-}
-
-/// The segments up to and with the first start of scan. Bytes between two segments are skipped, as libjpeg does.
-fn segments(bytes: &[u8]) -> impl Iterator<Item = Segment> + '_ {
-    let mut position = 2;
-    let mut finished = false;
-    std::iter::from_fn(move || {
-        if finished {
-            return None;
-        }
-        let mut at = next_marker(bytes, position)?;
-        // These two kinds have no payload.
-        while matches!(bytes[at], 1 | 0xd0..=0xd7) {
-            at = next_marker(bytes, at + 1)?;
-        }
-        let length = bytes.get(at + 1..at + 3)?;
-        let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
-        if length < 2 || matches!(bytes[at], START_OF_IMAGE | END_OF_IMAGE) {
-            return None;
-        }
-        let payload = at + 3..(at + 1 + length).min(bytes.len());
-        position = at + 1 + length;
-        finished = bytes[at] == START_OF_SCAN;
-        (payload.start <= payload.end).then_some(Segment {
-            start: at - 1,
-            marker: bytes[at],
-            payload,
-        })
-    })
-}
-
-/// Where the code of the next marker is: after any number of `ff`, and neither that nor a zero.
-fn next_marker(bytes: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        at += bytes.get(at..)?.iter().position(|byte| *byte == 0xff)?;
-        at += bytes[at..].iter().position(|byte| *byte != 0xff)?;
-        if bytes[at] != 0 {
-            return Some(at);
-        }
-        at += 1;
-    }
-}
-
-/// The file without its first scan and all that follows.
-pub(super) fn up_to_scan(bytes: &[u8]) -> &[u8] {
-    first_scan(bytes).map_or(bytes, |scan| &bytes[..bytes.len() - scan.len()])
-}
-
-/// The entropy-coded data of the first scan and all that follows.
-fn first_scan(bytes: &[u8]) -> Option<&[u8]> {
-    segments(bytes)
-        .find(|segment| segment.marker == START_OF_SCAN)
-        .map(|segment| &bytes[segment.payload.end..])
-}
-
 /// Whether Pillow takes the file for complete. Of one scan it does as soon as there is any marker behind the coded
 /// data: whatever is missing before it is made up. Of several scans it wants the end of the image, for a reader that
 /// leaps from marker to marker.
@@ -467,7 +395,7 @@ fn with_plain_header(bytes: &[u8]) -> Cow<'_, [u8]> {
                 adobe_transform = Some(payload.start + 11);
             }
             _ if is_start_of_frame(marker) => {
-                components = content.get(5).copied().unwrap_or_default();
+                components = Frame::parse(content).map_or(0, |frame| frame.component_count);
             }
             _ => {}
         }

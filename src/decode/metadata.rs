@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use super::{Format, Orientation, jpeg};
+use super::{Format, Orientation, jpeg_segments};
 
 /// The EXIF block, as far as it can be read; `None` where there is none. Broken metadata never spoils an image.
 pub(super) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
@@ -14,7 +14,7 @@ pub(super) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
     }
     // The reader would look through all of a JPEG for an EXIF block that is not there.
     let bytes = if format == Format::Jpeg {
-        jpeg::up_to_scan(bytes)
+        jpeg_segments::up_to_scan(bytes)
     } else {
         bytes
     };

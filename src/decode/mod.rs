@@ -10,6 +10,7 @@ mod encode;
 mod error;
 mod format;
 mod jpeg;
+mod jpeg_segments;
 mod kept;
 mod limits;
 mod metadata;

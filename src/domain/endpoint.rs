@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::transform::{MAX_INSTANCES, Problems};
 use super::{
     InstanceType, ListPage, ListQuery, ModelSource, S3Access, S3Address, SageMakerAccess,
     USUAL_INSTANCE, cost_usd, name_problem,
@@ -27,6 +28,10 @@ pub const GPU_AMIS: [(&str, &str); 4] = [
         "driver 580, CUDA 13.0, without CUDA compatibility",
     ),
 ];
+/// The range of `ProductionVariantContainerStartupHealthCheckTimeoutInSeconds` and
+/// `ProductionVariantModelDataDownloadTimeoutInSeconds`.
+const TIMEOUT_S: (u32, u32) = (60, 3600);
+
 const USUAL_GPU_AMI: &str = "al2-ami-sagemaker-inference-gpu-3-1";
 
 /// The system for an instance type that has a graphics card, where nobody says otherwise: what SageMaker takes by itself has an older driver.
@@ -83,6 +88,30 @@ impl Default for EndpointConfig {
             kms_key: None,
             tags: BTreeMap::new(),
         }
+    }
+}
+
+impl EndpointConfig {
+    /// The values that SageMaker would refuse, except the name of the endpoint and of a model with the same name.
+    pub fn problems(&self) -> Vec<super::FieldProblem> {
+        let mut found = Problems::default();
+        if self.model_name != self.name {
+            found.name("model name", &self.model_name);
+        }
+        found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
+        found.ami_version(self.ami_version.as_deref());
+        let (least, most) = TIMEOUT_S;
+        for (field, seconds) in [
+            ("startup timeout in seconds", self.startup_timeout_s),
+            ("download timeout in seconds", self.download_timeout_s),
+        ] {
+            if let Some(seconds) = seconds {
+                found.range(field, seconds, least, most);
+            }
+        }
+        found.kms_key("volume KMS key", self.kms_key.as_deref());
+        found.tags(&self.tags);
+        found.0
     }
 }
 

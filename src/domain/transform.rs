@@ -27,6 +27,7 @@ pub use limits::{
     DEFAULT_PAYLOAD_MB, FieldProblem, MAX_PAYLOAD_IN_FLIGHT_MB, dated_name, image_problem,
     in_flight_problem, name_problem, role_problem,
 };
+pub(super) use limits::{MAX_INSTANCES, Problems};
 pub use payload::{PayloadSuggestion, needed_payload_mb};
 pub use plan::{
     EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, ImagesInside, LINES_CONTENT_TYPE, ManifestPlan,

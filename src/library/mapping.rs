@@ -6,7 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::card::{CardError, FieldError, check_id, field_span, is_plain_file_name, position};
-use super::models::{Library, LibraryError, is_label_map, labels_from_file};
+use super::error::LibraryError;
+use super::models::{Library, is_label_map, labels_from_file};
 use super::{built_in, built_in_labels};
 use crate::domain::{LabelSet, MappedContent, MappingField, OutputMapping, Problem};
 

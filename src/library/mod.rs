@@ -6,6 +6,7 @@
 mod built_in;
 mod card;
 mod download;
+mod error;
 mod mapping;
 mod models;
 mod weights;
@@ -13,8 +14,8 @@ mod weights;
 pub use built_in::built_in_labels;
 pub use card::{CardError, FieldError, check_card, parse_card, write_card};
 pub use download::{DownloadPolicy, FetchError, MirrorFailure};
+pub use error::LibraryError;
 pub use mapping::{check_mapping, parse_mapping, write_mapping};
 pub use models::{
-    EntryOrigin, Library, LibraryEntry, LibraryError, Model, WeightsState, labels_from_file,
-    model_file,
+    EntryOrigin, Library, LibraryEntry, Model, WeightsState, labels_from_file, model_file,
 };

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use super::built_in;
-use super::card::{CARD_FILE, CardError, FieldError, parse_card, write_card};
+use super::card::{CARD_FILE, CardError, parse_card, write_card};
 use super::download::{self, DownloadPolicy, FetchError};
+use super::error::LibraryError;
 use super::weights::{copy_hashed, has_sha256, part_is_locked, pump};
 use crate::dirs::AppDirs;
-use crate::domain::{LabelError, LabelSet, ModelCard, ModelFile, ModelTask, Problem, human_bytes};
+use crate::domain::{LabelError, LabelSet, ModelCard, ModelFile, ModelTask, Problem};
 use crate::tasks::TaskControl;
 
 /// All the models that can be named, and the folders where their weights are. Cheap to clone. Every call looks at the
@@ -66,80 +67,6 @@ pub enum EntryOrigin {
     BuiltIn,
     /// The user added it.
     User,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum LibraryError {
-    #[error("model “{id}” does not exist; models: {}. For your own model, give its .onnx file", known.join(", "))]
-    Unknown { id: String, known: Vec<String> },
-    #[error("could not read the model {}: {source}", path.display())]
-    NoFile { path: PathBuf, source: io::Error },
-    /// The file is there, but nothing says how to feed it and read its response.
-    #[error(
-        "this model has no model card; create one with `spotcheck models add FILE.onnx`: {}",
-        path.display()
-    )]
-    NoCard { path: PathBuf },
-    #[error(
-        "{name} is not downloaded; download it with `spotcheck models fetch {id}` ({})",
-        human_bytes(*bytes)
-    )]
-    NotDownloaded {
-        id: String,
-        name: String,
-        bytes: u64,
-    },
-    #[error(
-        "the weights of {name} are missing and have no download address; import them with `spotcheck models fetch \
-        {id} --from FILE`"
-    )]
-    NoWeights { id: String, name: String },
-    #[error("no model for {} is downloaded; download one with `spotcheck models fetch {id}` \
-        ({})", task.into_str(), human_bytes(*bytes))]
-    NoDefault {
-        task: ModelTask,
-        id: String,
-        bytes: u64,
-    },
-    /// The weights are not those that the card was written for.
-    #[error("{0}")]
-    WrongSize(String),
-    #[error("the model card cannot be used: {0}")]
-    Card(#[from] CardError),
-    #[error("the model card cannot be used: {0}")]
-    Field(#[from] FieldError),
-    #[error("the mapping cannot be used: {0}")]
-    Mapping(CardError),
-    #[error("the mapping cannot be used: {0}")]
-    MappingField(FieldError),
-    /// Somebody else's is not to be deleted.
-    #[error("this is not one of your own mappings: {}", path.display())]
-    NotOwn { path: PathBuf },
-    #[error("the class names of the model cannot be used: {reason}: {}", path.display())]
-    Labels { path: PathBuf, reason: String },
-    #[error("model “{0}” exists already; choose another id, or remove it first")]
-    IdTaken(String),
-    #[error("{id} is built in; only downloads and your own models can be removed")]
-    ComesWithSpotcheck { id: String },
-    #[error("{id} is not downloaded; nothing to remove")]
-    NothingToRemove { id: String },
-    #[error("another Spotcheck is downloading {id}; wait until it is done, or cancel it there")]
-    Busy { id: String },
-    #[error("could not {what}: {source}: {}", path.display())]
-    Io {
-        /// What was attempted: “copy the weights”.
-        what: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-}
-
-impl LibraryError {
-    /// For `map_err`: a failed file operation with what was attempted.
-    pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Io { what, path, source }
-    }
 }
 
 /// A card with its labels, wherever it came from.

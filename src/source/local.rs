@@ -1,5 +1,6 @@
 //! Folders and files of this machine.
 
+mod observer;
 mod reach;
 mod walk;
 mod watch;
@@ -111,7 +112,7 @@ impl Source for LocalSource {
 
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
         self.watch
-            .get_or_init(|| FolderWatch::start(&self.roots, &Arc::from(report)));
+            .get_or_init(|| observer::watch(&self.roots, &Arc::from(report)));
     }
 }
 

@@ -10,15 +10,9 @@ use rusqlite::{Connection, OpenFlags, params_from_iter};
 use super::EXTENSION;
 use super::columns::Kind;
 use super::error::StoreError;
+use super::files::{companion, remove_if_there};
 use super::schema::TABLES;
 use crate::tasks::now_ms;
-
-/// The names of the files that SQLite keeps beside a database.
-pub(super) fn companion(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
 
 /// Renames a damaged project to `name.damaged-2026-11-21.spotcheck`. Gives the new path.
 pub(super) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
@@ -146,12 +140,4 @@ fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<BTreeSet
         Ok(())
     })?;
     Ok(columns)
-}
-
-pub(super) fn remove_if_there(path: &Path) {
-    if let Err(error) = std::fs::remove_file(path)
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        log::warn!("could not remove {}: {error}", path.display());
-    }
 }

@@ -7,6 +7,8 @@ mod columns;
 mod damage;
 mod default_path;
 mod error;
+mod facts;
+mod files;
 mod lock;
 mod names;
 mod open;
@@ -147,7 +149,7 @@ impl Project {
         })?;
         let connection = self.writing()?.connection.lock();
         let connection = connection;
-        open::set_fact(&connection, PLACE, Some(&json)).map_err(StoreError::database(NOTE_PLACE))
+        facts::set_fact(&connection, PLACE, Some(&json)).map_err(StoreError::database(NOTE_PLACE))
     }
 
     /// An id that no run of this project has or had.

@@ -1,7 +1,7 @@
 //! Opening a project: whoever comes first writes, everyone else reads; old files are brought up to date, newer ones
 //! left alone, damaged ones put aside.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use super::damage::{companion, put_back, remove_if_there, rescue, set_aside};
+use super::damage::{put_back, rescue, set_aside};
 use super::error::{StoreError, explain, is_damage, is_interrupted};
+use super::facts::{fact, read_root, set_fact, set_root};
+use super::files::{companion, resolve, vacuum_into};
 use super::lock::{FileLock, Holder, Locking, host_name};
-use super::names::{root_beside_file, root_from_file};
 use super::place::Place;
 use super::queue::Queue;
 use super::reader::{Readers, open_reader};
-use super::save_as::vacuum_into;
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::writer::{Refused, Writer};
-use super::{Access, EXTENSION, Inner, Project, Root, SaveEvent, Writing};
+use super::{Access, Inner, Project, Root, SaveEvent, Writing};
 use crate::dirs::Scratch;
 use crate::tasks::now_ms;
 
@@ -104,18 +104,6 @@ impl Project {
 const READ_ON_PURPOSE: &str = "it was opened read-only";
 
 type OnSave = Box<dyn Fn(SaveEvent) + Send>;
-
-/// The absolute path, with links resolved so that one file has one lock.
-pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
-    if path
-        .extension()
-        .is_none_or(|extension| extension != EXTENSION)
-    {
-        return Err(StoreError::WrongExtension(path.to_owned()));
-    }
-    let absolute = std::path::absolute(path).map_err(StoreError::io("find the project", path))?;
-    Ok(absolute.canonicalize().unwrap_or(absolute))
-}
 
 fn open_to_write(
     path: &Path,
@@ -462,54 +450,6 @@ fn next_run(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(last.unwrap_or(0) as u64 + 1)
 }
 
-fn fact(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
-    let sql = "SELECT value FROM facts WHERE name = ?1";
-    connection
-        .query_row(sql, [name], |row| row.get(0))
-        .optional()
-}
-
-pub(super) fn set_fact(
-    connection: &Connection,
-    name: &str,
-    value: Option<&str>,
-) -> rusqlite::Result<()> {
-    match value {
-        Some(value) => {
-            let sql = "INSERT INTO facts (name, value) VALUES (?1, ?2)
-                       ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-            connection.execute(sql, [name, value])?;
-        }
-        None => {
-            connection.execute("DELETE FROM facts WHERE name = ?1", [name])?;
-        }
-    }
-    Ok(())
-}
-
-/// Notes where the images are: absolute, and from the file where both can move together.
-pub(super) fn set_root(
-    connection: &Connection,
-    file: &Path,
-    root: Option<&str>,
-) -> rusqlite::Result<()> {
-    let from_file = root.and_then(|root| root_from_file(file, root));
-    set_fact(connection, "root", root)?;
-    set_fact(connection, "root_from_file", from_file.as_deref())
-}
-
-/// Where the images are: beside the file, where they moved together, otherwise where they were.
-fn read_root(connection: &Connection, file: &Path) -> rusqlite::Result<Option<String>> {
-    let from_file = fact(connection, "root_from_file")?;
-    let beside = from_file
-        .and_then(|from_file| root_beside_file(file, &from_file))
-        .filter(|root| Path::new(root).is_dir());
-    match beside {
-        Some(root) => Ok(Some(root)),
-        None => fact(connection, "root"),
-    }
-}
-
 /// The root of a project that may be written; a fresh one gets the one that is wanted.
 fn settle_root(
     connection: &Connection,
@@ -540,13 +480,4 @@ fn settle_root(
         ));
     }
     Ok(Some(root))
-}
-
-/// Lets SQLite put what the journal of a file holds into the file, before another file takes its place.
-pub(super) fn fold_journal(path: &Path) {
-    if let Ok(connection) = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE) {
-        let _ = connection.query_row("PRAGMA wal_checkpoint(truncate)", [], |_| Ok(()));
-    }
-    remove_if_there(&companion(path, "-wal"));
-    remove_if_there(&companion(path, "-shm"));
 }

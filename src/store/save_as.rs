@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::StoreError;
+use super::facts::{set_fact, set_root};
+use super::files::{fold_journal, resolve, vacuum_into};
 use super::lock::{FileLock, Locking};
 use super::names::{StoredName, to_stored};
-use super::open::{fold_journal, resolve, set_root};
 use super::queue::Queued;
 use super::schema;
 use super::writer::{Refused, apply_all};
@@ -142,29 +143,15 @@ impl Project {
             take_in(&transaction, new_root)?;
             match self.path() {
                 Some(path) => set_root(&transaction, &path, Some(new_root))?,
-                None => super::open::set_fact(&transaction, "root", Some(new_root))?,
+                None => set_fact(&transaction, "root", Some(new_root))?,
             }
-            super::open::set_fact(&transaction, super::PLACE, None)?;
+            set_fact(&transaction, super::PLACE, None)?;
             transaction.commit()
         };
         relocate().map_err(StoreError::database("set the folder of the project"))?;
         self.0.root.set(Some(new_root));
         Ok(())
     }
-}
-
-/// A compact copy of what is committed; only reads the original, although SQLite counts it as writing. `copy` is empty
-/// or not there.
-pub(super) fn vacuum_into(connection: &Connection, copy: &Path) -> rusqlite::Result<()> {
-    // SQLite takes the name as text; another name would be another file.
-    let name = copy
-        .to_str()
-        .ok_or_else(|| rusqlite::Error::InvalidPath(copy.to_owned()))?;
-    let query_only: bool = connection.pragma_query_value(None, "query_only", |row| row.get(0))?;
-    connection.pragma_update(None, "query_only", false)?;
-    let copied = connection.execute("VACUUM INTO ?1", [name]);
-    connection.pragma_update(None, "query_only", query_only)?;
-    copied.map(drop)
 }
 
 /// Names samples from `root` that were named by their whole URI so far.

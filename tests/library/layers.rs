@@ -1,10 +1,29 @@
-//! The layers of `src/` (ARCHITECTURE.md): a module imports only from the layers below it, and each heavy crate
-//! has one home.
+//! Checks the layers of `src/` (ARCHITECTURE.md): a module imports only from the layers below it, modules beside each
+//! other do not import in circles, and each heavy crate is used in one module.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Each module and those it may import, from the ground up.
+/// The modules whose parts import each other without circles; a part may use its parent.
+const WITHOUT_CIRCLES: &[&str] = &[
+    "domain",
+    "tasks",
+    "aws",
+    "review",
+    "evaluation",
+    "source",
+    "upload",
+    "decode",
+    "vision",
+    "library",
+    "inference",
+    "predict",
+    "store",
+    "export",
+];
+
+/// Each module and those it may import, from the bottom up.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("dirs", &[]),
     ("domain", &[]),
@@ -168,23 +187,74 @@ fn every_module_imports_only_what_it_may() {
 }
 
 #[test]
-fn every_module_has_a_floor() {
+fn the_parts_of_a_module_do_not_import_in_circles() {
+    let files = rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let modules = files.iter().map(|file| {
+        let text = std::fs::read_to_string(file).unwrap();
+        (path_of(file), text)
+    });
+    let found = circles(&modules.collect());
+    let found: Vec<&String> = found
+        .iter()
+        .filter(|circle| WITHOUT_CIRCLES.contains(&circle.split(':').next().unwrap()))
+        .collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn a_circle_is_found_through_other_modules_and_names_that_a_parent_passes_on() {
+    let check = |files: &[(&str, &str)], expected: &[&str]| {
+        let modules = files
+            .iter()
+            .map(|(path, text)| (path.split("::").collect(), (*text).to_owned()))
+            .map(|(path, text): (Vec<&str>, _)| {
+                (path.into_iter().map(str::to_owned).collect(), text)
+            });
+        assert_eq!(circles(&modules.collect()), expected, "{files:?}");
+    };
+    let top = (
+        "top",
+        "mod a;\nmod b;\nmod c;\npub use b::{\n    Thing as Other, inner::Deep,\n};\n",
+    );
+    let b = ("top::b", "use super::c::f;");
+    let c = ("top::c", "fn f() { crate::top::a::g() }");
+    check(
+        &[
+            top,
+            (
+                "top::a",
+                "use crate::{\n    other,\n    top::{Deep, c::f},\n};",
+            ),
+            b,
+            ("top::b::inner", ""),
+            c,
+        ],
+        &["top: a, b, c"],
+    );
+    check(&[top, ("top::a", "use super::helper;"), b, c], &[]);
+    let tests = "fn f() {}\n#[cfg(test)]\nmod tests {\n    use super::super::b::g;\n}";
+    check(&[top, ("top::a", tests), b, c], &[]);
+}
+
+#[test]
+fn every_module_has_a_layer() {
     for file in rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
         let module = module_of(&file);
         let known = MAY_IMPORT.iter().any(|(name, _)| *name == module);
         assert!(
             known || ["lib", "main"].contains(&module.as_str()),
-            "{module} has no floor"
+            "{module} is not in the list"
         );
     }
 }
 
 #[test]
 fn an_upward_import_and_a_crate_away_from_home_are_found_with_their_line() {
-    let text = "use crate::domain::Run;\nuse crate::{tasks, ui};\n// use crate::ui;\nlet x = ort::init();\n";
+    let text = "use crate::domain::Run;\nuse crate::{\n    domain::{Run, Sample},\n    tasks,\n    ui,\n};\n\
+                // use crate::ui;\nlet x = ort::init();\n";
     let found = violations("decode", text);
     let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
-    assert_eq!(lines, [2, 2, 4], "{found:?}");
+    assert_eq!(lines, [4, 5, 8], "{found:?}");
     assert!(violations("inference", "use ort::session::Session;").is_empty());
     assert!(violations("decode", "let report = import::x(); self.ort = 1;").is_empty());
 }
@@ -192,64 +262,230 @@ fn an_upward_import_and_a_crate_away_from_home_are_found_with_their_line() {
 /// Lines (from 1) that break a rule, and which.
 fn violations(module: &str, text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    let floor = MAY_IMPORT.iter().find(|(name, _)| *name == module);
-    for (index, line) in text.lines().enumerate() {
-        let code = line.split("//").next().unwrap_or_default();
-        if let Some((_, allowed)) = floor {
-            let forbidden = imported_modules(code)
-                .into_iter()
-                .filter(|name| *name != module && !allowed.contains(name));
-            found.extend(
-                forbidden.map(|name| (index + 1, format!("{module} must not import {name}"))),
-            );
+    let layer = MAY_IMPORT.iter().find(|(name, _)| *name == module);
+    for path in paths(text) {
+        let first = path.names[0].as_str();
+        if let (Some((_, allowed)), "crate", Some(name)) = (layer, first, path.names.get(1)) {
+            let is_module = MAY_IMPORT.iter().any(|(known, _)| known == name);
+            if is_module && name != module && !allowed.contains(&name.as_str()) {
+                found.push((path.line, format!("{module} must not import {name}")));
+            }
         }
         for &(crate_name, homes) in HOMES {
-            if names_crate(code, crate_name) && !homes.contains(&module) {
-                found.push((
-                    index + 1,
-                    format!("{crate_name} is at home in {homes:?}, not in {module}"),
-                ));
+            if first == crate_name && path.names.len() > 1 && !homes.contains(&module) {
+                let message = format!("{crate_name} is at home in {homes:?}, not in {module}");
+                found.push((path.line, message));
             }
         }
     }
     found
 }
 
-/// The modules after each `crate::`, also those in braces.
-fn imported_modules(code: &str) -> Vec<&str> {
-    let name_of = |path: &'_ str| {
-        path.len()
-            - path
-                .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_')
-                .len()
-    };
-    let mut modules = Vec::new();
-    for (start, _) in code.match_indices("crate::") {
-        let path = &code[start + "crate::".len()..];
-        match path.strip_prefix('{') {
-            Some(list) => {
-                let list = list.split('}').next().unwrap_or_default();
-                modules.extend(
-                    list.split(',')
-                        .map(str::trim)
-                        .map(|path| &path[..name_of(path)]),
-                );
-            }
-            None => modules.push(&path[..name_of(path)]),
-        }
-    }
-    modules.retain(|name| MAY_IMPORT.iter().any(|(module, _)| module == name));
-    modules
+/// The names of a module from the top: `["decode", "jpeg"]`.
+type ModulePath = Vec<String>;
+
+/// A path in the code, such as `crate::domain::Run`.
+struct CodePath {
+    /// From 1.
+    line: usize,
+    names: Vec<String>,
+    /// In a `use` item.
+    is_import: bool,
 }
 
-/// Whether the line uses the crate: `name::`, not as the tail of a longer path or word.
-fn names_crate(code: &str, crate_name: &str) -> bool {
-    code.match_indices(&format!("{crate_name}::"))
-        .any(|(start, _)| {
-            !code[..start].ends_with(|before: char| {
-                before.is_alphanumeric() || before == '_' || before == ':'
-            })
-        })
+/// Every path of a file, with what is in braces written out: `use a::{b, c}` is `a::b` and `a::c`.
+fn paths(text: &str) -> Vec<CodePath> {
+    let lines = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default());
+    let code = lines.collect::<Vec<_>>().join("\n");
+    let mut found = Vec::new();
+    let mut is_import = false;
+    let mut at = 0;
+    while let Some(letter) = code[at..].chars().next() {
+        let follows_name = code[..at]
+            .ends_with(|before: char| is_of_name(before) || before == ':' || before == '.');
+        if !is_of_name(letter) || follows_name {
+            is_import &= letter != ';';
+            at += letter.len_utf8();
+            continue;
+        }
+        let known = found.len();
+        at = read_path(&code, at, &[], &mut found);
+        is_import |= found[known..]
+            .iter()
+            .any(|path: &CodePath| path.names == ["use"]);
+        for path in &mut found[known..] {
+            path.is_import = is_import;
+        }
+    }
+    found
+}
+
+/// Reads the path, or the paths with a common beginning, at `at`. Gives the end.
+fn read_path(code: &str, mut at: usize, beginning: &[String], found: &mut Vec<CodePath>) -> usize {
+    let line = code[..at].matches('\n').count() + 1;
+    let mut names = beginning.to_vec();
+    loop {
+        let rest = &code[at..];
+        if rest.starts_with('{') && names.len() > 0 {
+            at += 1;
+            while let Some(letter) = code[at..].chars().next().filter(|letter| *letter != '}') {
+                at = if is_of_name(letter) && !code[at..].starts_with("as ") {
+                    read_path(code, at, &names, found)
+                } else {
+                    // What a name is renamed to is not a path of its own.
+                    let renamed = code[at..]
+                        .strip_prefix("as ")
+                        .map(|name| 3 + name_len(name));
+                    at + renamed.unwrap_or(letter.len_utf8())
+                };
+            }
+            return (at + 1).min(code.len());
+        }
+        let len = name_len(rest);
+        if len > 0 {
+            names.push(rest[..len].to_owned());
+        }
+        at += len;
+        if len == 0 || !code[at..].starts_with("::") {
+            let is_import = false;
+            found.push(CodePath {
+                line,
+                names,
+                is_import,
+            });
+            return at;
+        }
+        at += 2;
+    }
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+fn name_len(text: &str) -> usize {
+    text.len() - text.trim_start_matches(is_of_name).len()
+}
+
+/// The modules beside each other that import in a circle, as `parent: a, b`.
+fn circles(modules: &BTreeMap<ModulePath, String>) -> Vec<String> {
+    let mut paths_of: BTreeMap<&ModulePath, Vec<(ModulePath, bool)>> = BTreeMap::new();
+    for (module, text) in modules {
+        if module.last().is_some_and(|name| name.starts_with("test")) {
+            continue;
+        }
+        let code = text
+            .split("#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap_or_default();
+        let absolute = paths(code).into_iter().filter_map(|path| {
+            let is_import = path.is_import;
+            Some((absolute(modules, module, path.names)?, is_import))
+        });
+        paths_of.insert(module, absolute.collect());
+    }
+    // By parent: which part imports which.
+    let mut imports: BTreeMap<&[String], BTreeMap<&str, BTreeSet<String>>> = BTreeMap::new();
+    for (module, paths) in &paths_of {
+        for (path, _) in paths {
+            let home = home(&paths_of, path, 8);
+            let common = module
+                .iter()
+                .zip(&home)
+                .take_while(|(left, right)| left == right)
+                .count();
+            if let (Some(part), Some(other), true) =
+                (module.get(common), home.get(common), common > 0)
+            {
+                let parts = imports.entry(&module[..common]).or_default();
+                parts.entry(part).or_default().insert(other.clone());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for (parent, parts) in imports {
+        let reached = |from: &str| {
+            let mut reached = BTreeSet::new();
+            let mut rest = vec![from.to_owned()];
+            while let Some(part) = rest.pop() {
+                let next = parts.get(part.as_str()).into_iter().flatten();
+                rest.extend(next.filter(|next| reached.insert((*next).clone())).cloned());
+            }
+            reached
+        };
+        let circular: Vec<&str> = parts
+            .keys()
+            .copied()
+            .filter(|part| reached(part).contains(*part))
+            .collect();
+        if !circular.is_empty() {
+            found.push(format!("{}: {}", parent.join("::"), circular.join(", ")));
+        }
+    }
+    found
+}
+
+/// The path from the top; `None` for one that does not begin in this crate.
+fn absolute(
+    modules: &BTreeMap<ModulePath, String>,
+    module: &ModulePath,
+    mut names: Vec<String>,
+) -> Option<ModulePath> {
+    let mut base = module.clone();
+    match names[0].as_str() {
+        "crate" => base.clear(),
+        "self" | "super" => {}
+        child => {
+            base.push(child.to_owned());
+            names.insert(0, String::new());
+            modules.get(&base)?;
+            base.pop();
+        }
+    }
+    let supers = names.iter().take_while(|name| *name == "super").count();
+    base.truncate(base.len().saturating_sub(supers));
+    let rest = names.into_iter().skip(supers.max(1));
+    base.extend(rest.filter(|name| name != "self"));
+    Some(base)
+}
+
+/// The module in which what a path names is defined, also if a parent passes the name on.
+fn home(
+    paths_of: &BTreeMap<&ModulePath, Vec<(ModulePath, bool)>>,
+    path: &[String],
+    depth: usize,
+) -> ModulePath {
+    let Some(len) = (1..=path.len())
+        .rev()
+        .find(|len| paths_of.contains_key(&path[..*len].to_vec()))
+    else {
+        return Vec::new();
+    };
+    let module = path[..len].to_vec();
+    let Some(name) = path.get(len) else {
+        return module;
+    };
+    let imported = paths_of[&module].iter().find(|(imported, is_import)| {
+        *is_import && imported.last() == Some(name) && imported[..] != path[..=len]
+    });
+    match imported {
+        Some((imported, _)) if depth > 0 => {
+            let mut imported = imported.clone();
+            imported.extend_from_slice(&path[len + 1..]);
+            home(paths_of, &imported, depth - 1)
+        }
+        _ => module,
+    }
+}
+
+/// The module of a file, from the top.
+fn path_of(file: &Path) -> ModulePath {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let names = file.strip_prefix(src).unwrap().with_extension("");
+    let names = names.iter().map(|name| name.to_string_lossy().into_owned());
+    names.filter(|name| name != "mod").collect()
 }
 
 fn module_of(file: &Path) -> String {

@@ -9,7 +9,8 @@ use turbojpeg::{Colorspace, DecompressHeader, ScalingFactor};
 
 use super::cosines::{Inverse, SIDE, Samples, inverse_for, rgb, wanted};
 use super::huffman::{BLOCK, Bits, Class, Codes, LANES, Lanes, Leaps, Table, Wanted};
-use super::{START_OF_SCAN, Segment, segments, zeroed};
+use crate::decode::jpeg_segments::{Frame, START_OF_SCAN, Segment, segments};
+use crate::decode::limits::zeroed;
 
 /// RGB pixels, `[height, width, 3]` as `factor` scales them, where this is a whole JPEG of the common kind.
 pub(super) fn decode(
@@ -45,7 +46,7 @@ struct Tables<'a> {
     ac: [Option<(Leaps, Table)>; 4],
     /// Units between two restart markers; 0 where there are none.
     restart_interval: u16,
-    frame: &'a [u8],
+    frame: Option<Frame<'a>>,
     scan: &'a [u8],
     /// The entropy-coded bytes and all that follows.
     coded: &'a [u8],
@@ -58,7 +59,7 @@ impl<'a> Tables<'a> {
             dc: [const { None }; 4],
             ac: [const { None }; 4],
             restart_interval: 0,
-            frame: &[],
+            frame: None,
             scan: &[],
             coded: &[],
         };
@@ -68,7 +69,9 @@ impl<'a> Tables<'a> {
         {
             let content = &bytes[payload.clone()];
             match marker {
-                0xc0 | 0xc1 if tables.frame.is_empty() => tables.frame = content,
+                0xc0 | 0xc1 if tables.frame.is_none() => {
+                    tables.frame = Some(Frame::parse(content)?)
+                }
                 0xc4 => tables.add_huffman(content)?,
                 0xdb => tables.add_quantisation(content)?,
                 0xdd => tables.restart_interval = u16::from_be_bytes(content.try_into().ok()?),
@@ -121,23 +124,23 @@ impl<'a> Tables<'a> {
             Colorspace::YCbCr => 3,
             _ => return None,
         };
-        let (&[precision, y1, y0, x1, x0, in_frame], frame) = self.frame.split_first_chunk()?;
-        let size = [[x1, x0], [y1, y0]].map(|side| usize::from(u16::from_be_bytes(side)));
+        let frame = self.frame?;
+        let size = frame.size.map(usize::from);
         let (&in_scan, scan) = self.scan.split_first()?;
-        let (frame, frame_rest) = frame.as_chunks::<3>();
         let (scan, scan_rest) = scan.as_chunks::<2>();
         let (scan, spectrum) = scan.split_at_checked(count)?;
-        let is_common = precision == 8
+        let is_common = frame.precision == 8
             && size == [header.width, header.height]
             && !size.contains(&0)
-            && [usize::from(in_frame), usize::from(in_scan), frame.len()] == [count; 3]
-            && frame_rest.is_empty()
+            && [usize::from(frame.component_count), usize::from(in_scan), frame.components.len()] == [count; 3]
+            && frame.is_exact
             // All coefficients, with all their bits.
             && (spectrum, scan_rest) == (&[[0, 63]], &[0]);
         if !is_common {
             return None;
         }
         frame
+            .components
             .iter()
             .zip(scan)
             .map(|(&[id, sampling, quantisation], &[scan_id, tables])| {

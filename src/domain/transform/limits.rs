@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use super::ModelSpec;
-use crate::domain::EndpointConfig;
 
 /// The largest product of `MaxPayloadInMB` and `MaxConcurrentTransforms`, and the largest payload.
 pub const MAX_PAYLOAD_IN_FLIGHT_MB: u32 = 100;
@@ -23,9 +22,7 @@ const MAX_TAG_VALUE: usize = 256;
 const MAX_KMS_KEY: usize = 2048;
 pub(super) const MAX_S3_URI: usize = 1024;
 const MAX_IMAGE: usize = 255;
-pub(super) const MAX_INSTANCES: u32 = 100;
-/// `ProductionVariantContainerStartupHealthCheckTimeoutInSeconds` and `ProductionVariantModelDataDownloadTimeoutInSeconds`.
-const ENDPOINT_TIMEOUT_S: (u32, u32) = (60, 3600);
+pub(in crate::domain) const MAX_INSTANCES: u32 = 100;
 
 /// Why SageMaker would refuse a payload in MB with so many parallel requests; continues a sentence after their name.
 pub fn in_flight_problem(max_payload_mb: u32, max_concurrent: u32) -> Option<String> {
@@ -74,30 +71,6 @@ impl ModelSpec {
         let mut found = Problems::default();
         found.length("model archive", &self.archive.to_string(), MAX_S3_URI);
         found.environment(&self.environment);
-        found.tags(&self.tags);
-        found.0
-    }
-}
-
-impl EndpointConfig {
-    /// The values that SageMaker would refuse, except the name of the endpoint and of a model with the same name.
-    pub fn problems(&self) -> Vec<FieldProblem> {
-        let mut found = Problems::default();
-        if self.model_name != self.name {
-            found.name("model name", &self.model_name);
-        }
-        found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
-        found.ami_version(self.ami_version.as_deref());
-        let (least, most) = ENDPOINT_TIMEOUT_S;
-        for (field, seconds) in [
-            ("startup timeout in seconds", self.startup_timeout_s),
-            ("download timeout in seconds", self.download_timeout_s),
-        ] {
-            if let Some(seconds) = seconds {
-                found.range(field, seconds, least, most);
-            }
-        }
-        found.kms_key("volume KMS key", self.kms_key.as_deref());
         found.tags(&self.tags);
         found.0
     }
@@ -220,29 +193,35 @@ fn is_hyphenated(name: &str, longest: usize) -> bool {
 
 /// Collects the problems of a request's fields.
 #[derive(Default)]
-pub(super) struct Problems(pub(super) Vec<FieldProblem>);
+pub(in crate::domain) struct Problems(pub(in crate::domain) Vec<FieldProblem>);
 
 impl Problems {
-    pub(super) fn add(&mut self, field: &'static str, message: impl Into<String>) {
+    pub(in crate::domain) fn add(&mut self, field: &'static str, message: impl Into<String>) {
         self.0.push(FieldProblem {
             field,
             message: message.into(),
         });
     }
 
-    pub(super) fn name(&mut self, field: &'static str, name: &str) {
+    pub(in crate::domain) fn name(&mut self, field: &'static str, name: &str) {
         if let Some(problem) = name_problem(name) {
             self.add(field, problem);
         }
     }
 
-    pub(super) fn range(&mut self, field: &'static str, value: u32, least: u32, most: u32) {
+    pub(in crate::domain) fn range(
+        &mut self,
+        field: &'static str,
+        value: u32,
+        least: u32,
+        most: u32,
+    ) {
         if !(least..=most).contains(&value) {
             self.add(field, format!("is {value}; it must be {least} to {most}"));
         }
     }
 
-    pub(super) fn length(&mut self, field: &'static str, text: &str, longest: usize) {
+    pub(in crate::domain) fn length(&mut self, field: &'static str, text: &str, longest: usize) {
         let count = text.chars().count();
         if count > longest {
             self.add(
@@ -252,7 +231,7 @@ impl Problems {
         }
     }
 
-    pub(super) fn kms_key(&mut self, field: &'static str, key: Option<&str>) {
+    pub(in crate::domain) fn kms_key(&mut self, field: &'static str, key: Option<&str>) {
         let Some(key) = key else { return };
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b":/_-".contains(&byte);
         if key.len() > MAX_KMS_KEY || !key.bytes().all(fits) {
@@ -263,7 +242,7 @@ impl Problems {
         }
     }
 
-    pub(super) fn ami_version(&mut self, version: Option<&str>) {
+    pub(in crate::domain) fn ami_version(&mut self, version: Option<&str>) {
         if version.is_some_and(|version| !is_hyphenated(version, MAX_NAME)) {
             self.add(
                 "AMI version",
@@ -272,7 +251,7 @@ impl Problems {
         }
     }
 
-    pub(super) fn environment(&mut self, environment: &BTreeMap<String, String>) {
+    pub(in crate::domain) fn environment(&mut self, environment: &BTreeMap<String, String>) {
         let count = environment.len();
         if count > MAX_ENVIRONMENT {
             self.add(
@@ -302,7 +281,7 @@ impl Problems {
         }
     }
 
-    pub(super) fn tags(&mut self, tags: &BTreeMap<String, String>) {
+    pub(in crate::domain) fn tags(&mut self, tags: &BTreeMap<String, String>) {
         if tags.len() > MAX_TAGS {
             self.add(
                 "tags",
