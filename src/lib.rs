@@ -1,4 +1,4 @@
-//! Spotcheck shows what a vision model sees. The program is `main.rs`; everything it does is here, in floors that import
+//! Spotcheck shows what a vision model predicts. The program is `main.rs`; everything it does is here, in floors that import
 //! only downwards (see ARCHITECTURE.md).
 
 pub mod app;

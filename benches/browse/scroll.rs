@@ -22,7 +22,7 @@ const FRAME: Duration = Duration::from_millis(16);
 /// Of one frame, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
-    /// Answers and pixels of the workers taken over.
+    /// Taking over predictions and pixels of the workers.
     logic: f64,
     ui: f64,
     tessellation: f64,

@@ -45,7 +45,7 @@ use crate::remote::package::PackageError;
 use crate::store::StoreError;
 use terminal::is_reader_gone;
 
-/// See what a vision model sees.
+/// See what a vision model predicts.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 struct Cli {

@@ -28,7 +28,7 @@ struct Predicted {
 }
 
 impl Predicted {
-    /// Photographs with names that are hard on every format, one without anything to see, one that is broken.
+    /// Images with names that are hard for every format, one without any object, and one that is broken.
     fn new(model: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let images = folder.path().join("images");

@@ -14,7 +14,7 @@ const CLASSIFIER: &str = "efficientnet-lite0";
 #[test]
 fn an_empty_window_says_what_to_do_and_the_samples_are_one_click_away() {
     let mut window = open(None, CLASSIFIER);
-    assert!(sees(&window, "See what a vision model sees"));
+    assert!(sees(&window, "See what a vision model predicts"));
     click(&mut window, "Open sample images");
     wait_for(&mut window, "8 images");
     wait_for(&mut window, "1 of 8 images");

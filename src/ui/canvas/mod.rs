@@ -50,7 +50,7 @@ fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         ui.add_space((ui.available_height() * 0.34).max(20.0));
         match listing {
             None => {
-                ui.label(strong("See what a vision model sees").size(24.0));
+                ui.label(strong("See what a vision model predicts").size(24.0));
                 ui.add_space(6.0);
                 ui.weak("Open a folder of images, here or in S3, or drop one here");
                 ui.add_space(18.0);
