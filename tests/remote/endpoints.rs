@@ -236,8 +236,13 @@ fn an_endpoint_is_looked_through_before_anything_is_made_and_force_makes_it_all_
     let image = IMAGE.replace(REGION, "eu-west-1");
     let other_image = [&usual[..], &["--image", &image]].concat();
     let tagged = [&other_image[..], &["--tag", "aws:team=vision"]].concat();
-    let looked = of("preflight", &tagged).says(&["there are 2 problems"]);
+    let looked = of("preflight", &tagged);
     assert_eq!(looked.code, Some(1), "{looked:#?}");
+    let problems = looked
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("problem "));
+    assert_eq!(problems.count(), 2, "{looked:#?}");
     for words in ["problem  Container  ", "problem  Names and limits"] {
         assert!(looked.stdout.contains(words), "no “{words}” in {looked:#?}");
     }
@@ -327,10 +332,7 @@ fn names_and_regions_that_cannot_be_are_told_before_anybody_is_asked() {
     for (args, words) in [
         (&["status", "my cats"][..], "letters a to z"),
         (&["delete", "cats_2", "--yes"], "letters a to z"),
-        (
-            &["status", &long],
-            "has 64 characters, and SageMaker takes 63",
-        ),
+        (&["status", &long], "64 characters"),
         (
             &[
                 "status",

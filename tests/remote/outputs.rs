@@ -321,7 +321,7 @@ fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
         &["1 output matches no image and was skipped"],
     );
     let found = lines(&output.stdout);
-    assert_eq!(numbers(line_of(&found, "coffee.png")), [100, 32]);
+    assert!(numbers(line_of(&found, "coffee.png")).starts_with(&[100, 32]));
     for (name, problem) in [("a b+.jpg", "is truncated after"), ("china.jpg", "NaN")] {
         let error = line_of(&found, name)["error"].as_str().unwrap();
         assert!(error.contains(problem), "{error}");
@@ -428,7 +428,7 @@ fn without_class_names_the_first_prediction_sets_the_number_of_classes_of_a_run(
         let found = lines(&output.stdout);
         let statuses: Vec<&Value> = found.iter().map(|line| &line["status"]).collect();
         assert_eq!(statuses, ["failed", "ok", "failed", "ok"]);
-        assert_eq!(numbers(&found[2]), [2, 3]);
+        assert!(numbers(&found[2]).starts_with(&[2, 3]));
     }
 }
 
@@ -928,10 +928,8 @@ fn predictions_of_lines_are_about_the_images_of_those_lines() {
         let error = found[2]["error"].as_str().unwrap();
         assert!(error.contains("truncated"), "{error}");
         assert_eq!(found[0], local[0]);
-        let output = fetch(&predictions[1..], 3, &[]);
-        let found = lines(&output.stdout);
-        assert_eq!(found.len(), 4);
-        assert!(found.iter().all(|line| numbers(line).starts_with(&[3, 4])));
+        let counts = ["the output has 3 responses for the 4 lines of"];
+        assert!(fetch(&predictions[1..], 3, &counts).stdout.is_empty());
     }
 }
 

@@ -850,7 +850,7 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         "warning",
         "ml.m5.xlarge has none",
     );
-    find(&["--role", "me"], "Role", "problem", "no ARN");
+    find(&["--role", "me"], "Role", "problem", "arn:aws:iam::");
     find(
         &["--job-name", "a b"],
         "Names and limits",
@@ -2125,7 +2125,7 @@ fn names_that_cannot_be_are_told_before_anybody_is_asked() {
             ("", "the job name is missing"),
             ("my job", "“my job” is not valid"),
             ("-a", "is not valid"),
-            (long.as_str(), "has 64 characters, and SageMaker takes 63"),
+            (long.as_str(), "has 64 characters; the limit is 63"),
         ] {
             // Behind `--`, a hyphen begins no flag.
             transform.run(&[what, "--", name]).must(2, &[said]);

@@ -320,7 +320,7 @@ fn payload_and_requests_at_once_are_those_that_the_job_would_be_started_with() {
     };
     refused(
         &["--max-payload-mb", "100", "--max-concurrent", "100"],
-        "100 MB × 100 = 10000 MB, and SageMaker takes 100",
+        "100 MB × 100 = 10000 MB",
     );
     // SageMaker leaves it at 6 where the container is asked for the rest.
     refused(&["--max-concurrent", "0"], "TOO LARGE");
