@@ -16,7 +16,7 @@ use aws_types::service_config::ServiceConfigKey;
 use parking_lot::Mutex;
 
 use super::credentials::{self, Kept};
-use super::error::{Asked, AwsError, AwsErrorKind, Who};
+use super::error::{AwsError, AwsErrorKind, Caller, Operation};
 use super::network::Network;
 use super::setup;
 use crate::domain::{Credentials, Identity, S3Access, without_password};
@@ -72,7 +72,7 @@ impl S3 {
         })
     }
 
-    /// Who is signed in, and until when. Asks AWS; another server has nothing to ask, so the access key tells it.
+    /// Caller is signed in, and until when. Asks AWS; another server has nothing to ask, so the access key tells it.
     pub fn identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
         self.0.network.wait(control, async {
             let loaded = self.0.loaded().await?;
@@ -133,7 +133,7 @@ impl Connection {
     pub(super) async fn ask<T, E, F>(
         &self,
         bucket: &str,
-        asked: &Asked<'_>,
+        operation: &Operation<'_>,
         request: impl Fn(Client) -> F,
     ) -> Result<T, AwsError>
     where
@@ -160,8 +160,8 @@ impl Connection {
                     region = other;
                 }
                 _ => {
-                    let who = self.who(&loaded, tried.pop());
-                    let error = AwsError::of(&error, asked, &who);
+                    let caller = self.caller(&loaded, tried.pop());
+                    let error = AwsError::of(&error, operation, &caller);
                     self.forget_after(&error).await;
                     return Err(error);
                 }
@@ -169,8 +169,8 @@ impl Connection {
         }
     }
 
-    pub(super) fn who(&self, loaded: &Loaded, region: Option<String>) -> Who {
-        Who {
+    pub(super) fn caller(&self, loaded: &Loaded, region: Option<String>) -> Caller {
+        Caller {
             credentials: self.access.credentials.clone(),
             endpoint: loaded.endpoint.clone(),
             region: region.unwrap_or_else(|| loaded.region.clone()),
@@ -230,7 +230,7 @@ impl Loaded {
 
     async fn new(access: &S3Access, network: &Network) -> Result<Self, AwsError> {
         let http = network.http()?;
-        let patience = network.patience;
+        let retry_policy = network.retry_policy;
         let profile = match &access.credentials {
             Credentials::Profile(name) => {
                 credentials::require_profile(name).await?;
@@ -253,19 +253,19 @@ impl Loaded {
             .region(region.clone())
             .retry_config(
                 RetryConfig::standard()
-                    .with_max_attempts(patience.attempts)
-                    .with_initial_backoff(patience.first_backoff)
+                    .with_max_attempts(retry_policy.attempts)
+                    .with_initial_backoff(retry_policy.first_backoff)
                     .with_max_backoff(LONGEST_BACKOFF),
             )
             .timeout_config(
                 TimeoutConfig::builder()
                     .connect_timeout(CONNECT_TIMEOUT)
-                    .read_timeout(patience.response_timeout)
+                    .read_timeout(retry_policy.response_timeout)
                     .build(),
             )
             .stalled_stream_protection(
                 StalledStreamProtectionConfig::enabled()
-                    .grace_period(patience.stall_timeout)
+                    .grace_period(retry_policy.stall_timeout)
                     .build(),
             )
             .identity_cache(
@@ -306,12 +306,12 @@ impl Loaded {
     }
 
     /// The region that somebody named: other services than S3 do not tell where a thing is.
-    pub(super) fn known_region(&self, asked: &Asked<'_>) -> Result<&str, AwsError> {
+    pub(super) fn known_region(&self, operation: &Operation<'_>) -> Result<&str, AwsError> {
         if self.region_is_guessed {
             return Err(AwsError::new(
                 AwsErrorKind::NoRegion,
                 format!(
-                    "Could not {asked}: no region is set; choose one, set AWS_REGION, or add it to the profile with \
+                    "Could not {operation}: no region is set; choose one, set AWS_REGION, or add it to the profile with \
                     `aws configure`"
                 ),
             ));

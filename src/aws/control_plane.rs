@@ -13,7 +13,7 @@ use aws_sigv4::http_request::{
     SignableBody, SignableRequest, SigningParams, SigningSettings, sign,
 };
 use aws_sigv4::sign::v4;
-use aws_smithy_runtime::client::orchestrator::operation::Operation;
+use aws_smithy_runtime::client::orchestrator::operation::Operation as HttpOperation;
 use aws_smithy_runtime::client::retries::classifiers::{
     HttpStatusCodeClassifier, ModeledAsRetryableClassifier, TransientErrorClassifier,
 };
@@ -30,7 +30,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::connection::{Connection, Loaded};
-use super::error::{Asked, AwsError, AwsErrorKind, Who};
+use super::error::{AwsError, AwsErrorKind, Caller, Operation};
 
 /// What a service calls it when it is asked too much: `THROTTLING_ERRORS` of AWS's runtime, and what SageMaker and
 /// CloudWatch Logs say.
@@ -143,8 +143,8 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn asked(&self) -> Asked<'_> {
-        Asked::Call {
+    pub(super) fn operation(&self) -> Operation<'_> {
+        Operation::Call {
             service: self.service.id(),
             namespace: self.service.signing_name(),
             operation: self.operation,
@@ -160,24 +160,24 @@ impl Connection {
         call: &Call,
         request: &impl Serialize,
     ) -> Result<A, AwsError> {
-        let asked = call.asked();
+        let operation = call.operation();
         let loaded = self.loaded().await?;
-        let region = loaded.known_region(&asked)?;
+        let region = loaded.known_region(&operation)?;
         let endpoint = loaded.endpoint_of(call.service.id());
-        let who = self.who_at(&loaded, endpoint);
+        let caller = self.caller_at(&loaded, endpoint);
         let body = serde_json::to_vec(request).map_err(|error| {
             AwsError::new(
                 AwsErrorKind::Other,
-                format!("Could not {asked}: could not write the request as JSON ({error})"),
+                format!("Could not {operation}: could not write the request as JSON ({error})"),
             )
         })?;
         let _permit = self.network.request().await?;
         let signer = Signer {
-            credentials: loaded.credentials(&asked, &who).await?,
+            credentials: loaded.credentials(&operation, &caller).await?,
             region: region.to_owned(),
             name: call.service.signing_name(),
         };
-        let url = match &who.endpoint {
+        let url = match &caller.endpoint {
             Some(endpoint) => endpoint.clone(),
             None => call.service.url(
                 region,
@@ -187,45 +187,49 @@ impl Connection {
                 },
             ),
         };
-        let operation = operation(call, &loaded, &url, body, signer);
-        match operation.invoke(()).await {
-            Ok(response) => read(&response, &asked, &who),
+        let request = http_operation(call, &loaded, &url, body, signer);
+        match request.invoke(()).await {
+            Ok(response) => read(&response, &operation, &caller),
             Err(error) => {
-                let error = AwsError::of(&error, &asked, &who);
+                let error = AwsError::of(&error, &operation, &caller);
                 self.forget_after(&error).await;
                 Err(error)
             }
         }
     }
 
-    pub(super) fn who_at(&self, loaded: &Loaded, endpoint: Option<String>) -> Who {
-        Who {
+    pub(super) fn caller_at(&self, loaded: &Loaded, endpoint: Option<String>) -> Caller {
+        Caller {
             endpoint,
-            ..self.who(loaded, None)
+            ..self.caller(loaded, None)
         }
     }
 }
 
 impl Loaded {
-    async fn credentials(&self, asked: &Asked<'_>, who: &Who) -> Result<Credentials, AwsError> {
+    async fn credentials(
+        &self,
+        operation: &Operation<'_>,
+        caller: &Caller,
+    ) -> Result<Credentials, AwsError> {
         let provider = self.config.credentials_provider().ok_or_else(|| {
             AwsError::new(
                 AwsErrorKind::NoCredentials,
-                format!("Could not {asked}: this needs credentials; choose a profile"),
+                format!("Could not {operation}: this needs credentials; choose a profile"),
             )
         })?;
         let credentials = provider.provide_credentials().await;
-        credentials.map_err(|error| AwsError::of_credentials(&error, asked, who))
+        credentials.map_err(|error| AwsError::of_credentials(&error, operation, caller))
     }
 }
 
-fn operation(
+fn http_operation(
     call: &Call,
     loaded: &Loaded,
     url: &str,
     body: Vec<u8>,
     signer: Signer,
-) -> Operation<(), Vec<u8>, Refusal> {
+) -> HttpOperation<(), Vec<u8>, Refusal> {
     let config = &loaded.config;
     let retry = config
         .retry_config()
@@ -236,7 +240,7 @@ fn operation(
         .cloned()
         .unwrap_or_else(TimeoutConfig::disabled);
     let target = format!("{}.{}", call.service.target(), call.operation);
-    let mut builder = Operation::builder()
+    let mut builder = HttpOperation::builder()
         .service_name(call.service.id())
         .operation_name(call.operation)
         .behavior_version(BehaviorVersion::latest())
@@ -285,7 +289,11 @@ fn operation(
         .build()
 }
 
-fn read<A: DeserializeOwned>(body: &[u8], asked: &Asked<'_>, who: &Who) -> Result<A, AwsError> {
+fn read<A: DeserializeOwned>(
+    body: &[u8],
+    operation: &Operation<'_>,
+    caller: &Caller,
+) -> Result<A, AwsError> {
     // What has nothing to say answers with nothing.
     let body = if body.trim_ascii().is_empty() {
         b"{}"
@@ -296,9 +304,9 @@ fn read<A: DeserializeOwned>(body: &[u8], asked: &Asked<'_>, who: &Who) -> Resul
         AwsError::new(
             AwsErrorKind::NotS3,
             format!(
-                "Could not {asked}: the response of {} is not one of {} ({error}); check the endpoint URL and proxies",
-                who.server(),
-                asked.service()
+                "Could not {operation}: the response of {} is not one of {} ({error}); check the endpoint URL and proxies",
+                caller.server(),
+                operation.service()
             ),
         )
     })

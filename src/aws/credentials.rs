@@ -19,7 +19,7 @@ use aws_sdk_s3::config::Region;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_types::os_shim_internal::{Env, Fs};
 
-use super::error::{Asked, AwsError, AwsErrorKind, Who};
+use super::error::{AwsError, AwsErrorKind, Caller, Operation};
 use super::setup;
 use crate::domain::{Credentials, Identity, S3Access};
 
@@ -104,7 +104,7 @@ pub(super) fn of_profile(
         .build()
 }
 
-/// Asks a provider once for all who use it, until what it gave ends: a credential process may ask a person.
+/// Asks a provider once for all caller use it, until what it gave ends: a credential process may ask a person.
 #[derive(Debug)]
 pub(super) struct Kept<P> {
     provider: P,
@@ -153,8 +153,8 @@ pub(super) async fn identity(
     let Some(provider) = config.credentials_provider() else {
         return Ok(Identity::unasked(Credentials::Anonymous.to_string(), None));
     };
-    let asked = Asked::Identity;
-    let who = Who {
+    let operation = Operation::Identity;
+    let caller = Caller {
         credentials: access.credentials.clone(),
         endpoint,
         region: String::new(),
@@ -163,7 +163,7 @@ pub(super) async fn identity(
     let credentials = provider
         .provide_credentials()
         .await
-        .map_err(|error| AwsError::of_credentials(&error, &asked, &who))?;
+        .map_err(|error| AwsError::of_credentials(&error, &operation, &caller))?;
     let expires = credentials
         .expiry()
         .and_then(|expiry| expiry.duration_since(UNIX_EPOCH).ok())
@@ -172,14 +172,14 @@ pub(super) async fn identity(
         let key = tail(credentials.access_key_id());
         Identity::unasked(format!("access key …{key} ({why})"), expires)
     };
-    if who.endpoint.is_some() {
+    if caller.endpoint.is_some() {
         return Ok(unasked("not asked: custom endpoint"));
     }
     let response = aws_sdk_sts::Client::new(config)
         .get_caller_identity()
         .send()
         .await
-        .map_err(|error| AwsError::of(&error, &asked, &who));
+        .map_err(|error| AwsError::of(&error, &operation, &caller));
     let response = match response {
         Ok(response) => response,
         Err(error) if error.kind.is_about_credentials() => return Err(error),

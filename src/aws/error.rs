@@ -27,7 +27,7 @@ pub struct AwsError {
 pub enum AwsErrorKind {
     /// The task was cancelled. Not a failure.
     Cancelled,
-    /// Nothing on this machine says who asks.
+    /// Nothing on this machine says caller asks.
     NoCredentials,
     /// A sign-in or a session is over.
     ExpiredCredentials,
@@ -107,7 +107,7 @@ impl AwsErrorKind {
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Asked<'a> {
+pub(super) enum Operation<'a> {
     List {
         bucket: &'a str,
         prefix: &'a str,
@@ -151,7 +151,7 @@ pub(super) enum Asked<'a> {
 
 /// As whom and where it was asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Who {
+pub(super) struct Caller {
     pub(super) credentials: Credentials,
     /// The server, where it is not AWS.
     pub(super) endpoint: Option<String>,
@@ -168,8 +168,8 @@ impl AwsError {
         }
     }
 
-    pub(super) fn changed(asked: &Asked<'_>) -> Self {
-        let message = format!("Could not {asked}: {CHANGED}");
+    pub(super) fn changed(operation: &Operation<'_>) -> Self {
+        let message = format!("Could not {operation}: {CHANGED}");
         Self::new(AwsErrorKind::Changed, message)
     }
 
@@ -178,12 +178,16 @@ impl AwsError {
     }
 
     /// Of a request that was tried as often as makes sense.
-    pub(super) fn of<E>(error: &SdkError<E, HttpResponse>, asked: &Asked<'_>, who: &Who) -> Self
+    pub(super) fn of<E>(
+        error: &SdkError<E, HttpResponse>,
+        operation: &Operation<'_>,
+        caller: &Caller,
+    ) -> Self
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
         if let Some(error) = find::<CredentialsError>(error) {
-            return Self::of_credentials(error, asked, who);
+            return Self::of_credentials(error, operation, caller);
         }
         match error {
             SdkError::ServiceError(failed) => {
@@ -191,7 +195,7 @@ impl AwsError {
                 let body = failed.raw().body().bytes().unwrap_or_default();
                 // S3 names a code wherever it says anything; a page for people is from somebody in between.
                 if failed.err().code().is_none() && !body.is_empty() && status != 407 {
-                    return not_s3(status, asked, who);
+                    return not_s3(status, operation, caller);
                 }
                 let response = Response {
                     status,
@@ -199,31 +203,37 @@ impl AwsError {
                     message: failed.err().message(),
                     date: failed.raw().headers().get("date"),
                 };
-                of_response(&response, asked, who)
+                of_response(&response, operation, caller)
             }
             SdkError::ResponseError(failed) => {
                 let status = failed.raw().status().as_u16();
-                not_s3(status, asked, who)
+                not_s3(status, operation, caller)
             }
-            SdkError::TimeoutError(_) => timeout(asked, who),
-            SdkError::DispatchFailure(failure) if failure.is_timeout() => timeout(asked, who),
+            SdkError::TimeoutError(_) => timeout(operation, caller),
+            SdkError::DispatchFailure(failure) if failure.is_timeout() => {
+                timeout(operation, caller)
+            }
             SdkError::ConstructionFailure(_) => Self::new(
                 AwsErrorKind::Other,
                 format!(
-                    "Could not {asked}: {}; check the endpoint URL and the region",
+                    "Could not {operation}: {}; check the endpoint URL and the region",
                     causes_text(error)
                 ),
             ),
-            _ => of_connection(&causes_text(error), asked, who),
+            _ => of_connection(&causes_text(error), operation, caller),
         }
     }
 
     /// Of credentials that could not be had.
-    pub(super) fn of_credentials(error: &CredentialsError, asked: &Asked<'_>, who: &Who) -> Self {
+    pub(super) fn of_credentials(
+        error: &CredentialsError,
+        operation: &Operation<'_>,
+        caller: &Caller,
+    ) -> Self {
         let text = chain_text(error);
-        let whose = &who.credentials;
+        let whose = &caller.credentials;
         if text.contains("SSO token") || text.contains("UnauthorizedException") {
-            return expired_sign_in(who);
+            return expired_sign_in(caller);
         }
         match error {
             CredentialsError::CredentialsNotLoaded(_) => Self::new(
@@ -238,9 +248,9 @@ impl AwsError {
                         it, choose another profile, or run `aws configure --profile {name}`"
                     ),
                     (_, None) => {
-                        let ways_out = match asked {
+                        let ways_out = match operation {
                             // Nobody may ask these anonymously.
-                            Asked::Call { .. } | Asked::Identity => {
+                            Operation::Call { .. } | Operation::Identity => {
                                 "choose a profile, or create one with `aws configure`"
                             }
                             _ => {
@@ -273,7 +283,11 @@ impl AwsError {
     }
 
     /// Of an object whose connection was cut more often than makes sense.
-    pub(super) fn cut(error: &(dyn Error + 'static), asked: &Asked<'_>, who: &Who) -> Self {
+    pub(super) fn cut(
+        error: &(dyn Error + 'static),
+        operation: &Operation<'_>,
+        caller: &Caller,
+    ) -> Self {
         let text = chain_text(error);
         let kind = if text.contains("minimum throughput") || text.contains("throughput was") {
             AwsErrorKind::Timeout
@@ -283,15 +297,15 @@ impl AwsError {
         Self::new(
             kind,
             format!(
-                "Could not {asked}: the connection to {server} kept dropping ({text}); check your network, then try \
+                "Could not {operation}: the connection to {server} kept dropping ({text}); check your network, then try \
                 again",
-                server = who.server()
+                server = caller.server()
             ),
         )
     }
 }
 
-impl Who {
+impl Caller {
     /// “AWS”, or the address of another server.
     pub(super) fn server(&self) -> &str {
         self.endpoint.as_deref().unwrap_or("AWS")
@@ -299,7 +313,7 @@ impl Who {
 }
 
 /// “list `s3://bucket/photos/`”.
-impl std::fmt::Display for Asked<'_> {
+impl std::fmt::Display for Operation<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
             Self::List { bucket, prefix } => {
@@ -329,7 +343,7 @@ impl std::fmt::Display for Asked<'_> {
     }
 }
 
-impl Asked<'_> {
+impl Operation<'_> {
     /// What whoever asks must be allowed to do, and on what.
     fn permission(&self) -> String {
         match *self {
@@ -372,7 +386,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Who is asked, as AWS names it.
+    /// Caller is asked, as AWS names it.
     pub(super) fn service(&self) -> &'static str {
         match *self {
             Self::Identity => "STS",
@@ -391,26 +405,30 @@ struct Response<'a> {
     date: Option<&'a str>,
 }
 
-fn of_response(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
-    if let Asked::Call { .. } = asked {
-        return about_who(response, asked, who)
-            .unwrap_or_else(|| calls::refused(response, asked, who));
+fn of_response(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
+    if let Operation::Call { .. } = operation {
+        return caller_error(response, operation, caller)
+            .unwrap_or_else(|| calls::refused(response, operation, caller));
     }
-    about_who(response, asked, who)
-        .or_else(|| about_writing(response, asked, who))
-        .unwrap_or_else(|| about_what(response, asked, who))
+    caller_error(response, operation, caller)
+        .or_else(|| writing_error(response, operation, caller))
+        .unwrap_or_else(|| target_error(response, operation, caller))
 }
 
 /// Refusals of whoever asks.
-fn about_who(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsError> {
+fn caller_error(
+    response: &Response<'_>,
+    operation: &Operation<'_>,
+    caller: &Caller,
+) -> Option<AwsError> {
     use AwsErrorKind as Kind;
-    let whose = &who.credentials;
-    let server = who.server();
-    let said = said(response, who);
-    let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
+    let whose = &caller.credentials;
+    let server = caller.server();
+    let said = said(response, caller);
+    let error = |kind, why: String| AwsError::new(kind, format!("Could not {operation}: {why}"));
     Some(match response.code.unwrap_or_default() {
         "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => {
-            expired_session(&said, who)
+            expired_session(&said, caller)
         }
         "InvalidAccessKeyId"
         | "InvalidClientTokenId"
@@ -422,7 +440,7 @@ fn about_who(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> Option<Aw
             ),
         ),
         "InvalidSignatureException" if is_about_time(response.message) => {
-            clock_skew(response, asked, who)
+            clock_skew(response, operation, caller)
         }
         "SignatureDoesNotMatch" | "InvalidSignatureException" => error(
             Kind::BadCredentials,
@@ -430,7 +448,7 @@ fn about_who(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> Option<Aw
                 "the secret key of {whose} does not match its access key{said}; correct it in the AWS configuration"
             ),
         ),
-        "RequestTimeTooSkewed" | "RequestExpired" => clock_skew(response, asked, who),
+        "RequestTimeTooSkewed" | "RequestExpired" => clock_skew(response, operation, caller),
         _ => return None,
     })
 }
@@ -439,7 +457,7 @@ fn about_who(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> Option<Aw
 ///
 /// Of a signature that is wrong some services show all that should have been signed, the session's token with it: that
 /// stays out.
-fn said(response: &Response<'_>, who: &Who) -> String {
+fn said(response: &Response<'_>, caller: &Caller) -> String {
     let message = response.message.map(|message| {
         let ends = ["The Canonical String", "The String-to-Sign"].map(|words| message.find(words));
         let end = ends.into_iter().flatten().min().unwrap_or(message.len());
@@ -453,7 +471,7 @@ fn said(response: &Response<'_>, who: &Who) -> String {
     if parts.is_empty() {
         return String::new();
     }
-    format!(" ({} says: {})", who.server(), parts.join(": "))
+    format!(" ({} says: {})", caller.server(), parts.join(": "))
 }
 
 /// “Signature expired: 20261121T100000Z is now earlier than …”, “Signature not yet current: …”.
@@ -463,31 +481,35 @@ fn is_about_time(message: Option<&str>) -> bool {
     })
 }
 
-fn clock_skew(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+fn clock_skew(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     let by = response
         .date
         .and_then(clock_difference)
         .map_or_else(String::new, |by| format!(" by {by}"));
-    let (server, said) = (who.server(), said(response, who));
+    let (server, said) = (caller.server(), said(response, caller));
     AwsError::new(
         AwsErrorKind::ClockSkew,
         format!(
-            "Could not {asked}: the clock of this computer differs{by} from that of {server}{said}; correct it, then \
+            "Could not {operation}: the clock of this computer differs{by} from that of {server}{said}; correct it, then \
             try again"
         ),
     )
 }
 
 /// Refusals of an object that is to be written.
-fn about_writing(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsError> {
+fn writing_error(
+    response: &Response<'_>,
+    operation: &Operation<'_>,
+    caller: &Caller,
+) -> Option<AwsError> {
     use AwsErrorKind as Kind;
-    let (kind, why) = match (response.code.unwrap_or_default(), response.status, asked) {
+    let (kind, why) = match (response.code.unwrap_or_default(), response.status, operation) {
         ("NoSuchUpload", ..) => (
             Kind::NotFound,
             "the upload no longer exists; it was completed or aborted".to_owned(),
         ),
-        ("PreconditionFailed" | "ConditionalRequestConflict", _, Asked::Write { .. })
-        | (_, 412, Asked::Write { .. }) => (
+        ("PreconditionFailed" | "ConditionalRequestConflict", _, Operation::Write { .. })
+        | (_, 412, Operation::Write { .. }) => (
             Kind::Changed,
             "an unexpected object exists already; check it first"
                 .to_owned(),
@@ -499,32 +521,32 @@ fn about_writing(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> Optio
         ),
         ("NotImplemented", ..) | (_, 501, _) => (
             Kind::Unsupported,
-            format!("{} does not support this operation{}", who.server(), said(response, who)),
+            format!("{} does not support this operation{}", caller.server(), said(response, caller)),
         ),
         _ => return None,
     };
-    Some(AwsError::new(kind, format!("Could not {asked}: {why}")))
+    Some(AwsError::new(kind, format!("Could not {operation}: {why}")))
 }
 
 /// Refusals of what is asked for, and of everybody.
-fn about_what(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+fn target_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     use AwsErrorKind as Kind;
-    let server = who.server();
-    let said = said(response, who);
-    let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
+    let server = caller.server();
+    let said = said(response, caller);
+    let error = |kind, why: String| AwsError::new(kind, format!("Could not {operation}: {why}"));
     match (response.code.unwrap_or_default(), response.status) {
         ("NoSuchBucket", _) => error(
             Kind::NoSuchBucket,
             format!(
                 "bucket {} does not exist at {server}; check the spelling",
-                asked.bucket()
+                operation.bucket()
             ),
         ),
         ("InvalidBucketName", _) => error(
             Kind::NoSuchBucket,
             format!(
                 "{} is not a valid bucket name; check the spelling",
-                asked.bucket()
+                operation.bucket()
             ),
         ),
         ("NoSuchKey" | "NotFound", _) | (_, 404) => error(
@@ -548,8 +570,8 @@ fn about_what(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError
             Kind::WrongRegion,
             format!(
                 "bucket {} is not in {}, and {server} does not report its region; set the region",
-                asked.bucket(),
-                who.region
+                operation.bucket(),
+                caller.region
             ),
         ),
         (
@@ -567,10 +589,10 @@ fn about_what(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError
         ("PreconditionFailed", _) | (_, 412) => error(Kind::Changed, CHANGED.to_owned()),
         ("InvalidRange", _) | (_, 416) => error(
             Kind::BehindEnd,
-            "the requested part is beyond the end of the object; it may have changed since it was listed"
+            "the requested part is unsupported the end of the object; it may have changed since it was listed"
                 .to_owned(),
         ),
-        ("RequestTimeout", _) | (_, 408 | 504) => timeout(asked, who),
+        ("RequestTimeout", _) | (_, 408 | 504) => timeout(operation, caller),
         (_, 407) => error(
             Kind::NotS3,
             "the proxy requires a user name and password; add them to HTTPS_PROXY, or ask its administrator"
@@ -578,13 +600,13 @@ fn about_what(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError
         ),
         (code, 401 | 403) => {
             let is_key = code.contains("KMS") || said.contains("kms:");
-            denied(is_key, &said, asked, who)
+            denied(is_key, &said, operation, caller)
         }
         (_, 500..) => error(
             Kind::Server,
             format!("{server} failed{said}; wait, then try again"),
         ),
-        ("", status) => not_s3(status, asked, who),
+        ("", status) => not_s3(status, operation, caller),
         (code, _) => error(
             Kind::Other,
             format!("{server} refused it with {code}{said}"),
@@ -592,26 +614,26 @@ fn about_what(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError
     }
 }
 
-fn denied(is_key: bool, said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
+fn denied(is_key: bool, said: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     let permission = if is_key {
-        match asked {
-            Asked::Write { .. } => {
+        match operation {
+            Operation::Write { .. } => {
                 "kms:GenerateDataKey and kms:Decrypt on the bucket's encryption key"
             }
             _ => "kms:Decrypt on its encryption key",
         }
         .to_owned()
     } else {
-        asked.permission()
+        operation.permission()
     };
-    let why = match &who.credentials {
+    let why = match &caller.credentials {
         Credentials::Anonymous => format!(
             "anonymous access is denied; choose a profile with the permission {permission}{said}"
         ),
         whose => {
             // Without the right to list, S3 does not tell a missing object from a forbidden one.
-            let or_missing = match asked {
-                Asked::Read { .. } => ", or the object does not exist",
+            let or_missing = match operation {
+                Operation::Read { .. } => ", or the object does not exist",
                 _ => "",
             };
             format!(
@@ -626,7 +648,7 @@ fn denied(is_key: bool, said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
     };
     AwsError::new(
         AwsErrorKind::AccessDenied,
-        format!("Could not {asked}: {why}"),
+        format!("Could not {operation}: {why}"),
     )
 }
 
@@ -645,12 +667,12 @@ fn clock_difference(date: &str) -> Option<String> {
     })
 }
 
-fn expired_sign_in(who: &Who) -> AwsError {
-    let whose = match &who.credentials {
+fn expired_sign_in(caller: &Caller) -> AwsError {
+    let whose = match &caller.credentials {
         Credentials::Profile(name) => format!("profile {name}"),
         Credentials::Ambient | Credentials::Anonymous => "the AWS profile".to_owned(),
     };
-    let command = who.renewal.as_deref().unwrap_or("aws sso login");
+    let command = caller.renewal.as_deref().unwrap_or("aws sso login");
     AwsError::new(
         AwsErrorKind::ExpiredCredentials,
         format!(
@@ -659,9 +681,9 @@ fn expired_sign_in(who: &Who) -> AwsError {
     )
 }
 
-fn expired_session(said: &str, who: &Who) -> AwsError {
-    let whose = &who.credentials;
-    let what_to_do = match &who.renewal {
+fn expired_session(said: &str, caller: &Caller) -> AwsError {
+    let whose = &caller.credentials;
+    let what_to_do = match &caller.renewal {
         Some(command) => format!("run `{command}`"),
         None => "renew the credentials at their provider".to_owned(),
     };
@@ -671,35 +693,35 @@ fn expired_session(said: &str, who: &Who) -> AwsError {
     )
 }
 
-fn timeout(asked: &Asked<'_>, who: &Who) -> AwsError {
+fn timeout(operation: &Operation<'_>, caller: &Caller) -> AwsError {
     AwsError::new(
         AwsErrorKind::Timeout,
         format!(
-            "Could not {asked}: {} did not respond in time; check your network and the endpoint URL, then try again",
-            who.server()
+            "Could not {operation}: {} did not respond in time; check your network and the endpoint URL, then try again",
+            caller.server()
         ),
     )
 }
 
-fn not_s3(status: u16, asked: &Asked<'_>, who: &Who) -> AwsError {
+fn not_s3(status: u16, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     AwsError::new(
         AwsErrorKind::NotS3,
         format!(
-            "Could not {asked}: the server at {} is not {} (HTTP status {status}); check the endpoint URL, proxies \
+            "Could not {operation}: the server at {} is not {} (HTTP status {status}); check the endpoint URL, proxies \
             and sign-in pages",
-            who.server(),
-            asked.service()
+            caller.server(),
+            operation.service()
         ),
     )
 }
 
 /// Nobody could be asked at all.
-fn of_connection(text: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
-    let server = who.server();
+fn of_connection(text: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
+    let server = caller.server();
     let (kind, why) = if text.contains("dns error") || text.contains("failed to lookup") {
-        let host = match &who.endpoint {
+        let host = match &caller.endpoint {
             Some(endpoint) => endpoint.clone(),
-            None => format!("{} in the region {}", asked.service(), who.region),
+            None => format!("{} in the region {}", operation.service(), caller.region),
         };
         (
             AwsErrorKind::Dns,
@@ -728,7 +750,7 @@ fn of_connection(text: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
             format!("could not reach {server} ({text}); check your network and the endpoint URL"),
         )
     };
-    AwsError::new(kind, format!("Could not {asked}: {why}"))
+    AwsError::new(kind, format!("Could not {operation}: {why}"))
 }
 
 /// The one that the environment chooses.
@@ -773,8 +795,8 @@ pub(super) fn chain_text(error: &(dyn Error + 'static)) -> String {
 mod tests {
     use super::*;
 
-    fn who(credentials: Credentials) -> Who {
-        Who {
+    fn caller(credentials: Credentials) -> Caller {
+        Caller {
             credentials,
             endpoint: None,
             region: "eu-west-1".to_owned(),
@@ -789,14 +811,14 @@ mod tests {
             message: None,
             date: Some("Sat, 21 Nov 2020 10:00:00 GMT"),
         };
-        let asked = Asked::List {
+        let operation = Operation::List {
             bucket: "photos",
             prefix: "cats/",
         };
         of_response(
             &response,
-            &asked,
-            &who(Credentials::Profile("work".to_owned())),
+            &operation,
+            &caller(Credentials::Profile("work".to_owned())),
         )
     }
 
@@ -866,7 +888,7 @@ mod tests {
         let whose = Credentials::Profile("work".to_owned());
         let expired =
             CredentialsError::provider_error("the SSO token has expired and cannot be refreshed");
-        let error = AwsError::of_credentials(&expired, &Asked::Buckets, &who(whose));
+        let error = AwsError::of_credentials(&expired, &Operation::Buckets, &caller(whose));
         assert_eq!(error.kind, AwsErrorKind::ExpiredCredentials);
         assert!(
             error.message.contains("`aws sso login --profile work`"),
@@ -877,12 +899,13 @@ mod tests {
     #[test]
     fn no_credentials_at_all_name_the_ways_out() {
         let none = CredentialsError::not_loaded_no_source();
-        let said = |asked| AwsError::of_credentials(&none, &asked, &who(Credentials::Ambient));
-        let error = said(Asked::Buckets);
+        let said =
+            |operation| AwsError::of_credentials(&none, &operation, &caller(Credentials::Ambient));
+        let error = said(Operation::Buckets);
         assert_eq!(error.kind, AwsErrorKind::NoCredentials);
         assert!(error.message.contains("anonymously"), "{error}");
         // Which SageMaker does not know.
-        let error = said(Asked::Call {
+        let error = said(Operation::Call {
             service: "SageMaker",
             namespace: "sagemaker",
             operation: "ListTransformJobs",

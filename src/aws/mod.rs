@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 pub use connection::S3;
 pub use error::{AwsError, AwsErrorKind};
 pub use listing::Listing;
-pub use network::Patience;
+pub use network::RetryPolicy;
 pub use objects::{BucketInfo, ListRequest, ListedPage, ObjectInfo};
 pub use sagemaker::{
     Invocation, MAX_INVOCATION_BYTES, SageMaker, create_model_request, create_transform_job_request,
@@ -55,12 +55,12 @@ impl Default for Aws {
 
 impl Aws {
     pub fn new() -> Self {
-        Self::with_patience(Patience::default())
+        Self::with_retry_policy(RetryPolicy::default())
     }
 
-    pub fn with_patience(patience: Patience) -> Self {
+    pub fn with_retry_policy(retry_policy: RetryPolicy) -> Self {
         Self(Arc::new(Inner {
-            network: Arc::new(Network::new(patience)),
+            network: Arc::new(Network::new(retry_policy)),
             connections: Mutex::default(),
         }))
     }

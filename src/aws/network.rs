@@ -25,7 +25,7 @@ const THREADS: usize = 2;
 
 /// How long a server is waited for, and how often it is asked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// Until the first byte of a response.
     pub response_timeout: Duration,
     /// The same where content is sent: it begins before that is on its way, and a slow line takes long.
@@ -38,7 +38,7 @@ pub struct Patience {
     pub attempts: u32,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             response_timeout: Duration::from_secs(20),
@@ -52,7 +52,7 @@ impl Default for Patience {
 }
 
 pub(super) struct Network {
-    pub(super) patience: Patience,
+    pub(super) retry_policy: RetryPolicy,
     started: OnceLock<Result<Started, AwsError>>,
     requests: Semaphore,
 }
@@ -64,9 +64,9 @@ struct Started {
 }
 
 impl Network {
-    pub(super) fn new(patience: Patience) -> Self {
+    pub(super) fn new(retry_policy: RetryPolicy) -> Self {
         Self {
-            patience,
+            retry_policy,
             started: OnceLock::new(),
             requests: Semaphore::new(MAX_REQUESTS),
         }
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_wait_ends_when_its_task_is_cancelled() {
-        let network = Arc::new(Network::new(Patience::default()));
+        let network = Arc::new(Network::new(RetryPolicy::default()));
         let control = TaskControl::new(ProgressUnit::Images);
         let (owner, waiting) = (control.clone(), Arc::clone(&network));
         let waiter = std::thread::spawn(move || {

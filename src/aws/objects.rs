@@ -9,7 +9,7 @@ use aws_sdk_s3::types::{EncodingType, RequestPayer};
 use percent_encoding::percent_decode_str;
 
 use super::connection::{Connection, S3};
-use super::error::{Asked, AwsError, AwsErrorKind};
+use super::error::{AwsError, AwsErrorKind, Operation};
 use crate::domain::S3Address;
 use crate::tasks::TaskControl;
 
@@ -126,10 +126,10 @@ impl S3 {
     ) -> Result<Option<String>, AwsError> {
         self.0.network.wait(control, async {
             let _permit = self.0.network.request().await?;
-            let asked = Asked::List { bucket, prefix: "" };
+            let operation = Operation::List { bucket, prefix: "" };
             let response = self
                 .0
-                .ask(bucket, &asked, |client| {
+                .ask(bucket, &operation, |client| {
                     client.head_bucket().bucket(bucket).send()
                 })
                 .await?;
@@ -156,13 +156,13 @@ impl S3 {
         etag: Option<&str>,
         control: Option<&TaskControl>,
     ) -> Result<Vec<u8>, AwsError> {
-        let wanted = Wanted {
+        let request = ReadRequest {
             bucket,
             key,
             range: None,
             etag,
         };
-        self.0.network.wait(control, self.0.read(wanted))
+        self.0.network.wait(control, self.0.read(request))
     }
 
     /// The bytes from `range.start` up to `range.end`, fewer where the object ends before. With an `etag`, only of the
@@ -175,17 +175,17 @@ impl S3 {
         etag: Option<&str>,
         control: Option<&TaskControl>,
     ) -> Result<Vec<u8>, AwsError> {
-        let wanted = Wanted {
+        let request = ReadRequest {
             bucket,
             key,
             range: Some(range),
             etag,
         };
-        self.0.network.wait(control, self.0.read(wanted))
+        self.0.network.wait(control, self.0.read(request))
     }
 }
 
-struct Wanted<'a> {
+struct ReadRequest<'a> {
     bucket: &'a str,
     key: &'a str,
     range: Option<Range<u64>>,
@@ -205,7 +205,7 @@ impl Connection {
     ) -> Result<(Vec<BucketInfo>, Option<String>), AwsError> {
         let _permit = self.network.request().await?;
         let response = self
-            .ask("", &Asked::Buckets, |client| {
+            .ask("", &Operation::Buckets, |client| {
                 client
                     .list_buckets()
                     .set_continuation_token(continuation.clone())
@@ -227,12 +227,12 @@ impl Connection {
 
     pub(super) async fn page(&self, request: &ListRequest) -> Result<ListedPage, AwsError> {
         let _permit = self.network.request().await?;
-        let asked = Asked::List {
+        let operation = Operation::List {
             bucket: &request.bucket,
             prefix: &request.prefix,
         };
         let response = self
-            .ask(&request.bucket, &asked, |client| {
+            .ask(&request.bucket, &operation, |client| {
                 client
                     .list_objects_v2()
                     .bucket(&request.bucket)
@@ -274,9 +274,9 @@ impl Connection {
 
     async fn head(&self, bucket: &str, key: &str) -> Result<ObjectInfo, AwsError> {
         let _permit = self.network.request().await?;
-        let asked = Asked::Read { bucket, key };
+        let operation = Operation::Read { bucket, key };
         let response = self
-            .ask(bucket, &asked, |client| {
+            .ask(bucket, &operation, |client| {
                 client
                     .head_object()
                     .bucket(bucket)
@@ -293,20 +293,20 @@ impl Connection {
         })
     }
 
-    async fn read(&self, wanted: Wanted<'_>) -> Result<Vec<u8>, AwsError> {
-        let Wanted { bucket, key, .. } = wanted;
-        if wanted.range.as_ref().is_some_and(Range::is_empty) {
+    async fn read(&self, request: ReadRequest<'_>) -> Result<Vec<u8>, AwsError> {
+        let ReadRequest { bucket, key, .. } = request;
+        if request.range.as_ref().is_some_and(Range::is_empty) {
             return Ok(Vec::new());
         }
         let _permit = self.network.request().await?;
-        let asked = Asked::Read { bucket, key };
+        let operation = Operation::Read { bucket, key };
         let mut bytes = Vec::new();
-        let mut etag = wanted.etag.map(quoted);
+        let mut etag = request.etag.map(quoted);
         let mut cuts = 0;
         loop {
-            let range = range_after(wanted.range.as_ref(), bytes.len());
+            let range = range_after(request.range.as_ref(), bytes.len());
             let response = self
-                .ask(bucket, &asked, |client| {
+                .ask(bucket, &operation, |client| {
                     client
                         .get_object()
                         .bucket(bucket)
@@ -319,16 +319,16 @@ impl Connection {
                 .await;
             let mut response = match response {
                 Ok(response) => response,
-                Err(error) if error.kind == AwsErrorKind::BehindEnd && wanted.range.is_some() => {
+                Err(error) if error.kind == AwsErrorKind::BehindEnd && request.range.is_some() => {
                     return Ok(bytes);
                 }
                 Err(error) => return Err(error),
             };
             // Some servers do not know the condition.
-            if let (Some(wanted), Some(found)) = (&etag, &response.e_tag)
-                && wanted != found
+            if let (Some(request), Some(found)) = (&etag, &response.e_tag)
+                && request != found
             {
-                return Err(AwsError::changed(&asked));
+                return Err(AwsError::changed(&operation));
             }
             // A part that is read later must be of the same object.
             etag = etag.or(response.e_tag.take());
@@ -337,7 +337,7 @@ impl Connection {
             bytes.try_reserve_exact(expected).map_err(|_| {
                 AwsError::new(
                     AwsErrorKind::Local,
-                    format!("Could not {asked}: its {expected} bytes do not fit into memory"),
+                    format!("Could not {operation}: its {expected} bytes do not fit into memory"),
                 )
             })?;
             let cut = loop {
@@ -349,10 +349,10 @@ impl Connection {
             };
             cuts += 1;
             if cuts > MAX_CUTS {
-                let who = self.who(&*self.loaded().await?, None);
-                return Err(AwsError::cut(&cut, &asked, &who));
+                let caller = self.caller(&*self.loaded().await?, None);
+                return Err(AwsError::cut(&cut, &operation, &caller));
             }
-            log::warn!("{asked}: cut after {} bytes, going on", bytes.len());
+            log::warn!("{operation}: cut after {} bytes, going on", bytes.len());
             if etag.is_none() || bytes.len() - before >= expected {
                 // Whole, but damaged; or nothing would tell whether the rest belongs to it.
                 bytes.clear();

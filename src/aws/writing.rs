@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::connection::{CONNECT_TIMEOUT, Connection, S3};
-use super::error::{Asked, AwsError, AwsErrorKind};
+use super::error::{AwsError, AwsErrorKind, Operation};
 use super::objects::{quoted, size_of, unquoted};
 use crate::tasks::TaskControl;
 
@@ -136,7 +136,7 @@ impl S3 {
         control: Option<&TaskControl>,
     ) -> Result<(), AwsError> {
         let delete = self.0.delete(bucket, key);
-        gone_is_well(self.0.network.wait(control, delete))
+        ignore_missing(self.0.network.wait(control, delete))
     }
 
     /// Begins an object that is sent in parts. Nothing is seen of it until it is finished.
@@ -186,7 +186,7 @@ impl S3 {
     pub fn abort_parts(&self, upload: &UnfinishedUpload) -> Result<(), AwsError> {
         self.0.network.wait(None, async {
             for _ in 0..MAX_ABORTS {
-                gone_is_well(self.0.abort_parts(upload).await)?;
+                ignore_missing(self.0.abort_parts(upload).await)?;
                 match self.0.parts(upload).await {
                     Ok(parts) if !parts.is_empty() => {}
                     // Whoever may not look has done what there is to do.
@@ -198,7 +198,7 @@ impl S3 {
     }
 }
 
-fn gone_is_well(result: Result<(), AwsError>) -> Result<(), AwsError> {
+fn ignore_missing(result: Result<(), AwsError>) -> Result<(), AwsError> {
     match result {
         Err(error) if error.kind == AwsErrorKind::NotFound => Ok(()),
         result => result,
@@ -208,9 +208,9 @@ fn gone_is_well(result: Result<(), AwsError>) -> Result<(), AwsError> {
 impl Connection {
     async fn stored(&self, bucket: &str, key: &str) -> Result<StoredObject, AwsError> {
         let _permit = self.network.request().await?;
-        let asked = Asked::Read { bucket, key };
+        let operation = Operation::Read { bucket, key };
         let response = self
-            .ask(bucket, &asked, |client| {
+            .ask(bucket, &operation, |client| {
                 client
                     .head_object()
                     .bucket(bucket)
@@ -235,7 +235,7 @@ impl Connection {
     ) -> Result<(), AwsError> {
         let &NewObject { bucket, key, .. } = object;
         let _permit = self.network.request().await?;
-        self.ask(bucket, &Asked::Write { bucket, key }, |client| {
+        self.ask(bucket, &Operation::Write { bucket, key }, |client| {
             client
                 .put_object()
                 .bucket(bucket)
@@ -257,7 +257,7 @@ impl Connection {
 
     async fn delete(&self, bucket: &str, key: &str) -> Result<(), AwsError> {
         let _permit = self.network.request().await?;
-        self.ask(bucket, &Asked::Delete { bucket, key }, |client| {
+        self.ask(bucket, &Operation::Delete { bucket, key }, |client| {
             client
                 .delete_object()
                 .bucket(bucket)
@@ -272,9 +272,9 @@ impl Connection {
     async fn begin_parts(&self, object: &NewObject<'_>) -> Result<UnfinishedUpload, AwsError> {
         let &NewObject { bucket, key, .. } = object;
         let _permit = self.network.request().await?;
-        let asked = Asked::Write { bucket, key };
+        let operation = Operation::Write { bucket, key };
         let response = self
-            .ask(bucket, &asked, |client| {
+            .ask(bucket, &operation, |client| {
                 client
                     .create_multipart_upload()
                     .bucket(bucket)
@@ -290,7 +290,7 @@ impl Connection {
             AwsError::new(
                 AwsErrorKind::NotS3,
                 format!(
-                    "Could not {asked}: the server returned no upload id; check the endpoint URL"
+                    "Could not {operation}: the server returned no upload id; check the endpoint URL"
                 ),
             )
         })?;
@@ -310,7 +310,7 @@ impl Connection {
     ) -> Result<SentPart, AwsError> {
         let _permit = self.network.request().await?;
         let response = self
-            .ask(&upload.bucket, &upload.asked(), |client| {
+            .ask(&upload.bucket, &upload.operation(), |client| {
                 client
                     .upload_part()
                     .bucket(&upload.bucket)
@@ -333,7 +333,7 @@ impl Connection {
 
     async fn parts(&self, upload: &UnfinishedUpload) -> Result<BTreeMap<u32, String>, AwsError> {
         let _permit = self.network.request().await?;
-        let asked = Asked::Parts {
+        let operation = Operation::Parts {
             bucket: &upload.bucket,
             key: &upload.key,
         };
@@ -341,7 +341,7 @@ impl Connection {
         let mut marker = None;
         loop {
             let response = self
-                .ask(&upload.bucket, &asked, |client| {
+                .ask(&upload.bucket, &operation, |client| {
                     client
                         .list_parts()
                         .bucket(&upload.bucket)
@@ -380,7 +380,7 @@ impl Connection {
         let parts = CompletedMultipartUpload::builder()
             .set_parts(Some(parts.collect()))
             .build();
-        self.ask(&upload.bucket, &upload.asked(), |client| {
+        self.ask(&upload.bucket, &upload.operation(), |client| {
             client
                 .complete_multipart_upload()
                 .bucket(&upload.bucket)
@@ -400,11 +400,11 @@ impl Connection {
 
     async fn abort_parts(&self, upload: &UnfinishedUpload) -> Result<(), AwsError> {
         let _permit = self.network.request().await?;
-        let asked = Asked::Abort {
+        let operation = Operation::Abort {
             bucket: &upload.bucket,
             key: &upload.key,
         };
-        self.ask(&upload.bucket, &asked, |client| {
+        self.ask(&upload.bucket, &operation, |client| {
             client
                 .abort_multipart_upload()
                 .bucket(&upload.bucket)
@@ -422,15 +422,15 @@ impl Connection {
     fn while_sending(&self) -> aws_sdk_s3::config::Builder {
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(self.network.patience.send_timeout)
+            .read_timeout(self.network.retry_policy.send_timeout)
             .build();
         aws_sdk_s3::config::Builder::new().timeout_config(timeouts)
     }
 }
 
 impl UnfinishedUpload {
-    fn asked(&self) -> Asked<'_> {
-        Asked::Write {
+    fn operation(&self) -> Operation<'_> {
+        Operation::Write {
             bucket: &self.bucket,
             key: &self.key,
         }

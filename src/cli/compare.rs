@@ -31,12 +31,12 @@ pub(super) struct CompareArgs {
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     runs: Vec<String>,
     #[command(flatten)]
-    holding: HoldingArgs,
+    holding: RunPairArgs,
 }
 
 /// What is told of two runs, and where.
 #[derive(Debug, Args)]
-pub(super) struct HoldingArgs {
+pub(super) struct RunPairArgs {
     /// Output file (.json or .csv) for the summary and the differences of each image; default: summary on stdout
     #[arg(long, value_name = "FILE.json|FILE.csv", value_parser = parse_out)]
     out: Option<OutFile>,
@@ -50,7 +50,7 @@ pub(super) struct HoldingArgs {
     s3: S3Args,
 }
 
-impl HoldingArgs {
+impl RunPairArgs {
     pub(super) fn s3(&self) -> &S3Args {
         &self.s3
     }
@@ -77,7 +77,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let project = open_project(&args.project, &args.holding.s3, &dirs, "spotcheck compare")?;
     let runs = choose_runs(&project, &args.runs)?;
     let text = hold(&project, runs, &args.holding, |_| {})?;
-    tell(&args.holding, &text)?;
+    print_note(&args.holding, &text)?;
     Ok(Outcome::AllWell)
 }
 
@@ -86,7 +86,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
 pub(super) fn hold(
     project: &Project,
     runs: [RunInfo; 2],
-    args: &HoldingArgs,
+    args: &RunPairArgs,
     see: impl FnMut(&PredictionPair),
 ) -> anyhow::Result<String> {
     let [a, b] = &runs;
@@ -124,7 +124,7 @@ pub(super) fn hold(
 }
 
 /// On stdout, unless the result is a file.
-pub(super) fn tell(args: &HoldingArgs, text: &str) -> anyhow::Result<()> {
+pub(super) fn print_note(args: &RunPairArgs, text: &str) -> anyhow::Result<()> {
     if args.out.is_some() {
         eprint!("{text}");
     } else {
@@ -179,7 +179,7 @@ fn compare(
     project: Project,
     source: &dyn Source,
     context: &ComparisonContext,
-    args: &HoldingArgs,
+    args: &RunPairArgs,
     mut see: impl FnMut(&PredictionPair),
     control: &TaskControl,
 ) -> anyhow::Result<AgreementSummary> {

@@ -419,16 +419,13 @@ impl Known {
                 }
             }
         })?;
-        let of_older_file = |(uri, stored): (SampleUri, StoredStamp)| {
+        let of_outdated = |(uri, stored): (SampleUri, StoredStamp)| {
             let id = *ids.get(&uri)?;
             let now = self.samples[id.index()].stamp();
             let is_outdated = stored.stamp.is_some_and(|then| !then.is_of(&now));
             is_outdated.then_some(id)
         };
-        let outdated = project
-            .stamps(run.id)?
-            .into_iter()
-            .filter_map(of_older_file);
+        let outdated = project.stamps(run.id)?.into_iter().filter_map(of_outdated);
         let request = ArrangeRequest {
             predictions: Some(predictions),
             outdated: outdated.collect(),

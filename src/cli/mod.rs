@@ -4,13 +4,13 @@
 
 /// For people, in this module and those below: control characters of names are shown, never obeyed.
 macro_rules! eprint {
-    ($($said:tt)*) => { $crate::cli::terminal::tell(&::std::format!($($said)*)) };
+    ($($said:tt)*) => { $crate::cli::terminal::print_note(&::std::format!($($said)*)) };
 }
 
 /// As [`eprint`], with the end of the line.
 macro_rules! eprintln {
     ($($said:tt)*) => {
-        $crate::cli::terminal::tell(&(::std::format!($($said)*) + "\n"))
+        $crate::cli::terminal::print_note(&(::std::format!($($said)*) + "\n"))
     };
 }
 
@@ -43,7 +43,7 @@ use crate::export::{AnnotatedFolderError, ExportError};
 use crate::library::LibraryError;
 use crate::remote::package::PackageError;
 use crate::store::StoreError;
-use terminal::is_reader_gone;
+use terminal::is_output_closed;
 
 /// See what a vision model predicts.
 #[derive(Debug, Parser)]
@@ -111,11 +111,11 @@ pub fn run() -> ExitCode {
     match outcome {
         Ok(Outcome::AllWell) => ExitCode::SUCCESS,
         Ok(Outcome::SomeImagesFailed) => ExitCode::from(3),
-        Err(error) if is_reader_gone(&error) => ExitCode::from(READER_GONE),
+        Err(error) if is_output_closed(&error) => ExitCode::from(READER_GONE),
         Err(error) => {
-            eprintln!("error: {}", in_words(&error));
-            if let Some(way_out) = way_out(&error) {
-                eprintln!("{way_out}");
+            eprintln!("error: {}", message_of(&error));
+            if let Some(advice_for) = advice_for(&error) {
+                eprintln!("{advice_for}");
             }
             ExitCode::FAILURE
         }
@@ -123,7 +123,7 @@ pub fn run() -> ExitCode {
 }
 
 /// The error and its causes, but for those that are in its words already.
-fn in_words(error: &anyhow::Error) -> String {
+fn message_of(error: &anyhow::Error) -> String {
     let mut words = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if words.is_empty() {
@@ -163,7 +163,7 @@ fn describe_refused(refused: &[RefusedDevice]) -> impl Iterator<Item = String> {
 }
 
 /// What is told of an error of the floors below, which know nothing of flags, and of what the system says in a word.
-fn way_out(error: &anyhow::Error) -> Option<&'static str> {
+fn advice_for(error: &anyhow::Error) -> Option<&'static str> {
     let of_export = error.chain().find_map(|cause| match cause.downcast_ref() {
         Some(PackageError::Target(error)) => Some(error),
         _ => cause.downcast_ref::<ExportError>(),
@@ -210,15 +210,18 @@ fn advice(kind: ErrorKind) -> Option<&'static str> {
 mod tests {
     use anyhow::anyhow;
 
-    use super::in_words;
+    use super::message_of;
 
     #[test]
     fn an_error_says_each_cause_once() {
         let said = anyhow!("cancelled").context("cancelled");
-        assert_eq!(in_words(&said), "cancelled");
+        assert_eq!(message_of(&said), "cancelled");
         let inside = anyhow!("no such file").context("could not read it: no such file: a.txt");
-        assert_eq!(in_words(&inside), "could not read it: no such file: a.txt");
+        assert_eq!(
+            message_of(&inside),
+            "could not read it: no such file: a.txt"
+        );
         let more = anyhow!("no such file").context("Could not pack the model");
-        assert_eq!(in_words(&more), "Could not pack the model: no such file");
+        assert_eq!(message_of(&more), "Could not pack the model: no such file");
     }
 }

@@ -8,7 +8,7 @@ use crate::domain::{LogLine, visible_lines};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// A line or more on stderr. Where nobody reads it, there is nobody to tell that.
-pub(in crate::cli) fn tell(text: &str) {
+pub(in crate::cli) fn print_note(text: &str) {
     let _ = std::io::stderr().write_all(visible_lines(text).as_bytes());
 }
 
@@ -50,24 +50,24 @@ impl Write for Stdout {
 /// Who reads standard output has had enough, as `head` has.
 #[derive(Debug, thiserror::Error)]
 #[error("the reader of the output is gone")]
-struct ReaderIsGone;
+struct OutputClosed;
 
 /// Other pipes and connections break for other reasons.
 fn marked(error: io::Error) -> io::Error {
     match error.kind() {
-        io::ErrorKind::BrokenPipe => io::Error::new(io::ErrorKind::BrokenPipe, ReaderIsGone),
+        io::ErrorKind::BrokenPipe => io::Error::new(io::ErrorKind::BrokenPipe, OutputClosed),
         _ => error,
     }
 }
 
 /// Whether a command ended because nobody reads its output any more.
-pub(in crate::cli) fn is_reader_gone(error: &anyhow::Error) -> bool {
+pub(in crate::cli) fn is_output_closed(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| {
         cause
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref)
     });
-    causes.any(<dyn std::error::Error + Send + Sync>::is::<ReaderIsGone>)
+    causes.any(<dyn std::error::Error + Send + Sync>::is::<OutputClosed>)
 }
 
 /// A control that Ctrl+C cancels, and whatever else asks the program to end: SIGTERM, and a terminal that is closed.

@@ -91,7 +91,7 @@ pub use transform::{
     CostEstimate, DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, EcrImage,
     Experiment, FailedObject, FieldProblem, HEADLINE, Headline, IMAGE_CONTENT_TYPE, ImagesInside,
     InputObjects, InputSurvey, InstanceType, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery,
-    JobRecord, JobRetry, KeySample, LINES_CONTENT_TYPE, LeftBehind, LogLine,
+    JobRecord, JobRetry, KeySample, LINES_CONTENT_TYPE, Leftover, LogLine,
     MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelClient, ModelSource, ModelSpec, PayloadSuggestion,
     Preflight, Price, PriceChange, PriceTable, SageMakerAccess, SplitType, TfsBatching,
     TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus,

@@ -38,7 +38,7 @@ pub use preflight::{Check, CheckGrade, CheckPoint, InputSurvey, KeySample, Prefl
 pub use progress::{
     FailedObject, JobOutcome, JobPhase, JobProgress, JobRetry, LogLine, Unexplained,
 };
-pub use record::{JobRecord, LeftBehind};
+pub use record::{JobRecord, Leftover};
 pub use spec::{
     AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment,
     InputObjects, ModelClient, SplitType, TransformInput, TransformOutput, TransformSpec,

@@ -3,11 +3,11 @@
 //!
 //! Plain data and calls that wait; the command line and the window both are on it. Never runs a model itself.
 
-pub mod asking;
-pub mod connecting;
+pub mod client;
 pub mod endpoint;
 pub mod outputs;
 pub mod package;
+pub mod predictor;
 pub mod rehearse;
 mod sending;
 pub mod tf_serving;

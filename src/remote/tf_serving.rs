@@ -2,7 +2,7 @@
 //!
 //! <https://www.tensorflow.org/tfx/serving/api_rest>
 
-mod look;
+mod metadata;
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use ureq::Agent;
 use ureq::http::Uri;
 use ureq::tls::{RootCerts, TlsConfig};
 
-use super::asking::{Request, Transport};
 use super::outputs::MAX_RESPONSE_BYTES;
+use super::predictor::{Request, Transport};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
-pub use look::{ServedModel, ServedSignature};
+pub use metadata::{ServedModel, ServedSignature};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
@@ -148,11 +148,11 @@ impl TfServing {
 
     fn post(&self, request: &Request, control: &TaskControl) -> Result<Response, PredictError> {
         let request = request.clone();
-        self.apart(control, move |this| this.send(&request))
+        self.on_own_thread(control, move |this| this.send(&request))
     }
 
     /// Once, on a thread of its own, so that whoever waits can be cancelled whatever the network does.
-    fn apart(
+    fn on_own_thread(
         &self,
         control: &TaskControl,
         call: impl FnOnce(&Self) -> Result<Response, PredictError> + Send + 'static,

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::domain::{
     Change, ComparisonFormat, EndpointPlan, EndpointQuery, ExportOptions, FileStamp, JobOutcome,
-    JobQuery, LabelSet, LeftBehind, Prediction, Price, PriceChange, ReadingRequest, RemoteModel,
+    JobQuery, LabelSet, Leftover, Prediction, Price, PriceChange, ReadingRequest, RemoteModel,
     ResponseExamples, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place, SaliencyTarget, Sample,
     SampleId, SampleUri, SharedList, TileKey, TransformPlan, UploadPlan, ViewSettings,
 };
@@ -196,7 +196,7 @@ pub enum Effect {
     },
     DeleteLeftovers {
         id: JobId,
-        found: Vec<LeftBehind>,
+        found: Vec<Leftover>,
         task: TaskId,
         control: TaskControl,
     },

@@ -13,7 +13,7 @@ use super::{
 use crate::domain::{
     AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointPlan,
     EndpointRecord, FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs,
-    LeftBehind, ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RemoteAddress,
+    Leftover, ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RemoteAddress,
     ResponseExamples, RunId, RunKey, S3Access, S3Address, S3Place, SageMakerAccess, Saliency,
     SampleId, SampleUri, TransformPlan, TruthBox, UploadPlan, UploadReport,
 };
@@ -310,7 +310,7 @@ pub enum Event {
     LeftoversDeleted {
         id: JobId,
         task: TaskId,
-        result: Result<(String, Vec<LeftBehind>), S3Failure>,
+        result: Result<(String, Vec<Leftover>), S3Failure>,
     },
     /// What this machine keeps of endpoints, what of it cannot be read, and which endpoints are to be deleted by now.
     EndpointRecordsRead {

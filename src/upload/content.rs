@@ -95,7 +95,7 @@ impl Large {
             while left_of_part > 0 {
                 control.checkpoint()?;
                 let block = &mut block[..left_of_part.min(BLOCK as u64) as usize];
-                file.read_exact(block).map_err(end_means_changed)?;
+                file.read_exact(block).map_err(changed_if_early_end)?;
                 whole.update(&block);
                 part.update(block);
                 left_of_part -= block.len() as u64;
@@ -137,7 +137,7 @@ impl Large {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(u64::from(number - 1) * self.part_bytes))?;
         let mut bytes = vec![0; self.part_len(number) as usize];
-        file.read_exact(&mut bytes).map_err(end_means_changed)?;
+        file.read_exact(&mut bytes).map_err(changed_if_early_end)?;
         if crc32fast::hash(&bytes) != self.crc32_of(number) {
             return Err(ContentError::Changed);
         }
@@ -163,7 +163,7 @@ fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
     before.len() == now.len() && before.modified().ok() == now.modified().ok()
 }
 
-fn end_means_changed(error: std::io::Error) -> ContentError {
+fn changed_if_early_end(error: std::io::Error) -> ContentError {
     if error.kind() == std::io::ErrorKind::UnexpectedEof {
         ContentError::Changed
     } else {

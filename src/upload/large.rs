@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use parking_lot::{Condvar, Mutex};
 
 use super::content::Large;
-use super::sending::{Job, SendError, Sent, There};
+use super::sending::{ExistingObject, Job, SendError, Sent};
 use super::unfinished::{Journal, Unfinished};
 use crate::aws::{AwsError, AwsErrorKind, Content, S3, SentPart, UnfinishedUpload};
 use crate::tasks::TaskControl;
@@ -129,10 +129,10 @@ impl<'a> LargeUpload<'a> {
             }
             // Somebody else was quicker: our parts are of no use.
             Ok(Sent::Same) => {
-                sender.throw_away(&self.upload);
+                sender.discard(&self.upload);
                 Ok(Sent::Same)
             }
-            Err(SendError::Aws(error)) if is_worth_another_try(error.kind) => {
+            Err(SendError::Aws(error)) if is_retryable(error.kind) => {
                 sender.control.add_done(rest);
                 let message = format!(
                     "{} Its uploaded parts are kept; upload the file again to resume",
@@ -141,7 +141,7 @@ impl<'a> LargeUpload<'a> {
                 Err(SendError::Aws(AwsError { message, ..error }))
             }
             Err(error) => {
-                sender.throw_away(&self.upload);
+                sender.discard(&self.upload);
                 sender.control.add_done(rest);
                 Err(error)
             }
@@ -169,7 +169,7 @@ impl<'a> LargeUpload<'a> {
         // The object may have been made although the response got lost; then there is no upload any more.
         if let Err(SendError::Aws(error)) = &written
             && matches!(error.kind, AwsErrorKind::NotFound | AwsErrorKind::Other)
-            && let Ok(There::Same) = self.job.look(s3, sha256, control)
+            && let Ok(ExistingObject::Same) = self.job.look(s3, sha256, control)
         {
             return Ok(Sent::Sent);
         }
@@ -203,7 +203,7 @@ impl Sender<'_> {
         };
         let upload = unfinished.upload();
         if !unfinished.is_of(&content.sha256, content.part_bytes) {
-            self.throw_away(&upload);
+            self.discard(&upload);
             self.control.note(format!(
                 "An unfinished upload to {} was aborted: the file has changed",
                 job.address
@@ -217,21 +217,19 @@ impl Sender<'_> {
                     .retain(|number, etag| there.get(number) == Some(etag));
                 Ok(Some(unfinished))
             }
-            Err(error)
-                if error.kind == AwsErrorKind::Cancelled || is_worth_another_try(error.kind) =>
-            {
+            Err(error) if error.kind == AwsErrorKind::Cancelled || is_retryable(error.kind) => {
                 Err(error.into())
             }
             // It is over, or nobody may look at it.
             Err(_) => {
-                self.throw_away(&upload);
+                self.discard(&upload);
                 Ok(None)
             }
         }
     }
 
     /// Nothing that costs money is left.
-    fn throw_away(&self, upload: &UnfinishedUpload) {
+    fn discard(&self, upload: &UnfinishedUpload) {
         match self.s3.abort_parts(upload) {
             Ok(()) => self.journal.remove(&upload.key),
             Err(error) => self.control.note(format!(
@@ -250,7 +248,7 @@ impl Sender<'_> {
 }
 
 /// Whether the parts that were sent may be of use later.
-fn is_worth_another_try(kind: AwsErrorKind) -> bool {
+fn is_retryable(kind: AwsErrorKind) -> bool {
     use AwsErrorKind as Kind;
     kind.concerns_everything()
         || matches!(

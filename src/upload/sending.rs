@@ -121,17 +121,19 @@ impl Job<'_> {
             // Also where our own response got lost, and the object was written all the same.
             let there = self.look(s3, sha256, control)?;
             condition = match there {
-                There::Same => return Ok(Sent::Same),
+                ExistingObject::Same => return Ok(Sent::Same),
                 // A server that knows no conditions: having looked right before is the best there is.
-                There::Nothing if error.kind == AwsErrorKind::Unsupported => WriteCondition::Any,
-                There::Nothing => WriteCondition::Absent,
-                There::Other { etag, .. }
+                ExistingObject::Nothing if error.kind == AwsErrorKind::Unsupported => {
+                    WriteCondition::Any
+                }
+                ExistingObject::Nothing => WriteCondition::Absent,
+                ExistingObject::Other { etag, .. }
                     if error.kind == AwsErrorKind::Unsupported
                         && self.may_replace(etag.as_deref()) =>
                 {
                     WriteCondition::Any
                 }
-                There::Other { why, .. } => return Err(SendError::Conflict(why)),
+                ExistingObject::Other { why, .. } => return Err(SendError::Conflict(why)),
             };
         }
     }
@@ -148,13 +150,15 @@ impl Job<'_> {
         s3: &S3,
         sha256: &Sha256Digest,
         control: &TaskControl,
-    ) -> Result<There, SendError> {
+    ) -> Result<ExistingObject, SendError> {
         let S3Address { bucket, prefix } = &self.address;
         let stored = match s3.stored(bucket, prefix, Some(control)) {
             Ok(stored) => stored,
-            Err(error) if error.kind == AwsErrorKind::NotFound => return Ok(There::Nothing),
+            Err(error) if error.kind == AwsErrorKind::NotFound => {
+                return Ok(ExistingObject::Nothing);
+            }
             Err(error) if error.kind == AwsErrorKind::AccessDenied => {
-                return Ok(There::Other {
+                return Ok(ExistingObject::Other {
                     etag: None,
                     why: format!("an object exists. {error}"),
                 });
@@ -162,9 +166,9 @@ impl Job<'_> {
             Err(error) => return Err(error.into()),
         };
         if stored.sha256 == Some(*sha256) {
-            return Ok(There::Same);
+            return Ok(ExistingObject::Same);
         }
-        Ok(There::Other {
+        Ok(ExistingObject::Other {
             why: format!(
                 "{}; it was created or changed since the plan was made",
                 why_not_same(&stored)
@@ -175,7 +179,7 @@ impl Job<'_> {
 }
 
 /// What stands where a file should go.
-pub(super) enum There {
+pub(super) enum ExistingObject {
     Nothing,
     Same,
     Other { etag: Option<String>, why: String },

@@ -81,7 +81,7 @@ pub fn upload(
         work,
         queue: Mutex::default(),
         changed: Condvar::new(),
-        tally: Mutex::new(Tally {
+        counts: Mutex::new(Counts {
             report,
             ended: 0,
             failures_in_a_row: 0,
@@ -103,7 +103,7 @@ struct Transfer<'a> {
     queue: Mutex<Queue<'a>>,
     /// Something to do has come, or nothing will come any more.
     changed: Condvar,
-    tally: Mutex<Tally>,
+    counts: Mutex<Counts>,
 }
 
 #[derive(Default)]
@@ -117,7 +117,7 @@ struct Queue<'a> {
     is_over: bool,
 }
 
-struct Tally {
+struct Counts {
     report: UploadReport,
     /// Files that were tried, whatever became of them.
     ended: usize,
@@ -210,17 +210,17 @@ impl<'a> Transfer<'a> {
     }
 
     fn record(&self, file: &Sample, sent: Result<Sent, SendError>) {
-        let mut tally = self.tally.lock();
-        let tally = &mut *tally;
-        let report = &mut tally.report;
-        tally.ended += 1;
+        let mut counts = self.counts.lock();
+        let counts = &mut *counts;
+        let report = &mut counts.report;
+        counts.ended += 1;
         let problem = |message: &dyn std::fmt::Display| {
             Problem::of_sample(file.uri.clone(), message.to_string())
         };
         let stop = match sent {
             Ok(Sent::Sent) => {
                 report.sent.add(file.size_bytes);
-                tally.failures_in_a_row = 0;
+                counts.failures_in_a_row = 0;
                 None
             }
             Ok(Sent::Same) => {
@@ -242,9 +242,9 @@ impl<'a> Transfer<'a> {
                     report.not_tried.add(file.size_bytes);
                     Some(error.message)
                 } else {
-                    tally.failures_in_a_row += 1;
+                    counts.failures_in_a_row += 1;
                     report.failures.push(problem(&error));
-                    (tally.failures_in_a_row >= MAX_FAILURES_IN_A_ROW).then(|| {
+                    (counts.failures_in_a_row >= MAX_FAILURES_IN_A_ROW).then(|| {
                         format!(
                             "{MAX_FAILURES_IN_A_ROW} files in a row failed. The last error: {error}"
                         )
@@ -260,7 +260,7 @@ impl<'a> Transfer<'a> {
             report.stopped.get_or_insert(UploadStop::Failed(message));
             self.end();
         }
-        let (ended, all) = (tally.ended, self.work.len());
+        let (ended, all) = (counts.ended, self.work.len());
         self.sender
             .control
             .set_detail(format!("{ended} of {all} files"));
@@ -274,8 +274,8 @@ impl<'a> Transfer<'a> {
 
     fn conclude(self) -> UploadReport {
         let queue = self.queue.into_inner();
-        let tally = self.tally.into_inner();
-        let mut report = tally.report;
+        let counts = self.counts.into_inner();
+        let mut report = counts.report;
         for (file, _) in &self.work[queue.next..] {
             report.not_tried.add(file.size_bytes);
         }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, Patience, SageMaker};
+use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, RetryPolicy, SageMaker};
 use spotcheck::domain::{
     AWS_REGIONS, AssembleWith, BatchStrategy, Compression, Credentials, DataCapture,
     DataProcessing, EndpointConfig, EndpointQuery, EndpointStatus, Experiment, InputObjects,
@@ -45,9 +45,9 @@ fn at(server: &HttpServer) -> SageMaker {
 }
 
 fn impatient() -> Aws {
-    Aws::with_patience(Patience {
+    Aws::with_retry_policy(RetryPolicy {
         first_backoff: Duration::from_millis(1),
-        ..Patience::default()
+        ..RetryPolicy::default()
     })
 }
 

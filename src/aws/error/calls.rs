@@ -1,40 +1,44 @@
 //! Refusals of SageMaker and CloudWatch Logs, which say with a code and a sentence what S3 says with a status.
 
-use super::{Asked, AwsError, AwsErrorKind, Response, Who, denied, not_s3, said, timeout};
+use super::{AwsError, AwsErrorKind, Caller, Operation, Response, denied, not_s3, said, timeout};
 
 /// What kind of refusal it is, and what to do about it.
-pub(super) fn refused(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+pub(super) fn refused(
+    response: &Response<'_>,
+    operation: &Operation<'_>,
+    caller: &Caller,
+) -> AwsError {
     use AwsErrorKind as Kind;
-    let server = who.server();
-    let said = said(response, who);
+    let server = caller.server();
+    let said = said(response, caller);
     let message = response.message.unwrap_or_default();
-    let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
+    let error = |kind, why: String| AwsError::new(kind, format!("Could not {operation}: {why}"));
     match (response.code.unwrap_or_default(), response.status) {
         ("AccessDeniedException" | "AccessDenied" | "UnauthorizedOperation", _) => {
-            denied_action(message, &said, asked, who)
+            denied_action(message, &said, operation, caller)
         }
         ("OptInRequired" | "SubscriptionRequiredException", _) => error(
             Kind::AccessDenied,
             format!(
                 "{} is not enabled for the account; an administrator can enable it in the AWS console{said}",
-                asked.service()
+                operation.service()
             ),
         ),
-        ("ResourceNotFound" | "ResourceNotFoundException", _) => missing(&said, asked, who),
+        ("ResourceNotFound" | "ResourceNotFoundException", _) => missing(&said, operation, caller),
         ("ValidationException" | "ValidationError" | "InvalidParameterException", _)
             if says_missing(message) =>
         {
-            missing(&said, asked, who)
+            missing(&said, operation, caller)
         }
         ("ResourceInUse" | "ConflictException" | "ResourceConflictException", _) => {
-            in_use(&said, asked)
+            in_use(&said, operation)
         }
-        ("ValidationException", _) if message.contains("already exist") => in_use(&said, asked),
+        ("ValidationException", _) if message.contains("already exist") => in_use(&said, operation),
         (
             "ResourceLimitExceeded" | "LimitExceededException" | "ServiceQuotaExceededException",
             _,
         ) => {
-            let region = &who.region;
+            let region = &caller.region;
             error(
                 Kind::Limit,
                 format!(
@@ -71,21 +75,21 @@ pub(super) fn refused(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> 
             Kind::Unsupported,
             format!(
                 "{server} does not support this operation{said}; check the endpoint URL, and whether the region has {}",
-                asked.service()
+                operation.service()
             ),
         ),
         (_, 413) => error(
             Kind::Invalid,
-            format!("the request is larger than {} accepts{said}", asked.service()),
+            format!("the request is larger than {} accepts{said}", operation.service()),
         ),
-        (_, 408 | 504) => timeout(asked, who),
+        (_, 408 | 504) => timeout(operation, caller),
         (_, 407) => error(
             Kind::NotS3,
             "the proxy requires a user name and password; add them to HTTPS_PROXY, or ask its administrator"
                 .to_owned(),
         ),
-        ("", status @ ..500) => not_s3(status, asked, who),
-        (_, 401 | 403) => denied_action(message, &said, asked, who),
+        ("", status @ ..500) => not_s3(status, operation, caller),
+        (_, 401 | 403) => denied_action(message, &said, operation, caller),
         (_, 500..) => error(
             Kind::Server,
             format!("{server} failed{said}; wait, then try again"),
@@ -108,39 +112,44 @@ fn says_missing(message: &str) -> bool {
     .any(|words| message.contains(words))
 }
 
-fn missing(said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
+fn missing(said: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     AwsError::new(
         AwsErrorKind::NotFound,
         format!(
-            "Could not {asked}: it does not exist in region {}{said}; check the name and the region",
-            who.region
+            "Could not {operation}: it does not exist in region {}{said}; check the name and the region",
+            caller.region
         ),
     )
 }
 
-fn in_use(said: &str, asked: &Asked<'_>) -> AwsError {
+fn in_use(said: &str, operation: &Operation<'_>) -> AwsError {
     AwsError::new(
         AwsErrorKind::InUse,
         format!(
-            "Could not {asked}: the name exists already or is in use{said}; choose another name, or wait until it is \
+            "Could not {operation}: the name exists already or is in use{said}; choose another name, or wait until it is \
             free"
         ),
     )
 }
 
 /// With the permission that AWS names, which may be another one than that of the operation: `iam:PassRole`.
-fn denied_action(message: &str, said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
-    match (*asked, named_action(message)) {
-        (Asked::Call { service, what, .. }, Some((namespace, operation))) => {
-            let asked = Asked::Call {
+fn denied_action(
+    message: &str,
+    said: &str,
+    operation: &Operation<'_>,
+    caller: &Caller,
+) -> AwsError {
+    match (*operation, named_action(message)) {
+        (Operation::Call { service, what, .. }, Some((namespace, operation))) => {
+            let operation = Operation::Call {
                 service,
                 namespace,
                 operation,
                 what,
             };
-            denied(false, said, &asked, who)
+            denied(false, said, &operation, caller)
         }
-        _ => denied(false, said, asked, who),
+        _ => denied(false, said, operation, caller),
     }
 }
 
@@ -163,19 +172,19 @@ mod tests {
             message: (!message.is_empty()).then_some(message),
             date: None,
         };
-        let asked = Asked::Call {
+        let operation = Operation::Call {
             service: "SageMaker",
             namespace: "sagemaker",
             operation: "CreateTransformJob",
             what: "start job cats",
         };
-        let who = Who {
+        let caller = Caller {
             credentials: Credentials::Profile("work".to_owned()),
             endpoint: None,
             region: "eu-west-1".to_owned(),
             renewal: Some("aws sso login --profile work".to_owned()),
         };
-        crate::aws::error::of_response(&response, &asked, &who)
+        crate::aws::error::of_response(&response, &operation, &caller)
     }
 
     /// Status, code and message of a response; the kind and some of the words that come of it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SageMaker, Tag, Timestamp, beyond, if_there, sagemaker, said, tags};
+use super::{SageMaker, Tag, Timestamp, if_there, non_empty, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
 use crate::domain::{
     Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointStatus, EndpointSummary,
@@ -178,7 +178,7 @@ impl SageMaker {
             let model_name = variant.model_name.take()?;
             Some((variant, model_name))
         }) else {
-            return Err(beyond(&call, "it contains no model name"));
+            return Err(unsupported(&call, "it contains no model name"));
         };
         Ok(Some(EndpointConfig {
             name: told.endpoint_config_name,
@@ -188,7 +188,7 @@ impl SageMaker {
             ami_version: variant.inference_ami_version,
             download_timeout_s: variant.model_data_download_timeout_in_seconds,
             startup_timeout_s: variant.container_startup_health_check_timeout_in_seconds,
-            kms_key: said(told.kms_key_id),
+            kms_key: non_empty(told.kms_key_id),
             tags: BTreeMap::new(),
         }))
     }
@@ -205,7 +205,7 @@ impl SageMaker {
         let request = NamedConfig {
             endpoint_config_name: name,
         };
-        self.tell(&call, &request, control)
+        self.send_only(&call, &request, control)
     }
 
     /// Starts instances; answers with the ARN. They cost money until the endpoint is deleted.
@@ -251,7 +251,7 @@ impl SageMaker {
             arn: told.summary.endpoint_arn,
             config_name: told.endpoint_config_name,
             status: told.summary.endpoint_status,
-            failure: said(told.failure_reason),
+            failure: non_empty(told.failure_reason),
             created_ms: told.summary.creation_time.ms(),
             modified_ms: told.summary.last_modified_time.ms(),
             variants: variants.collect(),
@@ -268,7 +268,7 @@ impl SageMaker {
         let request = NamedEndpoint {
             endpoint_name: name,
         };
-        self.tell(&call, &request, control)
+        self.send_only(&call, &request, control)
     }
 
     /// A page of the endpoints of this account and region, the newest first.

@@ -9,7 +9,7 @@ use aws_smithy_types::timeout::TimeoutConfig;
 
 use super::SageMaker;
 use crate::aws::connection::{CONNECT_TIMEOUT, Connection};
-use crate::aws::error::{Asked, AwsError, AwsErrorKind};
+use crate::aws::error::{AwsError, AwsErrorKind, Operation};
 use crate::tasks::TaskControl;
 
 /// The largest body that an endpoint takes.
@@ -80,15 +80,15 @@ impl Connection {
         body: Blob,
         what: &str,
     ) -> Result<Invocation, AwsError> {
-        let asked = Asked::Call {
+        let operation = Operation::Call {
             service: "SageMaker Runtime",
             namespace: "sagemaker",
             operation: "InvokeEndpoint",
             what,
         };
         let loaded = self.loaded().await?;
-        loaded.known_region(&asked)?;
-        let who = self.who_at(&loaded, loaded.endpoint_of("SageMaker Runtime"));
+        loaded.known_region(&operation)?;
+        let caller = self.caller_at(&loaded, loaded.endpoint_of("SageMaker Runtime"));
         let _permit = self.network.request().await?;
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -96,7 +96,7 @@ impl Connection {
             .build();
         let mut settings =
             aws_sdk_sagemakerruntime::config::Builder::new().timeout_config(timeouts);
-        settings.set_endpoint_url(who.endpoint.clone());
+        settings.set_endpoint_url(caller.endpoint.clone());
         let started = Instant::now();
         let response = aws_sdk_sagemakerruntime::Client::new(&loaded.config)
             .invoke_endpoint()
@@ -117,8 +117,10 @@ impl Connection {
             }),
             Err(error) => {
                 let error = match error.as_service_error() {
-                    Some(InvokeEndpointError::ModelError(failed)) => failed_model(failed, &asked),
-                    _ => AwsError::of(&error, &asked, &who),
+                    Some(InvokeEndpointError::ModelError(failed)) => {
+                        failed_model(failed, &operation)
+                    }
+                    _ => AwsError::of(&error, &operation, &caller),
                 };
                 self.forget_after(&error).await;
                 Err(error)
@@ -128,14 +130,14 @@ impl Connection {
 }
 
 /// The container answered with an error of its own.
-fn failed_model(failed: &ModelError, asked: &Asked<'_>) -> AwsError {
+fn failed_model(failed: &ModelError, operation: &Operation<'_>) -> AwsError {
     let status = failed.original_status_code().unwrap_or_default();
     let message = failed
         .original_message()
         .or_else(|| failed.message())
         .unwrap_or_default()
         .trim();
-    let said = if message.is_empty() {
+    let non_empty = if message.is_empty() {
         "no message".to_owned()
     } else {
         format!("message: {}", shortened(message))
@@ -150,7 +152,7 @@ fn failed_model(failed: &ModelError, asked: &Asked<'_>) -> AwsError {
     AwsError::new(
         AwsErrorKind::Model,
         format!(
-            "Could not {asked}: the model container returned status {status}, {said} (AWS: ModelError); \
+            "Could not {operation}: the model container returned status {status}, {non_empty} (AWS: ModelError); \
             {what_to_do}{log}"
         ),
     )

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{SageMaker, said};
+use super::{SageMaker, non_empty};
 use crate::aws::AwsError;
 use crate::aws::control_plane::Call;
 use crate::domain::{ListPage, ListQuery};
@@ -54,7 +54,7 @@ impl SageMaker {
         let listed: Listed<A> = self.ask(call, &request, control)?;
         Ok(ListPage {
             items: listed.items.into_iter().map(T::from).collect(),
-            next: said(listed.next_token),
+            next: non_empty(listed.next_token),
         })
     }
 }

@@ -45,16 +45,16 @@ impl SageMaker {
     /// The region that is asked: as this access says, or else the user's AWS configuration.
     ///
     /// # Errors
-    /// [`AwsErrorKind::NoRegion`] where nobody said one.
+    /// [`AwsErrorKind::NoRegion`] where nobody non_empty one.
     pub fn region(&self, control: Option<&TaskControl>) -> Result<String, AwsError> {
         self.0.network.wait(control, async {
             let call = sagemaker("", "use SageMaker");
             let loaded = self.0.loaded().await?;
-            Ok(loaded.known_region(&call.asked())?.to_owned())
+            Ok(loaded.known_region(&call.operation())?.to_owned())
         })
     }
 
-    /// Who is signed in, and until when. Asks AWS; another server has nothing to ask, so the access key tells it.
+    /// Caller is signed in, and until when. Asks AWS; another server has nothing to ask, so the access key tells it.
     pub fn identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
         self.0.network.wait(control, async {
             let loaded = self.0.loaded().await?;
@@ -78,7 +78,7 @@ impl SageMaker {
     }
 
     /// Asks for something that says no more than that it was done.
-    fn tell(
+    fn send_only(
         &self,
         call: &Call,
         request: &impl Serialize,
@@ -117,8 +117,8 @@ impl Timestamp {
     }
 }
 
-/// What SageMaker leaves empty counts as not said.
-fn said(text: Option<String>) -> Option<String> {
+/// What SageMaker leaves empty counts as not non_empty.
+fn non_empty(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
@@ -136,7 +136,7 @@ fn address(text: &str, call: &Call) -> Result<S3Address, AwsError> {
 }
 
 /// Something that SageMaker knows and this program does not.
-fn beyond(call: &Call, what: &str) -> AwsError {
+fn unsupported(call: &Call, what: &str) -> AwsError {
     AwsError::new(
         AwsErrorKind::Unsupported,
         format!(

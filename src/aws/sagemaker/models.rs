@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SageMaker, Tag, address, beyond, if_there, sagemaker, tags};
+use super::{SageMaker, Tag, address, if_there, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
 use crate::domain::ModelSpec;
 use crate::tasks::TaskControl;
@@ -123,7 +123,7 @@ impl SageMaker {
         };
         let mut containers = model.primary_container.into_iter().chain(model.containers);
         let (Some(container), None) = (containers.next(), containers.next()) else {
-            return Err(beyond(&call, "it is made of several containers"));
+            return Err(unsupported(&call, "it is made of several containers"));
         };
         let source = container
             .model_data_source
@@ -132,7 +132,10 @@ impl SageMaker {
             .model_data_url
             .or_else(|| source.map(|object| object.s3_uri));
         let (Some(image), Some(archive)) = (container.image, archive) else {
-            return Err(beyond(&call, "it is made of a package or has no archive"));
+            return Err(unsupported(
+                &call,
+                "it is made of a package or has no archive",
+            ));
         };
         Ok(Some(ModelSpec {
             name: model.model_name,
@@ -147,6 +150,6 @@ impl SageMaker {
     /// Takes the name away. The archive stays.
     pub fn delete_model(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let call = sagemaker("DeleteModel", format!("delete model {name}"));
-        self.tell(&call, &NamedModel { model_name: name }, control)
+        self.send_only(&call, &NamedModel { model_name: name }, control)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SageMaker, sagemaker, said};
+use super::{SageMaker, non_empty, sagemaker};
 use crate::aws::AwsError;
 use crate::tasks::TaskControl;
 
@@ -46,7 +46,7 @@ struct ListedTag {
 }
 
 impl SageMaker {
-    /// The tags of something by its ARN, but for those that AWS itself gives. Descriptions do not tell them.
+    /// The tags of something by its ARN, but for those that AWS itself gives. Descriptions do not send_only them.
     pub fn tags_of(
         &self,
         arn: &str,
@@ -64,7 +64,7 @@ impl SageMaker {
             let own = listed.tags.into_iter();
             let own = own.filter(|tag| !tag.key.starts_with(OF_AWS));
             found.extend(own.map(|tag| (tag.key, tag.value)));
-            next_token = said(listed.next_token);
+            next_token = non_empty(listed.next_token);
             if next_token.is_none() {
                 return Ok(found);
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SageMaker, Tag, Timestamp, address, beyond, sagemaker, said, tags};
+use super::{SageMaker, Tag, Timestamp, address, non_empty, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
 use crate::aws::control_plane::Call;
 use crate::domain::{
@@ -237,7 +237,7 @@ impl SageMaker {
             spec: told.job.spec(&call)?,
             arn: told.transform_job_arn,
             status: told.transform_job_status,
-            failure: said(told.failure_reason),
+            failure: non_empty(told.failure_reason),
             created_ms: told.creation_time.ms(),
             started_ms: told.transform_start_time.map(Timestamp::ms),
             ended_ms: told.transform_end_time.map(Timestamp::ms),
@@ -254,7 +254,7 @@ impl SageMaker {
         let request = NamedJob {
             transform_job_name: name,
         };
-        self.tell(&call, &request, control)
+        self.send_only(&call, &request, control)
     }
 
     /// A page of the jobs of this account and region, the newest first.
@@ -274,7 +274,7 @@ impl From<JobSummary> for TransformSummary {
             name: job.transform_job_name,
             arn: job.transform_job_arn,
             status: job.transform_job_status,
-            failure: said(job.failure_reason),
+            failure: non_empty(job.failure_reason),
             created_ms: job.creation_time.ms(),
             ended_ms: job.transform_end_time.map(Timestamp::ms),
         }
@@ -324,12 +324,12 @@ impl Job {
 
     fn spec(self, call: &Call) -> Result<TransformSpec, AwsError> {
         let Some(output) = self.transform_output else {
-            return Err(beyond(call, "it writes no objects"));
+            return Err(unsupported(call, "it writes no objects"));
         };
         let capture = self.data_capture_config.map(|capture| {
             Ok(DataCapture {
                 folder: address(&capture.destination_s3_uri, call)?,
-                kms_key: said(capture.kms_key_id),
+                kms_key: non_empty(capture.kms_key_id),
                 with_inference_id: capture.generate_inference_id,
             })
         });
@@ -339,14 +339,14 @@ impl Job {
             input: self.transform_input.read(call)?,
             output: TransformOutput {
                 folder: address(&output.s3_output_path, call)?,
-                accept: said(output.accept),
+                accept: non_empty(output.accept),
                 assemble: output.assemble_with,
-                kms_key: said(output.kms_key_id),
+                kms_key: non_empty(output.kms_key_id),
             },
             instance_type: self.transform_resources.instance_type,
             instance_count: self.transform_resources.instance_count,
-            volume_kms_key: said(self.transform_resources.volume_kms_key_id),
-            ami_version: said(self.transform_resources.transform_ami_version),
+            volume_kms_key: non_empty(self.transform_resources.volume_kms_key_id),
+            ami_version: non_empty(self.transform_resources.transform_ami_version),
             // SageMaker's default, for a job that was started without.
             batch_strategy: self.batch_strategy.unwrap_or(BatchStrategy::MultiRecord),
             max_payload_mb: self.max_payload_mb,
@@ -358,8 +358,8 @@ impl Job {
             environment: self.environment,
             tags: BTreeMap::new(),
             data_processing: DataProcessing {
-                input_filter: said(self.data_processing.input_filter),
-                output_filter: said(self.data_processing.output_filter),
+                input_filter: non_empty(self.data_processing.input_filter),
+                output_filter: non_empty(self.data_processing.output_filter),
                 join_input: self.data_processing.join_source.as_deref() == Some("Input"),
             },
             data_capture: capture.transpose()?,
@@ -398,7 +398,7 @@ impl Input {
         let objects = match source.s3_data_type.as_str() {
             "S3Prefix" => InputObjects::Prefix(address),
             "ManifestFile" => InputObjects::Manifest(address),
-            other => return Err(beyond(call, &format!("its input has type {other}"))),
+            other => return Err(unsupported(call, &format!("its input has type {other}"))),
         };
         Ok(TransformInput {
             objects,

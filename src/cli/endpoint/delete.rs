@@ -17,7 +17,7 @@ use crate::domain::EndpointStatus;
 use crate::remote::endpoint::{Deletion, wait_until_gone};
 
 /// SageMaker says a few minutes.
-const PATIENCE: Duration = Duration::from_mins(15);
+const MAX_WAIT: Duration = Duration::from_mins(15);
 
 #[derive(Debug, Args)]
 pub(super) struct DeleteArgs {
@@ -46,7 +46,7 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
     let deletion = Deletion::of(&aws, records, &access, name, args.with_model, control)?;
     let was_there = deletion.status().is_some();
     let stays = deletion.stays().len();
-    if !args.yes && !agreed(&deletion)? {
+    if !args.yes && !confirmed(&deletion)? {
         eprintln!("nothing was deleted");
         return Ok(Outcome::AllWell);
     }
@@ -64,13 +64,13 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
     if was_there && !args.no_wait {
         let sagemaker = aws.sagemaker(&access);
         let left = with_progress("Waiting until it is gone", control, || {
-            wait_until_gone(&sagemaker, name, PATIENCE, control)
+            wait_until_gone(&sagemaker, name, MAX_WAIT, control)
         });
         match left {
             Ok(None) => eprintln!("the endpoint {name} is gone, and costs nothing any more"),
             Ok(Some(endpoint)) if endpoint.status == EndpointStatus::Deleting => bail!(
                 "left: the endpoint {name}, which SageMaker is still deleting after {} minutes; look again with: spotcheck endpoint status {name}",
-                PATIENCE.as_secs() / 60
+                MAX_WAIT.as_secs() / 60
             ),
             Ok(Some(endpoint)) => bail!(
                 "left: the endpoint {name}, which was not deleted: it is {}{}; it may still cost money, so try again: spotcheck endpoint delete {name}",
@@ -95,7 +95,7 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
 }
 
 /// Asks, after listing what goes and what stays.
-fn agreed(deletion: &Deletion) -> anyhow::Result<bool> {
+fn confirmed(deletion: &Deletion) -> anyhow::Result<bool> {
     for what in deletion.goes() {
         eprintln!("to be deleted: {what}");
     }

@@ -7,14 +7,14 @@ use clap::Args;
 
 use super::EndpointContext;
 use super::plan_args::{PlanArgs, Planned};
-use super::status::{CostSoFar, settled, tell_end};
+use super::status::{CostSoFar, print_deletion_time, settled};
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::stdout;
 use crate::cli::transform::preflight::must_pass;
 use crate::domain::EndpointStatus;
-use crate::remote::endpoint::{Deletion, DeployError, EndpointError, Remains, deploy};
+use crate::remote::endpoint::{Deletion, DeployError, EndpointError, Leftovers, deploy};
 use crate::tasks::now_ms;
 
 #[derive(Debug, Args)]
@@ -33,9 +33,9 @@ pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
     let control = &context.control;
     let aws = Aws::new();
     let mut planned = args.plan.plan(&aws, control)?;
-    make_room(&aws, &planned, context)?;
+    delete_leftovers(&aws, &planned, context)?;
     let _packed = planned.pack(control)?;
-    let found = planned.preflight(&aws, Remains::Block, context)?;
+    let found = planned.preflight(&aws, Leftovers::Block, context)?;
     must_pass(&found, args.force)?;
     let mut record = planned.plan.record(now_ms());
     let unfinished = context.dirs.uploads();
@@ -52,8 +52,8 @@ pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
     if let Err(error) = deployed {
         return Err(failed(&error, planned.name()));
     }
-    CostSoFar::of_record(&record, None).tell(now_ms());
-    tell_end(&record, now_ms());
+    CostSoFar::of_record(&record, None).print_note(now_ms());
+    print_deletion_time(&record, now_ms());
     if !args.no_wait {
         return settled(
             &aws.sagemaker(&planned.plan.sagemaker),
@@ -66,7 +66,7 @@ pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
 }
 
 /// An endpoint that is there keeps its name. What is left of one that was never started, or deleted elsewhere, goes: it is in the way.
-fn make_room(aws: &Aws, planned: &Planned, context: &EndpointContext) -> anyhow::Result<()> {
+fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> anyhow::Result<()> {
     let (name, region) = (planned.name(), planned.region());
     let left = Deletion::of(
         aws,

@@ -44,12 +44,12 @@ pub(super) fn run(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<
     if is_empty {
         eprintln!("there are no such endpoints in {region}");
     }
-    tell_those_remote(context, &region);
+    print_other_regions(context, &region);
     Ok(Outcome::AllWell)
 }
 
 /// What costs money in another region is easily forgotten.
-fn tell_those_remote(context: &EndpointContext, region: &str) {
+fn print_other_regions(context: &EndpointContext, region: &str) {
     let (records, problems) = context.records.all();
     for problem in problems {
         eprintln!("warning: {problem}");

@@ -16,7 +16,7 @@ use crate::domain::{
     EndpointConfig, EndpointPlan, ModelSource, Preflight, S3Access, S3Address, archive_address,
     dated_name, usual_ami,
 };
-use crate::remote::endpoint::{Remains, preflight};
+use crate::remote::endpoint::{Leftovers, preflight};
 use crate::remote::transform::{NewArchive, read_prices};
 use crate::tasks::{TaskControl, now_ms};
 
@@ -167,7 +167,7 @@ impl Planned {
     pub(super) fn preflight(
         &mut self,
         aws: &Aws,
-        remains: Remains,
+        remains: Leftovers,
         context: &EndpointContext,
     ) -> anyhow::Result<Preflight> {
         let EndpointContext {

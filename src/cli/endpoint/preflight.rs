@@ -7,7 +7,7 @@ use super::plan_args::PlanArgs;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::transform::preflight;
-use crate::remote::endpoint::Remains;
+use crate::remote::endpoint::Leftovers;
 
 #[derive(Debug, Args)]
 pub(super) struct PreflightArgs {
@@ -20,6 +20,6 @@ pub(super) fn run(args: &PreflightArgs, context: &EndpointContext) -> anyhow::Re
     let mut planned = args.plan.plan(&aws, &context.control)?;
     let _packed = planned.pack(&context.control)?;
     // As `deploy` does: it deletes what remains of an earlier endpoint first.
-    let found = planned.preflight(&aws, Remains::Go, context)?;
+    let found = planned.preflight(&aws, Leftovers::Go, context)?;
     preflight::report(&found, "the endpoint")
 }

@@ -43,9 +43,9 @@ pub(super) fn run(args: &StatusArgs, context: &EndpointContext) -> anyhow::Resul
         Some(record) => CostSoFar::of_record(record, args.hourly_price),
         None => CostSoFar::of_endpoint(&sagemaker, &endpoint, &region, args.hourly_price, context)?,
     };
-    cost.tell(now_ms());
+    cost.print_note(now_ms());
     if let Some(record) = &record {
-        tell_end(record, now_ms());
+        print_deletion_time(record, now_ms());
     }
     if args.watch {
         return settled(&sagemaker, &args.name, &context.control);
@@ -118,7 +118,7 @@ impl CostSoFar {
     }
 
     /// Each instance is billed from its start on; a little less than this.
-    pub(super) fn tell(&self, now_ms: i64) {
+    pub(super) fn print_note(&self, now_ms: i64) {
         let Some(price) = self.usd_per_hour else {
             eprintln!(
                 "what it costs is not known: give the instance's price with --hourly-price, or add it to the table of prices"
@@ -136,7 +136,7 @@ impl CostSoFar {
 }
 
 /// When it will be deleted, or how.
-pub(super) fn tell_end(record: &EndpointRecord, now_ms: i64) {
+pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
     let Some(at_ms) = record.delete_at_ms else {
         eprintln!(
             "it costs money until: spotcheck endpoint delete {}",

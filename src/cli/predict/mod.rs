@@ -364,7 +364,7 @@ impl Loaded {
             Self::RemoteInference(remote) => {
                 let predictor = Arc::clone(&remote.predictor);
                 predictor.given_labels().map_or_else(
-                    || SavedLabels::learnt(move || predictor.labels()),
+                    || SavedLabels::from_predictions(move || predictor.labels()),
                     SavedLabels::given,
                 )
             }

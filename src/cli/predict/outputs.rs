@@ -21,11 +21,11 @@ pub(in crate::cli) struct Outputs {
     annotated: Option<AnnotatedFolder>,
     view: ViewSettings,
     failures: Vec<Problem>,
-    onlooker: Option<Onlooker>,
+    onlooker: Option<PredictionObserver>,
 }
 
 /// Sees every prediction that is written.
-type Onlooker = Box<dyn FnMut(&Sample, &Prediction)>;
+type PredictionObserver = Box<dyn FnMut(&Sample, &Prediction)>;
 
 /// JSON Lines, on stdout or in a file that appears under its name only once it is whole.
 enum Lines {
@@ -68,7 +68,7 @@ impl Outputs {
     }
 
     /// Lets somebody see every prediction that is written.
-    pub(in crate::cli) fn look_on(&mut self, see: impl FnMut(&Sample, &Prediction) + 'static) {
+    pub(in crate::cli) fn observe(&mut self, see: impl FnMut(&Sample, &Prediction) + 'static) {
         self.onlooker = Some(Box::new(see));
     }
 

@@ -15,9 +15,9 @@ use crate::domain::{
     RequestForm, S3Place, SageMakerAccess, Sample,
 };
 use crate::library::{Library, built_in_labels, labels_from_file};
-use crate::remote::asking::{RemotePredictor, recognise};
-use crate::remote::connecting::{Asking, USUAL_LANES, as_told, known_to};
+use crate::remote::client::{RemoteClient, USUAL_LANES, from_mapping, known_to};
 use crate::remote::outputs::{ReadingChoice, Recognition};
+use crate::remote::predictor::{RemotePredictor, recognise};
 use crate::remote::tf_serving::TfServingAddress;
 use crate::source::{Source, SourceError};
 use crate::tasks::TaskControl;
@@ -86,19 +86,19 @@ impl RemoteArgs {
         if model.signature.is_some() && model.form == RequestForm::Image {
             bail!("--signature needs JSON: add --send instances or --send inputs");
         }
-        let asking = Asking::of(&model, &Aws::new(), control)?;
+        let client = RemoteClient::of(&model, &Aws::new(), control)?;
         let library = Library::open(dirs);
         let (found, of_mapping) = match &self.mapping {
             Some(mapping) => {
                 let (mapping, labels) = library.find_mapping(mapping)?;
                 (
-                    as_told(mapping),
+                    from_mapping(mapping),
                     Some(labels).filter(|labels| !labels.is_empty()),
                 )
             }
-            None => (probe(&asking, images, control)?, None),
+            None => (probe(&client, images, control)?, None),
         };
-        eprintln!("{}: {}", asking.transport.name(), found.shape.description());
+        eprintln!("{}: {}", client.transport.name(), found.shape.description());
         for assumed in &found.assumed {
             eprintln!("assumed: {assumed}");
         }
@@ -109,11 +109,11 @@ impl RemoteArgs {
         };
         let known = known_to(&library);
         let lanes = self.concurrency as usize;
-        let understood = asking.understood(found, None, &choice, known, lanes);
+        let ready_model = client.ready_model(found, None, &choice, known, lanes);
         Ok(Remote {
-            predictor: understood.predictor,
-            card: understood.card,
-            made: asking.made,
+            predictor: ready_model.predictor,
+            card: ready_model.card,
+            made: client.made,
         })
     }
 
@@ -173,11 +173,11 @@ impl RemoteArgs {
 
 /// The first image may be one that no model can read.
 fn probe(
-    asking: &Asking,
+    client: &RemoteClient,
     (source, samples): (&Arc<dyn Source>, &[Sample]),
     control: &TaskControl,
 ) -> anyhow::Result<Recognition> {
-    let transport = &*asking.transport;
+    let transport = &*client.transport;
     let mut failures = Vec::new();
     for sample in samples.iter().take(PROBES) {
         let bytes = match source.read(&sample.uri) {
@@ -188,7 +188,7 @@ fn probe(
                 continue;
             }
         };
-        match recognise(transport, &asking.wrapping, &bytes, control) {
+        match recognise(transport, &client.encoding, &bytes, control) {
             Ok(found) => return Ok(found),
             Err(PredictError::Failed(reason)) => {
                 failures.push(format!("{}: {reason}", sample.uri));

@@ -108,7 +108,7 @@ impl SavingArgs {
         };
         let told = Arc::clone(&reporter);
         let place = opened;
-        let opened = Project::open(&request, move |event| told.tell(&event))?;
+        let opened = Project::open(&request, move |event| told.print_note(&event))?;
         if let Access::ReadOnly { reason } = opened.project.access() {
             bail!(
                 "the project is read-only: {reason}; close it there, or choose another project: {}",
@@ -311,7 +311,7 @@ impl Saving {
     }
 
     /// These are answered anew, too, whatever the project has of them.
-    pub(in crate::cli) fn want_again(&mut self, places: &SampleSet) {
+    pub(in crate::cli) fn request_again(&mut self, places: &SampleSet) {
         let missing = self.missing.len();
         for id in places.iter() {
             self.missing.insert(id);
@@ -429,11 +429,11 @@ enum Naming {
     /// From the predictions, one after the other; whoever reads them writes them down.
     OfPredictions,
     /// The same, and they are looked up here.
-    Learnt(Learnt),
+    KnownLabels(KnownLabels),
 }
 
 /// Tells all names that are known by now.
-type Learnt = Box<dyn Fn() -> LabelSet>;
+type KnownLabels = Box<dyn Fn() -> LabelSet>;
 
 impl SavedLabels {
     pub(super) fn of_model(known: LabelSet) -> Self {
@@ -453,10 +453,10 @@ impl SavedLabels {
         }
     }
 
-    pub(super) fn learnt(learnt: impl Fn() -> LabelSet + 'static) -> Self {
+    pub(super) fn from_predictions(from_predictions: impl Fn() -> LabelSet + 'static) -> Self {
         Self {
             known: LabelSet::default(),
-            naming: Naming::Learnt(Box::new(learnt)),
+            naming: Naming::KnownLabels(Box::new(from_predictions)),
         }
     }
 
@@ -486,10 +486,10 @@ impl SavedLabels {
 
     /// All of them, where there are more than the last time.
     fn grown(&mut self) -> Option<LabelSet> {
-        let Naming::Learnt(learnt) = &self.naming else {
+        let Naming::KnownLabels(from_predictions) = &self.naming else {
             return None;
         };
-        let all = learnt().with_more(&self.known);
+        let all = from_predictions().with_more(&self.known);
         (all != self.known).then(|| {
             self.known = all.clone();
             all
@@ -566,11 +566,11 @@ fn find_missing(
 struct SaveReporter {
     /// Where is saved.
     path: PathBuf,
-    telling: Mutex<Telling>,
+    counts: Mutex<SaveCounts>,
 }
 
 #[derive(Default)]
-struct Telling {
+struct SaveCounts {
     /// Answers that were saved when this run began.
     before: u64,
     saved: u64,
@@ -586,76 +586,76 @@ impl SaveReporter {
     fn of(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            telling: Mutex::default(),
+            counts: Mutex::default(),
         }
     }
 
     fn begin(&self, before: u64, total: u64, control: &TaskControl) {
-        let mut telling = self.telling.lock();
-        telling.before = before;
-        telling.saved = before;
-        telling.told = before;
-        telling.total = total;
-        telling.told_at = Some(Instant::now());
-        telling.control = std::io::stderr().is_terminal().then(|| control.clone());
+        let mut counts = self.counts.lock();
+        counts.before = before;
+        counts.saved = before;
+        counts.told = before;
+        counts.total = total;
+        counts.told_at = Some(Instant::now());
+        counts.control = std::io::stderr().is_terminal().then(|| control.clone());
     }
 
     /// So many of those that were saved before are to be saved again. Before the first is.
     fn forget(&self, again: u64) {
-        let mut telling = self.telling.lock();
-        telling.before = telling.before.saturating_sub(again);
-        telling.saved = telling.before;
-        telling.told = telling.before;
+        let mut counts = self.counts.lock();
+        counts.before = counts.before.saturating_sub(again);
+        counts.saved = counts.before;
+        counts.told = counts.before;
     }
 
     /// On the thread that saves.
-    fn tell(&self, event: &SaveEvent) {
-        let mut telling = self.telling.lock();
+    fn print_note(&self, event: &SaveEvent) {
+        let mut counts = self.counts.lock();
         match event {
             SaveEvent::Saved { up_to } => {
-                telling.saved = telling.before + up_to;
-                telling.tell_saved();
+                counts.saved = counts.before + up_to;
+                counts.print_saved();
             }
             SaveEvent::Failed { reason } => {
                 eprintln!(
                     "could not save predictions in {}; keeping them in memory and retrying: {reason}",
                     self.path.display()
                 );
-                if let Some(control) = &telling.control {
+                if let Some(control) = &counts.control {
                     control.set_step("waiting for the disk to save predictions");
                 }
             }
             // Reported when the run ends because of it.
             SaveEvent::Stopped { .. } => {}
             SaveEvent::Rejected { reason, .. } => {
-                telling.rejected += 1;
+                counts.rejected += 1;
                 eprintln!("could not save a prediction: {reason}");
             }
         }
     }
 
     fn conclude(&self, project: &Project) -> anyhow::Result<()> {
-        let telling = self.telling.lock();
-        if telling.rejected > 0 {
+        let counts = self.counts.lock();
+        if counts.rejected > 0 {
             bail!(
                 "could not save {} predictions in the project",
-                telling.rejected
+                counts.rejected
             );
         }
         let path = project.path().unwrap_or_default();
         eprintln!(
             "saved {} of {} predictions in {}",
-            telling.saved,
-            telling.total,
+            counts.saved,
+            counts.total,
             path.display()
         );
         Ok(())
     }
 }
 
-impl Telling {
+impl SaveCounts {
     /// In the progress bar, or as a line: at first often, to see that it works, then rarely.
-    fn tell_saved(&mut self) {
+    fn print_saved(&mut self) {
         if let Some(control) = &self.control {
             control.set_step(format!("{} saved", self.saved));
             return;

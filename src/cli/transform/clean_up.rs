@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
-use super::who::NamedJob;
+use super::named_job::NamedJob;
 use crate::cli::Outcome;
 use crate::cli::place::S3Args;
 use crate::cli::progress::with_progress;

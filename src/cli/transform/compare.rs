@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::named_truth::NamedTruth;
 use crate::cli::Outcome;
-use crate::cli::compare::{HoldingArgs, hold, tell};
+use crate::cli::compare::{RunPairArgs, hold, print_note};
 use crate::cli::export::{find_run, list_of_runs, open_project};
 use crate::dirs::AppDirs;
 use crate::domain::RunInfo;
@@ -26,7 +26,7 @@ pub(super) struct CompareArgs {
     #[arg(long)]
     truth_from_names: bool,
     #[command(flatten)]
-    holding: HoldingArgs,
+    holding: RunPairArgs,
 }
 
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
@@ -66,7 +66,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
             text.push_str(&truth.text());
         }
     }
-    tell(&args.holding, &text)?;
+    print_note(&args.holding, &text)?;
     Ok(Outcome::AllWell)
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use clap::Args;
 
+use super::named_job::NamedJob;
 use super::named_truth::NamedTruth;
-use super::who::NamedJob;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::out_file::{Replaceable, check_is_no_image, check_out};
@@ -112,7 +112,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
             &control,
         )
     })?;
-    tell_found(&found);
+    print_found(&found);
     let run = describe(args, &found, &origin.made, choice, &library, &control)?;
     eprintln!("{}", run.card.origin);
     for assumed in &run.card.assumed {
@@ -141,7 +141,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let truth = Rc::new(RefCell::new(NamedTruth::new(&run.labels)));
     if args.truth_from_names {
         let truth = Rc::clone(&truth);
-        outputs.look_on(move |sample, prediction| truth.borrow_mut().add(sample, prediction));
+        outputs.observe(move |sample, prediction| truth.borrow_mut().add(sample, prediction));
     }
     let mut sink = FetchSink(Sink {
         samples: &samples,
@@ -169,7 +169,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     conclude(&outcome, &failures, &found, samples.len())
 }
 
-fn tell_found(found: &FoundOutputs) {
+fn print_found(found: &FoundOutputs) {
     eprintln!(
         "{} output{}; {} of {} images have one{}",
         found.outputs(),
@@ -190,9 +190,9 @@ fn tell_found(found: &FoundOutputs) {
 fn lists_text(lists: usize) -> String {
     match lists {
         0 => String::new(),
-        1 => " of their own; 1 output is of a list, and its lines tell their images".to_owned(),
+        1 => " of their own; 1 output is of a list, and its lines name their images".to_owned(),
         lists => format!(
-            " of their own; {lists} outputs are of lists, and their lines tell their images"
+            " of their own; {lists} outputs are of lists, and their lines name their images"
         ),
     }
 }
@@ -221,7 +221,7 @@ fn begin_saving(
         run.reader.learn(&known.labels);
     }
     match SeenOutputs::of_run(saving.project(), saving.run())? {
-        Some(seen) => saving.want_again(&seen.newer(found)),
+        Some(seen) => saving.request_again(&seen.newer(found)),
         // Who goes on before the end has read none that is newer than these.
         None => saving.note(SeenOutputs::all_of(found).change(saving.run()))?,
     }
@@ -325,7 +325,7 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
     let asked = (&named.sagemaker, &named.s3);
     let outputs = JobOutputs::find(&named.aws, asked, wanted, &named.records, control);
     let outputs = outputs.with_context(no_folder)?;
-    tell_status(&outputs.job);
+    print_status(&outputs.job);
     for note in &outputs.notes {
         eprintln!("note: {note}");
     }
@@ -335,7 +335,7 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
     })
 }
 
-fn tell_status(job: &TransformJob) {
+fn print_status(job: &TransformJob) {
     let name = &job.spec.job_name;
     match job.status {
         TransformStatus::Completed => {}
@@ -466,7 +466,7 @@ fn conclude(
         return Ok(Outcome::AllWell);
     }
     // Those of a job that is over are among the failed ones.
-    let failed_there = found.without_output_for_good().count();
+    let failed_there = found.permanently_missing().count();
     let others = without.len().saturating_sub(failed_there);
     let parts = [
         (

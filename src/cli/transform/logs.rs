@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::who::NamedJob;
+use super::named_job::NamedJob;
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::terminal::{interruptible, print_log};

@@ -7,6 +7,7 @@ mod job_args;
 mod json;
 mod list;
 mod logs;
+mod named_job;
 mod named_truth;
 pub(super) mod package;
 pub(super) mod preflight;
@@ -15,7 +16,6 @@ mod retry;
 mod start;
 mod status;
 mod stop;
-mod who;
 
 use clap::{Args, Subcommand};
 

@@ -27,7 +27,7 @@ pub(in crate::cli) const ARCHIVE: &str = "model.tar.gz";
 #[derive(Debug, Args)]
 pub(super) struct PackageArgs {
     #[command(flatten)]
-    what: WhatArgs,
+    what: ModelFileArgs,
     /// The archive to write. It must not exist yet
     #[arg(long, value_name = "FILE.tar.gz", default_value = ARCHIVE)]
     out: PathBuf,
@@ -47,7 +47,7 @@ pub(super) struct PackageArgs {
 /// What is packed.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct WhatArgs {
+struct ModelFileArgs {
     /// A model of `spotcheck models list`, or an ONNX file
     #[arg(long, value_name = "ID|FILE.onnx")]
     model: Option<String>,
@@ -111,7 +111,7 @@ pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
     let packaged = match (&args.what.model, &args.what.saved_model) {
         (Some(model), _) => {
             let model = find_model(model, &control)?;
-            tell_assumed(&model);
+            print_assumptions(&model);
             with_progress("Packing", &control, || {
                 package_model(&model, args.onnx.options(), &target, &control)
             })
@@ -181,7 +181,7 @@ impl Packing {
         let packaged = match self {
             Self::Model(model) => {
                 let model = find_model(model, control)?;
-                tell_assumed(&model);
+                print_assumptions(&model);
                 let instance = InstanceType::parse(instance_type);
                 let has_gpu = instance.is_some_and(|instance| instance.has_gpu());
                 let options = PackageOptions {
@@ -215,7 +215,7 @@ fn processor(has_gpu: bool) -> Processor {
     }
 }
 
-fn tell_assumed(model: &Model) {
+fn print_assumptions(model: &Model) {
     for assumed in &model.card.assumed {
         eprintln!("assumed, not known: {assumed}");
     }

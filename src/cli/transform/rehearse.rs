@@ -263,7 +263,7 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     }
     stdout().write_all(table.as_bytes())?;
 
-    tell_pace(rehearsal);
+    print_speed(rehearsal);
     let total = rehearsal.images.len();
     let refused = rehearsal.refused_by_both();
     if refused > 0 {
@@ -280,7 +280,10 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     if let Some(needed_mb) = needed_mb.filter(|mb| *mb <= u64::from(MAX_PAYLOAD_IN_FLIGHT_MB)) {
         eprintln!("note: --max-payload-mb {needed_mb} would take the largest of these images");
     }
-    let as_here = rehearsal.images.iter().filter(|image| image.is_as_here());
+    let as_here = rehearsal
+        .images
+        .iter()
+        .filter(|image| image.matches_local());
     let others = total - as_here.count();
     if others > 0 {
         bail!("{others} of {total} images do not come back as here");
@@ -312,7 +315,7 @@ fn images_are(count: usize) -> String {
 }
 
 /// How fast it went, and with which limits.
-fn tell_pace(rehearsal: &Rehearsal) {
+fn print_speed(rehearsal: &Rehearsal) {
     let pace = match rehearsal.images_per_s() {
         Some(rate) => format!(
             "{} sent in {:.1} s, {rate:.1} images/s",

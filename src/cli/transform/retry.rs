@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::job_args::Planned;
-use super::start::{HowArgs, start};
-use super::who::NamedJob;
+use super::named_job::NamedJob;
+use super::start::{LaunchArgs, start};
 use crate::cli::Outcome;
 use crate::cli::place::S3Args;
 use crate::cli::progress::with_progress;
@@ -37,7 +37,7 @@ pub(super) struct RetryArgs {
     #[arg(long, value_name = "TYPE")]
     instance_type: Option<String>,
     #[command(flatten)]
-    how: HowArgs,
+    how: LaunchArgs,
     #[command(flatten)]
     s3: S3Args,
 }

@@ -15,7 +15,7 @@ use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{JobRecord, LeftBehind, PriceTable, TransformPlan};
+use crate::domain::{JobRecord, Leftover, PriceTable, TransformPlan};
 use crate::remote::transform::{
     self, JobRecords, StartFolders, aws_commands, quoted, shell_script,
 };
@@ -26,12 +26,12 @@ pub(super) struct StartArgs {
     #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
-    how: HowArgs,
+    how: LaunchArgs,
 }
 
 /// How a job is started.
 #[derive(Debug, Args)]
-pub(super) struct HowArgs {
+pub(super) struct LaunchArgs {
     /// Starts, or prints the commands, although the preflight finds problems
     #[arg(long)]
     force: bool,
@@ -57,7 +57,7 @@ pub(super) fn start(
     aws: &Aws,
     mut planned: Planned,
     prices: PriceTable,
-    how: &HowArgs,
+    how: &LaunchArgs,
     dirs: &AppDirs,
     control: &TaskControl,
 ) -> anyhow::Result<Outcome> {
@@ -85,11 +85,11 @@ pub(super) fn start(
     let record = match started {
         Ok(record) => record,
         Err(error) => {
-            tell_what_is_left(&records, &plan.spec.job_name);
+            print_leftovers(&records, &plan.spec.job_name);
             return Err(error.into());
         }
     };
-    tell(&record)?;
+    print_note(&record)?;
     if !how.watch {
         eprintln!(
             "spotcheck transform status {} --watch shows how far it is",
@@ -111,7 +111,7 @@ pub(super) fn start(
     watch_to_the_end(&watched, control)
 }
 
-fn tell(record: &JobRecord) -> anyhow::Result<()> {
+fn print_note(record: &JobRecord) -> anyhow::Result<()> {
     let spec = &record.spec;
     writeln!(stdout(), "{}", spec.job_name)?;
     let count = record.input_objects.unwrap_or_default();
@@ -126,7 +126,7 @@ fn tell(record: &JobRecord) -> anyhow::Result<()> {
 }
 
 /// A start that failed may have made something.
-fn tell_what_is_left(records: &JobRecords, name: &str) {
+fn print_leftovers(records: &JobRecords, name: &str) {
     let (all, _) = records.all();
     let left = all
         .into_iter()
@@ -135,7 +135,7 @@ fn tell_what_is_left(records: &JobRecords, name: &str) {
     let Some(left) = left.filter(|left| !left.is_empty()) else {
         return;
     };
-    let left: Vec<String> = left.iter().map(LeftBehind::to_string).collect();
+    let left: Vec<String> = left.iter().map(Leftover::to_string).collect();
     eprintln!(
         "left behind: {}; the same command with --job-name {name} goes on with it, and spotcheck transform clean-up {name} deletes it",
         left.join(", ")

@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::Args;
 
 use super::json::{Format, status_json};
-use super::who::NamedJob;
+use super::named_job::NamedJob;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
@@ -64,7 +64,7 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         return watch(&watched, &control);
     }
     let mut watch = watched.watch();
-    let progress = with_progress("Looking", &control, || watch.look(&control))?;
+    let progress = with_progress("Looking", &control, || watch.poll(&control))?;
     conclude(&watched, &progress, &control)
 }
 
@@ -179,14 +179,14 @@ fn conclude(
         );
     }
     if job.status.is_over() {
-        tell_left_behind(watched);
+        print_clean_up(watched);
     }
     outcome
 }
 
 /// What became of the images of a job that is over.
 fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Outcome> {
-    tell_failures(found, &job.spec.job_name);
+    print_failures(found, &job.spec.job_name);
     let retried = found.retries_text();
     let retried = retried.map_or_else(String::new, |retried| format!(", {retried}"));
     let name = &job.spec.job_name;
@@ -212,19 +212,19 @@ fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Out
         (status, 0) if retried.is_empty() => {
             bail!(
                 "the job {name} {}, and no image has an output",
-                past(status)
+                past_tense(status)
             )
         }
         (status, outputs) => eprintln!(
             "the job {name} {}; {outputs} of {} inputs have an output{retried}, and {what_next}",
-            past(status),
+            past_tense(status),
             found.inputs
         ),
     }
     Ok(Outcome::SomeImagesFailed)
 }
 
-fn tell_left_behind(watched: &Watched<'_>) {
+fn print_clean_up(watched: &Watched<'_>) {
     let record = watched.record.as_ref();
     let Some(record) = record.filter(|record| !record.left.is_empty()) else {
         return;
@@ -237,7 +237,7 @@ fn tell_left_behind(watched: &Watched<'_>) {
     );
 }
 
-fn past(status: TransformStatus) -> &'static str {
+fn past_tense(status: TransformStatus) -> &'static str {
     match status {
         TransformStatus::Stopped => "was stopped",
         _ => "failed",
@@ -245,7 +245,7 @@ fn past(status: TransformStatus) -> &'static str {
 }
 
 /// All that the data-log gives a reason for, and the first of the others: a job that was stopped may have left most of its images.
-fn tell_failures(found: &JobOutcome, job_name: &str) {
+fn print_failures(found: &JobOutcome, job_name: &str) {
     let mut unnamed = 0;
     for failed in &found.failed {
         let uri = found.uri_of(failed);
@@ -329,7 +329,7 @@ fn billed_text(progress: &JobProgress) -> String {
     let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
     let Some(billed_s) = progress.billed_s else {
         let nothing = if progress.job.status.is_over() {
-            "SageMaker does not tell"
+            "SageMaker does not report it"
         } else {
             "nothing yet"
         };

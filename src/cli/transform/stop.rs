@@ -3,7 +3,7 @@
 use anyhow::bail;
 use clap::Args;
 
-use super::who::NamedJob;
+use super::named_job::NamedJob;
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::terminal::{confirm, interruptible};

@@ -26,7 +26,7 @@ pub struct JobRecord {
     #[serde(default)]
     pub manifest_folder: Option<S3Address>,
     /// What was made for the job and not deleted yet.
-    pub left: Vec<LeftBehind>,
+    pub left: Vec<Leftover>,
     pub usd_per_hour: Option<f64>,
     /// The job whose failed images this one took up again.
     pub retry_of: Option<String>,
@@ -35,7 +35,7 @@ pub struct JobRecord {
 /// Something that a job needs and that stays when it is over. Neither inputs nor outputs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LeftBehind {
+pub enum Leftover {
     /// A model of SageMaker's, by its name. It costs nothing, but there may be only so many.
     Model(String),
     /// `model.tar.gz`
@@ -44,7 +44,7 @@ pub enum LeftBehind {
 }
 
 /// “model resnet50-20261121”, “archive s3://…”
-impl std::fmt::Display for LeftBehind {
+impl std::fmt::Display for Leftover {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Model(name) => write!(formatter, "model {name}"),

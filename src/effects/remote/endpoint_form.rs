@@ -8,7 +8,7 @@ use super::endpoints::records;
 use super::outcome_of;
 use crate::domain::{EndpointPlan, SageMakerAccess};
 use crate::remote::endpoint::{
-    CheckedEndpoint, DeployError, EndpointError, Remains, deploy, preflight,
+    CheckedEndpoint, DeployError, EndpointError, Leftovers, deploy, preflight,
 };
 use crate::remote::transform::{JobError, read_prices};
 use crate::state::{EndpointId, EndpointRequest, Event, FormCheck, TaskId, TaskOutcome};
@@ -48,7 +48,7 @@ fn check_request(
         &shared.aws,
         &records,
         plan,
-        Remains::Block,
+        Leftovers::Block,
         &prices,
         control,
     )?;

@@ -8,7 +8,7 @@ use crate::aws::{AwsError, SageMaker};
 use crate::domain::{
     Endpoint, EndpointConfig, EndpointQuery, EndpointRecord, S3Access, SageMakerAccess,
 };
-use crate::remote::endpoint::{self, EndpointError, EndpointRecords, Look};
+use crate::remote::endpoint::{self, EndpointError, EndpointRecords, Poll};
 use crate::remote::transform::read_prices;
 use crate::state::{DeletionCause, EndpointDeletion, EndpointId, Event, S3Failure, TaskId};
 use crate::tasks::{TaskControl, now_ms};
@@ -86,8 +86,8 @@ fn follow(
 ) -> Result<(), AwsError> {
     let sagemaker = shared.aws.sagemaker(&id.sagemaker);
     let mut known = None;
-    endpoint::watch(&sagemaker, &id.name, control, |look| match look {
-        Look::Seen(endpoint) => {
+    endpoint::watch(&sagemaker, &id.name, control, |poll| match poll {
+        Poll::Seen(endpoint) => {
             if known.is_none() {
                 let config = config_of(&sagemaker, endpoint, control);
                 known = config.map(|config| (price_of(shared, id, &config), config));
@@ -106,7 +106,7 @@ fn follow(
                 control.cancel();
             }
         }
-        Look::Trouble { why, again_in } => {
+        Poll::Trouble { why, again_in } => {
             shared.report(Event::EndpointTrouble {
                 id: id.clone(),
                 task,

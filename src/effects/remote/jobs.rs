@@ -7,7 +7,7 @@ use super::super::s3::{failed, failure};
 use super::{failure_of, records};
 use crate::aws::AwsErrorKind;
 use crate::domain::{
-    JobOutcome, JobProgress, JobQuery, JobRecord, LeftBehind, S3Access, SageMakerAccess,
+    JobOutcome, JobProgress, JobQuery, JobRecord, Leftover, S3Access, SageMakerAccess,
     TransformPlan,
 };
 use crate::remote::transform::{
@@ -272,7 +272,7 @@ pub(in super::super) fn find_leftovers(
 pub(in super::super) fn delete_leftovers(
     shared: &Arc<Shared>,
     id: JobId,
-    found: Vec<LeftBehind>,
+    found: Vec<Leftover>,
     task: TaskId,
     control: TaskControl,
 ) {

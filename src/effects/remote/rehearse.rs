@@ -169,10 +169,13 @@ fn rehearse_options(spec: &TransformSpec, request: &RehearsalRequest) -> Rehears
 
 fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
     let total = rehearsal.images.len();
-    let as_here = rehearsal.images.iter().filter(|image| image.is_as_here());
+    let as_here = rehearsal
+        .images
+        .iter()
+        .filter(|image| image.matches_local());
     let as_here = as_here.count();
     let pairs = samples.iter().zip(&rehearsal.images);
-    let others = pairs.filter(|(_, image)| !image.is_as_here());
+    let others = pairs.filter(|(_, image)| !image.matches_local());
     let mut notes: Vec<String> = others
         .map(|(sample, image)| format!("{}: {}", sample.name, what_became(image)))
         .collect();

@@ -16,9 +16,9 @@ use crate::domain::{
     RunKey, S3Access, SageMakerAccess, Sample, SampleId, endpoint_name_problem,
 };
 use crate::predict::upright_size;
-use crate::remote::asking::RemotePredictor;
-use crate::remote::connecting::{Asking, ConnectError, USUAL_LANES, as_told, known_to};
+use crate::remote::client::{ConnectError, RemoteClient, USUAL_LANES, from_mapping, known_to};
 use crate::remote::outputs::{Recognition, Unrecognised};
+use crate::remote::predictor::RemotePredictor;
 use crate::remote::tf_serving::{TfServing, TfServingAddress};
 use crate::source::{SourceError, for_task};
 use crate::state::{
@@ -165,29 +165,29 @@ fn connect(
 ) -> Result<FoundModel, ConnectFailure> {
     let (model, control) = (&request.model, &request.control);
     let choice = choice_of(&model.reading).map_err(not_connected)?;
-    let asking =
+    let client =
         asking_of(shared, model, control).map_err(|error| connect_failure(shared, model, error))?;
     let (recognition, first) = if let Some(mapping) = &choice.mapping {
-        (as_told(mapping.clone()), None)
+        (from_mapping(mapping.clone()), None)
     } else {
-        let (recognition, first) = first_response(shared, &asking, request)?;
+        let (recognition, first) = first_response(shared, &client, request)?;
         (recognition, Some(first))
     };
     let response = first.as_ref().map(|(_, _, response)| response);
     let response = response.map(|response| (&response.body[..], response.size));
     let known = known_to(&shared.library);
-    let understood = asking.understood(recognition, response, &choice, known, USUAL_LANES);
+    let ready_model = client.ready_model(recognition, response, &choice, known, USUAL_LANES);
     let is_same =
-        |run: &&RunInfo| run.key == understood.key && run.card.origin == understood.card.origin;
+        |run: &&RunInfo| run.key == ready_model.key && run.card.origin == ready_model.card.origin;
     let before = request.known.iter().rfind(is_same);
     if let Some(before) = before {
-        understood.predictor.learn(&before.labels);
+        ready_model.predictor.learn(&before.labels);
     }
     let examples = first
         .as_ref()
         .map(|(_, entry, response)| examples_of(entry, response));
     let first = first.map(|(sample, entry, response)| {
-        let predictor = &understood.predictor;
+        let predictor = &ready_model.predictor;
         let prediction = predictor.read(&response.body, response.size, response.took);
         let prediction = NewPrediction {
             sample,
@@ -196,24 +196,24 @@ fn connect(
         };
         (prediction, response.took.as_secs_f64() * 1e3)
     });
-    let labels = understood.predictor.labels();
+    let labels = ready_model.predictor.labels();
     *connected.lock() = Some(Connected {
-        key: understood.key.clone(),
+        key: ready_model.key.clone(),
         model: model.clone(),
-        predictor: Arc::clone(&understood.predictor),
+        predictor: Arc::clone(&ready_model.predictor),
         // What an earlier run does not know yet is reported with the next prediction.
         reported_classes: Arc::new(AtomicUsize::new(
             before.map_or(labels.len(), |run| run.labels.len()),
         )),
     });
     Ok(FoundModel {
-        key: understood.key,
-        card: understood.card,
+        key: ready_model.key,
+        card: ready_model.card,
         labels,
         report: RemoteReport {
-            name: asking.transport.name(),
-            reading: understood.reading,
-            latency: understood.predictor.latency(),
+            name: client.transport.name(),
+            reading: ready_model.reading,
+            latency: ready_model.predictor.latency(),
         },
         examples,
         first,
@@ -241,8 +241,8 @@ fn asking_of(
     shared: &Shared,
     model: &RemoteModel,
     control: &TaskControl,
-) -> Result<Asking, NoResponse> {
-    Asking::of(model, &shared.aws, control).map_err(|error| match error {
+) -> Result<RemoteClient, NoResponse> {
+    RemoteClient::of(model, &shared.aws, control).map_err(|error| match error {
         ConnectError::Aws(error) if error.kind == AwsErrorKind::Cancelled => NoResponse::Cancelled,
         error => NoResponse::OutOfReach(error.to_string()),
     })
@@ -274,7 +274,7 @@ fn request_response(
 /// Sends one image after the other until a response can be recognised.
 fn first_response<'r>(
     shared: &Shared,
-    asking: &Asking,
+    client: &RemoteClient,
     request: &'r ConnectRequest,
 ) -> Result<(Recognition, (SampleId, &'r Sample, Response)), ConnectFailure> {
     let mut failures = Vec::new();
@@ -282,7 +282,7 @@ fn first_response<'r>(
         let control = &request.control;
         control.set_step(format!("predicting {}", entry.uri.file_name()));
         let response = request_response(shared, (request.source, entry), control, |image| {
-            asking.send(image, control)
+            client.send(image, control)
         });
         let response = match response {
             Ok(response) => response,
@@ -302,7 +302,7 @@ fn first_response<'r>(
                     message: format!(
                         "{} returns predictions in an unknown format; set up a mapping with the paths of scores, \
                         boxes and classes",
-                        asking.transport.name()
+                        client.transport.name()
                     ),
                     examples: Some(examples_of(entry, &response)),
                     renewal: None,
@@ -319,7 +319,7 @@ fn first_response<'r>(
         .collect();
     Err(not_connected(format!(
         "{} returned no prediction for the first images, so its format is unknown: {}",
-        asking.transport.name(),
+        client.transport.name(),
         reasons.join("; ")
     )))
 }
@@ -458,9 +458,9 @@ pub(in super::super) fn show_response(
     shared.spawn_reporting(
         "preview a remote prediction",
         move |shared| {
-            let response = asking_of(shared, &model, &control).and_then(|asking| {
+            let response = asking_of(shared, &model, &control).and_then(|client| {
                 request_response(shared, (source, &entry), &control, |image| {
-                    asking.send(image, &control)
+                    client.send(image, &control)
                 })
             });
             shown(match response {
@@ -502,7 +502,7 @@ fn check_model(
         RemoteAddress::TfServing { address } => {
             let address =
                 TfServingAddress::parse(address).map_err(|error| failed(error.to_string()))?;
-            let served = TfServing::new(address).look(control);
+            let served = TfServing::new(address).inspect(control);
             let served = served.map_err(|error| match error {
                 PredictError::Cancelled => S3Failure::Cancelled,
                 PredictError::OutOfReach(message) => failed(message),

@@ -17,10 +17,10 @@ use crate::remote::SendError;
 pub use deletion::{Deleted, Deletion, delete, delete_due};
 pub use deploy::{DeployError, deploy};
 pub use log::log_tail;
-pub use preflight::{CheckedEndpoint, Remains, preflight};
+pub use preflight::{CheckedEndpoint, Leftovers, preflight};
 pub use records::EndpointRecords;
 pub use transport::EndpointTransport;
-pub use wait::{Look, wait_for, wait_until_gone, watch};
+pub use wait::{Poll, wait_for, wait_until_gone, watch};
 
 /// Why something about an endpoint could not be done. The message is whole.
 #[derive(Debug, thiserror::Error)]

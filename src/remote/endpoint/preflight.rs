@@ -11,7 +11,7 @@ use crate::tasks::{Cancelled, TaskControl};
 
 /// What becomes of what is left of an earlier endpoint of the same name that is not there any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remains {
+pub enum Leftovers {
     /// It is in the way.
     Block,
     /// It is deleted before anything is made.
@@ -34,7 +34,7 @@ pub fn preflight(
     aws: &Aws,
     records: &EndpointRecords,
     mut plan: EndpointPlan,
-    remains: Remains,
+    remains: Leftovers,
     prices: &PriceTable,
     control: &TaskControl,
 ) -> Result<CheckedEndpoint, Cancelled> {
@@ -96,7 +96,7 @@ fn check(
 fn check_name(
     sagemaker: &SageMaker,
     records: &EndpointRecords,
-    (name, remains): (&str, Remains),
+    (name, remains): (&str, Leftovers),
     control: &TaskControl,
 ) -> Result<Check, Cancelled> {
     let problem = |finding: String, advice: &str| {
@@ -128,11 +128,11 @@ fn check_name(
         Ok((region, None)) if records.find(name, &region).is_some() => {
             let finding = format!("Parts of an earlier endpoint {name} remain in {region}");
             let (grade, advice) = match remains {
-                Remains::Block => (
+                Leftovers::Block => (
                     CheckGrade::Problem,
                     "Choose another name, or delete them first",
                 ),
-                Remains::Go => (
+                Leftovers::Go => (
                     CheckGrade::Warning,
                     "They are deleted first; choose another name to keep them",
                 ),

@@ -1,7 +1,7 @@
 //! Images go to an endpoint.
 
 use crate::aws::{AwsError, AwsErrorKind, SageMaker};
-use crate::remote::asking::{Request, Transport};
+use crate::remote::predictor::{Request, Transport};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 

@@ -11,7 +11,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(15);
 
 /// What comes of looking once.
 #[derive(Debug)]
-pub enum Look<'l> {
+pub enum Poll<'l> {
     /// `None`: there is none of this name, or no longer.
     Seen(Option<&'l Endpoint>),
     /// It could not be looked at just now.
@@ -27,9 +27,9 @@ pub fn watch(
     sagemaker: &SageMaker,
     name: &str,
     control: &TaskControl,
-    mut tell: impl FnMut(Look<'_>),
+    mut tell: impl FnMut(Poll<'_>),
 ) -> Result<(), AwsError> {
-    look_until_settled(sagemaker, name, None, control, &mut tell).map(drop)
+    poll_until_settled(sagemaker, name, None, control, &mut tell).map(drop)
 }
 
 /// Looks again and again until the endpoint does not change by itself any more; `None` once it is gone. Waits longer
@@ -42,8 +42,8 @@ pub fn wait_for(
     name: &str,
     control: &TaskControl,
 ) -> Result<Option<Endpoint>, AwsError> {
-    look_until_settled(sagemaker, name, None, control, &mut |look| {
-        note(control, look);
+    poll_until_settled(sagemaker, name, None, control, &mut |poll| {
+        note(control, poll);
     })
 }
 
@@ -54,43 +54,43 @@ pub fn wait_for(
 pub fn wait_until_gone(
     sagemaker: &SageMaker,
     name: &str,
-    patience: Duration,
+    limit: Duration,
     control: &TaskControl,
 ) -> Result<Option<Endpoint>, AwsError> {
-    look_until_settled(sagemaker, name, Some(patience), control, &mut |look| {
-        note(control, look);
+    poll_until_settled(sagemaker, name, Some(limit), control, &mut |poll| {
+        note(control, poll);
     })
 }
 
 /// As the step of the task.
-fn note(control: &TaskControl, look: Look<'_>) {
-    match look {
-        Look::Seen(Some(endpoint)) => control.set_step(endpoint.status.to_string()),
-        Look::Seen(None) => {}
-        Look::Trouble { why, .. } => control.set_step(why),
+fn note(control: &TaskControl, poll: Poll<'_>) {
+    match poll {
+        Poll::Seen(Some(endpoint)) => control.set_step(endpoint.status.to_string()),
+        Poll::Seen(None) => {}
+        Poll::Trouble { why, .. } => control.set_step(why),
     }
 }
 
-fn look_until_settled(
+fn poll_until_settled(
     sagemaker: &SageMaker,
     name: &str,
-    patience: Option<Duration>,
+    limit: Option<Duration>,
     control: &TaskControl,
-    tell: &mut dyn FnMut(Look<'_>),
+    tell: &mut dyn FnMut(Poll<'_>),
 ) -> Result<Option<Endpoint>, AwsError> {
     let mut wait = FIRST_WAIT;
     let mut waited = Duration::ZERO;
     loop {
-        let is_over = patience.is_some_and(|patience| waited >= patience);
+        let is_over = limit.is_some_and(|limit| waited >= limit);
         match sagemaker.describe_endpoint(name, Some(control)) {
             Ok(found) => {
-                tell(Look::Seen(found.as_ref()));
+                tell(Poll::Seen(found.as_ref()));
                 let is_changing = |endpoint: &Endpoint| endpoint.status.is_changing();
                 if is_over || !found.as_ref().is_some_and(is_changing) {
                     return Ok(found);
                 }
             }
-            Err(error) if is_passing(error.kind) && !is_over => tell(Look::Trouble {
+            Err(error) if is_transient(error.kind) && !is_over => tell(Poll::Trouble {
                 why: error.message,
                 again_in: wait,
             }),
@@ -102,7 +102,7 @@ fn look_until_settled(
     }
 }
 
-fn is_passing(kind: AwsErrorKind) -> bool {
+fn is_transient(kind: AwsErrorKind) -> bool {
     matches!(
         kind,
         AwsErrorKind::Dns

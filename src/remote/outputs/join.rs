@@ -165,7 +165,7 @@ impl Written<'_> {
     /// Whether an output is of something that the job was given.
     fn was_given(&self, output: &str) -> bool {
         if let Some(sent) = self.sent {
-            return !sent.strange.contains(output);
+            return !sent.unexpected_outputs.contains(output);
         }
         let Some(name) = output.strip_prefix(&self.folder.prefix) else {
             return false;
@@ -636,7 +636,7 @@ mod tests {
         let sent = Sent {
             is_final: true,
             without_output: vec![("out/b.jpg.out".to_owned(), "refused".to_owned())],
-            strange: ["out/else.jpg.out".to_owned()].into(),
+            unexpected_outputs: ["out/else.jpg.out".to_owned()].into(),
         };
         let known = written(&outputs, Some(&named_from), &folder);
         let found = join(

@@ -14,6 +14,7 @@ mod json;
 mod named;
 mod of_job;
 mod open;
+mod pending;
 mod places;
 mod read;
 mod reader;
@@ -21,7 +22,6 @@ mod recognise;
 mod responses;
 mod seen;
 mod shown;
-mod waiting;
 
 pub use examples::ExampleReadings;
 pub use folder::{OutputFile, OutputFolder};

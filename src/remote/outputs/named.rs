@@ -70,7 +70,7 @@ impl<'s> Names<'s> {
     pub(super) fn base_of(&self, lines: &Responses<'_>) -> Result<Option<String>, String> {
         let mut counts = HashMap::new();
         let mut looked_at = 0;
-        lines.each_until(|line| {
+        lines.try_for_each(|line| {
             if let Ok(line) = line {
                 texts(&line).for_each(|text| self.count_bases(text, &mut counts));
             }

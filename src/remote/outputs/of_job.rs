@@ -35,7 +35,7 @@ pub struct Sent {
     /// either.
     pub(super) without_output: Vec<(String, String)>,
     /// Keys of outputs that are of nothing that the job was given.
-    pub(super) strange: BTreeSet<String>,
+    pub(super) unexpected_outputs: BTreeSet<String>,
 }
 
 impl Sent {
@@ -43,7 +43,7 @@ impl Sent {
         let Account {
             outcome,
             retried,
-            strange,
+            unexpected_outputs,
         } = account;
         let unexplained = outcome.unexplained.words(&job.spec.job_name);
         let why = |reason: Option<String>| match reason {
@@ -58,7 +58,7 @@ impl Sent {
         Self {
             is_final: job.status.is_over(),
             without_output: failed.chain(retried).collect(),
-            strange,
+            unexpected_outputs,
         }
     }
 }
@@ -84,7 +84,7 @@ impl OutputsPart {
     }
 
     /// Of a retry that was started elsewhere. Its manifest was written by Spotcheck all the same.
-    fn by_its_looks(mut self, job_name: &str) -> Self {
+    fn recognised_by_name(mut self, job_name: &str) -> Self {
         if let Some(NamedFrom::Manifest { is_ours, .. }) = &mut self.named_from {
             *is_ours = true;
         }
@@ -179,7 +179,7 @@ impl JobOutputs {
                     retry: Some(RetryPart::Known(name.clone())),
                     ..part
                 }),
-                (Ok(part), None) => parts.push(part.by_its_looks(name)),
+                (Ok(part), None) => parts.push(part.recognised_by_name(name)),
                 (Err(error), Some(_)) => return Err(error),
                 (Err(JobError::Cancelled), None) => return Err(JobError::Cancelled),
                 (Err(error), None) => notes.push(format!(

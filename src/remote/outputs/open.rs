@@ -265,9 +265,9 @@ impl FoundOutputs {
     }
 
     /// Images of which [`Self::why_without_output`] knows why, as places in the listing.
-    pub fn without_output_for_good(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn permanently_missing(&self) -> impl Iterator<Item = usize> + '_ {
         let without = self.joined.without_output.iter().copied();
-        without.filter(|place| self.why_without_output(*place).is_some())
+        without.filter(|place| self.missing_reason(*place).is_some())
     }
 
     /// The images, as they were listed.
@@ -291,7 +291,7 @@ impl FoundOutputs {
     }
 
     /// Why an image has no output, where that is final: its job is over, and knows it.
-    pub fn why_without_output(&self, place: usize) -> Option<&str> {
+    pub fn missing_reason(&self, place: usize) -> Option<&str> {
         let is_final = self.parts.first().is_some_and(|part| part.is_final);
         let why = self.joined.reasons.get(&place)?;
         is_final.then_some(why)
@@ -460,7 +460,7 @@ impl FoundOutputs {
                 };
                 let mut looked_at = 0;
                 // What cannot be read is told by the run itself.
-                let _ = responses.each_until(|response| {
+                let _ = responses.try_for_each(|response| {
                     looked_at += 1;
                     has_begun = response.is_ok_and(|json| reader.begin_with(&json));
                     if has_begun || looked_at == LOOKED_AT {
@@ -523,7 +523,7 @@ impl FoundOutputs {
         let mut found = Err(Unrecognised::Broken("it contains no response".to_owned()));
         let mut looked_at = 0;
         responses
-            .each_until(|response| {
+            .try_for_each(|response| {
                 let recognised = response.map_err(Unrecognised::Broken);
                 let recognised = recognised.and_then(|json| of(json, b""));
                 looked_at += 1;

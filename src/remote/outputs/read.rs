@@ -13,9 +13,9 @@ use super::join::Work;
 use super::json::Json;
 use super::named::Names;
 use super::open::FoundOutputs;
+use super::pending::PendingResults;
 use super::reader::OutputReader;
 use super::responses::{OneResponse, Responses};
-use super::waiting::Waiting;
 use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri};
 use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
 use crate::source::{Source, SourceError};
@@ -124,25 +124,25 @@ impl FoundOutputs {
         control: &TaskControl,
         sink: &mut dyn OutputSink,
     ) -> ReadOutcome {
-        let is_wanted = |place: &usize| wanted.contains(SampleId::from_index(*place));
+        let is_requested = |place: &usize| wanted.contains(SampleId::from_index(*place));
         let works: Vec<&Work> = self
             .joined
             .works
             .iter()
             .filter(|work| match work {
                 Work::Named { .. } => !wanted.is_empty(),
-                work => work.places().any(|place| is_wanted(&place)),
+                work => work.places().any(|place| is_requested(&place)),
             })
             .collect();
         let predicted = works.iter().flat_map(|work| work.places());
-        let mut places: Vec<usize> = predicted.filter(is_wanted).collect();
+        let mut places: Vec<usize> = predicted.filter(is_requested).collect();
         let outputs = places.len();
         let names_images = works.iter().any(|work| matches!(work, Work::Named { .. }));
         let names = Names::of(if names_images { &self.samples[..] } else { &[] });
         let all = if names_images { wanted.len() } else { outputs };
         control.set_total(Some(all as u64));
         control.set_done_before(0);
-        places.extend(self.without_output_for_good().filter(is_wanted));
+        places.extend(self.permanently_missing().filter(is_requested));
         places.sort_unstable();
         let readers = self.useful_reads().clamp(1, works.len().max(1));
         let gate = Arc::new(Gate::new(works.len(), WINDOW));
@@ -178,14 +178,14 @@ impl FoundOutputs {
                 scope.spawn(move || shared.read(&sender));
             }
             drop(sender);
-            hand_over(&shared, &places, labels, &results, sink)
+            deliver(&shared, &places, labels, &results, sink)
         });
         outcome.unreachable = shared.outage();
         outcome.sizes_unchecked = shared.sizes_unchecked.into_inner();
         outcome.problems.extend(self.problems());
         if self.lists() > 0 {
             // What is not wanted again has a response from before.
-            outcome.without_output.retain(is_wanted);
+            outcome.without_output.retain(is_requested);
         }
         outcome.is_cancelled = control.is_cancelled();
         outcome
@@ -194,7 +194,7 @@ impl FoundOutputs {
 
 /// Hands results to the sink: as they arrive, and in the order of `places` as far as they are among them. `labels`: how
 /// many classes the sink knows.
-fn hand_over(
+fn deliver(
     shared: &Shared<'_>,
     places: &[usize],
     mut labels: usize,
@@ -205,7 +205,7 @@ fn hand_over(
     let mut seen = SampleSet::default();
     let mut named = SampleSet::default();
     let mut twice = 0_usize;
-    let mut waiting = Waiting::new();
+    let mut pending = PendingResults::new();
     let mut written = 0;
     let mut finished = vec![false; shared.works.len()];
     let mut finished_before = 0;
@@ -232,10 +232,10 @@ fn hand_over(
                 Err(_) => outcome.failed += 1,
             }
             sink.arrived(place, &result);
-            waiting.insert(place, result);
+            pending.insert(place, result);
         }
         while let Some(&place) = places.get(written)
-            && let Some(result) = waiting.remove(place).or_else(|| shared.failed_there(place))
+            && let Some(result) = pending.remove(place).or_else(|| shared.failed_there(place))
         {
             sink.in_order(place, result);
             written += 1;
@@ -253,12 +253,12 @@ fn hand_over(
         .collect();
     // What is behind a gap, and what has no output there.
     for &place in places.get(written..).unwrap_or_default() {
-        if let Some(result) = waiting.remove(place).or_else(|| shared.failed_there(place)) {
+        if let Some(result) = pending.remove(place).or_else(|| shared.failed_there(place)) {
             sink.in_order(place, result);
         }
     }
     // Those that were named by lines.
-    while let Some((place, result)) = waiting.remove_first() {
+    while let Some((place, result)) = pending.remove_first() {
         sink.in_order(place, result);
     }
     if twice > 0 {
@@ -311,7 +311,7 @@ impl Shared<'_> {
 
     /// What became of an image that has no output and gets none.
     fn failed_there(&self, place: usize) -> Option<SampleResult> {
-        let why = self.found.why_without_output(place)?;
+        let why = self.found.missing_reason(place)?;
         let uri = self.found.samples[place].uri.clone();
         Some(Err(Problem::of_sample(uri, why.to_owned())))
     }
@@ -346,7 +346,7 @@ impl Shared<'_> {
             check_count(count, self.record_count(places)?)
         });
         if let Err(reason) = counted {
-            for place in self.wanted_of(places) {
+            for place in self.requested_in(places) {
                 let problem = self.problem(work, &self.found.samples[place], &reason);
                 chunk.results.push((place, Err(problem)));
             }
@@ -356,7 +356,7 @@ impl Shared<'_> {
         let visited = responses.each(|response| {
             let place = places.get(&number).copied();
             number += 1;
-            if let Some(place) = place.filter(|place| self.is_wanted(*place)) {
+            if let Some(place) = place.filter(|place| self.is_requested(*place)) {
                 let sample = &self.found.samples[place];
                 let result = guarded(|| self.predict(&response?, sample));
                 let result = result.map_err(|reason| self.problem(work, sample, &reason));
@@ -367,7 +367,7 @@ impl Shared<'_> {
         // It was whole a moment ago.
         if let Err(reason) = visited {
             let rest = places.range(number..).map(|(_, place)| *place);
-            for place in rest.filter(|place| self.is_wanted(*place)) {
+            for place in rest.filter(|place| self.is_requested(*place)) {
                 let problem = self.problem(work, &self.found.samples[place], &reason);
                 chunk.results.push((place, Err(problem)));
             }
@@ -420,7 +420,7 @@ impl Shared<'_> {
             match place {
                 Ok(place) => {
                     chunk.named.push(place);
-                    if self.is_wanted(place) {
+                    if self.is_requested(place) {
                         let sample = &self.found.samples[place];
                         let result = guarded(|| self.predict(&response?, sample));
                         let result = result.map_err(|reason| self.problem(work, sample, &reason));
@@ -532,15 +532,15 @@ impl Shared<'_> {
         }
     }
 
-    fn is_wanted(&self, place: usize) -> bool {
+    fn is_requested(&self, place: usize) -> bool {
         self.wanted.contains(SampleId::from_index(place))
     }
 
-    fn wanted_of(&self, places: &BTreeMap<u64, usize>) -> impl Iterator<Item = usize> {
+    fn requested_in(&self, places: &BTreeMap<u64, usize>) -> impl Iterator<Item = usize> {
         places
             .values()
             .copied()
-            .filter(|place| self.is_wanted(*place))
+            .filter(|place| self.is_requested(*place))
     }
 
     fn problem(&self, work: &Work, sample: &Sample, reason: &str) -> Problem {

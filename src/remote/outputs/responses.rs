@@ -46,7 +46,7 @@ impl Responses<'_> {
     /// # Errors
     /// The output cannot be read to its end.
     pub(super) fn each(&self, mut visit: impl FnMut(OneResponse)) -> Result<(), String> {
-        self.each_until(|response| {
+        self.try_for_each(|response| {
             visit(response);
             ControlFlow::Continue(())
         })
@@ -56,7 +56,7 @@ impl Responses<'_> {
     ///
     /// # Errors
     /// The output cannot be read so far.
-    pub(super) fn each_until(
+    pub(super) fn try_for_each(
         &self,
         mut visit: impl FnMut(OneResponse) -> ControlFlow<()>,
     ) -> Result<(), String> {
@@ -197,7 +197,7 @@ impl Line {
         if self.passed_over > 0 {
             self.passed_over += part.len() as u64;
             let Some(next) = place_of(&self.opening, &self.bytes) else {
-                self.keep_the_end();
+                self.keep_tail();
                 return ControlFlow::Continue(());
             };
             let behind = (self.bytes.len() - next) as u64;
@@ -213,13 +213,13 @@ impl Line {
         if self.bytes.len() as u64 > MAX_RESPONSE_BYTES {
             self.passed_over = self.bytes.len() as u64;
             self.opening = opening_of(&self.bytes).unwrap_or_default().to_vec();
-            self.keep_the_end();
+            self.keep_tail();
         }
         ControlFlow::Continue(())
     }
 
     /// The next opening may have begun there.
-    fn keep_the_end(&mut self) {
+    fn keep_tail(&mut self) {
         let kept = self.opening.len().saturating_sub(1);
         let end = self.bytes.len().saturating_sub(kept);
         self.bytes = self.bytes.split_off(end);
@@ -513,7 +513,7 @@ mod tests {
                 _ => ControlFlow::Continue(()),
             }
         };
-        responses.each_until(until_two).unwrap();
+        responses.try_for_each(until_two).unwrap();
         assert_eq!(seen, 2);
     }
 

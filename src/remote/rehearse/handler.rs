@@ -54,7 +54,7 @@ pub(super) struct Reply {
 
 /// A request for a response.
 #[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
+pub(super) struct HandlerRequest<'a> {
     pub(super) body: &'a [u8],
     pub(super) content_type: &'a str,
     pub(super) transfer: Transfer,
@@ -117,30 +117,30 @@ impl Handler {
             all_said,
             _kill_on_cancel: control.on_cancel(move || end(&killed)),
         };
-        let patience = Patience {
+        let deadline = Deadline {
             begun: Instant::now(),
             within: launch.ready_within,
         };
-        let port = handler.wait_for_port(&told_port, patience, control)?;
+        let port = handler.wait_for_port(&told_port, deadline, control)?;
         handler.address = format!("http://127.0.0.1:{port}");
-        handler.wait_for_pong(patience, control)?;
+        handler.wait_for_pong(deadline, control)?;
         Ok(handler)
     }
 
     fn wait_for_port(
         &self,
         told_port: &Receiver<u16>,
-        patience: Patience,
+        deadline: Deadline,
         control: &TaskControl,
     ) -> Result<u16, RehearseError> {
         loop {
             control.checkpoint()?;
             match told_port.recv_timeout(LOOK_EVERY) {
                 Ok(port) => return Ok(port),
-                Err(RecvTimeoutError::Timeout) if !patience.is_over() => {}
+                Err(RecvTimeoutError::Timeout) if !deadline.is_over() => {}
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(RehearseError::HandlerSilent {
-                        seconds: patience.within.as_secs(),
+                        seconds: deadline.within.as_secs(),
                         log: self.log.lines(),
                     });
                 }
@@ -165,7 +165,7 @@ impl Handler {
     /// SageMaker sends nothing before `GET /ping` is answered with 200.
     fn wait_for_pong(
         &self,
-        patience: Patience,
+        deadline: Deadline,
         control: &TaskControl,
     ) -> Result<(), RehearseError> {
         let url = format!("{}/ping", self.address);
@@ -181,10 +181,10 @@ impl Handler {
             if let Some(status) = self.child.lock().try_wait().transpose() {
                 return Err(self.ended(status));
             }
-            if patience.is_over() {
+            if deadline.is_over() {
                 return Err(RehearseError::NoPong {
                     said,
-                    seconds: patience.within.as_secs(),
+                    seconds: deadline.within.as_secs(),
                     log: self.log.lines(),
                 });
             }
@@ -203,7 +203,7 @@ impl Handler {
 
     /// # Errors
     /// There was no response, and why.
-    pub(super) fn invoke(&self, question: Question<'_>) -> Result<Reply, String> {
+    pub(super) fn invoke(&self, question: HandlerRequest<'_>) -> Result<Reply, String> {
         let url = format!("{}/invocations", self.address);
         let request = self
             .agent
@@ -288,12 +288,12 @@ fn keep_files_to_ourselves() {}
 
 /// How long it is waited for.
 #[derive(Clone, Copy)]
-struct Patience {
+struct Deadline {
     begun: Instant,
     within: Duration,
 }
 
-impl Patience {
+impl Deadline {
     fn is_over(self) -> bool {
         self.begun.elapsed() >= self.within
     }

@@ -3,13 +3,13 @@
 //!
 //! Runs no model itself: the responses of this machine come from a [`Predictor`].
 
-mod asking;
 mod difference;
 mod error;
 mod handler;
 mod limits;
 mod python;
 mod request;
+mod requests;
 mod response;
 
 use std::collections::BTreeMap;
@@ -22,8 +22,8 @@ pub use error::RehearseError;
 pub use limits::RequestLimits;
 pub use request::RequestForm;
 
-use self::asking::{Asked, Asking};
 use self::handler::{Environment, Handler, Launch};
+use self::requests::{HandlerClient, HandlerResult};
 use crate::decode::DecodeLimits;
 use crate::domain::{BatchStrategy, Sample, USUAL_INSTANCE};
 use crate::predict::{PredictRequest, SampleResult, Stopped, predict};
@@ -139,7 +139,7 @@ pub enum Rehearsed {
 
 impl Rehearsed {
     /// The container does with it what this machine does.
-    pub fn is_as_here(&self) -> bool {
+    pub fn matches_local(&self) -> bool {
         matches!(
             self,
             Self::Equal(_) | Self::Predicted | Self::RefusedByBoth { .. }
@@ -207,7 +207,7 @@ pub fn rehearse(
     // First: what the Python lacks does not matter to whoever has no TensorFlow Serving.
     let (script, mut environment) = server(archive, options, &scripts)?;
     let requirements = archive.folder.join("code/requirements.txt");
-    let python = python::look_at(&options.python, &requirements, &scripts)?;
+    let python = python::check_python(&options.python, &requirements, &scripts)?;
     let source = for_task(&samples.source, control);
     control.set_step("Reading the images");
     let largest = largest_request(source.as_ref(), &samples.samples, options, control)?;
@@ -237,7 +237,7 @@ pub fn rehearse(
         .map(|predictor| predict_here(predictor, samples, control))
         .transpose()?;
     control.set_step("Calling the handler");
-    let asking = Asking {
+    let requests = HandlerClient {
         handler: &handler,
         source: source.as_ref(),
         options,
@@ -248,14 +248,17 @@ pub fn rehearse(
         .or_else(|| handler.max_concurrent())
         .unwrap_or(1);
     let begun = Instant::now();
-    let there = asking.about_all(&samples.samples, max_concurrent, control)?;
+    let there = requests.predict_all(&samples.samples, max_concurrent, control)?;
     let asked_for = begun.elapsed();
     let min_score = match &archive.kind {
         ArchiveKind::Onnx { keep, .. } => keep.min_score,
         ArchiveKind::SavedModel => 0.0,
     };
     let images = match here {
-        None => there.into_iter().map(Asked::without_comparison).collect(),
+        None => there
+            .into_iter()
+            .map(HandlerResult::without_comparison)
+            .collect(),
         Some(here) => there
             .into_iter()
             .zip(here)

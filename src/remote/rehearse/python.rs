@@ -21,7 +21,7 @@ pub(super) struct Python {
 
 /// # Errors
 /// There is no such Python, or it lacks packages of `requirements`, which need not be there.
-pub(super) fn look_at(
+pub(super) fn check_python(
     python: &str,
     requirements: &Path,
     scripts: &Path,

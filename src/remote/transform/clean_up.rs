@@ -2,16 +2,16 @@
 
 use super::{JobError, JobRecords};
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
-use crate::domain::{JobRecord, LeftBehind, S3Address, TransformStatus};
+use crate::domain::{JobRecord, Leftover, S3Address, TransformStatus};
 use crate::tasks::TaskControl;
 
 /// What clean-up did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CleanedUp {
     /// In their order. What was gone already counts as deleted.
-    pub deleted: Vec<LeftBehind>,
+    pub deleted: Vec<Leftover>,
     /// What stays, and why.
-    pub kept: Vec<(LeftBehind, String)>,
+    pub kept: Vec<(Leftover, String)>,
 }
 
 /// Deletes what the record says was made for the job alone, and writes down what is left.
@@ -35,7 +35,7 @@ pub fn clean_up(
         )));
     }
     let s3 = aws.s3(&record.s3);
-    let others = others_at_work(&sagemaker, records, &record, control)?;
+    let others = running_jobs(&sagemaker, records, &record, control)?;
     let mut done = CleanedUp::default();
     for left in record.left.clone() {
         let user = others.iter().find(|other| other.uses(&left));
@@ -46,9 +46,9 @@ pub fn clean_up(
         }
         control.set_step(format!("deleting the {left}"));
         let deleted = match &left {
-            LeftBehind::Model(name) => sagemaker.delete_model(name, Some(control)),
-            LeftBehind::Archive(S3Address { bucket, prefix })
-            | LeftBehind::Manifest(S3Address { bucket, prefix }) => {
+            Leftover::Model(name) => sagemaker.delete_model(name, Some(control)),
+            Leftover::Archive(S3Address { bucket, prefix })
+            | Leftover::Manifest(S3Address { bucket, prefix }) => {
                 s3.delete(bucket, prefix, Some(control))
             }
         };
@@ -81,28 +81,28 @@ fn status_of(
 }
 
 /// Another job that was started here and is not over.
-struct AtWork {
+struct RunningJob {
     record: JobRecord,
     archive: Option<S3Address>,
 }
 
-impl AtWork {
-    fn uses(&self, left: &LeftBehind) -> bool {
+impl RunningJob {
+    fn uses(&self, left: &Leftover) -> bool {
         match left {
-            LeftBehind::Model(name) => *name == self.record.spec.model_name,
-            LeftBehind::Archive(address) => self.archive.as_ref() == Some(address),
-            LeftBehind::Manifest(address) => self.record.spec.input.objects.address() == address,
+            Leftover::Model(name) => *name == self.record.spec.model_name,
+            Leftover::Archive(address) => self.archive.as_ref() == Some(address),
+            Leftover::Manifest(address) => self.record.spec.input.objects.address() == address,
         }
     }
 }
 
 /// Those that share something with this one: a retry has the model of the job that it takes up again.
-fn others_at_work(
+fn running_jobs(
     sagemaker: &SageMaker,
     records: &JobRecords,
     record: &JobRecord,
     control: &TaskControl,
-) -> Result<Vec<AtWork>, JobError> {
+) -> Result<Vec<RunningJob>, JobError> {
     let (all, _) = records.all();
     let mut at_work = Vec::new();
     for other in all {
@@ -119,7 +119,7 @@ fn others_at_work(
         if status.is_some_and(|status| !status.is_over()) {
             let of_other = other.model.as_ref();
             let of_both = of_other.or(record.model.as_ref());
-            at_work.push(AtWork {
+            at_work.push(RunningJob {
                 archive: of_both.map(|model| model.archive.clone()),
                 record: other,
             });

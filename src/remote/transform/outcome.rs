@@ -48,7 +48,7 @@ pub struct Account {
     /// The keys that outputs would have which a retry has written in place of the job.
     pub retried: Vec<String>,
     /// Keys of outputs that are of nothing that the job was given.
-    pub strange: BTreeSet<String>,
+    pub unexpected_outputs: BTreeSet<String>,
 }
 
 impl Account {
@@ -74,7 +74,7 @@ impl Account {
         };
         let keys = inputs.output_keys(&spec.output.folder, &outputs);
         let mut missing = Missing::of(&inputs, &keys, &outputs);
-        let strange = missing.strange(&keys, &outputs);
+        let unexpected_outputs = missing.unexpected_outputs(&keys, &outputs);
         let without = missing.keys.clone();
         let mut notes = gone_note(&inputs);
         let of_retries = missing.take_retried(&s3, retries, &mut notes, control)?;
@@ -110,7 +110,7 @@ impl Account {
         Ok(Self {
             outcome,
             retried: retried.filter_map(|key| keys.output_of(key)).collect(),
-            strange,
+            unexpected_outputs,
         })
     }
 
@@ -129,7 +129,7 @@ impl Account {
                 notes: Vec::new(),
             },
             retried: Vec::new(),
-            strange: BTreeSet::new(),
+            unexpected_outputs: BTreeSet::new(),
         })
     }
 }
@@ -170,15 +170,15 @@ impl<'i> Missing<'i> {
     }
 
     /// Outputs that are of no input, nor of a folder marker.
-    fn strange(&self, keys: &OutputKeys, outputs: &Outputs) -> BTreeSet<String> {
+    fn unexpected_outputs(&self, keys: &OutputKeys, outputs: &Outputs) -> BTreeSet<String> {
         let markers = self.inputs.markers.iter();
         let of_markers: HashSet<String> = markers.filter_map(|key| keys.output_of(key)).collect();
         let is_of_input = |output: &String| {
             let input = keys.input_of(output);
             input.is_some_and(|input| self.inputs.contains(&input)) || of_markers.contains(output)
         };
-        let strange = outputs.keys.iter().filter(|output| !is_of_input(output));
-        strange.cloned().collect()
+        let unexpected_outputs = outputs.keys.iter().filter(|output| !is_of_input(output));
+        unexpected_outputs.cloned().collect()
     }
 
     /// What the data-log says of them.
@@ -215,12 +215,12 @@ impl<'i> Missing<'i> {
         notes: &mut Vec<String>,
         control: &TaskControl,
     ) -> Result<Vec<JobRetry>, JobError> {
-        let mut told = Vec::new();
+        let mut unless_cancelled = Vec::new();
         for retry in &retries.retries {
             if self.keys.is_empty() {
                 break;
             }
-            let given = match GivenAgain::of(s3, retry, self.inputs, control) {
+            let given = match RetriedImages::of(s3, retry, self.inputs, control) {
                 Ok(given) => given,
                 Err(JobError::Cancelled) => return Err(JobError::Cancelled),
                 Err(error) => {
@@ -241,20 +241,20 @@ impl<'i> Missing<'i> {
                 under_way: if runs { still.count() as u64 } else { 0 },
             };
             if told_of.predicted > 0 || told_of.under_way > 0 {
-                told.push(told_of);
+                unless_cancelled.push(told_of);
             }
         }
-        Ok(told)
+        Ok(unless_cancelled)
     }
 }
 
 /// The images of a retry, as whole keys.
-struct GivenAgain {
+struct RetriedImages {
     all: HashSet<String>,
     predicted: HashSet<String>,
 }
 
-impl GivenAgain {
+impl RetriedImages {
     fn of(
         s3: &S3,
         retry: &FoundRetry,

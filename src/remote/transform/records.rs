@@ -105,9 +105,7 @@ fn read(path: &Path, content: &[u8]) -> Result<JobRecord, JobError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{
-        LeftBehind, ModelSpec, S3Access, S3Address, SageMakerAccess, TransformSpec,
-    };
+    use crate::domain::{Leftover, ModelSpec, S3Access, S3Address, SageMakerAccess, TransformSpec};
 
     fn record(job_name: &str, begun_ms: i64) -> JobRecord {
         JobRecord {
@@ -125,7 +123,7 @@ mod tests {
             model: None,
             input_objects: Some(3),
             manifest_folder: None,
-            left: vec![LeftBehind::Model("model".to_owned())],
+            left: vec![Leftover::Model("model".to_owned())],
             usd_per_hour: Some(0.25),
             retry_of: None,
         }

@@ -74,7 +74,7 @@ impl FoundRetries {
 }
 
 /// Jobs of SageMaker's that look like retries of another one and that nothing here knows.
-struct Alike {
+struct RetryCandidates {
     /// The oldest first.
     found: Vec<FoundRetry>,
     /// Others of such a name that were not looked at.
@@ -86,7 +86,7 @@ fn alike(
     job: &TransformJob,
     known: &[JobRecord],
     control: &TaskControl,
-) -> Result<Alike, AwsError> {
+) -> Result<RetryCandidates, AwsError> {
     let mut query = JobQuery {
         name_contains: Some(beginning_of_retries(&job.spec.job_name)),
         ..JobQuery::default()
@@ -124,7 +124,7 @@ fn alike(
             Ok(_) | Err(_) => {}
         }
     }
-    Ok(Alike { found, unseen })
+    Ok(RetryCandidates { found, unseen })
 }
 
 /// The jobs that took up again what had failed in a job, or in one of them; the oldest first.

@@ -9,7 +9,7 @@ use super::preflight::is_same_model;
 use super::{JobError, JobRecords};
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::{
-    InputObjects, JobRecord, LeftBehind, ModelSource, ModelSpec, S3Address, SageMakerAccess,
+    InputObjects, JobRecord, Leftover, ModelSource, ModelSpec, S3Address, SageMakerAccess,
     TransformPlan,
 };
 use crate::remote::sending::Sender;
@@ -36,7 +36,7 @@ pub fn start(
     now_ms: i64,
     control: &TaskControl,
 ) -> Result<JobRecord, JobError> {
-    must_be_sound(plan)?;
+    check_plan(plan)?;
     let sagemaker = aws.sagemaker(&plan.sagemaker);
     let region = sagemaker.region(Some(control))?;
     let begun = folders.records.find(&plan.spec.job_name, &region)?;
@@ -84,7 +84,7 @@ pub fn start(
     Ok(start.record)
 }
 
-fn must_be_sound(plan: &TransformPlan) -> Result<(), JobError> {
+fn check_plan(plan: &TransformPlan) -> Result<(), JobError> {
     let mut problems = plan.spec.problems();
     if let ModelSource::New { spec, .. } = &plan.model {
         problems.extend(spec.problems());
@@ -160,7 +160,7 @@ impl Start<'_> {
         file.flush().map_err(failed)?;
         self.control
             .set_step(format!("uploading the manifest to {address}"));
-        self.send_file(file.path(), address, &LeftBehind::Manifest(address.clone()))
+        self.send_file(file.path(), address, &Leftover::Manifest(address.clone()))
     }
 
     fn make_model(&mut self, sagemaker: &SageMaker, plan: &TransformPlan) -> Result<(), JobError> {
@@ -177,17 +177,17 @@ impl Start<'_> {
             self.send_file(
                 path,
                 &spec.archive,
-                &LeftBehind::Archive(spec.archive.clone()),
+                &Leftover::Archive(spec.archive.clone()),
             )?;
         }
         self.control
             .set_step(format!("creating model {}", spec.name));
         let there = sagemaker.describe_model(&spec.name, Some(self.control))?;
         if let Some(there) = there {
-            return must_be_the_model(spec, &there);
+            return check_same_model(spec, &there);
         }
-        let left = LeftBehind::Model(spec.name.clone());
-        will_leave(&mut self.record, self.records, left.clone())?;
+        let left = Leftover::Model(spec.name.clone());
+        record_leftover(&mut self.record, self.records, left.clone())?;
         let Err(error) = sagemaker.create_model(spec, Some(self.control)) else {
             return Ok(());
         };
@@ -196,9 +196,9 @@ impl Start<'_> {
             AwsErrorKind::InUse => sagemaker.describe_model(&spec.name, Some(self.control))?,
             _ => None,
         };
-        let made = there.map_or(Err(error.into()), |there| must_be_the_model(spec, &there));
+        let made = there.map_or(Err(error.into()), |there| check_same_model(spec, &there));
         if made.as_ref().is_err_and(|error| !is_in_doubt(error)) {
-            self.has_not_made(&left)?;
+            self.forget_leftover(&left)?;
         }
         made
     }
@@ -233,7 +233,7 @@ impl Start<'_> {
             let is_ours = error.kind == AwsErrorKind::InUse
                 && sagemaker
                     .describe_transform_job(&spec.job_name, Some(self.control))
-                    .is_ok_and(|job| is_the_job(spec, &job.spec));
+                    .is_ok_and(|job| is_same_job(spec, &job.spec));
             if !is_ours {
                 return Err(error.into());
             }
@@ -247,19 +247,19 @@ impl Start<'_> {
         &mut self,
         path: &Path,
         address: &S3Address,
-        leaves: &LeftBehind,
+        leaves: &Leftover,
     ) -> Result<(), JobError> {
         let sent = self.sender.send_file(path, address, || {
-            will_leave(&mut self.record, self.records, leaves.clone())
+            record_leftover(&mut self.record, self.records, leaves.clone())
         });
         let is_noted = self.record.left.contains(leaves);
         if sent.is_err() && is_noted && self.sender.is_absent(address) {
-            self.has_not_made(leaves)?;
+            self.forget_leftover(leaves)?;
         }
         sent
     }
 
-    fn has_not_made(&mut self, left: &LeftBehind) -> Result<(), JobError> {
+    fn forget_leftover(&mut self, left: &Leftover) -> Result<(), JobError> {
         self.record.left.retain(|other| other != left);
         self.records.write(&self.record)
     }
@@ -274,10 +274,10 @@ fn is_in_doubt(error: &JobError) -> bool {
 }
 
 /// Before it is made: what is made and not written down would stay for ever.
-fn will_leave(
+fn record_leftover(
     record: &mut JobRecord,
     records: &JobRecords,
-    left: LeftBehind,
+    left: Leftover,
 ) -> Result<(), JobError> {
     if !record.left.contains(&left) {
         record.left.push(left);
@@ -285,7 +285,7 @@ fn will_leave(
     records.write(record)
 }
 
-fn must_be_the_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobError> {
+fn check_same_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobError> {
     if is_same_model(wanted, there) {
         return Ok(());
     }
@@ -296,7 +296,10 @@ fn must_be_the_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobErr
 }
 
 /// Whether the job of our name that is there is the one that was asked for: nobody else writes into its folder.
-fn is_the_job(wanted: &crate::domain::TransformSpec, there: &crate::domain::TransformSpec) -> bool {
+fn is_same_job(
+    wanted: &crate::domain::TransformSpec,
+    there: &crate::domain::TransformSpec,
+) -> bool {
     wanted.model_name == there.model_name
         && wanted.input.objects == there.input.objects
         && wanted.output.folder == there.output.folder

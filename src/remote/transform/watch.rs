@@ -98,7 +98,7 @@ impl Watch {
     ///
     /// # Errors
     /// SageMaker does not tell of the job, or the task was cancelled.
-    pub fn look(&mut self, control: &TaskControl) -> Result<JobProgress, JobError> {
+    pub fn poll(&mut self, control: &TaskControl) -> Result<JobProgress, JobError> {
         let job = self
             .sagemaker
             .describe_transform_job(&self.job_name, Some(control))?;
@@ -159,18 +159,20 @@ impl Watch {
         control: &TaskControl,
         mut see: impl FnMut(WatchEvent<'_>),
     ) -> Result<JobProgress, JobError> {
-        let mut pace = Pace::default();
+        let mut interval = PollInterval::default();
         loop {
             let begun = Instant::now();
-            let looked = self.look(control).inspect(|seen| tell(control, seen));
+            let looked = self
+                .poll(control)
+                .inspect(|seen| show_progress(control, seen));
             let wait = match looked {
                 Ok(progress) if progress.job.status.is_over() => return Ok(progress),
                 Ok(progress) => {
                     see(WatchEvent::Progress(&progress));
-                    pace.after(progress.phase, progress.job.status, begun.elapsed())
+                    interval.after(progress.phase, progress.job.status, begun.elapsed())
                 }
-                Err(error) if is_passing(&error) => {
-                    let again_in = pace.after_trouble();
+                Err(error) if is_transient(&error) => {
+                    let again_in = interval.after_trouble();
                     let why = error.to_string();
                     see(WatchEvent::Trouble { why, again_in });
                     again_in
@@ -241,7 +243,7 @@ impl Watch {
                     self.log_tail.drain(..surplus);
                 }
                 Err(JobError::Cancelled) => return Err(JobError::Cancelled),
-                Err(error) if is_passing(&error) => notes.push(error.to_string()),
+                Err(error) if is_transient(&error) => notes.push(error.to_string()),
                 // Whoever may not read logs may not a moment later either.
                 Err(error) => self.log_trouble = Some(error.to_string()),
             }
@@ -252,7 +254,7 @@ impl Watch {
 }
 
 /// Between two counts nothing is known to have happened, so the rate is that of the count.
-fn tell(control: &TaskControl, seen: &JobProgress) {
+fn show_progress(control: &TaskControl, seen: &JobProgress) {
     control.set_total(seen.inputs);
     if let Some(outputs) = seen.outputs {
         let counted = Counted {
@@ -373,7 +375,7 @@ fn phase(job: &TransformJob, is_transforming: bool) -> JobPhase {
 
 /// Whether waiting may help: a network that is gone, a server that has too much to do, a sign-in that a person can
 /// renew meanwhile.
-fn is_passing(error: &JobError) -> bool {
+fn is_transient(error: &JobError) -> bool {
     use AwsErrorKind as Kind;
     error.aws_kind().is_some_and(|kind| {
         matches!(
@@ -391,13 +393,13 @@ fn is_passing(error: &JobError) -> bool {
 
 /// How long to wait between two looks.
 #[derive(Debug, Default)]
-struct Pace {
+struct PollInterval {
     seen: Option<(JobPhase, TransformStatus)>,
     wait: Duration,
     trouble: Duration,
 }
 
-impl Pace {
+impl PollInterval {
     fn after(&mut self, phase: JobPhase, status: TransformStatus, took: Duration) -> Duration {
         let is_new = self.seen.replace((phase, status)) != Some((phase, status));
         self.wait = if is_new {
@@ -559,33 +561,33 @@ mod tests {
     #[test]
     fn looking_becomes_rarer_until_something_happens_and_leaves_most_of_the_time_alone() {
         use TransformStatus::{InProgress, Stopping};
-        let mut pace = Pace::default();
+        let mut interval = PollInterval::default();
         let short = Duration::from_millis(10);
-        let first = pace.after(JobPhase::Starting, InProgress, short);
+        let first = interval.after(JobPhase::Starting, InProgress, short);
         assert_eq!(first, FIRST_WAIT);
         let mut last = first;
         for _ in 0..20 {
-            let next = pace.after(JobPhase::Starting, InProgress, short);
+            let next = interval.after(JobPhase::Starting, InProgress, short);
             assert!(next >= last && next <= LONGEST_WAIT);
             last = next;
         }
         assert_eq!(last, LONGEST_WAIT);
         assert_eq!(
-            pace.after(JobPhase::Downloading, InProgress, short),
+            interval.after(JobPhase::Downloading, InProgress, short),
             FIRST_WAIT
         );
         assert_eq!(
-            pace.after(JobPhase::Downloading, Stopping, short),
+            interval.after(JobPhase::Downloading, Stopping, short),
             FIRST_WAIT
         );
         let long = Duration::from_secs(7);
         assert_eq!(
-            pace.after(JobPhase::Transforming, InProgress, long),
+            interval.after(JobPhase::Transforming, InProgress, long),
             Duration::from_secs(70)
         );
-        let troubles: Vec<u64> = (0..7).map(|_| pace.after_trouble().as_secs()).collect();
+        let troubles: Vec<u64> = (0..7).map(|_| interval.after_trouble().as_secs()).collect();
         assert_eq!(troubles, [2, 4, 8, 16, 32, 60, 60]);
-        pace.after(JobPhase::Transforming, InProgress, short);
-        assert_eq!(pace.after_trouble(), FIRST_WAIT);
+        interval.after(JobPhase::Transforming, InProgress, short);
+        assert_eq!(interval.after_trouble(), FIRST_WAIT);
     }
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::remote_list::RemoteList;
 use crate::domain::{
-    CheckGrade, JobOutcome, JobProgress, JobQuery, LeftBehind, Preflight, S3Access,
-    SageMakerAccess, TransformPlan, TransformSummary,
+    CheckGrade, JobOutcome, JobProgress, JobQuery, Leftover, Preflight, S3Access, SageMakerAccess,
+    TransformPlan, TransformSummary,
 };
 use crate::state::{S3Failure, TaskId};
 
@@ -95,7 +95,7 @@ pub enum Leftovers {
     /// The job was started elsewhere, so nothing here says what was made for it.
     Untold,
     /// What was made for the job alone and not deleted yet.
-    Told(Vec<LeftBehind>),
+    Told(Vec<Leftover>),
 }
 
 /// Something about a job that is only looked for when somebody wants to know.

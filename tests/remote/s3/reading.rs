@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spotcheck::aws::{Aws, AwsErrorKind, Patience};
+use spotcheck::aws::{Aws, AwsErrorKind, RetryPolicy};
 use spotcheck::domain::SampleUri;
 use spotcheck::source::{S3Source, Source, SourceError, for_task};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
@@ -15,7 +15,7 @@ use crate::support::seaweed::{Bucket, Seaweed};
 const KEY: &str = "photos/one.jpg";
 
 /// What makes the tests short; the order of things stays what it is.
-const SHORT: Patience = Patience {
+const SHORT: RetryPolicy = RetryPolicy {
     response_timeout: Duration::from_secs(1),
     send_timeout: Duration::from_secs(1),
     stall_timeout: Duration::from_millis(500),
@@ -38,7 +38,7 @@ impl Object {
         bucket.put(KEY, &content());
         let proxy = FaultProxy::before(server.address());
         let place = public_place(&bucket, "photos/", &proxy.endpoint());
-        let source = S3Source::open(&Aws::with_patience(SHORT), &place, None).unwrap();
+        let source = S3Source::open(&Aws::with_retry_policy(SHORT), &place, None).unwrap();
         Self {
             uri: SampleUri::new(bucket.uri(KEY)),
             source: Arc::new(source),

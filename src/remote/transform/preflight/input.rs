@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::requests::Content;
-use super::{Checks, counted, told};
+use super::{Checks, counted, unless_cancelled};
 use crate::aws::{Aws, ListRequest, ObjectInfo, S3};
 use crate::domain::{
     CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, SplitType, TransformPlan,
@@ -41,7 +41,7 @@ pub fn has_input(
     control.set_step("checking the input");
     let request = ListRequest::of(prefix);
     let listed = aws.s3(&plan.s3).list_page(&request, Some(control));
-    let listed = told(listed.map_err(JobError::from))?;
+    let listed = unless_cancelled(listed.map_err(JobError::from))?;
     let is_input = |object: &ObjectInfo| !is_folder_marker(&object.key, object.size_bytes);
     Ok(listed.is_ok_and(|page| page.objects.iter().any(is_input)))
 }
@@ -77,7 +77,7 @@ pub(super) fn check_input(
             (survey_of(&inputs), inputs.missing, from)
         }),
     };
-    let (survey, missing, from) = match told(survey)? {
+    let (survey, missing, from) = match unless_cancelled(survey)? {
         Ok(found) => found,
         Err(why) => {
             checks.problem(CheckPoint::Input, why, "");
@@ -135,7 +135,7 @@ fn check_prefix(
         ..ListRequest::of(prefix)
     };
     let listed = s3.list_page(&request, Some(control));
-    let Ok(listed) = told(listed.map_err(JobError::from))? else {
+    let Ok(listed) = unless_cancelled(listed.map_err(JobError::from))? else {
         // Listing the input fails in the same way, and tells.
         return Ok(());
     };
@@ -267,7 +267,7 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
         counted(survey.objects, "object"),
         human_bytes(survey.bytes)
     );
-    let odd = out_of_place(survey);
+    let odd = misplaced(survey);
     let whole = plan.inside.filter(|inside| inside.chosen < inside.all);
     let whole = whole.map(|inside| {
         format!(
@@ -316,7 +316,7 @@ fn hidden_text(survey: &InputSurvey) -> Option<String> {
     (survey.hidden.count > 0).then(text)
 }
 
-fn out_of_place(survey: &InputSurvey) -> Vec<String> {
+fn misplaced(survey: &InputSurvey) -> Vec<String> {
     let mut odd = Vec::new();
     if survey.empty.count > 0 {
         odd.push(format!(

@@ -9,7 +9,7 @@ mod requests;
 pub use input::has_input;
 pub(super) use model::is_same_model;
 
-use requests::WasChosen;
+use requests::IsSuggested;
 
 use super::JobError;
 use crate::aws::Aws;
@@ -40,13 +40,13 @@ pub fn preflight(
     prices: &PriceTable,
     control: &TaskControl,
 ) -> Result<Checked, Cancelled> {
-    let (preflight, filled_in) = look_through(aws, &plan, prices, control)?;
+    let (preflight, filled_in) = run_checks(aws, &plan, prices, control)?;
     plan.spec = filled_in;
     Ok(Checked { plan, preflight })
 }
 
 /// What was found, and the job with what nobody had set.
-fn look_through(
+fn run_checks(
     aws: &Aws,
     plan: &TransformPlan,
     prices: &PriceTable,
@@ -54,7 +54,7 @@ fn look_through(
 ) -> Result<(Preflight, TransformSpec), Cancelled> {
     let sagemaker = aws.sagemaker(&plan.sagemaker);
     let s3 = aws.s3(&plan.s3);
-    let region = told(sagemaker.region(Some(control)).map_err(JobError::from))?;
+    let region = unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))?;
     let mut checks = Checks::default();
     control.set_step("checking the model");
     let content = match &region {
@@ -83,9 +83,9 @@ fn look_through(
         suggestion.fill_in(&mut filled_in);
     }
     let was_chosen = if filled_in.max_concurrent == plan.spec.max_concurrent {
-        WasChosen::No
+        IsSuggested::No
     } else {
-        WasChosen::Yes
+        IsSuggested::Yes
     };
     let known = requests::Known {
         survey: survey.as_ref(),
@@ -99,7 +99,7 @@ fn look_through(
     let known = known_price(plan, prices, region.as_deref());
     let records = records_of(plan, survey.as_ref());
     let estimate = checks.cost(plan, records, known.as_ref());
-    checks.tell_what_was_not_looked_at();
+    checks.add_unchecked();
     checks.0.sort_by_key(|check| check.point);
     let preflight = Preflight {
         checks: checks.0,
@@ -130,7 +130,7 @@ pub fn preflight_model(
 ) -> Result<Preflight, Cancelled> {
     let sagemaker = aws.sagemaker(sagemaker);
     let mut checks = Checks::default();
-    match told(sagemaker.region(Some(control)).map_err(JobError::from))? {
+    match unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))? {
         Ok(region) => {
             let s3 = aws.s3(s3);
             model::check_model(&mut checks, &sagemaker, &s3, plan, &region, control)?;
@@ -230,7 +230,7 @@ fn suggestion(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<Payl
 }
 
 /// A response, or why there is none in words; cancelling is neither.
-fn told<T>(result: Result<T, JobError>) -> Result<Result<T, String>, Cancelled> {
+fn unless_cancelled<T>(result: Result<T, JobError>) -> Result<Result<T, String>, Cancelled> {
     match result {
         Err(JobError::Cancelled) => Err(Cancelled),
         Ok(response) => Ok(Ok(response)),
@@ -280,7 +280,7 @@ impl Checks {
     }
 
     /// A point without a word would look as if it were well.
-    fn tell_what_was_not_looked_at(&mut self) {
+    fn add_unchecked(&mut self) {
         for point in CheckPoint::ALWAYS {
             if self.0.iter().all(|check| check.point != point) {
                 let why = "Not checked: an earlier check failed";

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::{Checks, ModelPlan, told};
+use super::{Checks, ModelPlan, unless_cancelled};
 use crate::aws::{AwsErrorKind, S3, SageMaker};
 use crate::domain::{
     ArchiveContent, CheckPoint, EcrImage, InstanceType, ModelSource, ModelSpec, S3Address,
@@ -77,7 +77,10 @@ pub(super) fn check_model(
         instance_type: plan.instance_type,
         region,
     };
-    let content = match (plan.source, told(known.map_err(JobError::from))?) {
+    let content = match (
+        plan.source,
+        unless_cancelled(known.map_err(JobError::from))?,
+    ) {
         (source, Err(why)) => {
             checks.problem(CheckPoint::Model, why, "");
             // What can be told without SageMaker is told.
@@ -244,7 +247,7 @@ fn check_archive(
         return Ok(());
     }
     let object = s3.object(&archive.bucket, &archive.prefix, Some(control));
-    match told(object.map_err(JobError::from))? {
+    match unless_cancelled(object.map_err(JobError::from))? {
         Ok(object) => checks.ok(
             CheckPoint::Model,
             format!(

@@ -1,6 +1,6 @@
 //! Where a job would write.
 
-use super::{Checks, told};
+use super::{Checks, unless_cancelled};
 use crate::aws::S3;
 use crate::domain::{CheckPoint, InputObjects, S3Address, TransformPlan};
 use crate::remote::transform::JobError;
@@ -45,7 +45,7 @@ pub(super) fn check_output(
         );
     }
     let first = s3.first_object(&folder, Some(control));
-    match told(first.map_err(JobError::from))? {
+    match unless_cancelled(first.map_err(JobError::from))? {
         Ok(None) => {}
         Ok(Some(object)) => checks.problem(
             CheckPoint::Output,

@@ -1,13 +1,13 @@
 //! Whether the buckets are where the job runs: SageMaker reads and writes those of its own region.
 
-use super::{Checks, told};
+use super::{Checks, unless_cancelled};
 use crate::aws::{AwsErrorKind, S3};
 use crate::domain::{CheckPoint, ModelSource, S3Address, TransformPlan};
 use crate::remote::transform::JobError;
 use crate::tasks::{Cancelled, TaskControl};
 
 /// A bucket, and what the job has it for.
-struct Used<'p> {
+struct BucketUse<'p> {
     bucket: &'p str,
     purposes: Vec<&'static str>,
 }
@@ -32,7 +32,7 @@ pub(super) fn check_regions(
                 AwsErrorKind::NotFound | AwsErrorKind::AccessDenied
             )
         });
-        match told(asked.map_err(JobError::from))? {
+        match unless_cancelled(asked.map_err(JobError::from))? {
             Ok(Some(found)) if found == region => known.push(used.bucket),
             Ok(Some(found)) => checks.problem(
                 CheckPoint::Region,
@@ -72,7 +72,7 @@ pub(super) fn check_regions(
 }
 
 /// Each once, in the order in which the job meets them.
-fn buckets(plan: &TransformPlan) -> Vec<Used<'_>> {
+fn buckets(plan: &TransformPlan) -> Vec<BucketUse<'_>> {
     let archive = match &plan.model {
         ModelSource::New { spec, .. } => Some((&spec.archive, "model")),
         ModelSource::Existing => None,
@@ -85,12 +85,12 @@ fn buckets(plan: &TransformPlan) -> Vec<Used<'_>> {
         Some((spec.input.objects.address(), "input")),
         Some((&spec.output.folder, "outputs")),
     ];
-    let mut used: Vec<Used<'_>> = Vec::new();
+    let mut used: Vec<BucketUse<'_>> = Vec::new();
     for (address, purpose) in all.into_iter().flatten() {
         match used.iter_mut().find(|used| used.bucket == address.bucket) {
             Some(known) if known.purposes.contains(&purpose) => {}
             Some(known) => known.purposes.push(purpose),
-            None => used.push(Used {
+            None => used.push(BucketUse {
                 bucket: &address.bucket,
                 purposes: vec![purpose],
             }),

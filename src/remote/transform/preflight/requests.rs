@@ -10,7 +10,7 @@ use crate::domain::{
 
 /// Whether concurrency and payload are what was suggested, as nobody has set them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WasChosen {
+pub(super) enum IsSuggested {
     Yes,
     No,
 }
@@ -28,7 +28,7 @@ pub(super) fn check_requests(
     spec: &TransformSpec,
     Known { survey, archive }: Known<'_>,
     suggestion: Option<PayloadSuggestion>,
-    was_chosen: WasChosen,
+    was_chosen: IsSuggested,
 ) {
     check_payload(checks, spec, survey, suggestion);
     check_concurrency(checks, spec, was_chosen);
@@ -106,13 +106,13 @@ fn check_payload(
     }
 }
 
-fn check_concurrency(checks: &mut Checks, spec: &TransformSpec, was_chosen: WasChosen) {
+fn check_concurrency(checks: &mut Checks, spec: &TransformSpec, was_chosen: IsSuggested) {
     match (spec.max_concurrent.filter(|count| *count > 0), was_chosen) {
-        (Some(count), WasChosen::No) => checks.ok(
+        (Some(count), IsSuggested::No) => checks.ok(
             CheckPoint::Concurrency,
             format!("{count} requests at once on each instance"),
         ),
-        (Some(count), WasChosen::Yes) => checks.ok(
+        (Some(count), IsSuggested::Yes) => checks.ok(
             CheckPoint::Concurrency,
             format!(
                 "{count} requests at once on each instance, one per vCPU; with {} MB each they stay within \

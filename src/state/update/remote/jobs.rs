@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::run_tasks;
 use super::{access_for_list, begin, end, finding, open_list};
 use crate::domain::{
-    JobOutcome, JobPage, JobProgress, JobQuery, JobRetry, LeftBehind, Problem, SageMakerAccess,
+    JobOutcome, JobPage, JobProgress, JobQuery, JobRetry, Leftover, Problem, SageMakerAccess,
     TransformStatus,
 };
 use crate::state::{
@@ -457,7 +457,7 @@ pub(in super::super) fn leftovers_deleted(
     state: &mut State,
     id: &JobId,
     task: TaskId,
-    result: Result<(String, Vec<LeftBehind>), S3Failure>,
+    result: Result<(String, Vec<Leftover>), S3Failure>,
 ) {
     match &result {
         Ok((said, _)) => drop(state.tasks.end(task, TaskOutcome::Done(said.clone()))),

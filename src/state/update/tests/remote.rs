@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{cat, command, event, opened, prediction, ready};
 use crate::domain::{
     Check, CheckGrade, CheckPoint, FailedObject, InferenceLocation, InputObjects, JobOutcome,
-    JobPage, JobPhase, JobProgress, JobQuery, LabelSet, LeftBehind, ModelSource, Preflight,
+    JobPage, JobPhase, JobProgress, JobQuery, LabelSet, Leftover, ModelSource, Preflight,
     ReadingRequest, ResponseExamples, S3Access, S3Address, S3Place, SageMakerAccess, SampleId,
     TransformJob, TransformPlan, TransformSpec, TransformStatus, TransformSummary, Unexplained,
 };
@@ -490,7 +490,7 @@ fn only_what_was_listed_as_left_behind_is_deleted() {
     let JobFinding::Looking(task) = state.remote.job(&id).unwrap().left else {
         panic!("it is looked for");
     };
-    let left = vec![LeftBehind::Model("cats-1".to_owned())];
+    let left = vec![Leftover::Model("cats-1".to_owned())];
     event(
         &mut state,
         Event::LeftoversFound {

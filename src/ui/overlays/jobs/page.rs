@@ -16,8 +16,8 @@ use super::super::log::log_lines_ui;
 use super::super::prices::{PriceMemory, keep_price_ui, price_problem_ui};
 use super::status_sign;
 use crate::domain::{
-    DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind,
-    ReadingRequest, S3Place, TransformJob, TransformSpec, TransformStatus, Utc, human_usd,
+    DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, Leftover, ReadingRequest,
+    S3Place, TransformJob, TransformSpec, TransformStatus, Utc, human_usd,
 };
 use crate::state::{
     Action, Command, JobFinding, JobId, KnownJob, Leftovers, OutputsAt, OutputsRequest, RetryPlan,
@@ -621,7 +621,7 @@ fn left_ui(
 fn known_left_ui(
     ui: &mut Ui,
     job: &KnownJob,
-    left: &[LeftBehind],
+    left: &[Leftover],
     memory: &mut PageMemory,
     commands: &mut Vec<Command>,
 ) {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::asking::{RemotePredictor, Transport, Wrapping, card_of_remote, send};
 use super::endpoint::EndpointTransport;
 use super::outputs::{LabelSource, OutputReader, OutputShape, ReadingChoice, Recognition};
+use super::predictor::{RemotePredictor, RequestEncoding, Transport, card_of_remote, send};
 use super::tf_serving::{TfServing, TfServingAddress};
 use crate::aws::{Aws, AwsError};
 use crate::domain::{
@@ -22,9 +22,9 @@ pub const USUAL_LANES: usize = 4;
 
 /// Whom to ask, and how.
 #[derive(Clone)]
-pub struct Asking {
+pub struct RemoteClient {
     pub transport: Arc<dyn Transport>,
-    pub wrapping: Wrapping,
+    pub encoding: RequestEncoding,
     pub made: InferenceLocation,
     /// What the model is called where its responses do not say it.
     id: String,
@@ -33,7 +33,7 @@ pub struct Asking {
 }
 
 /// Remote model, ready to be asked, and what a run of it begins with.
-pub struct Understood {
+pub struct ReadyModel {
     pub predictor: Arc<RemotePredictor>,
     pub key: RunKey,
     pub card: ModelCard,
@@ -55,13 +55,13 @@ pub enum ConnectError {
     Address(#[from] super::tf_serving::AddressError),
 }
 
-impl Asking {
+impl RemoteClient {
     /// Asks nobody yet.
     ///
     /// # Errors
     /// Nobody said in which region an endpoint is, or its name or an address is none.
     pub fn of(model: &RemoteModel, aws: &Aws, control: &TaskControl) -> Result<Self, ConnectError> {
-        let wrapping = Wrapping {
+        let encoding = RequestEncoding {
             form: model.form,
             signature: model.signature.clone(),
         };
@@ -88,7 +88,7 @@ impl Asking {
         };
         Ok(Self {
             transport,
-            wrapping,
+            encoding,
             made,
             id,
             labels: Some(model.reading.labels.trim())
@@ -99,14 +99,14 @@ impl Asking {
 
     /// `first`: the response that was recognised, about an image of this width and height; it shows whether the labels
     /// that are known here fit. `known` knows models by their id. `lanes`: how many images may be on their way at once.
-    pub fn understood(
+    pub fn ready_model(
         &self,
         recognition: Recognition,
         first: Option<(&[u8], [u32; 2])>,
         choice: &ReadingChoice,
         known: impl Fn(&str) -> Option<(ModelCard, LabelSet)>,
         lanes: usize,
-    ) -> Understood {
+    ) -> ReadyModel {
         let Recognition { shape, mut assumed } = recognition;
         let card = match &shape {
             OutputShape::Spotcheck { model, task } => {
@@ -165,13 +165,13 @@ impl Asking {
         };
         let predictor = RemotePredictor::new(
             Arc::clone(&self.transport),
-            self.wrapping.clone(),
+            self.encoding.clone(),
             shape,
             labels,
             choice.keep,
             lanes,
         );
-        Understood {
+        ReadyModel {
             labels: predictor.labels(),
             predictor: Arc::new(predictor),
             key,
@@ -189,16 +189,16 @@ impl Asking {
         image: &[u8],
         control: &TaskControl,
     ) -> Result<(Vec<u8>, Duration), PredictError> {
-        send(&*self.transport, &self.wrapping, image, control)
+        send(&*self.transport, &self.encoding, image, control)
     }
 
     /// All that responses of the same model may differ by.
     fn origin(&self, reading: &str) -> String {
         let mut parts = vec![
             self.transport.name(),
-            format!("asked with {}", self.wrapping.form.description()),
+            format!("asked with {}", self.encoding.form.description()),
         ];
-        let signature = self.wrapping.signature.as_ref();
+        let signature = self.encoding.signature.as_ref();
         parts.extend(signature.map(|signature| format!("signature {signature}")));
         parts.push(format!("responses read as {reading}"));
         parts.extend(
@@ -220,7 +220,7 @@ pub fn known_to(library: &Library) -> impl Fn(&str) -> Option<(ModelCard, LabelS
 }
 
 /// What a mapping says need not be recognised.
-pub fn as_told(mapping: OutputMapping) -> Recognition {
+pub fn from_mapping(mapping: OutputMapping) -> Recognition {
     Recognition {
         shape: OutputShape::Mapped(Box::new(mapping)),
         assumed: Vec::new(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::handler::{Handler, Question, Transfer};
+use super::handler::{Handler, HandlerRequest, Transfer};
 use super::{
     Difference, RehearseError, RehearseOptions, Rehearsed, RequestForm, RequestLimits, response,
 };
@@ -16,38 +16,38 @@ use crate::tasks::TaskControl;
 
 /// What came back for one image.
 #[derive(Clone)]
-pub(super) enum Asked {
+pub(super) enum HandlerResult {
     Response(Vec<u8>),
     Refused(String),
     Over(Rehearsed),
 }
 
 /// How the handler is asked about images.
-pub(super) struct Asking<'a> {
+pub(super) struct HandlerClient<'a> {
     pub(super) handler: &'a Handler,
     pub(super) source: &'a dyn Source,
     pub(super) options: &'a RehearseOptions,
     pub(super) limits: RequestLimits,
 }
 
-impl Asking<'_> {
+impl HandlerClient<'_> {
     /// So many requests at once; one result for each sample, in their order.
-    pub(super) fn about_all(
+    pub(super) fn predict_all(
         &self,
         samples: &[Sample],
         at_once: u32,
         control: &TaskControl,
-    ) -> Result<Vec<Asked>, RehearseError> {
+    ) -> Result<Vec<HandlerResult>, RehearseError> {
         let requests = self.requests(samples, control)?;
         let next = AtomicUsize::new(0);
-        let responses: Mutex<Vec<Option<Asked>>> =
+        let responses: Mutex<Vec<Option<HandlerResult>>> =
             Mutex::new(samples.iter().map(|_| None).collect());
         let work = || {
             while control.checkpoint().is_ok() {
                 let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     return;
                 };
-                let asked = self.about(&samples[request.clone()]);
+                let asked = self.predict(&samples[request.clone()]);
                 let mut responses = responses.lock();
                 for (place, asked) in responses[request.clone()].iter_mut().zip(asked) {
                     *place = Some(asked);
@@ -109,7 +109,7 @@ impl Asking<'_> {
     }
 
     /// One request about these, all in one form; one result for each.
-    fn about(&self, samples: &[Sample]) -> Vec<Asked> {
+    fn predict(&self, samples: &[Sample]) -> Vec<HandlerResult> {
         let Some(form) = samples.first().map(|first| self.options.form_of(first)) else {
             return Vec::new();
         };
@@ -135,25 +135,29 @@ impl Asking<'_> {
             records => self.ask(form, &body, records),
         };
         let mut responses = responses.into_iter();
-        let nothing = || Asked::Over(Rehearsed::HandlerFailed("there is no response".to_owned()));
+        let nothing =
+            || HandlerResult::Over(Rehearsed::HandlerFailed("there is no response".to_owned()));
         unread
             .into_iter()
             .map(|unread| match unread {
-                Some(why) => Asked::Over(Rehearsed::Unread(why)),
+                Some(why) => HandlerResult::Over(Rehearsed::Unread(why)),
                 None => responses.next().unwrap_or_else(nothing),
             })
             .collect()
     }
 
     /// What comes back for each of the records in a body.
-    fn ask(&self, form: RequestForm, body: &[u8], records: usize) -> Vec<Asked> {
-        let for_each = |asked: Asked| vec![asked; records];
+    fn ask(&self, form: RequestForm, body: &[u8], records: usize) -> Vec<HandlerResult> {
+        let for_each = |asked: HandlerResult| vec![asked; records];
         let bytes = body.len() as u64;
         if !self.takes(bytes) {
             let needed_mb = needed_payload_mb(bytes);
-            return for_each(Asked::Over(Rehearsed::TooLarge { bytes, needed_mb }));
+            return for_each(HandlerResult::Over(Rehearsed::TooLarge {
+                bytes,
+                needed_mb,
+            }));
         }
-        let question = Question {
+        let question = HandlerRequest {
             body,
             content_type: self.options.content_type_of(form),
             transfer: match self.limits.max_payload_mb {
@@ -162,20 +166,20 @@ impl Asking<'_> {
             },
         };
         match self.handler.invoke(question) {
-            Err(reason) => for_each(Asked::Over(Rehearsed::HandlerFailed(reason))),
+            Err(reason) => for_each(HandlerResult::Over(Rehearsed::HandlerFailed(reason))),
             Ok(reply) if reply.status == 200 && self.puts_together(form) => {
                 responses_in(&reply.body, records)
             }
-            Ok(reply) if reply.status == 200 => for_each(Asked::Response(reply.body)),
+            Ok(reply) if reply.status == 200 => for_each(HandlerResult::Response(reply.body)),
             Ok(reply) => {
                 let reason = match response::read(&reply.body) {
                     Ok(Err(reason)) => reason,
                     _ => response::beginning(&reply.body),
                 };
                 for_each(if reply.status == 400 {
-                    Asked::Refused(reason)
+                    HandlerResult::Refused(reason)
                 } else {
-                    Asked::Over(Rehearsed::HandlerFailed(format!(
+                    HandlerResult::Over(Rehearsed::HandlerFailed(format!(
                         "the handler returned status {}: {reason}",
                         reply.status
                     )))
@@ -186,7 +190,7 @@ impl Asking<'_> {
 }
 
 /// The responses about records that came together: one a line, or TensorFlow Serving's list.
-fn responses_in(body: &[u8], records: usize) -> Vec<Asked> {
+fn responses_in(body: &[u8], records: usize) -> Vec<HandlerResult> {
     let lines: Vec<&[u8]> = body
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
@@ -194,15 +198,15 @@ fn responses_in(body: &[u8], records: usize) -> Vec<Asked> {
     if lines.len() == records {
         return lines
             .into_iter()
-            .map(|line| Asked::Response(line.to_vec()))
+            .map(|line| HandlerResult::Response(line.to_vec()))
             .collect();
     }
     let whole: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let predictions = whole["predictions"].as_array().map(Vec::len);
     let asked = if predictions == Some(records) {
-        Asked::Response(body.to_vec())
+        HandlerResult::Response(body.to_vec())
     } else {
-        Asked::Over(Rehearsed::HandlerFailed(format!(
+        HandlerResult::Over(Rehearsed::HandlerFailed(format!(
             "{} responses for {records} records: {}",
             lines.len(),
             response::beginning(body)
@@ -211,7 +215,7 @@ fn responses_in(body: &[u8], records: usize) -> Vec<Asked> {
     vec![asked; records]
 }
 
-impl Asked {
+impl HandlerResult {
     /// Where there is nothing to hold it against.
     pub(super) fn without_comparison(self) -> Rehearsed {
         match self {

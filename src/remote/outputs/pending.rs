@@ -12,7 +12,7 @@ use crate::predict::SampleResult;
 const IN_MEMORY: usize = 20_000;
 
 /// By their place in the listing.
-pub(super) struct Waiting {
+pub(super) struct PendingResults {
     in_memory: BTreeMap<usize, SampleResult>,
     most_in_memory: usize,
     /// `None` before the first had to go there.
@@ -25,7 +25,7 @@ pub(super) struct Waiting {
 /// As it is in the file.
 type Written = Result<Prediction, (Option<SampleUri>, String)>;
 
-impl Waiting {
+impl PendingResults {
     pub(super) fn new() -> Self {
         Self::with_room_for(IN_MEMORY)
     }
@@ -133,19 +133,19 @@ mod tests {
 
     #[test]
     fn what_waits_in_a_file_comes_back_as_it_was_and_in_order() {
-        let mut waiting = Waiting::with_room_for(5);
+        let mut pending = PendingResults::with_room_for(5);
         for number in (0..60).rev() {
-            waiting.insert(number, result(number));
+            pending.insert(number, result(number));
         }
-        assert_eq!((waiting.in_memory.len(), waiting.in_file.len()), (5, 55));
+        assert_eq!((pending.in_memory.len(), pending.in_file.len()), (5, 55));
         // One by one as far as they are asked for, with more coming in between, and then the rest.
-        assert_eq!(waiting.remove(0), Some(result(0)));
-        assert_eq!(waiting.remove(58), Some(result(58)));
-        assert_eq!(waiting.remove(0), None);
-        waiting.insert(60, result(60));
-        waiting.insert(61, result(61));
+        assert_eq!(pending.remove(0), Some(result(0)));
+        assert_eq!(pending.remove(58), Some(result(58)));
+        assert_eq!(pending.remove(0), None);
+        pending.insert(60, result(60));
+        pending.insert(61, result(61));
         let mut rest = Vec::new();
-        while let Some((place, found)) = waiting.remove_first() {
+        while let Some((place, found)) = pending.remove_first() {
             assert_eq!(found, result(place));
             rest.push(place);
         }

@@ -40,14 +40,14 @@ pub struct Request {
 
 /// How an image is wrapped up for the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wrapping {
+pub struct RequestEncoding {
     pub form: RequestForm,
     /// Of a model in TensorFlow Serving with several; in JSON alone.
     pub signature: Option<String>,
 }
 
-impl Wrapping {
-    pub fn wrap(&self, image: &[u8]) -> Request {
+impl RequestEncoding {
+    pub fn encode(&self, image: &[u8]) -> Request {
         let base64 = || BASE64_STANDARD.encode(image);
         let body = match self.form {
             RequestForm::Image => {
@@ -78,11 +78,11 @@ impl Wrapping {
 /// As [`Transport::carry`].
 pub fn send(
     transport: &dyn Transport,
-    wrapping: &Wrapping,
+    encoding: &RequestEncoding,
     image: &[u8],
     control: &TaskControl,
 ) -> Result<(Vec<u8>, Duration), PredictError> {
-    let request = wrapping.wrap(image);
+    let request = encoding.encode(image);
     let sent = Instant::now();
     let response = transport.carry(request, control)?;
     Ok((response, sent.elapsed()))
@@ -95,11 +95,11 @@ pub fn send(
 /// will.
 pub fn recognise(
     transport: &dyn Transport,
-    wrapping: &Wrapping,
+    encoding: &RequestEncoding,
     image: &[u8],
     control: &TaskControl,
 ) -> Result<Recognition, PredictError> {
-    let (response, _) = send(transport, wrapping, image, control)?;
+    let (response, _) = send(transport, encoding, image, control)?;
     Recognition::of(&response).map_err(|error| match error {
         Unrecognised::Broken(reason) => PredictError::Failed(reason),
         Unrecognised::Unknown(_) => PredictError::OutOfReach(error.to_string()),
@@ -109,7 +109,7 @@ pub fn recognise(
 /// Remote model, as the pipeline uses it.
 pub struct RemotePredictor {
     transport: Arc<dyn Transport>,
-    wrapping: Wrapping,
+    encoding: RequestEncoding,
     reader: OutputReader,
     lanes: usize,
     took_ms: Mutex<Vec<f32>>,
@@ -119,7 +119,7 @@ impl RemotePredictor {
     /// `lanes`: how many images may be on their way at once.
     pub fn new(
         transport: Arc<dyn Transport>,
-        wrapping: Wrapping,
+        encoding: RequestEncoding,
         shape: OutputShape,
         labels: LabelSource,
         keep: KeepRule,
@@ -127,7 +127,7 @@ impl RemotePredictor {
     ) -> Self {
         Self {
             transport,
-            wrapping,
+            encoding,
             reader: OutputReader::new(shape, labels, keep),
             lanes: lanes.max(1),
             took_ms: Mutex::default(),
@@ -173,7 +173,7 @@ impl RemotePredictor {
         image: &[u8],
         control: &TaskControl,
     ) -> Result<(Vec<u8>, Duration), PredictError> {
-        send(&*self.transport, &self.wrapping, image, control)
+        send(&*self.transport, &self.encoding, image, control)
     }
 
     /// Reads what the model answered about an image of this width and height, `took` after it was sent.
@@ -281,19 +281,19 @@ mod tests {
 
     #[test]
     fn an_image_is_wrapped_as_the_model_wants_it() {
-        let wrap = |form, signature: Option<&str>| {
-            let wrapping = Wrapping {
+        let encode = |form, signature: Option<&str>| {
+            let encoding = RequestEncoding {
                 form,
                 signature: signature.map(str::to_owned),
             };
-            let request = wrapping.wrap(b"abc");
+            let request = encoding.encode(b"abc");
             (
                 request.content_type,
                 String::from_utf8(request.body).unwrap(),
             )
         };
         assert_eq!(
-            wrap(RequestForm::Image, None),
+            encode(RequestForm::Image, None),
             ("application/x-image", "abc".to_owned())
         );
         for (form, signature, expected) in [
@@ -308,7 +308,7 @@ mod tests {
                 r#"{"signature_name":"a\"b","inputs":{"b64":"YWJj"}}"#,
             ),
         ] {
-            let (content_type, body) = wrap(form, signature);
+            let (content_type, body) = encode(form, signature);
             assert_eq!(
                 (content_type, body.as_str()),
                 ("application/json", expected)
@@ -320,11 +320,11 @@ mod tests {
     fn ask(response: &'static str, size: [u32; 2]) -> Result<Prediction, PredictError> {
         let control = TaskControl::new(ProgressUnit::Images);
         let transport = Arc::new(Always(response));
-        let found = recognise(&*transport, &Wrapping::default(), b"", &control)?;
+        let found = recognise(&*transport, &RequestEncoding::default(), b"", &control)?;
         let keep = KeepRule::default();
         let predictor = RemotePredictor::new(
             transport,
-            Wrapping::default(),
+            RequestEncoding::default(),
             found.shape,
             LabelSource::Outputs,
             keep,

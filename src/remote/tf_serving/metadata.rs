@@ -78,7 +78,7 @@ impl TfServing {
     ///
     /// # Errors
     /// Nobody answers there, or there is no such model.
-    pub fn look(&self, control: &TaskControl) -> Result<ServedModel, PredictError> {
+    pub fn inspect(&self, control: &TaskControl) -> Result<ServedModel, PredictError> {
         let place = self.address.url.trim_end_matches(":predict").to_owned();
         let status: StatusResponse = self.get(place.clone(), control)?;
         // A proxy may let only the rest through; the model can be asked all the same.
@@ -111,7 +111,7 @@ impl TfServing {
     /// Whether no image can be answered there at the moment: one that could not be may be to blame itself.
     pub(super) fn is_down(&self, control: &TaskControl) -> bool {
         let place = self.address.url.trim_end_matches(":predict").to_owned();
-        let response = self.apart(control, move |this| {
+        let response = self.on_own_thread(control, move |this| {
             this.read(this.agent.get(&place).call())
         });
         match response {
@@ -132,7 +132,8 @@ impl TfServing {
         url: String,
         control: &TaskControl,
     ) -> Result<T, PredictError> {
-        let response = self.apart(control, move |this| this.read(this.agent.get(&url).call()))?;
+        let response =
+            self.on_own_thread(control, move |this| this.read(this.agent.get(&url).call()))?;
         if response.status != 200 {
             return Err(response.error(&self.address));
         }
