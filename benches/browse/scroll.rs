@@ -19,14 +19,14 @@ use spotcheck::state::{Command, Listing};
 const SIZE: egui::Vec2 = egui::vec2(1360.0, 860.0);
 const FRAME: Duration = Duration::from_millis(16);
 
-/// Of one frame, in milliseconds.
+/// The cost of one frame, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     /// Taking over predictions and pixels of the workers.
     logic: f64,
     ui: f64,
     tessellation: f64,
-    /// What this thread computed: less than what passed where others had its core.
+    /// Processor time of this thread: less than the time that passed if others used its core.
     processor: f64,
 }
 
@@ -54,7 +54,7 @@ struct Bench {
     app: App,
     frame: eframe::Frame,
     begun: Instant,
-    /// What the last frame wrote on the screen.
+    /// The texts of the last frame.
     texts: Vec<String>,
 }
 
@@ -206,7 +206,7 @@ fn print_costs(costs: &[Cost]) {
     }
 }
 
-/// Of this process, where the system tells it.
+/// Memory of this process in MB; `None` if the system does not tell.
 fn memory() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
     let pss = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;

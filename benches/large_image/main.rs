@@ -14,7 +14,7 @@ use spotcheck::state::{CanvasView, Command, Display};
 
 const FRAMES: usize = 600;
 const PATIENCE: Duration = Duration::from_mins(5);
-/// As a screen of 60 Hz gives them out.
+/// The period of a screen with 60 Hz.
 const FRAME_PERIOD: Duration = Duration::from_micros(16_667);
 
 fn main() {

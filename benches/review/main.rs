@@ -102,7 +102,7 @@ fn searches(request: &mut ArrangeRequest, arranger: &mut Arranger) {
     request.query = Query::default();
 }
 
-/// What follows a move of the slider: the order with the counts of the filters, histogram and table of classes.
+/// The work after a move of the slider: the order with the counts of the filters, histogram and table of classes.
 fn thresholds(request: &mut ArrangeRequest, arranger: &mut Arranger, name: &str) {
     let mut step = 0;
     measure(name, || {
@@ -128,7 +128,7 @@ fn thresholds(request: &mut ArrangeRequest, arranger: &mut Arranger, name: &str)
     };
 }
 
-/// What the window itself pays for handing the work over.
+/// The work of the window's thread to hand a snapshot to a worker.
 fn snapshots(request: &ArrangeRequest) {
     measure("snapshot for a worker", || {
         let snapshot = request.clone();
@@ -236,7 +236,7 @@ fn highest_resident_bytes() -> u64 {
     status_bytes("VmHWM:")
 }
 
-/// From `/proc/self/status`; zero where there is none.
+/// A field of `/proc/self/status`; zero on systems without it.
 fn status_bytes(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(field));

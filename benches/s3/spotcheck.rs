@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// With as many threads as the source finds useful, as a run does.
+/// Reads with as many threads as a run uses for this source.
 fn read_all(source: &S3Source, samples: &[Sample]) -> Result<u64, SourceError> {
     let next = AtomicUsize::new(0);
     let bytes = AtomicU64::new(0);

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// That this thread has spent on a processor, as Linux counts it; on other systems the time that has passed.
+/// Processor time of this thread on Linux; on other systems the time that has passed.
 fn cpu_seconds() -> f64 {
     static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let counted = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

@@ -23,7 +23,7 @@ const RUN: RunId = RunId(1);
 /// A folder of images with what a model says of them, as `predict --out` wrote it and in a project.
 struct Predicted {
     folder: tempfile::TempDir,
-    /// What `predict --out` wrote.
+    /// The lines of `predict --out`.
     lines: String,
 }
 
@@ -199,7 +199,7 @@ fn prediction_of_line(line: &Value) -> SamplePrediction {
     }
 }
 
-/// Of the file as it is now.
+/// The stamp of the file as it is now.
 fn stamp_of(path: &Path) -> FileStamp {
     let metadata = std::fs::metadata(path).unwrap();
     let since_epoch = metadata.modified().unwrap().duration_since(UNIX_EPOCH);

@@ -22,7 +22,7 @@ use crate::support::spotcheck;
 
 const KILLS: usize = 20;
 const IMAGES: usize = 120;
-/// With this in the environment the same moments come again.
+/// Sets the seed, to repeat the same moments.
 const SEED_VARIABLE: &str = "SPOTCHECK_KILL_SEED";
 
 /// One way to run the model: how many images a call takes, and what says so.
@@ -166,7 +166,7 @@ impl<'b> Bench<'b> {
         Duration::from_secs_f64(secs)
     }
 
-    /// What the project holds, in the order of the names; also proves that the file is whole.
+    /// The predictions of the project in the order of the names; fails if the file is damaged.
     fn predictions(&self) -> Vec<SamplePrediction> {
         if !self.project.exists() {
             return Vec::new();

@@ -25,7 +25,7 @@ impl Home {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// With a model of the user's own, `mine`, whose weights are on the given mirrors.
+    /// A home with the user's model `mine`, whose weights are on the given mirrors.
     fn with_model(urls: &[String]) -> Self {
         let home = Self::new();
         let quoted: Vec<String> = urls.iter().map(|url| format!("\"{url}\"")).collect();
@@ -46,7 +46,7 @@ impl Home {
         home
     }
 
-    /// In the folder of the model `mine`.
+    /// Path of a file in the folder of the model `mine`.
     fn path(&self, name: &str) -> PathBuf {
         self.0.path().join("data/models/mine").join(name)
     }

@@ -67,7 +67,9 @@ fn check_refused(output: &Output, words: &str, file: &Path, before: Option<&[u8]
     let said = stderr(output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains(words), "“{words}” is not in:\n{said}");
-    assert_eq!(said.lines().count(), 1, "a model was loaded:\n{said}");
+    // Progress is shown on a busy machine.
+    let lines = said.lines().filter(|line| !line.starts_with("Exporting: "));
+    assert_eq!(lines.count(), 1, "a model was loaded:\n{said}");
     assert!(output.stdout.is_empty());
     assert_eq!(std::fs::read(file).ok().as_deref(), before);
 }

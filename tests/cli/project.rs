@@ -215,7 +215,7 @@ fn a_full_disk_is_said_with_what_waits_where_and_everything_is_saved_once_there_
     }
 }
 
-/// As in an unattended job: no room is made, and only Ctrl+C ends it.
+/// As in an unattended job: the disk stays full, and only Ctrl+C ends the run.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_that_waits_for_a_full_disk_ends_with_ctrl_c_and_goes_on_later() {

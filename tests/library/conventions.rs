@@ -13,7 +13,7 @@ use spotcheck::vision::recognise::{Basis, Overrules, Recognition};
 use crate::support::models::{Runtime, control, predict};
 
 const SCORE_TOLERANCE: f64 = 1e-4;
-/// In pixels.
+/// Largest difference of an edge, in pixels.
 const EDGE_TOLERANCE: f64 = 0.05;
 
 #[test]

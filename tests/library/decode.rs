@@ -19,7 +19,7 @@ struct Case {
     error: Option<String>,
     /// Part of the warning of an image that is damaged and decoded all the same.
     warning: Option<String>,
-    /// As `tolerance`, for what people are shown of a broken image.
+    /// The tolerance of what the window shows of a broken image.
     shown: Option<u64>,
 }
 

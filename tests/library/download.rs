@@ -50,7 +50,7 @@ impl Home {
         home
     }
 
-    /// In the model's folder.
+    /// Path of a file in the model's folder.
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("data/models/tested").join(name)
     }

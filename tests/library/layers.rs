@@ -286,10 +286,10 @@ type ModulePath = Vec<String>;
 
 /// A path in the code, such as `crate::domain::Run`.
 struct CodePath {
-    /// From 1.
+    /// Number of the line, from 1.
     line: usize,
     names: Vec<String>,
-    /// In a `use` item.
+    /// Whether the line is of a `use` item.
     is_import: bool,
 }
 

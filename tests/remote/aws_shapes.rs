@@ -71,7 +71,7 @@ fn python() -> Command {
     command
 }
 
-/// What botocore finds wrong with these lines.
+/// The complaints of botocore about these lines.
 fn problems(lines: &[Value]) -> String {
     let mut checker = python()
         .stdin(Stdio::piped())
@@ -120,7 +120,7 @@ fn folder(prefix: &str) -> S3Address {
     S3Address::new("bucket", prefix)
 }
 
-/// With every field filled.
+/// A job with a value in every field.
 fn full_job() -> TransformSpec {
     TransformSpec {
         job_name: "cats".to_owned(),
@@ -169,7 +169,7 @@ fn full_job() -> TransformSpec {
     }
 }
 
-/// With nothing but what must be there.
+/// A job with the required fields alone.
 fn least_job() -> TransformSpec {
     TransformSpec {
         input: TransformInput {

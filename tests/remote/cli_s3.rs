@@ -32,7 +32,7 @@ fn must_succeed(mut command: Command) -> Output {
     output
 }
 
-/// What a command that fails says.
+/// The message of a command that fails.
 fn failure(mut command: Command) -> String {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
@@ -465,7 +465,7 @@ fn a_run_stops_when_the_server_is_gone_and_predicts_exactly_the_rest_once_it_is_
     }
 }
 
-/// What one bad object makes of a run, and what becomes of it when all are like that.
+/// The results of a run with one bad object, and of a run with only such objects.
 #[test]
 fn a_server_that_fails_for_one_object_costs_that_object_and_one_that_fails_for_all_ends_the_run() {
     let bucket = Seaweed::shared().bucket("faults");

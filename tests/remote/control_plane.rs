@@ -39,7 +39,7 @@ impl Account {
         Self { plane, bucket }
     }
 
-    /// With a few small objects, two of them in a folder below.
+    /// An account with a few small objects, two of them in a folder below.
     fn with_inputs() -> Self {
         let account = Self::new();
         for key in ["in/a.txt", "in/b.txt", "in/below/c.txt", "in/below/d.txt"] {
@@ -76,7 +76,7 @@ impl Account {
         values.map(Result::unwrap).collect()
     }
 
-    /// What the handler was sent for each prediction in an output.
+    /// The requests that the handler echoed into an output.
     fn texts(&self, key: &str) -> Vec<String> {
         let predictions = self.predictions(key).into_iter();
         predictions
@@ -540,7 +540,7 @@ fn manifest(bucket: &Bucket, names: &[&str]) -> String {
     Value::from(manifest).to_string()
 }
 
-/// With checksums of zero, which the control plane does not check.
+/// A record with checksums of zero, which the control plane does not check.
 fn tfrecord(content: &str) -> Vec<u8> {
     let mut record = (content.len() as u64).to_le_bytes().to_vec();
     record.extend([0; 4]);

@@ -13,9 +13,9 @@ use crate::support::control_plane::{
 use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
 use crate::support::{spotcheck, spotcheck_at};
 
-/// In the bucket.
+/// Key of the archive in the bucket.
 const ARCHIVE: &str = "models/model.tar.gz";
-/// Between two questions whether something has happened.
+/// Time between two checks of a condition.
 const POLL: Duration = Duration::from_millis(10);
 
 struct Account {
@@ -50,7 +50,7 @@ impl Account {
         self.run(&[&["endpoint"], args].concat())
     }
 
-    /// Of the archive in the bucket.
+    /// Deploys the archive in the bucket.
     fn deploy(&self, name: &str, more: &[&str]) -> Ended {
         let archive = self.bucket.uri(ARCHIVE);
         self.deploy_of(name, &archive, more)
@@ -135,7 +135,7 @@ impl Ended {
         self
     }
 
-    /// Of a preflight without problems.
+    /// Checks a preflight without problems.
     #[track_caller]
     fn must_find(self, words: &[&str]) {
         assert_eq!(self.code, Some(0), "{self:#?}");
@@ -200,7 +200,7 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
         .says(&["endpoint cats does not exist in us-east-1"]);
 }
 
-/// Of the archive in the bucket, on processors; neither container nor instances are said.
+/// Arguments for the archive in the bucket, without container and instances.
 fn bare<'a>(command: &'a str, archive: &'a str) -> Vec<&'a str> {
     let mut args = vec!["endpoint", command, "--name", "cats", "--archive", archive];
     args.extend(["--role", ROLE, "--hourly-price", "0.25"]);

@@ -47,7 +47,7 @@ impl Bench {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    /// What this machine predicts, as lines; into the project, too.
+    /// The local predictions as lines; they are saved in the project, too.
     fn predict(&self, source: &Path, model: &str) -> Vec<Value> {
         let project = self.text("p.spotcheck");
         let args = ["--out", "-", "--project", &project, "--device", "cpu"];

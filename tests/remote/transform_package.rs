@@ -11,7 +11,7 @@ use crate::support::handler::{Served, package, python, unpacked};
 use crate::support::{repository, spotcheck};
 
 const SCORE_TOLERANCE: f64 = 1e-4;
-/// In pixels.
+/// Largest difference of an edge, in pixels.
 const EDGE_TOLERANCE: f64 = 0.05;
 const IMAGE: &str = "application/x-image";
 
@@ -44,7 +44,7 @@ fn photos() -> Vec<PathBuf> {
     files
 }
 
-/// What `predict` writes: a line for each image, in their order.
+/// The output of `predict`: a line for each image, in their order.
 fn predicted_lines(images: &[PathBuf], model: &str) -> String {
     let list = images.iter().fold(String::new(), |mut list, image| {
         writeln!(list, "{}", image.display()).unwrap();

@@ -11,7 +11,7 @@ use crate::support::handler::{package, unpacked};
 use crate::support::seaweed::{READER, Seaweed, use_profile};
 use crate::support::{python_packages, repository, spotcheck};
 
-/// What is waited for comes within this, or the test fails.
+/// A test fails if it waits longer.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn rehearse(arguments: &[&str]) -> Command {
@@ -143,7 +143,7 @@ fn the_handler_knows_every_convention_that_is_recognised() {
     }
 }
 
-/// What no case of its own has: both roundings of both axes, a letterbox, padding, channels from blue to red.
+/// Without a case of their own: both roundings of both axes, a letterbox, padding, channels from blue to red.
 #[test]
 fn the_handler_knows_every_resize_rule() {
     let model = repository().join("tests/cases/conventions/all-dimensions-free/model.onnx");
@@ -452,7 +452,7 @@ for name, value in {
     must_be_equal(&rehearse(&flags).output().unwrap(), 1);
 }
 
-/// What the handler of an archive that notes down all it can see of its surroundings saw.
+/// The environment, open files and home folder that the handler of an archive sees.
 #[cfg(unix)]
 fn surroundings(folder: &Path, start: impl FnOnce(&str) -> Command) -> serde_json::Value {
     let note = folder.join("surroundings.json");

@@ -67,7 +67,7 @@ impl Upload {
             .unwrap()
     }
 
-    /// What was done since: the requests that write, in their order.
+    /// The writing requests since then, in their order.
     fn writes_from(&self, start: usize) -> Vec<Request> {
         let requests = self.proxy.requests();
         requests[start..]

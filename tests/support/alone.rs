@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-/// Which test a process was started for.
+/// Names the test that a process was started for.
 const ALONE: &str = "SPOTCHECK_TEST_ALONE";
 
 /// Runs `body` in a process of its own, with the environment that `prepare` gives it. `test` is the whole name of the

@@ -46,7 +46,7 @@ struct Rule {
     fault: Fault,
 }
 
-/// Which of the requests that a rule is about get its fault.
+/// Chooses which of the matching requests get the fault of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Often {
     Always,
@@ -56,7 +56,7 @@ pub(crate) enum Often {
     After(usize),
 }
 
-/// What goes wrong.
+/// An injected failure.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
     /// This instead of the server's answer; the server is not asked.
@@ -90,11 +90,11 @@ pub(crate) struct Response {
     pub(crate) body: Vec<u8>,
 }
 
-/// What was asked.
+/// A request that was made.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) method: String,
-    /// As it was sent: percent-encoded, with the query.
+    /// The target as it was sent: percent-encoded, with the query.
     pub(crate) target: String,
     /// Names in lower case.
     headers: Vec<(String, String)>,
@@ -132,7 +132,7 @@ impl FaultProxy {
         self.address
     }
 
-    /// From now on, requests that `matches` get `fault`. Where two rules match, the older one counts.
+    /// Gives `fault` to all further requests that `matches`. If two rules match, the older one counts.
     pub(crate) fn inject(
         &self,
         matches: impl Fn(&Request) -> bool + Send + Sync + 'static,
@@ -147,7 +147,7 @@ impl FaultProxy {
         });
     }
 
-    /// From now on everything goes well.
+    /// Removes all rules.
     pub(crate) fn heal(&self) {
         self.shared.rules.lock().unwrap().clear();
     }
@@ -232,7 +232,7 @@ impl Request {
 }
 
 impl Response {
-    /// As S3 says it.
+    /// An error in S3's format.
     pub(crate) fn s3_error(status: &str, code: &str, message: &str) -> Self {
         let body = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code><Message>{message}</Message>\
@@ -245,7 +245,7 @@ impl Response {
         }
     }
 
-    /// As the sign-in page of a hotel, or the block page of a company, says it.
+    /// A page in HTML, such as the sign-in page of a hotel or the block page of a company.
     pub(crate) fn html(status: &str, text: &str) -> Self {
         Self {
             status: status.to_owned(),
@@ -268,7 +268,7 @@ impl Fault {
 }
 
 impl Shared {
-    /// Until there is an outage.
+    /// Accepts connections until there is an outage.
     fn listen(self: &Arc<Self>, listener: TcpListener) {
         let proxy = Arc::clone(self);
         let listening = std::thread::spawn(move || {
@@ -397,7 +397,7 @@ impl Shared {
     }
 }
 
-/// What became of the client's connection, as far as the proxy is concerned.
+/// The state of the client's connection after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Connection {
     Open,

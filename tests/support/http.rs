@@ -61,7 +61,7 @@ impl Head {
         self.first.split(' ').nth(1)
     }
 
-    /// What a request asks for, as it was sent: percent-encoded, with the query.
+    /// The target of a request as it was sent: percent-encoded, with the query.
     pub(crate) fn target(&self) -> &str {
         self.first.split(' ').nth(1).unwrap_or_default()
     }
@@ -103,7 +103,7 @@ impl std::fmt::Display for Head {
     }
 }
 
-/// Without its end.
+/// Reads a line without its end.
 fn read_line(reader: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
     let len = reader.read_line(&mut line).ok()?;
@@ -155,7 +155,7 @@ pub(crate) enum Transfer {
     Chunked,
 }
 
-/// What a server answered.
+/// A response of a server.
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: Head,

@@ -27,7 +27,7 @@ struct Shared {
     end: Mutex<Vec<TcpStream>>,
 }
 
-/// What was asked.
+/// A request that was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     /// How many requests came before.
@@ -40,7 +40,7 @@ pub(crate) struct Request {
     pub(crate) if_range: Option<String>,
     /// Names in lower case.
     pub(crate) headers: BTreeMap<String, String>,
-    /// As long as `Content-Length` says.
+    /// The body, of the length in `Content-Length`.
     pub(crate) body: Vec<u8>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Exchange {
     pub(crate) body_bytes: usize,
 }
 
-/// What to answer.
+/// A response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     /// `200 OK`
@@ -65,11 +65,11 @@ pub(crate) struct Reply {
 pub(crate) enum Ending {
     /// The whole body.
     Complete,
-    /// So many bytes of the body, then the connection is closed.
+    /// Closes the connection after this many bytes of the body.
     CutAfter(usize),
-    /// So many bytes of the body, then nothing, the connection stays open.
+    /// Sends nothing more after this many bytes of the body, on an open connection.
     StallAfter(usize),
-    /// Not even a head.
+    /// Sends nothing, not even a head.
     Silent,
 }
 
@@ -236,7 +236,7 @@ impl Reply {
         }
     }
 
-    /// What a server should answer for a file: the range asked for, where `If-Range` names the version that it has.
+    /// The right response for a file: the requested range if `If-Range` names the version of the file.
     pub(crate) fn file(content: &[u8], etag: &str, request: &Request) -> Self {
         let same = request.if_range.as_deref() == Some(etag);
         let reply = match request.range_start {
@@ -246,7 +246,7 @@ impl Reply {
         reply.header("ETag", etag.to_owned())
     }
 
-    /// From byte `start` on, whatever `If-Range` says.
+    /// The content from byte `start` on, without a check of `If-Range`.
     pub(crate) fn part(content: &[u8], start: usize) -> Self {
         let len = content.len();
         Self {

@@ -15,7 +15,7 @@ pub(crate) fn enlarged(jpeg: &[u8], start_of_frame: u8, side: u16) -> Vec<u8> {
     bytes
 }
 
-/// Where the marker is first.
+/// Position of the first such marker.
 pub(crate) fn position(bytes: &[u8], marker: u8) -> usize {
     let mut pairs = bytes.windows(2);
     pairs.position(|pair| pair == [0xff, marker]).unwrap()

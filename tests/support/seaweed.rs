@@ -19,14 +19,14 @@ use super::http::Connection;
 
 /// Longer than a busy machine takes to start it; a start takes 3 s.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Between two questions whether it is ready.
+/// Time between two checks whether it is ready.
 const POLL: Duration = Duration::from_millis(20);
 /// Another program may take a port between our choice and the server's start.
 const ATTEMPTS: usize = 4;
 const UPLOADERS: usize = 8;
 /// The variable that tells a process of the tests about a server that is there already.
 const LENT: &str = "SPOTCHECK_TEST_SEAWEED";
-/// What RFC 3986 calls unreserved, and the `/` between the parts of a key, stand for themselves.
+/// Encodes all but RFC 3986's unreserved characters and the `/` between the parts of a key.
 pub(crate) const KEY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -136,7 +136,7 @@ impl Seaweed {
         command.env(LENT, lent);
     }
 
-    /// That of the process that started this one.
+    /// The server of the process that started this one.
     fn inherited() -> Option<Self> {
         let lent = std::env::var(LENT).ok()?;
         let mut parts = lent.splitn(3, ' ');
@@ -153,7 +153,7 @@ impl Seaweed {
         self.s3
     }
 
-    /// What `AWS_ENDPOINT_URL_S3` and a custom endpoint want.
+    /// The URL for `AWS_ENDPOINT_URL_S3` and custom endpoints.
     pub(crate) fn endpoint(&self) -> String {
         format!("http://{}", self.s3)
     }

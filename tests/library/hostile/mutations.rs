@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// What the files of a folder become under a seeded series of mutations: the same every time.
+/// Seeded mutations of the files of a folder: the same ones every time.
 pub(crate) struct Mutations {
     corpus: Vec<Vec<u8>>,
     tokens: &'static [&'static [u8]],

@@ -61,7 +61,7 @@ fn predict_as_reader(place: &str, endpoint: &str) -> Output {
     command.output().unwrap()
 }
 
-/// What a command says when it refuses: one line, and nothing on stdout.
+/// The message of a command that refuses: one line, and nothing on stdout.
 fn refusal(output: &Output) -> String {
     let said = stderr(output);
     assert_eq!(output.status.code(), Some(1), "{said}");

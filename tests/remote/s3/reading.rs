@@ -14,7 +14,7 @@ use crate::support::seaweed::{Bucket, Seaweed};
 
 const KEY: &str = "photos/one.jpg";
 
-/// What makes the tests short; the order of things stays what it is.
+/// Short timeouts and waits, in the same proportions.
 const SHORT: RetryPolicy = RetryPolicy {
     response_timeout: Duration::from_secs(1),
     send_timeout: Duration::from_secs(1),

@@ -18,7 +18,7 @@ use crate::support::seaweed::{
 
 /// A session token as it would come from STS; no server knows it.
 const TOKEN: &str = "FwoGZXIvYXdzEJr//////////wEaDGtoken+of/the+tests==";
-/// Where the child of a test writes its log.
+/// Path of the log of a test's child process.
 const LOG_VARIABLE: &str = "SPOTCHECK_TEST_LOG";
 const PLACE_VARIABLE: &str = "SPOTCHECK_TEST_PLACE";
 

@@ -11,7 +11,7 @@ use super::{Shared, world};
 use crate::support::http::{Connection, Response, Transfer};
 use crate::support::python_packages;
 
-/// Between two pings.
+/// Time between two pings.
 const POLL: Duration = Duration::from_millis(20);
 /// Ends the handler as soon as the test program ends or closes the pipe to standard input.
 const WATCHDOG: &str = r#"
@@ -37,7 +37,7 @@ pub(super) struct Container {
     _folder: tempfile::TempDir,
 }
 
-/// Where a line that the container writes belongs.
+/// Takes the lines that the container writes.
 pub(super) type Sink = Arc<dyn Fn(&Shared, &str) + Send + Sync>;
 
 /// Why there is no container.

@@ -22,7 +22,7 @@ pub(super) struct Endpoint {
     /// Behind the first variant.
     pub(super) container: Option<Arc<Container>>,
     config: String,
-    /// As they were when the endpoint was created: the configuration may be deleted.
+    /// Copied when the endpoint is created, because the configuration may be deleted.
     pub(super) variants: Value,
     image: String,
     failure: Option<String>,

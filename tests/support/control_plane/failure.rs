@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Refusal;
 
-/// What a test wants to go wrong. Each stays until [`super::ControlPlane::heal`], except where it says how often.
+/// Failures that a test injects. Each stays until [`super::ControlPlane::heal`], unless it says how often.
 #[derive(Debug, Clone)]
 pub(crate) enum Failure {
     /// The next `times` requests for `operation` are too many.
@@ -79,7 +79,7 @@ impl Failures {
         self.0.clear();
     }
 
-    /// What happens to a request before anybody has looked at it.
+    /// The failure of a request, before it is parsed.
     pub(super) fn before(&mut self, operation: &str) -> Option<Before> {
         for failure in &mut self.0 {
             match failure {
@@ -213,7 +213,7 @@ impl Failures {
         })
     }
 
-    /// What goes wrong with an object.
+    /// The failure of an object.
     pub(super) fn of_object(&self, key: &str) -> Option<ObjectFailure> {
         self.0.iter().find_map(|failure| match failure {
             Failure::BadObject(part) if key.contains(part) => Some(ObjectFailure::Broken),

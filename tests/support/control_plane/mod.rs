@@ -88,11 +88,11 @@ pub(crate) struct Refusal {
     status: u16,
     code: String,
     message: String,
-    /// What the body says besides.
+    /// Further fields of the body.
     more: Map<String, Value>,
 }
 
-/// What a request is answered with.
+/// The response to a request.
 struct Response {
     status: u16,
     fields: Vec<(&'static str, String)>,
@@ -148,18 +148,18 @@ impl ControlPlane {
         }
     }
 
-    /// From now on this goes wrong.
+    /// Injects a failure.
     pub(crate) fn fail(&self, failure: Failure) {
         self.shared.failures.lock().unwrap().add(failure);
     }
 
-    /// From now on everything goes well.
+    /// Ends all failures.
     pub(crate) fn heal(&self) {
         self.shared.failures.lock().unwrap().clear();
         self.shared.change(|_| ());
     }
 
-    /// From now on, requests must be of this session.
+    /// Requires this session for all further requests.
     pub(crate) fn set_session(&self, session: Session) {
         *self.shared.session.lock().unwrap() = session;
     }
@@ -260,7 +260,7 @@ impl ControlPlane {
     }
 }
 
-/// Which of the two logs that each instance of a job writes.
+/// One of the two logs that each instance of a job writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobLog {
     Container,
@@ -360,7 +360,7 @@ Content-Length: ",
         }
     }
 
-    /// By the control plane's own clock.
+    /// The time of the control plane's own clock.
     fn now(&self) -> SystemTime {
         SystemTime::now() + self.failures.lock().unwrap().clock_ahead()
     }

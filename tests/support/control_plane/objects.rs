@@ -8,7 +8,7 @@ use super::sigv4;
 use crate::support::http::{Connection, Transfer};
 use crate::support::seaweed::{ADMIN, KEY};
 
-/// Of one server.
+/// The objects of an S3 server.
 pub(super) struct Objects {
     pub(super) server: SocketAddr,
 }

@@ -3,7 +3,7 @@
 /// A piece of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record<'a> {
-    /// With its framing, or the end of its line.
+    /// The record with its framing, or with the end of its line.
     pub(super) framed: &'a [u8],
     pub(super) content: &'a [u8],
 }

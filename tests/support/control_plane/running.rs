@@ -43,7 +43,7 @@ pub(super) fn start(shared: &Arc<Shared>, name: &str) {
 struct Run {
     shared: Arc<Shared>,
     name: String,
-    /// That of `CreateTransformJob`.
+    /// The request of `CreateTransformJob`.
     request: Value,
     /// Objects that are through, whatever became of them.
     through: AtomicUsize,
@@ -56,7 +56,7 @@ struct Input {
     relative: String,
 }
 
-/// Whose fault it is.
+/// The cause of a failure, which decides how AWS reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blame {
     Client,
@@ -66,7 +66,7 @@ enum Blame {
 /// Why an object has no output: whose fault, and what the data-log says of it.
 type Failed = (Blame, Vec<String>);
 
-/// Where the response to a request goes.
+/// Takes the response to a request.
 type Slot = Mutex<Option<Result<Vec<u8>, Failed>>>;
 
 /// How requests are made, from the job or else the container itself.
@@ -163,7 +163,7 @@ impl Run {
         world.closing || world.jobs[&self.name].status == "Stopping"
     }
 
-    /// What the job reads, in order.
+    /// The inputs of the job, in order.
     fn inputs(&self, role: &str) -> Result<Vec<Input>, String> {
         let source = &self.request["TransformInput"]["DataSource"]["S3DataSource"];
         let uri = text(source, "S3Uri");
@@ -491,7 +491,7 @@ impl Run {
 }
 
 impl Manner {
-    /// What the job leaves open, the container's `/execution-parameters` say, or else AWS.
+    /// Values that the job does not set come from the container's `/execution-parameters`, or are AWS's defaults.
     fn of(request: &Value, parameters: &Value) -> Self {
         let number = |name: &str| {
             let asked = request[name]
@@ -521,7 +521,7 @@ impl Manner {
     }
 }
 
-/// What the data-log says of a response that is none.
+/// The lines of the data-log about a request that failed.
 fn refused(status: u16, content: &str) -> Failed {
     let (blame, first) = match status {
         400..500 => (Blame::Client, format!("ClientError: {status}")),

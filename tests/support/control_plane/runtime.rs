@@ -139,7 +139,7 @@ impl Shared {
     }
 }
 
-/// As AWS says that the model did not answer; a status of 0 is none at all.
+/// AWS's error about a model that did not respond; status 0 stands for no response at all.
 fn model_error(endpoint: &str, status: u16, said: &str) -> Refusal {
     let group = format!("/aws/sagemaker/Endpoints/{endpoint}");
     // Longer ones are cut.

@@ -21,7 +21,7 @@ const TIME: &str = "%Y%m%dT%H%M%SZ";
 /// How far the clocks of two machines may differ.
 const TOLERANCE: Duration = Duration::from_mins(5);
 
-/// What a request is signed for.
+/// Region and service that a request is signed for.
 pub(super) struct Scope<'a> {
     pub(super) region: &'a str,
     pub(super) service: &'a str,

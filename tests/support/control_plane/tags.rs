@@ -23,7 +23,7 @@ impl Shared {
     }
 }
 
-/// Those of a request that creates something.
+/// Stores the tags of a request that creates a resource.
 pub(super) fn tag(world: &mut World, arn: &str, request: &Value) {
     let known = world.tags.entry(arn.to_owned()).or_default();
     for tag in request["Tags"].as_array().into_iter().flatten() {

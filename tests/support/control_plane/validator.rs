@@ -18,7 +18,7 @@ struct Pipes {
     _process: Child,
 }
 
-/// What is wrong with a request or a response.
+/// A problem of a request or a response.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Complaint {
     pub(super) kind: ComplaintKind,
@@ -55,7 +55,7 @@ impl Validator {
         }))
     }
 
-    /// What is wrong; `question` as `validator.py` tells.
+    /// The problems of `question`, whose format `validator.py` describes.
     pub(super) fn complaints(&self, question: &Value) -> Vec<Complaint> {
         let mut pipes = self.0.lock().unwrap();
         writeln!(pipes.questions, "{question}").unwrap();

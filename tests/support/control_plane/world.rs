@@ -21,7 +21,7 @@ pub(super) struct World {
     pub(super) jobs: BTreeMap<String, Job>,
     pub(super) configs: BTreeMap<String, EndpointConfig>,
     pub(super) endpoints: BTreeMap<String, Endpoint>,
-    /// By ARN.
+    /// Tags by ARN.
     pub(super) tags: BTreeMap<String, BTreeMap<String, String>>,
     pub(super) logs: Logs,
     pub(super) pace: Pace,
@@ -31,7 +31,7 @@ pub(super) struct World {
     pub(super) held: usize,
     /// The test is over.
     pub(super) closing: bool,
-    /// What keeps containers alive, each with the ARN of its job or endpoint.
+    /// Lifelines of containers, each with the ARN of its job or endpoint.
     pub(super) lifelines: Vec<(String, Lifeline)>,
     created: u64,
 }
