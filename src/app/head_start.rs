@@ -9,7 +9,7 @@ use eframe::egui;
 use super::WindowOptions;
 use super::settings_file::SettingsFile;
 use crate::effects::{Effects, Predictions};
-use crate::state::{Command, Message, State, update};
+use crate::state::{BrowseCommand, Command, Message, State, update};
 use crate::tasks::Waker;
 
 /// Everything behind the window: what is known, who carries out what is wanted, and what they have sent.
@@ -46,8 +46,8 @@ impl Work {
             model: options.model.clone(),
         }));
         if let Some(place) = &options.place {
-            work.apply(Message::Command(Command::OpenPlace(Box::new(
-                place.clone(),
+            work.apply(Message::Command(Command::Browse(BrowseCommand::OpenPlace(
+                Box::new(place.clone()),
             ))));
         }
         work

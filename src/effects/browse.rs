@@ -4,41 +4,77 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::kept;
-use super::{Shared, project};
+use super::{Effects, Shared, desktop, kept, project};
 use crate::domain::S3Place;
 use crate::source::{
     LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task,
 };
-use crate::state::{Event, Relisting, SourceId, SourceSpec, TaskId};
+use crate::state::{BrowseEffect, BrowseEvent, Event, Relisting, SourceId, SourceSpec, Ticket};
 use crate::tasks::TaskControl;
 
-pub(super) fn open(
-    shared: &Arc<Shared>,
-    id: SourceId,
-    spec: SourceSpec,
-    task: TaskId,
-    control: TaskControl,
-) {
-    let ended = move |result| Event::ListingEnded {
-        source: id,
-        task,
-        result,
-    };
-    shared.spawn_reporting(
+pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
+    let shared = &effects.shared;
+    match effect {
+        BrowseEffect::Open {
+            source,
+            spec,
+            ticket,
+        } => open(shared, source, spec, ticket),
+        BrowseEffect::MakeThumbnails {
+            source,
+            side,
+            wanted,
+        } => effects.thumbnails.want(shared, source, side, wanted),
+        BrowseEffect::ReadAhead { source, samples } => {
+            effects.thumbnails.read_ahead(source, samples)
+        }
+        BrowseEffect::ListAgain { source, ticket } => list_again(shared, source, ticket),
+        BrowseEffect::LimitCache(bytes) => shared.cache.set_max_bytes(bytes),
+        BrowseEffect::MeasureCache => kept::measure(shared),
+        BrowseEffect::ClearCache => kept::clear(shared),
+        BrowseEffect::Display {
+            source,
+            sample,
+            uri,
+        } => {
+            effects.thumbnails.stop_reading_ahead(uri.clone());
+            effects.display.want(source, sample, uri);
+        }
+        BrowseEffect::MakeTiles {
+            source,
+            sample,
+            wanted,
+        } => effects.display.want_tiles(source, sample, wanted),
+        BrowseEffect::LimitMegapixels(max) => shared.limits.lock().max_megapixels = max,
+        BrowseEffect::PickFolder => desktop::pick_folder(shared),
+        BrowseEffect::PickImages => desktop::pick_images(shared),
+        BrowseEffect::Reveal(uri) => desktop::reveal(shared, uri),
+        BrowseEffect::CopyImage {
+            source,
+            uri,
+            prediction,
+            view,
+            confirmed,
+        } => desktop::copy_image(shared, source, uri, prediction, view, confirmed),
+    }
+}
+
+pub(super) fn open(shared: &Arc<Shared>, source: SourceId, spec: SourceSpec, ticket: Ticket) {
+    shared.answer(
         "list images",
-        move |shared| {
-            let listed = list(shared, id, spec, &control);
+        ticket,
+        move |shared, ticket| match list(shared, source, spec, &ticket.control) {
             // Another source is being opened: no failure of this one.
-            ended(listed.or_else(|reason| {
-                if control.is_cancelled() {
-                    Ok(())
-                } else {
-                    Err(reason)
-                }
-            }))
+            Err(_) if ticket.control.is_cancelled() => Ok(()),
+            listed => listed,
         },
-        move |mistake| ended(Err(mistake)),
+        move |task, result| {
+            Event::Browse(BrowseEvent::ListingEnded {
+                source,
+                task,
+                result,
+            })
+        },
     );
 }
 
@@ -53,7 +89,10 @@ fn list(
     let listener = Arc::downgrade(shared);
     place.source.watch(Box::new(move |change| {
         if let Some(shared) = listener.upgrade() {
-            shared.report(Event::ListingChanged { source: id, change });
+            shared.report(Event::Browse(BrowseEvent::ListingChanged {
+                source: id,
+                change,
+            }));
         }
     }));
     let pages = for_task(&place.source, control).pages();
@@ -64,18 +103,18 @@ fn list(
         let in_s3 = in_s3.map(|in_s3| in_s3.on_server(server.as_deref()));
         project::open_default(shared, id, root, in_s3);
     }
-    shared.report(Event::Opened {
+    shared.report(Event::Browse(BrowseEvent::Opened {
         source: id,
         name: place.name,
         place: place.in_s3,
-    });
+    }));
     for page in pages {
         // Cancelled: another source is being opened. What was listed so far stays.
         if control.checkpoint().is_err() {
             break;
         }
         control.add_done(page.samples.len() as u64);
-        if !shared.report(Event::Listed { source: id, page }) {
+        if !shared.report(Event::Browse(BrowseEvent::Listed { source: id, page })) {
             break;
         }
     }
@@ -83,16 +122,18 @@ fn list(
 }
 
 /// Lists what is open once more. Changes are told page by page, so that no frame has much to do.
-pub(super) fn list_again(shared: &Arc<Shared>, id: SourceId, task: TaskId, control: TaskControl) {
-    let ended = move |result| Event::ListedAgain {
-        source: id,
-        task,
-        result,
-    };
-    shared.spawn_reporting(
+pub(super) fn list_again(shared: &Arc<Shared>, source: SourceId, ticket: Ticket) {
+    shared.answer(
         "list images again",
-        move |shared| ended(relist(shared, id, &control)),
-        move |mistake| ended(Err(mistake)),
+        ticket,
+        move |shared, ticket| relist(shared, source, &ticket.control),
+        move |task, result| {
+            Event::Browse(BrowseEvent::ListedAgain {
+                source,
+                task,
+                result,
+            })
+        },
     );
 }
 
@@ -109,7 +150,10 @@ fn relist(shared: &Shared, id: SourceId, control: &TaskControl) -> Result<Relist
         found.problems.extend(page.problems);
         found.notes.extend(page.notes);
         let change = ListingChange::Seen(page.samples);
-        if !shared.report(Event::ListingChanged { source: id, change }) {
+        if !shared.report(Event::Browse(BrowseEvent::ListingChanged {
+            source: id,
+            change,
+        })) {
             break;
         }
     }

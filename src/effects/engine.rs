@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::latest::{LatestSender, latest};
-use super::remote::remote_inference::Connected;
-use super::{Shared, guarded};
+use super::remote::remote_inference::{self, Connected};
+use super::{Effects, Shared, guarded};
 use crate::domain::{DeviceReport, FileStamp, Prediction, RunId, RunKey, Sample, SampleId};
 use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
 use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
@@ -17,11 +17,43 @@ use crate::library::LibraryError;
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
 use crate::source::{MemorySource, SourceError, for_task};
 use crate::state::{
-    Event, ImageRequest, ImagesRequest, NewPrediction, Offer, PrepareRequest, RuntimeKind,
-    SourceId, TaskId, TaskOutcome,
+    Event, Failure, ImageRequest, ImagesRequest, InferenceEffect, InferenceEvent, NewPrediction,
+    Offer, PrepareRequest, RuntimeKind, SourceId, TaskOutcome, Ticket,
 };
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 use crate::vision::{AnyPredictor, Predictor};
+
+pub(super) fn carry_out(effects: &mut Effects, effect: InferenceEffect) {
+    let shared = &effects.shared;
+    match effect {
+        InferenceEffect::Prepare(request) => effects.engine.prepare(shared, request),
+        InferenceEffect::InstallRuntime { kind, ticket } => install_runtime(shared, kind, ticket),
+        InferenceEffect::PredictOne(request) => effects.engine.predict_one(request),
+        InferenceEffect::Predict(request) => {
+            let key = &request.key;
+            let model = if key.made.is_here() {
+                effects.engine.predictor(key).map(BulkModel::Here)
+            } else {
+                let remote = effects.remote_inference.connected(key);
+                remote.map(BulkModel::Remote)
+            };
+            predict_many(shared, model, request);
+        }
+        InferenceEffect::Connect(request) => effects.remote_inference.connect(shared, request),
+        InferenceEffect::PredictRemotely { image, ticket } => {
+            effects.remote_inference.predict(shared, image, ticket)
+        }
+        InferenceEffect::CheckRemoteModel { model, ticket } => {
+            remote_inference::check(shared, model, ticket)
+        }
+        InferenceEffect::ShowResponse {
+            source,
+            model,
+            entry,
+            ticket,
+        } => remote_inference::show_response(shared, source, (model, entry), ticket),
+    }
+}
 
 /// Answers of a long prediction are sent to the window in bundles, at least this often.
 const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
@@ -61,10 +93,10 @@ impl BulkModel {
         match (self, &outcome.stopped) {
             (Self::Here(predictor), _) => report_device(shared, key, predictor, outcome),
             (Self::Remote(_), Some(Stopped::OutOfReach(reason))) => {
-                shared.report(Event::DeviceLost {
+                shared.report(Event::Inference(InferenceEvent::DeviceLost {
                     key: Box::new(key),
                     message: format!("All predictions so far are kept. {reason}"),
-                });
+                }));
             }
             (Self::Remote(remote), _) => remote.report_latency(shared),
         }
@@ -115,26 +147,28 @@ impl EngineWorker {
 
     pub(super) fn prepare(&self, shared: &Arc<Shared>, preparation: PrepareRequest) {
         let loaded = Arc::clone(&self.loaded);
-        let task = preparation.task;
+        let task = preparation.ticket.id;
         let work = move |shared: &Arc<Shared>| match load(shared, &loaded, &preparation) {
-            Ok((report, restart_to_use)) => Event::EngineReady {
+            Ok((report, restart_to_use)) => Event::Inference(InferenceEvent::Ready {
                 task,
                 report: Box::new(report),
                 restart_to_use,
-            },
-            Err(error) if error.is_cancelled() => Event::EngineCancelled { task },
-            Err(error) => Event::EngineFailed {
+            }),
+            Err(error) if error.is_cancelled() => {
+                Event::Inference(InferenceEvent::Cancelled { task })
+            }
+            Err(error) => Event::Inference(InferenceEvent::Failed {
                 task,
                 offer: error.offer(&preparation.key),
                 message: error.to_string(),
-            },
+            }),
         };
         shared.spawn_reporting("prepare a model", work, move |message| {
-            Event::EngineFailed {
+            Event::Inference(InferenceEvent::Failed {
                 task,
                 message,
                 offer: Offer::TryAgain,
-            }
+            })
         });
     }
 
@@ -155,24 +189,22 @@ impl EngineWorker {
 }
 
 pub(super) fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk: ImagesRequest) {
-    let task = bulk.task;
-    let work = move |shared: &Arc<Shared>| {
-        let _working = shared.model_work.begin(&bulk.control);
-        let (outcome, notes) = match model {
-            Some(model) => predict_bulk(shared, &model, bulk),
+    let ticket = bulk.ticket.clone();
+    let work = move |shared: &Arc<Shared>, ticket: &Ticket| {
+        let _working = shared.model_work.begin(&ticket.control);
+        match model {
+            Some(model) => Ok(predict_bulk(shared, &model, bulk)),
             // Another model has been loaded in the same moment.
-            None => (TaskOutcome::Cancelled, Vec::new()),
-        };
+            None => Err(Failure::Cancelled),
+        }
+    };
+    shared.answer("predict images", ticket, work, |task, result| {
+        let (outcome, notes) = result.unwrap_or_else(|failure| (failure.into(), Vec::new()));
         Event::TaskEnded {
             task,
             outcome,
             notes,
         }
-    };
-    shared.spawn_reporting("predict images", work, move |mistake| Event::TaskEnded {
-        task,
-        outcome: TaskOutcome::Failed(mistake),
-        notes: Vec::new(),
     });
 }
 
@@ -191,7 +223,7 @@ fn load(
     preparation: &PrepareRequest,
 ) -> Result<(DeviceReport, Option<String>), PrepareError> {
     let _one_at_a_time = loaded.loading.lock();
-    let control = &preparation.control;
+    let control = &preparation.ticket.control;
     let _working = shared.model_work.begin(control);
     control.checkpoint()?;
     // Two models may not fit into memory together.
@@ -221,34 +253,20 @@ fn load(
 }
 
 /// Installs a package of ONNX Runtime with the user's own pip.
-pub(super) fn install_runtime(
-    shared: &Arc<Shared>,
-    kind: RuntimeKind,
-    task: TaskId,
-    control: TaskControl,
-) {
-    let ended = move |outcome| Event::TaskEnded {
-        task,
-        outcome,
-        notes: Vec::new(),
-    };
-    let work = move |shared: &Arc<Shared>| {
+pub(super) fn install_runtime(shared: &Arc<Shared>, kind: RuntimeKind, ticket: Ticket) {
+    let work = move |shared: &Arc<Shared>, ticket: &Ticket| {
         let package = match kind {
             RuntimeKind::Cpu => RuntimePackage::Cpu,
             RuntimeKind::Cuda => RuntimePackage::Cuda,
             RuntimeKind::WebGpu => RuntimePackage::WebGpu,
         };
-        ended(
-            match runtime::install(&shared.dirs, package, None, &control) {
-                Ok(_) => TaskOutcome::Done(format!("{} is installed", kind.name())),
-                Err(RuntimeError::Cancelled) => TaskOutcome::Cancelled,
-                Err(error) => TaskOutcome::Failed(error.to_string()),
-            },
-        )
+        match runtime::install(&shared.dirs, package, None, &ticket.control) {
+            Ok(_) => Ok((format!("{} is installed", kind.name()), Vec::new())),
+            Err(RuntimeError::Cancelled) => Err(Failure::Cancelled),
+            Err(error) => Err(Failure::new(error.to_string())),
+        }
     };
-    shared.spawn_reporting("install ONNX Runtime", work, move |mistake| {
-        ended(TaskOutcome::Failed(mistake))
-    });
+    shared.answer("install ONNX Runtime", ticket, work, Event::ended);
 }
 
 impl PrepareError {
@@ -293,12 +311,12 @@ fn predict_single(
         let bytes = match for_task(&source, reading).read(uri) {
             Err(SourceError::Cancelled) => return Ok(None),
             Err(SourceError::Unreachable(message)) => {
-                shared.report(Event::SourceUnreachable {
+                shared.report(Event::Inference(InferenceEvent::SourceUnreachable {
                     source: request.source,
                     run: request.run,
                     sample: request.sample,
                     message,
-                });
+                }));
                 return Ok(None);
             }
             read => read.map_err(|error| error.to_string())?,
@@ -321,12 +339,12 @@ fn predict_single(
         Ok(None) => return,
         Err(reason) => predictions.push(new_prediction(Err(reason.clone()))),
     }
-    shared.report(Event::Predicted {
+    shared.report(Event::Inference(InferenceEvent::Predicted {
         source: request.source,
         run: request.run,
         at_ms: now_ms(),
         predictions,
-    });
+    }));
     if let Ok(Some(outcome)) = outcome {
         report_device(shared, request.key, predictor, &outcome);
     }
@@ -345,14 +363,14 @@ fn report_device(
 ) {
     let key = Box::new(key);
     shared.report(match &outcome.stopped {
-        Some(Stopped::DeviceLost(reason)) => Event::DeviceLost {
+        Some(Stopped::DeviceLost(reason)) => Event::Inference(InferenceEvent::DeviceLost {
             key,
             message: format!("The device was lost; all predictions so far are kept: {reason}"),
-        },
-        _ => Event::Report {
+        }),
+        _ => Event::Inference(InferenceEvent::Report {
             key,
             report: Box::new(predictor.report()),
-        },
+        }),
     });
 }
 
@@ -374,7 +392,7 @@ fn predict_bulk(
         limits: shared.limits(),
     };
     let mut bundle = Bundle::new(shared, model, bulk.source, bulk.run);
-    let outcome = predict(&pipeline, &bulk.control, |index, result| {
+    let outcome = predict(&pipeline, &bulk.ticket.control, |index, result| {
         let (sample, stamp) = &asked[index];
         bundle.add(NewPrediction {
             sample: *sample,
@@ -384,7 +402,7 @@ fn predict_bulk(
     });
     bundle.send();
     model.report(shared, bulk.key, &outcome);
-    let secs = bulk.control.progress().elapsed.as_secs_f64();
+    let secs = bulk.ticket.control.progress().elapsed.as_secs_f64();
     (task_outcome(&outcome, secs), outcome.notes)
 }
 
@@ -395,7 +413,7 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
             TaskOutcome::Failed(format!("the device was lost: {reason}"))
         }
         Some(Stopped::OutOfReach(reason)) => {
-            TaskOutcome::Failed(format!("the model cannot be asked: {reason}"))
+            TaskOutcome::Failed(format!("the model does not respond: {reason}"))
         }
         Some(Stopped::SourceUnreachable(reason)) => TaskOutcome::Failed(format!(
             "The images cannot be read any more. {} of them have a prediction now; predict the others once the images can be read again. \
@@ -456,11 +474,12 @@ impl<'s> Bundle<'s> {
         }
         self.model
             .before_predictions(self.shared, self.source, self.run);
-        self.shared.report(Event::Predicted {
-            source: self.source,
-            run: self.run,
-            at_ms: now_ms(),
-            predictions: std::mem::take(&mut self.predictions),
-        });
+        self.shared
+            .report(Event::Inference(InferenceEvent::Predicted {
+                source: self.source,
+                run: self.run,
+                at_ms: now_ms(),
+                predictions: std::mem::take(&mut self.predictions),
+            }));
     }
 }

@@ -1,45 +1,32 @@
 //! Exports, from the project and the images of the open source.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::browse::with_home;
 use super::latest::{LatestSender, latest};
-use super::{Shared, guarded};
-use crate::domain::{
-    ComparisonFormat, ExportOptions, RunInfo, Sample, SampleId, SharedList, ViewSettings,
-};
+use super::{Effects, Shared, desktop, guarded};
+use crate::domain::SampleId;
 use crate::export::{
     self, ComparisonContext, Existing, ExportContext, ExportError, ExportTarget, ProjectRows,
 };
 use crate::review::count_boxes;
 use crate::state::{
-    BoxCountId, BoxCountRequest, BoxCounts, Event, Exported, SourceId, TaskId, TaskOutcome,
+    BoxCountId, BoxCountRequest, BoxCounts, Event, ExportComparisonRequest, ExportEffect,
+    ExportEvent, ExportFile, ExportRequest, Exported, Failure, Ticket,
 };
 use crate::store::PredictionPairs;
 use crate::tasks::TaskControl;
 
-pub(super) struct Request {
-    pub(super) source: SourceId,
-    pub(super) source_name: String,
-    pub(super) run: RunInfo,
-    pub(super) view: ViewSettings,
-    pub(super) options: ExportOptions,
-    pub(super) samples: Vec<Sample>,
-    pub(super) path: PathBuf,
-    pub(super) replaces: bool,
-    pub(super) task: TaskId,
-    pub(super) control: TaskControl,
-}
-
-pub(super) struct ComparisonRequest {
-    pub(super) source: SourceId,
-    pub(super) context: ComparisonContext,
-    pub(super) samples: SharedList<Sample>,
-    pub(super) format: ComparisonFormat,
-    pub(super) target: ExportTarget,
-    pub(super) task: TaskId,
-    pub(super) control: TaskControl,
+pub(super) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
+    let shared = &effects.shared;
+    match effect {
+        ExportEffect::Start { request, ticket } => export(shared, *request, ticket),
+        ExportEffect::StartComparison { request, ticket } => {
+            export_comparison(shared, request, ticket)
+        }
+        ExportEffect::PickTarget(name) => desktop::pick_export_target(shared, name),
+        ExportEffect::CountBoxes { id, what } => effects.box_counts.want(id, what),
+    }
 }
 
 /// Counts the boxes that could be exported.
@@ -54,7 +41,7 @@ impl BoxCountWorker {
             while let Some((id, what)) = taken.take() {
                 let counts = guarded(|| Ok(counts(&what)));
                 let counts = counts.map_err(|mistake| shared.went_wrong(mistake)).ok();
-                if !shared.report(Event::BoxesCounted { id, counts }) {
+                if !shared.report(Event::Export(ExportEvent::BoxesCounted { id, counts })) {
                     break;
                 }
             }
@@ -80,51 +67,48 @@ fn counts(what: &BoxCountRequest) -> BoxCounts {
     }
 }
 
-pub(super) fn target(path: &Path, replaces: bool) -> ExportTarget {
-    let existing = if replaces {
-        Existing::Replace
-    } else {
-        Existing::Keep
-    };
-    let path = with_home(path);
-    ExportTarget { path, existing }
+fn target(file: &ExportFile) -> ExportTarget {
+    ExportTarget {
+        path: with_home(&file.path),
+        existing: if file.replaces {
+            Existing::Replace
+        } else {
+            Existing::Keep
+        },
+    }
 }
 
-pub(super) fn export(shared: &Arc<Shared>, request: Request) {
-    let task = request.task;
-    let work = move |shared: &Arc<Shared>| Event::Exported {
-        task,
-        result: write(shared, request),
-    };
-    shared.spawn_reporting("export", work, move |mistake| Event::Exported {
-        task,
-        result: Err(TaskOutcome::Failed(mistake)),
-    });
+pub(super) fn export(shared: &Arc<Shared>, request: ExportRequest, ticket: Ticket) {
+    shared.answer(
+        "export",
+        ticket,
+        move |shared, ticket| write(shared, request, &ticket.control),
+        |task, result| Event::Export(ExportEvent::Ended { task, result }),
+    );
 }
 
-fn write(shared: &Shared, request: Request) -> Result<Exported, TaskOutcome> {
-    let source = shared
-        .source(request.source)
-        .ok_or(TaskOutcome::Cancelled)?;
-    let project = shared
-        .project(request.source)
-        .ok_or(TaskOutcome::Cancelled)?;
+fn write(
+    shared: &Shared,
+    request: ExportRequest,
+    control: &TaskControl,
+) -> Result<Exported, Failure> {
+    let source = shared.source(request.source).ok_or(Failure::Cancelled)?;
+    let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
     // What was judged a moment ago belongs to it.
     project.flush().map_err(|error| failed(&error))?;
     let judgements = project.judgements().map_err(|error| failed(&error))?;
     let samples = request.samples.into_iter();
     let mut rows = ProjectRows::new(project, request.run.id, samples, judgements);
     let context = ExportContext {
-        run: request.run,
+        run: *request.run,
         view: request.view,
         source_name: request.source_name,
         source,
         limits: shared.limits(),
     };
-    let target = target(&request.path, request.replaces);
-    let control = &request.control;
+    let target = target(&request.target);
     let report = export::export(&mut rows, &context, request.options, &target, control);
-    let report = report.map_err(outcome)?;
+    let report = report.map_err(of_export)?;
     let problems = report.problems.iter().map(ToString::to_string);
     Ok(Exported {
         summary: report.to_string(),
@@ -133,34 +117,35 @@ fn write(shared: &Shared, request: Request) -> Result<Exported, TaskOutcome> {
     })
 }
 
-pub(super) fn export_comparison(shared: &Arc<Shared>, request: ComparisonRequest) {
-    let task = request.task;
-    let work = move |shared: &Arc<Shared>| Event::Exported {
-        task,
-        result: write_comparison(shared, &request),
-    };
-    shared.spawn_reporting("export a comparison", work, move |mistake| {
-        Event::Exported {
-            task,
-            result: Err(TaskOutcome::Failed(mistake)),
-        }
-    });
+pub(super) fn export_comparison(
+    shared: &Arc<Shared>,
+    request: ExportComparisonRequest,
+    ticket: Ticket,
+) {
+    shared.answer(
+        "export a comparison",
+        ticket,
+        move |shared, ticket| write_comparison(shared, request, &ticket.control),
+        |task, result| Event::Export(ExportEvent::Ended { task, result }),
+    );
 }
 
-fn write_comparison(shared: &Shared, request: &ComparisonRequest) -> Result<Exported, TaskOutcome> {
-    let project = shared
-        .project(request.source)
-        .ok_or(TaskOutcome::Cancelled)?;
-    let runs = request.context.runs.each_ref().map(|run| run.id);
+fn write_comparison(
+    shared: &Shared,
+    request: ExportComparisonRequest,
+    control: &TaskControl,
+) -> Result<Exported, Failure> {
+    let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
+    let runs = request.runs.each_ref().map(|run| run.id);
     let pairs = PredictionPairs::new(project, runs, request.samples.iter().cloned());
-    let report = export::export_comparison(
-        pairs,
-        &request.context,
-        request.format,
-        &request.target,
-        &request.control,
-    )
-    .map_err(outcome)?;
+    let context = ComparisonContext {
+        runs: *request.runs,
+        views: *request.views,
+        source_name: request.source_name,
+    };
+    let target = target(&request.target);
+    let report = export::export_comparison(pairs, &context, request.format, &target, control);
+    let report = report.map_err(of_export)?;
     Ok(Exported {
         summary: report.to_string(),
         notes: Vec::new(),
@@ -168,13 +153,13 @@ fn write_comparison(shared: &Shared, request: &ComparisonRequest) -> Result<Expo
     })
 }
 
-fn outcome(error: ExportError) -> TaskOutcome {
+fn of_export(error: ExportError) -> Failure {
     match error {
-        ExportError::Cancelled(_) => TaskOutcome::Cancelled,
+        ExportError::Cancelled(_) => Failure::Cancelled,
         error => failed(&error),
     }
 }
 
-fn failed(reason: &dyn std::fmt::Display) -> TaskOutcome {
-    TaskOutcome::Failed(format!("Could not export: {reason}"))
+fn failed(reason: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("Could not export: {reason}"))
 }

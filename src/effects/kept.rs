@@ -5,11 +5,13 @@ use std::sync::Arc;
 use super::Shared;
 use crate::cache::CacheError;
 use crate::domain::Problem;
-use crate::state::Event;
+use crate::state::{BrowseEvent, Event};
 
 pub(super) fn measure(shared: &Arc<Shared>) {
     shared.spawn("measure the disk cache", |shared| {
-        shared.report(Event::CacheMeasured(shared.cache.usage()));
+        shared.report(Event::Browse(BrowseEvent::CacheMeasured(
+            shared.cache.usage(),
+        )));
     });
 }
 
@@ -21,7 +23,9 @@ pub(super) fn clear(shared: &Arc<Shared>) {
             }
             Err(error) => tell(shared, &error),
         }
-        shared.report(Event::CacheMeasured(shared.cache.usage()));
+        shared.report(Event::Browse(BrowseEvent::CacheMeasured(
+            shared.cache.usage(),
+        )));
     });
 }
 

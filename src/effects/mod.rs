@@ -22,6 +22,7 @@ mod models;
 mod overlaps;
 mod project;
 mod remote;
+mod review;
 mod s3;
 mod thumbnails;
 mod upload;
@@ -29,20 +30,20 @@ mod upload;
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
+use model_work::ModelWork;
 use parking_lot::Mutex;
 use poll_promise::Promise;
-
-use model_work::ModelWork;
 
 use crate::aws::Aws;
 use crate::cache::DiskCache;
 use crate::decode::{DecodeLimits, ThumbnailCache};
 use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{DisplayImage, Problem, RgbImage, RunId, SampleId, Tile, TileKey};
-use crate::export::ComparisonContext;
 use crate::library::Library;
 use crate::source::Source;
-use crate::state::{Effect, Event, FilePick, ImportId, SourceId, TaskSignal};
+use crate::state::{
+    BrowseEvent, Effect, Event, FilePick, ImportId, SourceId, TaskId, TaskSignal, Ticket,
+};
 use crate::store::Project;
 use crate::tasks::{self, Waker};
 
@@ -195,7 +196,7 @@ impl Effects {
         let mut picked = Vec::new();
         for promise in std::mem::take(&mut *dialogs) {
             match promise.try_take() {
-                Ok(pick) => picked.push(Event::FilesPicked(pick)),
+                Ok(pick) => picked.push(Event::Browse(BrowseEvent::FilesPicked(pick))),
                 Err(open) => dialogs.push(open),
             }
         }
@@ -206,375 +207,11 @@ impl Effects {
     pub fn carry_out(&mut self, effect: Effect) {
         let shared = &self.shared;
         match effect {
-            Effect::OpenSource {
-                source,
-                spec,
-                task,
-                control,
-            } => browse::open(shared, source, spec, task, control),
-            Effect::MakeThumbnails {
-                source,
-                side,
-                wanted,
-            } => self.thumbnails.want(shared, source, side, wanted),
-            Effect::ReadAhead { source, samples } => self.thumbnails.read_ahead(source, samples),
-            Effect::ListAgain {
-                source,
-                task,
-                control,
-            } => browse::list_again(shared, source, task, control),
-            Effect::LimitCache(bytes) => shared.cache.set_max_bytes(bytes),
-            Effect::MeasureCache => kept::measure(shared),
-            Effect::ClearCache => kept::clear(shared),
-            Effect::Display {
-                source,
-                sample,
-                uri,
-            } => {
-                self.thumbnails.stop_reading_ahead(uri.clone());
-                self.display.want(source, sample, uri);
-            }
-            Effect::Save {
-                source,
-                ticket,
-                changes,
-            } => project::save(shared, source, ticket, changes),
-            Effect::LoadRun {
-                source,
-                run,
-                task,
-                control,
-            } => project::load_run(shared, source, run, task, control),
-            Effect::LoadPredictions { source, wanted } => self.predictions.want(source, wanted),
-            Effect::SaveProjectAs { source, path } => project::save_as(shared, source, path),
-            Effect::MoveProject { source, folder } => project::move_to(shared, source, folder),
-            Effect::Export {
-                source,
-                source_name,
-                run,
-                view,
-                options,
-                samples,
-                path,
-                replaces,
-                task,
-                control,
-            } => export::export(
-                shared,
-                export::Request {
-                    source,
-                    source_name,
-                    run: *run,
-                    view,
-                    options,
-                    samples,
-                    path,
-                    replaces,
-                    task,
-                    control,
-                },
-            ),
-            Effect::ExportComparison {
-                source,
-                source_name,
-                runs,
-                views,
-                samples,
-                format,
-                path,
-                replaces,
-                task,
-                control,
-            } => export::export_comparison(
-                shared,
-                export::ComparisonRequest {
-                    source,
-                    context: ComparisonContext {
-                        runs: *runs,
-                        views: *views,
-                        source_name,
-                    },
-                    samples,
-                    format,
-                    target: export::target(&path, replaces),
-                    task,
-                    control,
-                },
-            ),
-            Effect::PlanUpload {
-                root,
-                samples,
-                target,
-                task,
-                control,
-            } => upload::plan(
-                shared,
-                upload::PlanRequest {
-                    root,
-                    samples,
-                    target,
-                    task,
-                    control,
-                },
-            ),
-            Effect::Upload {
-                plan,
-                replaces,
-                task,
-                control,
-            } => upload::start(shared, plan, replaces, task, control),
-            Effect::CheckJob {
-                request,
-                task,
-                control,
-            } => remote::check(shared, *request, task, control),
-            Effect::Rehearse {
-                source,
-                job,
-                request,
-                runtime_library,
-                task,
-                control,
-            } => remote::rehearse::start(
-                shared,
-                remote::rehearse::Request {
-                    source,
-                    job: *job,
-                    options: request,
-                    runtime_library,
-                    task,
-                    control,
-                },
-            ),
-            Effect::OpenOutputs {
-                source,
-                root,
-                samples,
-                request,
-                known,
-                new_run,
-                task,
-                control,
-            } => remote::outputs::open(
-                shared,
-                remote::outputs::Request {
-                    place: remote::outputs::Place {
-                        source,
-                        root,
-                        samples,
-                        at: request.at,
-                    },
-                    reading: request.reading,
-                    known,
-                    new_run,
-                    task,
-                    control,
-                },
-            ),
-            Effect::ReadPrices => remote::prices::read(shared),
-            Effect::KeepPrice(price) => remote::prices::keep(shared, *price),
-            Effect::ChangePrice(change) => remote::prices::change(shared, *change),
-            Effect::LookAtOutputs {
-                source,
-                root,
-                samples,
-                at,
-                task,
-                control,
-            } => {
-                let place = remote::outputs::Place {
-                    source,
-                    root,
-                    samples,
-                    at,
-                };
-                remote::outputs::look(shared, place, task, control);
-            }
-            Effect::TryReading {
-                question,
-                examples,
-                request,
-            } => remote::reading::try_it(shared, question, examples, request),
-            Effect::ListMappings => remote::reading::list(shared),
-            Effect::SaveMapping(request) => remote::reading::save(shared, request),
-            Effect::LoadMapping(path) => remote::reading::load(shared, path),
-            Effect::DeleteMapping(path) => remote::reading::delete(shared, path),
-            Effect::PickMapping => desktop::pick_mapping(shared),
-            Effect::StartJob {
-                plan,
-                task,
-                control,
-            } => remote::start(shared, plan, task, control),
-            Effect::ListJobs {
-                access,
-                query,
-                task,
-                control,
-            } => remote::list(shared, access, query, task, control),
-            Effect::WatchJob { id, task, control } => remote::watch(shared, id, task, control),
-            Effect::StopJob { id, task, control } => remote::stop(shared, id, task, control),
-            Effect::FindOutcome { id, task, control } => {
-                remote::find_outcome(shared, id, task, control);
-            }
-            Effect::PlanRetry {
-                id,
-                outcome,
-                task,
-                control,
-            } => remote::plan_retry(shared, id, outcome, task, control),
-            Effect::StartRetry {
-                id,
-                plan,
-                task,
-                control,
-            } => remote::start_retry(shared, id, plan, task, control),
-            Effect::FindLeftovers { id, task, control } => {
-                remote::find_leftovers(shared, id, task, control);
-            }
-            Effect::DeleteLeftovers {
-                id,
-                found,
-                task,
-                control,
-            } => remote::delete_leftovers(shared, id, found, task, control),
-            Effect::CheckDeployment {
-                request,
-                task,
-                control,
-            } => remote::endpoint_form::check(shared, *request, task, control),
-            Effect::Deploy {
-                plan,
-                task,
-                control,
-            } => remote::endpoint_form::start(shared, plan, task, control),
-            Effect::KeepEndpoints => self.endpoints.start(shared),
-            Effect::ListEndpoints {
-                access,
-                query,
-                task,
-                control,
-            } => remote::endpoints::list(shared, access, query, task, control),
-            Effect::WatchEndpoint { id, task, control } => {
-                remote::endpoints::watch(shared, id, task, control);
-            }
-            Effect::ReadEndpointLog { id, task, control } => {
-                remote::endpoints::read_log(shared, id, task, control);
-            }
-            Effect::DeleteEndpoint {
-                id,
-                cause,
-                task,
-                control,
-            } => remote::endpoints::delete(shared, id, cause, task, control),
-            Effect::SetEndpointEnd { id, delete_at_ms } => {
-                remote::endpoints::set_end(shared, id, delete_at_ms);
-            }
-            Effect::PickExportTarget(name) => desktop::pick_export_target(shared, name),
-            Effect::PickProject => desktop::pick_project(shared),
-            Effect::PickProjectTarget(stem) => desktop::pick_project_target(shared, &stem),
-            Effect::PickMovedFolder => desktop::pick_moved_folder(shared),
-            Effect::MakeTiles {
-                source,
-                sample,
-                wanted,
-            } => self.display.want_tiles(source, sample, wanted),
-            Effect::CountBoxes { id, what } => self.box_counts.want(id, what),
-            Effect::GatherFilmstrip { id, what } => {
-                self.filmstrips.gather(filmstrip::Gathering { id, what });
-            }
-            Effect::MakeCrops {
-                source,
-                run,
-                wanted,
-            } => self.filmstrips.want(source, run, wanted),
-            Effect::Explain {
-                source,
-                key,
-                uri,
-                target,
-                task,
-                control,
-            } => explain::explain(
-                shared,
-                &self.engine,
-                explain::Explain {
-                    source,
-                    key,
-                    uri,
-                    target,
-                    task,
-                    control,
-                },
-            ),
-            Effect::Compare {
-                source,
-                runs,
-                samples,
-                comparison,
-                task,
-                control,
-            } => compare::compare(
-                shared,
-                compare::Compare {
-                    source,
-                    runs,
-                    samples,
-                    comparison,
-                    task,
-                    control,
-                },
-            ),
-            Effect::ReadAwsSetup => s3::read_setup(shared),
-            Effect::SignIn {
-                access,
-                task,
-                control,
-            } => s3::sign_in(shared, access, task, control),
-            Effect::ListBuckets {
-                access,
-                task,
-                control,
-            } => s3::list_buckets(shared, access, task, control),
-            Effect::ListS3Folder {
-                access,
-                folder,
-                continuation,
-                task,
-                control,
-            } => s3::list_folder(
-                shared,
-                s3::FolderListing {
-                    access,
-                    folder,
-                    continuation,
-                    task,
-                    control,
-                },
-            ),
-            Effect::ListModels => models::list(shared),
-            Effect::FetchModel {
-                id,
-                from,
-                task,
-                control,
-            } => models::fetch(shared, id, from, task, control),
-            Effect::RemoveModel { id } => models::remove(shared, id),
-            Effect::LimitMegapixels(max) => shared.limits.lock().max_megapixels = max,
             Effect::Signal(control, signal) => match signal {
                 TaskSignal::Pause => control.pause(),
                 TaskSignal::Resume => control.resume(),
                 TaskSignal::Cancel => control.cancel(),
             },
-            Effect::PickFolder => desktop::pick_folder(shared),
-            Effect::PickImages => desktop::pick_images(shared),
-            Effect::Reveal(uri) => desktop::reveal(shared, uri),
-            Effect::CopyImage {
-                source,
-                uri,
-                prediction,
-                view,
-                confirmed,
-            } => desktop::copy_image(shared, source, uri, prediction, view, confirmed),
             Effect::CopyText { text, notice } => desktop::copy_text(shared, text, notice),
             Effect::CopyDiagnostics { lines } => diagnostics::copy(shared, lines),
             Effect::OpenManual => desktop::open_manual(shared),
@@ -583,74 +220,17 @@ impl Effects {
             Effect::Quit => {
                 shared.deliver(Delivery::Close);
             }
-            Effect::Prepare(request) => self.engine.prepare(shared, request),
-            Effect::InstallRuntime {
-                kind,
-                task,
-                control,
-            } => engine::install_runtime(shared, kind, task, control),
-            Effect::Recognise {
-                import,
-                weights,
-                labels,
-                overrules,
-                image,
-                runtime_library,
-            } => self.model_inspection.recognise(
-                shared,
-                model_inspection::Look {
-                    import,
-                    weights,
-                    labels,
-                    overrules,
-                    image,
-                    runtime_library,
-                },
-            ),
-            Effect::Arrange {
-                id,
-                pace,
-                run,
-                request,
-            } => self.arrange.want(id, pace, run, request),
-            Effect::AddModel { import } => self.model_inspection.add(shared, import),
-            Effect::PickModel => desktop::pick_model(shared),
-            Effect::PickWeights(id) => desktop::pick_weights(shared, id),
-            Effect::PredictOne(request) => self.engine.predict_one(request),
-            Effect::Predict(request) => {
-                let key = &request.key;
-                let model = if key.made.is_here() {
-                    self.engine.predictor(key).map(engine::BulkModel::Here)
-                } else {
-                    let remote = self.remote_inference.connected(key);
-                    remote.map(engine::BulkModel::Remote)
-                };
-                engine::predict_many(shared, model, request);
-            }
-            Effect::Connect(request) => self.remote_inference.connect(shared, request),
-            Effect::PredictRemotely {
-                image,
-                task,
-                control,
-            } => self.remote_inference.predict(shared, image, task, control),
-            Effect::CheckRemoteModel {
-                model,
-                task,
-                control,
-            } => remote::remote_inference::check(shared, model, task, control),
-            Effect::ShowResponse {
-                source,
-                model,
-                entry,
-                task,
-                control,
-            } => remote::remote_inference::show_response(
-                shared,
-                source,
-                model,
-                entry,
-                (task, control),
-            ),
+            Effect::Jobs(effect) => remote::jobs::carry_out(self, effect),
+            Effect::Endpoints(effect) => remote::endpoints::carry_out(self, effect),
+            Effect::Outputs(effect) => remote::outputs::carry_out(self, effect),
+            Effect::Inference(effect) => engine::carry_out(self, effect),
+            Effect::Models(effect) => models::carry_out(self, effect),
+            Effect::S3(effect) => s3::carry_out(self, effect),
+            Effect::Export(effect) => export::carry_out(self, effect),
+            Effect::Upload(effect) => upload::carry_out(self, effect),
+            Effect::Project(effect) => project::carry_out(self, effect),
+            Effect::Browse(effect) => browse::carry_out(self, effect),
+            Effect::Review(effect) => review::carry_out(self, effect),
         }
     }
 }
@@ -748,7 +328,23 @@ impl Shared {
         tasks::spawn(name, work, on_panic);
     }
 
-    /// A task that somebody waits for: `work` gives the prediction, and `on_mistake` gives it where `work` panics.
+    /// Runs `work` for a task in the background and reports the event of its result, also if `work` panics.
+    fn answer<T, F: From<String>>(
+        self: &Arc<Self>,
+        name: &str,
+        ticket: Ticket,
+        work: impl FnOnce(&Arc<Self>, &Ticket) -> Result<T, F> + Send + 'static,
+        event: impl FnOnce(TaskId, Result<T, F>) -> Event + Clone + Send + 'static,
+    ) {
+        let (task, event_of_mistake) = (ticket.id, event.clone());
+        self.spawn_reporting(
+            name,
+            move |shared| event(task, work(shared, &ticket)),
+            move |mistake| event_of_mistake(task, Err(F::from(mistake))),
+        );
+    }
+
+    /// Runs `work` in the background and reports its event, or that of `on_mistake` if it panics.
     fn spawn_reporting(
         self: &Arc<Self>,
         name: &str,

@@ -10,7 +10,9 @@ use super::{Delivery, Shared};
 use crate::decode;
 use crate::domain::{LabelSet, ModelCard, SampleUri};
 use crate::inference::{Inspection, labels_of, runtime};
-use crate::state::{Event, ImportDraft, ImportField, ImportId, SourceId};
+use crate::state::{
+    Event, ImportDraft, ImportField, ImportId, ModelsEvent, RecogniseRequest, SourceId,
+};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
 use crate::vision::recognise::{Overrules, Recognition, preview};
@@ -27,28 +29,19 @@ struct InspectedModel {
     recognised: Option<(ImportId, Recognition)>,
 }
 
-/// A question about a model.
-pub(super) struct Look {
-    pub(super) import: ImportId,
-    pub(super) weights: PathBuf,
-    pub(super) labels: Option<PathBuf>,
-    pub(super) overrules: Vec<(String, String)>,
-    /// To try the input on.
-    pub(super) image: Option<(SourceId, SampleUri)>,
-    pub(super) runtime_library: Option<PathBuf>,
-}
-
 impl ModelInspector {
-    pub(super) fn recognise(&self, shared: &Arc<Shared>, look: Look) {
+    pub(super) fn recognise(&self, shared: &Arc<Shared>, request: RecogniseRequest) {
         let model = Arc::clone(&self.model);
-        let import = look.import;
-        let ended = move |result: Result<ImportDraft, String>| Event::Recognised {
-            import,
-            result: result.map(Box::new),
+        let import = request.import;
+        let ended = move |result: Result<ImportDraft, String>| {
+            Event::Models(ModelsEvent::Recognised {
+                import,
+                result: result.map(Box::new),
+            })
         };
         let work = move |shared: &Arc<Shared>| {
             let mut model = model.lock();
-            let result = recognise(shared, &mut model, &look);
+            let result = recognise(shared, &mut model, &request);
             ended(result.map_err(|error| format!("{error:#}")))
         };
         shared.spawn_reporting("inspect a model", work, move |mistake| ended(Err(mistake)));
@@ -56,7 +49,7 @@ impl ModelInspector {
 
     pub(super) fn add(&self, shared: &Arc<Shared>, import: ImportId) {
         let model = Arc::clone(&self.model);
-        let ended = move |result| Event::ModelAdded { import, result };
+        let ended = move |result| Event::Models(ModelsEvent::Added { import, result });
         let work = move |shared: &Arc<Shared>| {
             let model = model.lock();
             let result = add(shared, model.as_ref(), import);
@@ -69,28 +62,28 @@ impl ModelInspector {
 fn recognise(
     shared: &Shared,
     model: &mut Option<InspectedModel>,
-    look: &Look,
+    request: &RecogniseRequest,
 ) -> anyhow::Result<ImportDraft> {
     let control = TaskControl::new(ProgressUnit::Bytes);
     let Some(_working) = shared.model_work.begin(&control) else {
         anyhow::bail!("the window is being closed");
     };
-    let items: Vec<String> = look
+    let items: Vec<String> = request
         .overrules
         .iter()
         .map(|(field, value)| format!("{field}={value}"))
         .collect();
     let overrules = Overrules::parse(&items)?;
-    let labels = look.labels.as_deref().map(read_labels).transpose()?;
+    let labels = request.labels.as_deref().map(read_labels).transpose()?;
     if model
         .as_ref()
-        .is_none_or(|known| known.weights != look.weights)
+        .is_none_or(|known| known.weights != request.weights)
     {
         let runtime =
-            runtime::ensure_loaded(&shared.dirs, look.runtime_library.as_deref(), &control)?;
+            runtime::ensure_loaded(&shared.dirs, request.runtime_library.as_deref(), &control)?;
         *model = Some(InspectedModel {
-            weights: look.weights.clone(),
-            inspection: Inspection::open(&runtime, &look.weights)?,
+            weights: request.weights.clone(),
+            inspection: Inspection::open(&runtime, &request.weights)?,
             recognised: None,
         });
     }
@@ -102,11 +95,11 @@ fn recognise(
         .inspection
         .recognise(labels.as_ref(), &overrules, &control)?;
     let mut draft = draft(&recognition);
-    if let Some((source, uri)) = &look.image {
-        draft.tensor = try_input(shared, look.import, &recognition.card, *source, uri)
+    if let Some((source, uri)) = &request.image {
+        draft.tensor = try_input(shared, request.import, &recognition.card, *source, uri)
             .unwrap_or_else(|error| vec![format!("No preview: {error:#}")]);
     }
-    model.recognised = Some((look.import, recognition));
+    model.recognised = Some((request.import, recognition));
     Ok(draft)
 }
 

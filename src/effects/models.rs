@@ -3,23 +3,35 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Shared;
+use super::{Effects, Shared, desktop};
 use crate::domain::ModelTask;
 use crate::library::{EntryOrigin, FetchError, Library, LibraryEntry, WeightsState};
-use crate::state::{Event, ModelDefaults, ModelEntry, TaskId, TaskOutcome};
-use crate::tasks::TaskControl;
+use crate::state::{Event, Failure, ModelDefaults, ModelEntry, ModelsEffect, ModelsEvent, Ticket};
+
+pub(super) fn carry_out(effects: &mut Effects, effect: ModelsEffect) {
+    let shared = &effects.shared;
+    match effect {
+        ModelsEffect::List => list(shared),
+        ModelsEffect::Fetch { id, from, ticket } => fetch(shared, id, from, ticket),
+        ModelsEffect::Remove { id } => remove(shared, id),
+        ModelsEffect::Recognise(request) => effects.model_inspection.recognise(shared, request),
+        ModelsEffect::Add { import } => effects.model_inspection.add(shared, import),
+        ModelsEffect::Pick => desktop::pick_model(shared),
+        ModelsEffect::PickWeights(id) => desktop::pick_weights(shared, id),
+    }
+}
 
 pub(super) fn list(shared: &Arc<Shared>) {
     shared.spawn("list models", |shared| {
         let entries = shared.library.entries();
-        shared.report(Event::ModelsListed {
+        shared.report(Event::Models(ModelsEvent::Listed {
             entries: entries.into_iter().map(model_entry).collect(),
             defaults: ModelDefaults {
                 classification: default_id(&shared.library, ModelTask::Classification),
                 detection: default_id(&shared.library, ModelTask::Detection),
             },
             problems: shared.library.problems(),
-        });
+        }));
     });
 }
 
@@ -46,32 +58,19 @@ fn model_entry(entry: LibraryEntry) -> ModelEntry {
     }
 }
 
-pub(super) fn fetch(
-    shared: &Arc<Shared>,
-    id: String,
-    from: Option<PathBuf>,
-    task: TaskId,
-    control: TaskControl,
-) {
-    let ended = move |outcome, notes| Event::TaskEnded {
-        task,
-        outcome,
-        notes,
-    };
-    let work = move |shared: &Arc<Shared>| {
-        match shared.library.fetch(&id, from.as_deref(), &control) {
+pub(super) fn fetch(shared: &Arc<Shared>, id: String, from: Option<PathBuf>, ticket: Ticket) {
+    let work = move |shared: &Arc<Shared>, ticket: &Ticket| {
+        match shared.library.fetch(&id, from.as_deref(), &ticket.control) {
             // A mirror that failed is reported although the next one worked. If none worked, the error names all.
-            Ok(model) => ended(
-                TaskOutcome::Done(format!("{} is ready", model.card.name)),
-                control.notes(),
-            ),
-            Err(FetchError::Cancelled(_)) => ended(TaskOutcome::Cancelled, Vec::new()),
-            Err(error) => ended(TaskOutcome::Failed(error.to_string()), Vec::new()),
+            Ok(model) => Ok((
+                format!("{} is ready", model.card.name),
+                ticket.control.notes(),
+            )),
+            Err(FetchError::Cancelled(_)) => Err(Failure::Cancelled),
+            Err(error) => Err(Failure::new(error.to_string())),
         }
     };
-    shared.spawn_reporting("download a model", work, move |mistake| {
-        ended(TaskOutcome::Failed(mistake), Vec::new())
-    });
+    shared.answer("download a model", ticket, work, Event::ended);
 }
 
 pub(super) fn remove(shared: &Arc<Shared>, id: String) {
@@ -80,6 +79,6 @@ pub(super) fn remove(shared: &Arc<Shared>, id: String) {
             .library
             .remove(&id)
             .map_err(|error| error.to_string());
-        shared.report(Event::ModelRemoved { id, result });
+        shared.report(Event::Models(ModelsEvent::Removed { id, result }));
     });
 }

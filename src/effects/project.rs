@@ -6,17 +6,41 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::latest::{LatestSender, latest};
-use super::{Shared, guarded};
+use super::{Effects, Shared, desktop, guarded};
 use crate::domain::{Change, Prediction, RunId, S3Place, SampleId, SamplePrediction, SampleUri};
 use crate::state::{
-    Event, FilePick, PredictionRequest, ProjectContent, ProjectStatus, SourceId, StoredPrediction,
-    StoredRow, TaskId,
+    BrowseEvent, Event, FilePick, PredictionRequest, ProjectContent, ProjectEffect, ProjectEvent,
+    ProjectStatus, SourceId, StoredPrediction, StoredRow, Ticket,
 };
 use crate::store::{
     Access, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Summary, Wanted,
     default_path, default_path_of_place,
 };
 use crate::tasks::{Cancelled, TaskControl};
+
+pub(super) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
+    let shared = &effects.shared;
+    match effect {
+        ProjectEffect::Save {
+            source,
+            ticket,
+            changes,
+        } => save(shared, source, ticket, changes),
+        ProjectEffect::LoadRun {
+            source,
+            run,
+            ticket,
+        } => load_run(shared, source, run, ticket),
+        ProjectEffect::LoadPredictions { source, wanted } => {
+            effects.predictions.want(source, wanted)
+        }
+        ProjectEffect::SaveAs { source, path } => save_as(shared, source, path),
+        ProjectEffect::Move { source, folder } => move_to(shared, source, folder),
+        ProjectEffect::Pick => desktop::pick_project(shared),
+        ProjectEffect::PickTarget(stem) => desktop::pick_project_target(shared, &stem),
+        ProjectEffect::PickMovedFolder => desktop::pick_moved_folder(shared),
+    }
+}
 
 /// Answers that are read in one go: few enough that the first ones are on screen soon.
 const READ_LEN: usize = 64;
@@ -63,10 +87,10 @@ fn prediction(shared: &Shared, request: &Request) -> bool {
         match guarded(|| read_part(&project, part).map_err(|error| error.to_string())) {
             Ok(predictions) => {
                 let source = request.source;
-                if !shared.report(Event::PredictionsLoaded {
+                if !shared.report(Event::Project(ProjectEvent::PredictionsLoaded {
                     source,
                     predictions,
-                }) {
+                })) {
                     return false;
                 }
             }
@@ -197,16 +221,18 @@ fn on_saved(shared: &Arc<Shared>, source: SourceId) -> impl Fn(SaveEvent) + Send
             return;
         };
         shared.report(match event {
-            SaveEvent::Saved { up_to } => Event::Saved { source, up_to },
-            SaveEvent::Failed { reason } => Event::SaveFailed {
+            SaveEvent::Saved { up_to } => Event::Project(ProjectEvent::Saved { source, up_to }),
+            SaveEvent::Failed { reason } => Event::Project(ProjectEvent::SaveFailed {
                 source,
                 reason: format!("{reason}; Spotcheck keeps retrying"),
-            },
-            SaveEvent::Stopped { reason } => Event::SaveFailed {
+            }),
+            SaveEvent::Stopped { reason } => Event::Project(ProjectEvent::SaveFailed {
                 source,
                 reason: format!("{reason}; Spotcheck does not retry this"),
-            },
-            SaveEvent::Rejected { reason, .. } => Event::SaveFailed { source, reason },
+            }),
+            SaveEvent::Rejected { reason, .. } => {
+                Event::Project(ProjectEvent::SaveFailed { source, reason })
+            }
         });
     }
 }
@@ -250,10 +276,10 @@ fn take_over(
         notes,
     };
     shared.set_project(source, project);
-    shared.report(Event::ProjectOpened {
+    shared.report(Event::Project(ProjectEvent::Opened {
         source,
         content: Box::new(content),
-    });
+    }));
 }
 
 pub(super) fn save(shared: &Shared, source: SourceId, ticket: u64, changes: Vec<Change>) {
@@ -266,29 +292,25 @@ pub(super) fn save(shared: &Shared, source: SourceId, ticket: u64, changes: Vec<
         let ticket = if position == last { ticket } else { ticket - 1 };
         if let Err(error) = project.write(ticket, change) {
             let reason = error.to_string();
-            shared.report(Event::SaveFailed { source, reason });
+            shared.report(Event::Project(ProjectEvent::SaveFailed { source, reason }));
             return;
         }
     }
 }
 
-pub(super) fn load_run(
-    shared: &Arc<Shared>,
-    source: SourceId,
-    run: RunId,
-    task: TaskId,
-    control: TaskControl,
-) {
-    let ended = move |result| Event::RunLoadingEnded {
-        source,
-        run,
-        task,
-        result,
-    };
-    shared.spawn_reporting(
+pub(super) fn load_run(shared: &Arc<Shared>, source: SourceId, run: RunId, ticket: Ticket) {
+    shared.answer(
         "read the predictions of a run",
-        move |shared| ended(report_run(shared, source, run, &control)),
-        move |mistake| ended(Err(mistake)),
+        ticket,
+        move |shared, ticket| report_run(shared, source, run, &ticket.control),
+        move |task, result| {
+            Event::Project(ProjectEvent::RunLoadingEnded {
+                source,
+                run,
+                task,
+                result,
+            })
+        },
     );
 }
 
@@ -309,11 +331,11 @@ fn report_run(
         prediction: stored_prediction(summary.result),
     };
     let read = project.each_summary(run, control, |summaries| {
-        shared.report(Event::RunLoaded {
+        shared.report(Event::Project(ProjectEvent::RunLoaded {
             source,
             run,
             predictions: summaries.into_iter().map(row).collect(),
-        });
+        }));
     });
     read.map_err(|error| match error {
         StoreError::Cancelled(Cancelled) => "Reading the predictions was cancelled".to_owned(),
@@ -336,7 +358,7 @@ fn stored_prediction(result: Result<Summary, String>) -> StoredPrediction {
 
 /// Writes a copy and goes on in it.
 pub(super) fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
-    let ended = move |result| Event::ProjectSavedAs { source, result };
+    let ended = move |result| Event::Project(ProjectEvent::SavedAs { source, result });
     shared.spawn_reporting(
         "save the project as",
         move |shared| {
@@ -379,7 +401,7 @@ pub(super) fn move_to(shared: &Arc<Shared>, source: SourceId, folder: PathBuf) {
         match (moved, project.path()) {
             (Ok(()), Some(path)) => {
                 let pick = FilePick::Project(path);
-                shared.report(Event::FilesPicked(pick));
+                shared.report(Event::Browse(BrowseEvent::FilesPicked(pick)));
             }
             (Ok(()), None) => {}
             (Err(error), _) => shared.went_wrong(format!("Could not move the project: {error}")),

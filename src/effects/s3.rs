@@ -2,11 +2,20 @@
 
 use std::sync::Arc;
 
-use super::Shared;
+use super::{Effects, Shared};
 use crate::aws::{AwsError, AwsErrorKind, ListRequest, ListedPage};
 use crate::domain::{S3Access, S3Address};
-use crate::state::{Event, S3Failure, S3FolderPage, TaskId};
-use crate::tasks::TaskControl;
+use crate::state::{Event, Failure, FolderListing, S3Effect, S3Event, S3FolderPage, Ticket};
+
+pub(super) fn carry_out(effects: &mut Effects, effect: S3Effect) {
+    let shared = &effects.shared;
+    match effect {
+        S3Effect::ReadSetup => read_setup(shared),
+        S3Effect::SignIn { access, ticket } => sign_in(shared, access, ticket),
+        S3Effect::ListBuckets { access, ticket } => list_buckets(shared, access, ticket),
+        S3Effect::ListFolder { listing, ticket } => list_folder(shared, listing, ticket),
+    }
+}
 
 /// Pages of a folder that are listed in one go; the rest is listed when somebody wants it.
 const PAGES_AT_ONCE: usize = 10;
@@ -16,88 +25,75 @@ pub(super) fn read_setup(shared: &Arc<Shared>) {
         "read the AWS configuration",
         |shared| {
             let setup = shared.aws.setup();
-            Event::AwsSetupRead(setup.map_err(|error| error.to_string()))
+            Event::S3(S3Event::SetupRead(setup.map_err(|error| error.to_string())))
         },
-        |mistake| Event::AwsSetupRead(Err(mistake)),
+        |mistake| Event::S3(S3Event::SetupRead(Err(mistake))),
     );
 }
 
-pub(super) fn sign_in(shared: &Arc<Shared>, access: S3Access, task: TaskId, control: TaskControl) {
-    let of_mistake = access.clone();
-    shared.spawn_reporting(
+pub(super) fn sign_in(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
+    let of_event = access.clone();
+    shared.answer(
         "sign in to S3",
-        move |shared| {
-            let result = shared.aws.s3(&access).renewed_identity(Some(&control));
-            Event::SignedIn {
-                renewal: renewal(shared, &access),
-                result: result.map_err(|error| failure(shared, &access, error)),
-                access,
-                task,
-            }
+        ticket,
+        move |shared, ticket| {
+            let identity = shared
+                .aws
+                .s3(&access)
+                .renewed_identity(Some(&ticket.control));
+            let renewal = renewal(shared, &access);
+            Ok((
+                identity.map_err(|error| failure(shared, &access, error)),
+                renewal,
+            ))
         },
-        move |mistake| Event::SignedIn {
-            access: of_mistake,
-            task,
-            result: Err(failed(mistake)),
-            renewal: None,
+        move |task, result| {
+            let (result, renewal) = result.unwrap_or_else(|failure| (Err(failure), None));
+            Event::S3(S3Event::SignedIn {
+                access: of_event,
+                task,
+                result,
+                renewal,
+            })
         },
     );
 }
 
-pub(super) fn list_buckets(
-    shared: &Arc<Shared>,
-    access: S3Access,
-    task: TaskId,
-    control: TaskControl,
-) {
-    shared.spawn_reporting(
+pub(super) fn list_buckets(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
+    shared.answer(
         "list buckets",
-        move |shared| {
-            let buckets = shared.aws.s3(&access).list_buckets(Some(&control));
-            let names = |buckets: Vec<crate::aws::BucketInfo>| {
-                buckets.into_iter().map(|bucket| bucket.name).collect()
-            };
-            Event::BucketsListed {
-                task,
-                result: buckets
-                    .map(names)
-                    .map_err(|error| failure(shared, &access, error)),
-            }
+        ticket,
+        move |shared, ticket| {
+            let buckets = shared.aws.s3(&access).list_buckets(Some(&ticket.control));
+            let buckets = buckets.map_err(|error| failure(shared, &access, error))?;
+            Ok(buckets.into_iter().map(|bucket| bucket.name).collect())
         },
-        move |mistake| Event::BucketsListed {
-            task,
-            result: Err(failed(mistake)),
-        },
+        |task, result| Event::S3(S3Event::BucketsListed { task, result }),
     );
 }
 
-/// A part of a folder that is to be listed.
-pub(super) struct FolderListing {
-    pub(super) access: S3Access,
-    pub(super) folder: S3Address,
-    /// Where the part before ended.
-    pub(super) continuation: Option<String>,
-    pub(super) task: TaskId,
-    pub(super) control: TaskControl,
-}
-
-pub(super) fn list_folder(shared: &Arc<Shared>, listing: FolderListing) {
-    let (folder, task) = (listing.folder.clone(), listing.task);
-    let ended = move |result| Event::S3FolderEnded {
-        folder,
-        task,
-        result,
-    };
-    let of_mistake = ended.clone();
-    shared.spawn_reporting(
+pub(super) fn list_folder(shared: &Arc<Shared>, listing: FolderListing, ticket: Ticket) {
+    let folder = listing.folder.clone();
+    shared.answer(
         "list an S3 folder",
-        move |shared| ended(list_pages(shared, listing)),
-        move |mistake| of_mistake(Err(failed(mistake))),
+        ticket,
+        move |shared, ticket| list_pages(shared, listing, ticket),
+        move |task, result| {
+            Event::S3(S3Event::FolderEnded {
+                folder,
+                task,
+                result,
+            })
+        },
     );
 }
 
 /// Tells of each page, and gives where the listing goes on.
-fn list_pages(shared: &Shared, listing: FolderListing) -> Result<Option<String>, S3Failure> {
+fn list_pages(
+    shared: &Shared,
+    listing: FolderListing,
+    ticket: &Ticket,
+) -> Result<Option<String>, Failure> {
     let s3 = shared.aws.s3(&listing.access);
     let mut request = ListRequest {
         bucket: listing.folder.bucket.clone(),
@@ -108,18 +104,18 @@ fn list_pages(shared: &Shared, listing: FolderListing) -> Result<Option<String>,
     };
     for _ in 0..PAGES_AT_ONCE {
         let page = s3
-            .list_page(&request, Some(&listing.control))
+            .list_page(&request, Some(&ticket.control))
             .map_err(|error| failure(shared, &listing.access, error))?;
         request.continuation.clone_from(&page.continuation);
         let page = seen(&listing.folder, page);
-        listing
+        ticket
             .control
             .add_done(page.objects + page.folders.len() as u64);
-        let told = shared.report(Event::S3FolderListed {
+        let told = shared.report(Event::S3(S3Event::FolderListed {
             folder: listing.folder.clone(),
-            task: listing.task,
+            task: ticket.id,
             page,
-        });
+        }));
         if !told || request.continuation.is_none() {
             break;
         }
@@ -136,21 +132,14 @@ fn seen(folder: &S3Address, page: ListedPage) -> S3FolderPage {
     }
 }
 
-pub(super) fn failure(shared: &Shared, access: &S3Access, error: AwsError) -> S3Failure {
+pub(super) fn failure(shared: &Shared, access: &S3Access, error: AwsError) -> Failure {
     let needs_renewal = error.kind == AwsErrorKind::ExpiredCredentials;
     match error.kind {
-        AwsErrorKind::Cancelled => S3Failure::Cancelled,
-        _ => S3Failure::Failed {
+        AwsErrorKind::Cancelled => Failure::Cancelled,
+        _ => Failure::Failed {
             renewal: needs_renewal.then(|| renewal(shared, access)).flatten(),
             message: error.message,
         },
-    }
-}
-
-pub(super) fn failed(message: String) -> S3Failure {
-    S3Failure::Failed {
-        message,
-        renewal: None,
     }
 }
 

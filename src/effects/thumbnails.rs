@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::{Condvar, Mutex};
+use queue::{Job, JobContent, Message, hand_out};
 
 use super::{Delivery, Shared, guarded, kept};
 use crate::decode::{self, ThumbnailKey};
 use crate::domain::{RgbImage, Sample, SampleUri};
 use crate::source::{Source, SourceError, for_task};
-use crate::state::{Event, SourceId, ThumbnailRequest};
-use queue::{Job, JobContent, Message, hand_out};
+use crate::state::{BrowseEvent, Event, SourceId, ThumbnailRequest};
 
 /// Most of them wait for a network most of the time.
 const MAX_READERS: usize = 16;
@@ -216,12 +216,12 @@ fn tell(
             image,
         }),
         Ok(None) => true,
-        Err(reason) => shared.report(Event::ThumbnailFailed {
+        Err(reason) => shared.report(Event::Browse(BrowseEvent::ThumbnailFailed {
             source,
             sample,
             version,
             reason,
-        }),
+        })),
     }
 }
 

@@ -2,59 +2,46 @@
 
 use std::sync::Arc;
 
-use super::Shared;
-use crate::aws::AwsErrorKind;
-use crate::domain::{S3Place, SampleUri, UploadPlan};
-use crate::state::{Event, TaskId, TaskOutcome};
-use crate::tasks::{Cancelled, TaskControl};
+use super::s3::failure;
+use super::{Effects, Shared};
+use crate::domain::UploadPlan;
+use crate::state::{Event, Failure, Ticket, UploadEffect, UploadEvent, UploadPlanRequest};
+use crate::tasks::Cancelled;
 use crate::upload::{self, DEFAULT_CONCURRENCY, Existing, UploadOptions};
 
-pub(super) struct PlanRequest {
-    pub(super) root: String,
-    pub(super) samples: Vec<SampleUri>,
-    pub(super) target: S3Place,
-    pub(super) task: TaskId,
-    pub(super) control: TaskControl,
+pub(super) fn carry_out(effects: &mut Effects, effect: UploadEffect) {
+    let shared = &effects.shared;
+    match effect {
+        UploadEffect::Plan { request, ticket } => plan(shared, request, ticket),
+        UploadEffect::Start {
+            plan,
+            replaces,
+            ticket,
+        } => start(shared, plan, replaces, ticket),
+    }
 }
 
-pub(super) fn plan(shared: &Arc<Shared>, request: PlanRequest) {
-    let task = request.task;
-    shared.spawn_reporting(
+pub(super) fn plan(shared: &Arc<Shared>, request: UploadPlanRequest, ticket: Ticket) {
+    shared.answer(
         "plan an upload",
-        move |shared| Event::UploadPlanned {
-            task,
-            result: make_plan(shared, &request),
+        ticket,
+        move |shared, ticket| {
+            let control = &ticket.control;
+            let local = upload::files_of(&request.root, &request.samples, control)
+                .map_err(|Cancelled| Failure::Cancelled)?;
+            let planned = upload::plan(&shared.aws, &request.target, local, control);
+            planned.map_err(|error| failure(shared, &request.target.access, error))
         },
-        move |mistake| Event::UploadPlanned {
-            task,
-            result: Err(TaskOutcome::Failed(mistake)),
-        },
+        |task, result| Event::Upload(UploadEvent::Planned { task, result }),
     );
 }
 
-fn make_plan(shared: &Shared, request: &PlanRequest) -> Result<UploadPlan, TaskOutcome> {
-    let control = &request.control;
-    let local = upload::files_of(&request.root, &request.samples, control)
-        .map_err(|Cancelled| TaskOutcome::Cancelled)?;
-    let planned = upload::plan(&shared.aws, &request.target, local, control);
-    planned.map_err(|error| match error.kind {
-        AwsErrorKind::Cancelled => TaskOutcome::Cancelled,
-        _ => TaskOutcome::Failed(error.message),
-    })
-}
-
-pub(super) fn start(
-    shared: &Arc<Shared>,
-    plan: Arc<UploadPlan>,
-    replaces: bool,
-    task: TaskId,
-    control: TaskControl,
-) {
+pub(super) fn start(shared: &Arc<Shared>, plan: Arc<UploadPlan>, replaces: bool, ticket: Ticket) {
     let target = plan.target.clone();
-    let of_mistake = target.clone();
-    shared.spawn_reporting(
+    shared.answer(
         "upload",
-        move |shared| {
+        ticket,
+        move |shared, ticket| {
             let options = UploadOptions {
                 concurrency: DEFAULT_CONCURRENCY,
                 existing: if replaces {
@@ -64,16 +51,14 @@ pub(super) fn start(
                 },
                 unfinished: &shared.dirs.uploads(),
             };
-            Event::Uploaded {
+            Ok(upload::upload(&shared.aws, &plan, options, &ticket.control))
+        },
+        move |task, result| {
+            Event::Upload(UploadEvent::Ended {
                 task,
                 target,
-                result: Ok(upload::upload(&shared.aws, &plan, options, &control)),
-            }
-        },
-        move |mistake| Event::Uploaded {
-            task,
-            target: of_mistake,
-            result: Err(mistake),
+                result,
+            })
         },
     );
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{State, TaskId};
-use crate::domain::{Prediction, RunId, ViewSettings};
-use crate::evaluation::{Agreement, ClassMap};
+use super::{Loadable, SourceId, State};
+use crate::domain::{Prediction, RunId, Sample, SharedList, ViewSettings};
+use crate::evaluation::{Agreement, ClassMap, Comparison};
 use crate::review::ClassChanges;
 
 /// The run on screen (left) and the one it is compared with (right).
@@ -14,7 +14,7 @@ use crate::review::ClassChanges;
 pub struct Comparing {
     pub left: RunId,
     pub right: RunId,
-    pub status: CompareStatus,
+    pub status: Loadable<Compared>,
     /// Which class of the right run is which of the left one.
     pub classes: ClassMap,
     /// The filters that the boxes were compared with, left and right.
@@ -32,40 +32,38 @@ pub enum CompareLayout {
     SideBySide,
 }
 
+/// Two runs, left and right, to compare image by image.
+#[derive(Debug, Clone)]
+pub struct CompareRequest {
+    pub source: SourceId,
+    pub runs: [RunId; 2],
+    pub samples: SharedList<Sample>,
+    pub comparison: Box<Comparison>,
+}
+
+/// The result of a comparison.
 #[derive(Debug)]
-pub enum CompareStatus {
-    Running(TaskId),
-    Ready {
-        agreement: Arc<Agreement>,
-        /// By sample, what the order of disagreement sorts by.
-        column: Arc<[f32]>,
-        /// What the search for a change of class finds.
-        changes: Arc<ClassChanges>,
-    },
-    Failed(String),
+pub struct Compared {
+    pub agreement: Arc<Agreement>,
+    /// By sample, what the order of disagreement sorts by.
+    pub(super) column: Arc<[f32]>,
+    /// What the search for a change of class finds.
+    pub(super) changes: Arc<ClassChanges>,
 }
 
 impl Comparing {
     /// `None` before it is computed.
     pub fn agreement(&self) -> Option<&Arc<Agreement>> {
-        match &self.status {
-            CompareStatus::Ready { agreement, .. } => Some(agreement),
-            CompareStatus::Running(_) | CompareStatus::Failed(_) => None,
-        }
+        Some(&self.status.ready()?.agreement)
     }
 
     pub(super) fn changes(&self) -> Arc<ClassChanges> {
-        match &self.status {
-            CompareStatus::Ready { changes, .. } => Arc::clone(changes),
-            CompareStatus::Running(_) | CompareStatus::Failed(_) => Arc::default(),
-        }
+        let compared = self.status.ready();
+        compared.map_or_else(Arc::default, |compared| Arc::clone(&compared.changes))
     }
 
     pub(super) fn column(&self) -> Option<&Arc<[f32]>> {
-        match &self.status {
-            CompareStatus::Ready { column, .. } => Some(column),
-            CompareStatus::Running(_) | CompareStatus::Failed(_) => None,
-        }
+        Some(&self.status.ready()?.column)
     }
 }
 

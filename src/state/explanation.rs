@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{State, TaskId};
-use crate::domain::{PredictionContent, Saliency, SaliencyTarget};
+use super::{SourceId, State, TaskId};
+use crate::domain::{PredictionContent, RunKey, Saliency, SaliencyTarget, SampleUri};
 
 /// What is asked about the shown image.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +13,15 @@ pub struct Question {
     pub label: String,
     /// As the run gave it, `0.0..=1.0`.
     pub score: f32,
+}
+
+/// A question to ask the model of a run about an image.
+#[derive(Debug, Clone)]
+pub struct ExplainRequest {
+    pub source: SourceId,
+    pub key: RunKey,
+    pub uri: SampleUri,
+    pub target: SaliencyTarget,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,14 +1,74 @@
 //! The dialog about an export, and what came of the last one.
 
-use strum::{IntoStaticStr, VariantArray};
-
 use std::path::{Path, PathBuf};
 
-use super::{Order, Overlay, State, TaskId};
+use strum::{IntoStaticStr, VariantArray};
+
+use super::{Loadable, Order, Overlay, SourceId, State};
 use crate::domain::{
-    ComparisonFormat, ExportFormat, ExportOptions, RunId, SampleId, SampleSet, ViewSettings,
+    ComparisonFormat, ExportFormat, ExportOptions, RunId, RunInfo, Sample, SampleId, SampleSet,
+    SharedList, ViewSettings,
 };
 use crate::review::{Marks, Predictions, Suppressed};
+use crate::state::{Failure, TaskId, Ticket};
+
+/// What the user can do about exports.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExportCommand {
+    /// What is chosen in the dialog about exports.
+    Set(ExportOptions, ExportScope),
+    SetComparisonFormat(ComparisonFormat),
+    /// For whichever dialog about exports is open.
+    PickTarget,
+    Start {
+        path: PathBuf,
+        /// Whether what has this name already may be replaced.
+        replaces: bool,
+    },
+    /// The comparison on screen.
+    StartComparison {
+        path: PathBuf,
+        /// Whether what has this name already may be replaced.
+        replaces: bool,
+    },
+    Dismiss,
+}
+
+/// What is to be done in the background about exports.
+#[derive(Debug, Clone)]
+pub enum ExportEffect {
+    /// Write what the project holds of these samples, in their order.
+    Start {
+        request: Box<ExportRequest>,
+        ticket: Ticket,
+    },
+    /// Write how far two runs, left and right, agree over these samples.
+    StartComparison {
+        request: ExportComparisonRequest,
+        ticket: Ticket,
+    },
+    /// Ask for a file or folder to write, with a suggestion for its name.
+    PickTarget(String),
+    /// Count the boxes that could be exported.
+    CountBoxes {
+        id: BoxCountId,
+        what: Box<BoxCountRequest>,
+    },
+}
+
+/// What background work reports about exports.
+#[derive(Debug)]
+pub enum ExportEvent {
+    Ended {
+        task: TaskId,
+        result: Result<Exported, Failure>,
+    },
+    /// How many boxes could be exported; `None` where counting them went wrong.
+    BoxesCounted {
+        id: BoxCountId,
+        counts: Option<BoxCounts>,
+    },
+}
 
 /// What is chosen in the dialog; kept for the next time it is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,17 +79,40 @@ pub struct ExportDraft {
     pub comparison: ComparisonFormat,
     /// Chosen in a file dialog; the path field takes it over once.
     pub picked: Option<PathBuf>,
-    pub stage: ExportStage,
+    /// The export that the dialog was confirmed with; the dialog stays open until it is whole.
+    pub stage: Loadable<()>,
 }
 
-/// What has become of the export that the dialog was confirmed with. The dialog stays open until it is whole.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum ExportStage {
-    #[default]
-    NotYet,
-    Running(TaskId),
-    /// What happened, and why.
-    Failed(String),
+/// A file or folder that an export writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportFile {
+    pub path: PathBuf,
+    /// Whether a file or folder of this name may be replaced.
+    pub replaces: bool,
+}
+
+/// What to export: what the project holds of these samples, in their order.
+#[derive(Debug, Clone)]
+pub struct ExportRequest {
+    pub source: SourceId,
+    pub source_name: String,
+    pub run: Box<RunInfo>,
+    pub view: ViewSettings,
+    pub options: ExportOptions,
+    pub samples: Vec<Sample>,
+    pub target: ExportFile,
+}
+
+/// A comparison to export: how far two runs, left and right, agree over these samples.
+#[derive(Debug, Clone)]
+pub struct ExportComparisonRequest {
+    pub source: SourceId,
+    pub source_name: String,
+    pub runs: Box<[RunInfo; 2]>,
+    pub views: Box<[ViewSettings; 2]>,
+    pub samples: SharedList<Sample>,
+    pub format: ComparisonFormat,
+    pub target: ExportFile,
 }
 
 impl Default for ExportDraft {
@@ -39,7 +122,7 @@ impl Default for ExportDraft {
             scope: ExportScope::Filter,
             comparison: ComparisonFormat::default(),
             picked: None,
-            stage: ExportStage::NotYet,
+            stage: Loadable::NotAsked,
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::SourceId;
+use crate::domain::SampleUri;
+
 /// Which opening of the dialog, and which look at the model, a prediction belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ImportId(pub u64);
@@ -17,6 +20,19 @@ pub struct Import {
     /// What the user knows better: field of the card and value, in the order given.
     pub overrules: Vec<(String, String)>,
     pub status: ImportStatus,
+}
+
+/// A model of the user's own to recognise.
+#[derive(Debug, Clone)]
+pub struct RecogniseRequest {
+    pub import: ImportId,
+    pub weights: PathBuf,
+    pub labels: Option<PathBuf>,
+    /// Field of the card and value.
+    pub overrules: Vec<(String, String)>,
+    /// To show what the model would get of it.
+    pub image: Option<(SourceId, SampleUri)>,
+    pub runtime_library: Option<PathBuf>,
 }
 
 #[derive(Debug)]

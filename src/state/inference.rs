@@ -4,12 +4,145 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{RemoteReport, SourceId, State, TaskId};
+use super::{Loadable, RemoteReport, SourceId, State, TaskId, Ticket};
 use crate::domain::{
-    DeviceReport, InferenceLocation, LabelSet, ModelCard, RemoteModel, ResponseExamples, RunId,
-    RunInfo, RunKey, Sample, SampleId, SampleSet,
+    DeviceChoice, DeviceReport, InferenceLocation, LabelSet, LatencyMs, ModelCard, RemoteAddress,
+    RemoteModel, ResponseExamples, RunId, RunInfo, RunKey, Sample, SampleId, SampleSet,
 };
-use crate::tasks::TaskControl;
+use crate::state::{
+    ConnectFailure, Failure, FoundModel, NewPrediction, RemoteCheck, RemotePrediction,
+};
+
+/// What the user can do about the models that predict.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InferenceCommand {
+    /// Predicts with a model elsewhere from now on; `None` on this computer. Nothing is sent but the image in view and what is asked for.
+    PredictAt(Option<Box<RemoteModel>>),
+    /// Opens the dialog about a model elsewhere with these fields.
+    EditRemoteModel(Box<RemoteModel>),
+    /// Looks whether it is there, without sending it an image.
+    CheckRemoteModel(Box<RemoteModel>),
+    /// Ask it about the image in view, to see how its predictions are read.
+    ShowResponse(Box<RemoteModel>),
+    ForgetRemoteModel(Box<RemoteModel>),
+    ChooseDevice(DeviceChoice),
+    /// `None` leaves it to the device.
+    SetBatch(Option<usize>),
+    /// `None` leaves it to the device.
+    SetThreads(Option<usize>),
+    /// `None` looks for one in the usual places.
+    SetRuntimeLibrary(Option<PathBuf>),
+    InstallRuntime(RuntimeKind),
+    SetPredictOnOpen(bool),
+    /// After a failure: prepare the model again.
+    TryAgain,
+}
+
+/// What is to be done in the background about the models that predict.
+#[derive(Debug, Clone)]
+pub enum InferenceEffect {
+    /// Find or install ONNX Runtime and load a model. Replaces the loaded one.
+    Prepare(PrepareRequest),
+    /// Find out what a remote model responds with: send it images until a response can be recognised, or none if a mapping
+    /// says how responses are read.
+    Connect(ConnectRequest),
+    /// Predict one image with the remote model. Replaces a request that was not sent yet.
+    PredictRemotely {
+        image: ImageRequest,
+        ticket: Ticket,
+    },
+    /// Find out whether a model elsewhere is there, without sending it an image.
+    CheckRemoteModel {
+        model: RemoteModel,
+        ticket: Ticket,
+    },
+    /// Ask a model elsewhere about an image, to look at the prediction.
+    ShowResponse {
+        source: SourceId,
+        model: RemoteModel,
+        entry: Sample,
+        ticket: Ticket,
+    },
+    InstallRuntime {
+        kind: RuntimeKind,
+        ticket: Ticket,
+    },
+    /// Predict one sample with the loaded model, before everything else. Replaces one that has not begun.
+    PredictOne(ImageRequest),
+    /// Predict many samples with the loaded model.
+    Predict(ImagesRequest),
+}
+
+/// What background work reports about the models that predict.
+#[derive(Debug)]
+pub enum InferenceEvent {
+    /// The model that this task was to prepare is loaded.
+    Ready {
+        task: TaskId,
+        report: Box<DeviceReport>,
+        /// The ONNX Runtime library that would be used after a restart, where that is not the loaded one.
+        restart_to_use: Option<String>,
+    },
+    /// It is not, and will not be before the user does something.
+    Failed {
+        task: TaskId,
+        message: String,
+        offer: Offer,
+    },
+    /// The user cancelled while it was being prepared.
+    Cancelled {
+        task: TaskId,
+    },
+    /// What a model elsewhere is, or why that is not known.
+    Connected {
+        source: SourceId,
+        task: TaskId,
+        /// Milliseconds since 1970-01-01 UTC.
+        at_ms: i64,
+        result: Result<Box<FoundModel>, ConnectFailure>,
+    },
+    RemotePredicted(Box<RemotePrediction>),
+    /// How long remote predictions take.
+    RemoteLatency {
+        key: Box<RunKey>,
+        latency: Option<LatencyMs>,
+    },
+    RemoteModelChecked {
+        task: TaskId,
+        result: Result<RemoteCheck, Failure>,
+    },
+    /// A prediction of the model at this address.
+    ResponseShown {
+        source: SourceId,
+        task: TaskId,
+        of: Box<RemoteAddress>,
+        result: Result<Arc<ResponseExamples>, Failure>,
+    },
+    /// The device is gone; what was computed stays.
+    DeviceLost {
+        key: Box<RunKey>,
+        message: String,
+    },
+    /// Fresh timings.
+    Report {
+        key: Box<RunKey>,
+        report: Box<DeviceReport>,
+    },
+    /// The image that was asked about could not be read, nor could any other one.
+    SourceUnreachable {
+        source: SourceId,
+        run: RunId,
+        sample: SampleId,
+        message: String,
+    },
+    Predicted {
+        source: SourceId,
+        run: RunId,
+        /// Milliseconds since 1970-01-01 UTC.
+        at_ms: i64,
+        predictions: Vec<NewPrediction>,
+    },
+}
 
 /// Images are predicted by the remote model if there is one, otherwise on this computer.
 #[derive(Debug, Default)]
@@ -26,7 +159,7 @@ pub struct Inference {
 /// The model that ONNX Runtime runs on this computer.
 #[derive(Debug, Default)]
 pub struct LocalEngine {
-    pub status: EngineStatus<Box<DeviceReport>>,
+    pub status: Loadable<Box<DeviceReport>, EngineFailure>,
     /// The ONNX Runtime library that is used after a restart, if that is not the loaded one.
     pub restart_to_use: Option<String>,
     /// The model and settings that `status` is about.
@@ -39,24 +172,13 @@ pub struct LocalEngine {
 #[derive(Debug)]
 pub struct RemoteEngine {
     pub model: RemoteModel,
-    pub status: EngineStatus<RemoteReport>,
+    pub status: Loadable<RemoteReport, EngineFailure>,
     /// Known once the model has responded.
     pub(super) found: Option<(RunKey, ModelCard, LabelSet)>,
     /// Its first response, to try a mapping on.
     pub(super) first_response: Option<Arc<ResponseExamples>>,
     /// The command that signs in again, if that helps.
     pub renewal: Option<String>,
-}
-
-#[derive(Debug, Default)]
-pub enum EngineStatus<Report> {
-    /// Nothing was predicted yet.
-    #[default]
-    Idle,
-    /// The model is being loaded, or connected to, by this task.
-    Preparing(TaskId),
-    Ready(Report),
-    Failed(EngineFailure),
 }
 
 /// Why no image can be predicted.
@@ -90,16 +212,15 @@ pub(super) enum QueuedImages {
 }
 
 /// A model to load on this computer.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct PrepareRequest {
     pub key: RunKey,
     pub runtime_library: Option<PathBuf>,
-    pub task: TaskId,
-    pub control: TaskControl,
+    pub ticket: Ticket,
 }
 
 /// A remote model to connect to.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ConnectRequest {
     pub source: SourceId,
     pub model: RemoteModel,
@@ -107,8 +228,7 @@ pub struct ConnectRequest {
     pub samples: Vec<(SampleId, Sample)>,
     /// The runs that the model made before.
     pub known: Vec<RunInfo>,
-    pub task: TaskId,
-    pub control: TaskControl,
+    pub ticket: Ticket,
 }
 
 /// One image to predict with the model of a run.
@@ -122,14 +242,13 @@ pub struct ImageRequest {
 }
 
 /// Images to predict with the model of a run.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ImagesRequest {
     pub source: SourceId,
     pub run: RunId,
     pub key: RunKey,
     pub samples: Vec<(SampleId, Sample)>,
-    pub task: TaskId,
-    pub control: TaskControl,
+    pub ticket: Ticket,
 }
 
 /// A package of ONNX Runtime that Spotcheck can install.
@@ -153,35 +272,6 @@ impl RuntimeKind {
     }
 }
 
-impl<Report> EngineStatus<Report> {
-    pub fn report(&self) -> Option<&Report> {
-        match self {
-            Self::Ready(report) => Some(report),
-            _ => None,
-        }
-    }
-
-    /// The task that prepares the model.
-    fn task(&self) -> Option<TaskId> {
-        match self {
-            Self::Preparing(task) => Some(*task),
-            _ => None,
-        }
-    }
-
-    fn failure(&self) -> Option<&EngineFailure> {
-        match self {
-            Self::Failed(failure) => Some(failure),
-            _ => None,
-        }
-    }
-
-    /// False for a late report of a task whose model is not needed any more.
-    pub(super) fn is_prepared_by(&self, task: TaskId) -> bool {
-        self.task() == Some(task)
-    }
-}
-
 impl EngineFailure {
     pub(super) fn new(message: String, offer: Offer) -> Self {
         Self {
@@ -196,7 +286,7 @@ impl RemoteEngine {
     pub(super) fn new(model: RemoteModel) -> Self {
         Self {
             model,
-            status: EngineStatus::Idle,
+            status: Loadable::NotAsked,
             found: None,
             first_response: None,
             renewal: None,
@@ -244,8 +334,8 @@ impl Inference {
     /// Whether the model of this run can predict with its settings.
     pub(super) fn is_ready_for(&self, key: &RunKey) -> bool {
         let is_ready = match &self.remote {
-            Some(remote) if !key.made.is_here() => remote.status.report().is_some(),
-            _ => self.local.status.report().is_some(),
+            Some(remote) if !key.made.is_here() => remote.status.ready().is_some(),
+            _ => self.local.status.ready().is_some(),
         };
         is_ready && self.key_at(&key.made) == Some(key)
     }
@@ -256,10 +346,10 @@ impl Inference {
             return false;
         }
         match &mut self.remote {
-            Some(remote) if !key.made.is_here() => remote.status = EngineStatus::Failed(failure),
+            Some(remote) if !key.made.is_here() => remote.status = Loadable::Failed(failure),
             // It is being loaded again.
             _ if self.local.status.task().is_some() => return false,
-            _ => self.local.status = EngineStatus::Failed(failure),
+            _ => self.local.status = Loadable::Failed(failure),
         }
         true
     }
@@ -268,7 +358,7 @@ impl Inference {
     /// caller cancels, or has failed, it is tried again later.
     pub(super) fn switch_to(&mut self, remote: Option<RemoteModel>) {
         self.queued = None;
-        if self.local.status.report().is_none() {
+        if self.local.status.ready().is_none() {
             self.local = LocalEngine::default();
         }
         self.local.latest = None;

@@ -7,6 +7,7 @@
 
 mod action;
 mod arranging;
+mod browse;
 mod command;
 mod comparing;
 mod effect;
@@ -17,12 +18,14 @@ mod filmstrip;
 mod import;
 mod inference;
 mod judgements;
+mod loadable;
 mod model_shelf;
 mod order;
 mod pages;
 mod problems;
 mod project;
 mod remote;
+mod review;
 mod runs;
 mod s3_picker;
 mod s3_tree;
@@ -36,50 +39,61 @@ mod upload;
 
 pub use action::Action;
 pub use arranging::{ArrangeId, Arranging, Pace};
+pub use browse::{BrowseCommand, BrowseEffect, BrowseEvent};
 pub use command::{Command, Step, ViewChange};
-pub use comparing::{CompareLayout, CompareStatus, Comparing};
+pub use comparing::{CompareLayout, CompareRequest, Compared, Comparing};
 pub use effect::{
     CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest,
 };
 pub use event::{
     DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow,
 };
-pub use explanation::{Explanation, Question};
+pub use explanation::{ExplainRequest, Explanation, Question};
+use export::CountBasis;
 pub use export::{
-    BoxCountId, BoxCountRequest, BoxCounter, BoxCounts, ExportDraft, ExportScope, ExportStage,
-    Exported,
+    BoxCountId, BoxCountRequest, BoxCounter, BoxCounts, ExportCommand, ExportComparisonRequest,
+    ExportDraft, ExportEffect, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
 };
 pub use filmstrip::{Filmstrip, FilmstripId};
-pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
+pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus, RecogniseRequest};
+use inference::QueuedImages;
 pub use inference::{
-    ConnectRequest, EngineFailure, EngineStatus, ImageRequest, ImagesRequest, Inference,
-    LocalEngine, Offer, PrepareRequest, RemoteEngine, RuntimeKind,
+    ConnectRequest, EngineFailure, ImageRequest, ImagesRequest, Inference, InferenceCommand,
+    InferenceEffect, InferenceEvent, LocalEngine, Offer, PrepareRequest, RemoteEngine, RuntimeKind,
 };
 pub use judgements::{ImageJudgement, Judgements};
-pub use model_shelf::{ModelEntry, ModelShelf};
+pub use loadable::{Failure, Loadable};
+pub use model_shelf::{ModelEntry, ModelShelf, ModelsCommand, ModelsEffect, ModelsEvent};
 pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
-pub use project::{Project, ProjectContent, ProjectStatus};
+pub use project::{
+    Project, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
+};
 pub(in crate::state) use remote::Draft;
 pub use remote::{
     ChosenModel, ConnectFailure, DeletionCause, EndpointDeletion, EndpointDraft, EndpointForm,
-    EndpointId, EndpointList, EndpointRequest, EndpointSight, Endpoints, Form, FormCheck,
-    FoundModel, FoundRun, ImagesFrom, JobDraft, JobFinding, JobForm, JobId, JobImages, JobList,
-    JobRequest, KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, ModelRequest,
-    OpeningOutputs, OutputsAt, OutputsFailure, OutputsRequest, Prices, Reading, ReadingTrial,
-    RehearsalReport, RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm,
-    RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan, SavedMapping, SendStage, WatchEnd,
+    EndpointId, EndpointList, EndpointRequest, EndpointSight, Endpoints, EndpointsCommand,
+    EndpointsEffect, EndpointsEvent, Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft,
+    JobForm, JobId, JobImages, JobList, JobRequest, JobsCommand, JobsEffect, JobsEvent,
+    KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, ModelRequest, OpenOutputsRequest,
+    OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent, OutputsFailure,
+    OutputsPlace, OutputsRequest, Prices, Reading, ReadingTrial, RehearsalOptions, RehearsalReport,
+    RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm, RemoteOutcome,
+    RemotePrediction, RemoteReport, RetryPlan, SavedMapping, WatchEnd,
 };
+pub use review::{ReviewCommand, ReviewEffect, ReviewEvent};
 pub use runs::{Run, Runs};
-pub use s3_picker::{S3Picker, S3Start};
-pub use s3_tree::{S3FolderPage, S3Row, S3RowKind, S3Tree};
+pub use s3_picker::{S3Command, S3Effect, S3Event, S3Picker, S3Start};
+pub use s3_tree::{FolderListing, S3FolderPage, S3Row, S3RowKind, S3Tree};
 pub use samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use selection::Selection;
 pub use settings::{MEGAPIXELS, SLIDE_SECS, Settings, THUMBNAIL_SIDES, ThemeChoice};
-pub use sign_in::{S3Failure, SignIn, SignIns};
-pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome};
+pub use sign_in::{SignIn, SignIns};
+pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome, Ticket};
 pub use update::update;
-pub use upload::{UploadPlanning, Uploaded, Uploading};
+pub use upload::{
+    UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded, Uploading,
+};
 
 use std::sync::Arc;
 
@@ -323,7 +337,7 @@ impl State {
     }
 
     /// The whole prediction of the current run for a sample, where it is in memory; ask for others with
-    /// [`Command::LoadPredictions`].
+    /// [`ProjectCommand::LoadPredictions`].
     pub fn prediction_of(&self, sample: SampleId) -> Option<&Prediction> {
         let prediction = self.runs.prediction(self.run()?.id(), sample)?;
         Some(prediction)

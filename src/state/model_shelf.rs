@@ -1,8 +1,78 @@
 //! The models one can choose from.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::{LabelSet, ModelCard, ModelTask};
+use crate::domain::{LabelSet, ModelCard, ModelTask, Problem};
+use crate::state::{ImportDraft, ImportId, ModelDefaults, RecogniseRequest, Ticket};
+
+/// What the user can do about the library.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelsCommand {
+    Choose(String),
+    Fetch(String),
+    /// Ask for a file with the weights of a model that could not be downloaded.
+    PickWeights(String),
+    Remove(String),
+    /// Sets a field of the draft card in the dialog about a model; an empty value takes that back.
+    Overrule {
+        field: String,
+        value: String,
+    },
+    SetLabels(Option<PathBuf>),
+    ConfirmImport,
+    CancelImport,
+    /// The offer of this model, by its id, is not made again.
+    DismissOffer(String),
+}
+
+/// What is to be done in the background about the library.
+#[derive(Debug, Clone)]
+pub enum ModelsEffect {
+    List,
+    Fetch {
+        id: String,
+        /// A file of the user's in place of a download.
+        from: Option<PathBuf>,
+        ticket: Ticket,
+    },
+    Remove {
+        id: String,
+    },
+    /// Look into a model of the user's own.
+    Recognise(RecogniseRequest),
+    /// Take the model that this look was at into the library.
+    Add {
+        import: ImportId,
+    },
+    Pick,
+    /// For the model of this id.
+    PickWeights(String),
+}
+
+/// What background work reports about the library.
+#[derive(Debug)]
+pub enum ModelsEvent {
+    Listed {
+        entries: Vec<ModelEntry>,
+        defaults: ModelDefaults,
+        problems: Vec<Problem>,
+    },
+    Removed {
+        id: String,
+        result: Result<u64, String>,
+    },
+    /// What was found in a model of the user's own.
+    Recognised {
+        import: ImportId,
+        result: Result<Box<ImportDraft>, String>,
+    },
+    /// It is in the library, under this id.
+    Added {
+        import: ImportId,
+        result: Result<String, String>,
+    },
+}
 
 /// A model of the library as the window needs it.
 #[derive(Debug, Clone)]

@@ -3,7 +3,96 @@
 use std::path::PathBuf;
 
 use super::TaskId;
-use crate::domain::{JudgedSample, RunId, RunInfo};
+use crate::domain::{Change, JudgedSample, RunId, RunInfo};
+use crate::state::{Prediction, PredictionRequest, SampleId, SourceId, StoredRow, Ticket};
+
+/// What the user can do about the project and its runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ProjectCommand {
+    /// The samples whose whole predictions are looked at, most wanted first. Replaces what was asked for before.
+    LoadPredictions(Vec<SampleId>),
+    /// Looks at the predictions of another run.
+    SwitchRun(RunId),
+    RenameRun(RunId, String),
+    /// With its predictions and the verdicts on them.
+    DeleteRun(RunId),
+    SaveAs(PathBuf),
+    /// The images of the open project lie in this folder now.
+    Move(PathBuf),
+}
+
+/// What is to be done in the background about the project and its runs.
+#[derive(Debug, Clone)]
+pub enum ProjectEffect {
+    /// Write changes to the project of the source.
+    Save {
+        source: SourceId,
+        /// Comes back when they are on the disk.
+        ticket: u64,
+        changes: Vec<Change>,
+    },
+    /// Read the summary of a run's predictions.
+    LoadRun {
+        source: SourceId,
+        run: RunId,
+        ticket: Ticket,
+    },
+    /// Read whole predictions, most wanted first. Replaces what was asked for before.
+    LoadPredictions {
+        source: SourceId,
+        wanted: Vec<PredictionRequest>,
+    },
+    Pick,
+    /// A name to suggest.
+    PickTarget(String),
+    PickMovedFolder,
+    /// Go on with a copy of the project in this file.
+    SaveAs {
+        source: SourceId,
+        path: PathBuf,
+    },
+    /// The images of the project lie in this folder now; opens it anew.
+    Move {
+        source: SourceId,
+        folder: PathBuf,
+    },
+}
+
+/// What background work reports about the project and its runs.
+#[derive(Debug)]
+pub enum ProjectEvent {
+    /// The project of the source, with what it holds beside the predictions.
+    Opened {
+        source: SourceId,
+        content: Box<ProjectContent>,
+    },
+    /// Everything up to this ticket is on the disk.
+    Saved { source: SourceId, up_to: u64 },
+    /// It is not; it is kept and tried again.
+    SaveFailed { source: SourceId, reason: String },
+    /// A part of a run's summary, read from the project.
+    RunLoaded {
+        source: SourceId,
+        run: RunId,
+        predictions: Vec<StoredRow>,
+    },
+    RunLoadingEnded {
+        source: SourceId,
+        run: RunId,
+        task: TaskId,
+        result: Result<(), String>,
+    },
+    /// Whole predictions, read from the project; `None` where it holds none.
+    PredictionsLoaded {
+        source: SourceId,
+        predictions: Vec<(RunId, SampleId, Option<Prediction>)>,
+    },
+    /// The project goes on in another file, which has given no run this id or a later one.
+    SavedAs {
+        source: SourceId,
+        result: Result<(PathBuf, RunId), String>,
+    },
+}
 
 /// Where answers and verdicts are kept, and how much of it is on the disk.
 #[derive(Debug, Default)]

@@ -1,7 +1,76 @@
 //! The dialog that finds a place in S3.
 
 use super::S3Tree;
-use crate::domain::{AwsSetup, S3Access, S3Address, S3Layout};
+use crate::domain::{AwsSetup, Identity, S3Access, S3Address, S3Layout};
+use crate::state::{Failure, FolderListing, S3FolderPage, TaskId, Ticket};
+
+/// What the user can do about buckets and sign-ins.
+#[derive(Debug, Clone, PartialEq)]
+pub enum S3Command {
+    /// As whom, and where, the dialog about S3 looks.
+    SetAccess(S3Access),
+    /// All that this access may list.
+    ListBuckets,
+    /// Opens the tree of buckets down to this address.
+    BrowseTo(S3Address),
+    /// Opens or closes a folder in the tree of buckets.
+    SetFolderOpen(S3Address, bool),
+    /// Goes on with the listing of a folder, or begins it anew after a failure.
+    ListMore(S3Address),
+    /// Asks again who is signed in, with credentials that are looked for anew.
+    SignIn(S3Access),
+}
+
+/// What is to be done in the background about buckets and sign-ins.
+#[derive(Debug, Clone)]
+pub enum S3Effect {
+    /// Read what the user's AWS configuration offers.
+    ReadSetup,
+    /// Ask who is signed in, with credentials that are looked for anew.
+    SignIn {
+        access: S3Access,
+        ticket: Ticket,
+    },
+    ListBuckets {
+        access: S3Access,
+        ticket: Ticket,
+    },
+    /// List what lies in a folder itself, some pages at once.
+    ListFolder {
+        listing: FolderListing,
+        ticket: Ticket,
+    },
+}
+
+/// What background work reports about buckets and sign-ins.
+#[derive(Debug)]
+pub enum S3Event {
+    SetupRead(Result<AwsSetup, String>),
+    /// Who is signed in, or why nobody is.
+    SignedIn {
+        access: S3Access,
+        task: TaskId,
+        result: Result<Identity, Failure>,
+        /// The command that signs in anew, for sign-ins that a person makes.
+        renewal: Option<String>,
+    },
+    BucketsListed {
+        task: TaskId,
+        result: Result<Vec<String>, Failure>,
+    },
+    /// A part of what lies in a folder of a bucket.
+    FolderListed {
+        folder: S3Address,
+        task: TaskId,
+        page: S3FolderPage,
+    },
+    /// With where it goes on, where that is not all.
+    FolderEnded {
+        folder: S3Address,
+        task: TaskId,
+        result: Result<Option<String>, Failure>,
+    },
+}
 
 #[derive(Debug, Default)]
 pub struct S3Picker {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{S3Failure, TaskId};
-use crate::domain::S3Address;
+use super::{Failure, Loadable, TaskId};
+use crate::domain::{S3Access, S3Address};
 
 /// A tree that is listed where it is opened. Knows the lines that it is drawn as.
 #[derive(Debug, Default)]
@@ -22,18 +22,18 @@ struct Level {
     /// Whole prefixes, in the order of the server.
     folders: Vec<S3Address>,
     objects: u64,
-    status: Status,
+    status: Loadable<()>,
     /// Where the listing goes on.
     continuation: Option<String>,
 }
 
-#[derive(Debug, Default)]
-enum Status {
-    #[default]
-    Unasked,
-    Listing(TaskId),
-    Listed,
-    Failed(S3Failure),
+/// A folder to list, some pages at once.
+#[derive(Debug, Clone)]
+pub struct FolderListing {
+    pub access: S3Access,
+    pub folder: S3Address,
+    /// Where the part before ended.
+    pub continuation: Option<String>,
 }
 
 /// A line of the tree.
@@ -64,7 +64,7 @@ pub enum S3RowKind {
     Empty,
     Failed {
         folder: S3Address,
-        failure: S3Failure,
+        failure: Failure,
     },
 }
 
@@ -86,15 +86,15 @@ impl S3Tree {
         self.bucket_list.task()
     }
 
-    pub fn bucket_failure(&self) -> Option<&S3Failure> {
+    pub fn bucket_failure(&self) -> Option<&Failure> {
         match &self.bucket_list.status {
-            Status::Failed(failure) => Some(failure),
+            Loadable::Failed(failure) => Some(failure),
             _ => None,
         }
     }
 
     pub fn has_listed_buckets(&self) -> bool {
-        matches!(self.bucket_list.status, Status::Listed)
+        matches!(self.bucket_list.status, Loadable::Ready(()))
     }
 
     pub fn is_open(&self, folder: &S3Address) -> bool {
@@ -102,14 +102,14 @@ impl S3Tree {
     }
 
     pub(super) fn buckets_asked(&mut self, task: TaskId) {
-        self.bucket_list.status = Status::Listing(task);
+        self.bucket_list.status = Loadable::Loading(task);
     }
 
     /// False for a response that nobody waits for any more.
     pub(super) fn buckets_listed(
         &mut self,
         task: TaskId,
-        result: Result<Vec<String>, S3Failure>,
+        result: Result<Vec<String>, Failure>,
     ) -> bool {
         if self.bucket_list.task() != Some(task) {
             return false;
@@ -117,10 +117,10 @@ impl S3Tree {
         match result {
             Ok(buckets) => {
                 self.buckets.extend(buckets);
-                self.bucket_list.status = Status::Listed;
+                self.bucket_list.status = Loadable::Ready(());
             }
-            Err(S3Failure::Cancelled) => self.bucket_list.status = Status::Unasked,
-            Err(failure) => self.bucket_list.status = Status::Failed(failure),
+            Err(Failure::Cancelled) => self.bucket_list.status = Loadable::NotAsked,
+            Err(failure) => self.bucket_list.status = Loadable::Failed(failure),
         }
         self.lay_out();
         true
@@ -144,7 +144,7 @@ impl S3Tree {
     /// Whether this folder is open and was never listed.
     pub(super) fn wants_listing(&self, folder: &S3Address) -> bool {
         let is_unasked = match self.folders.get(folder) {
-            Some(level) => matches!(level.status, Status::Unasked),
+            Some(level) => matches!(level.status, Loadable::NotAsked),
             None => true,
         };
         is_unasked && self.is_open(folder)
@@ -162,7 +162,7 @@ impl S3Tree {
     }
 
     pub(super) fn folder_asked(&mut self, folder: &S3Address, task: TaskId) {
-        self.level(folder).status = Status::Listing(task);
+        self.level(folder).status = Loadable::Loading(task);
         self.lay_out();
     }
 
@@ -182,7 +182,7 @@ impl S3Tree {
         &mut self,
         folder: &S3Address,
         task: TaskId,
-        result: Result<Option<String>, S3Failure>,
+        result: Result<Option<String>, Failure>,
     ) -> bool {
         let level = self.level(folder);
         if level.task() != Some(task) {
@@ -191,14 +191,14 @@ impl S3Tree {
         match result {
             Ok(continuation) => {
                 level.continuation = continuation;
-                level.status = Status::Listed;
+                level.status = Loadable::Ready(());
             }
             // What was listed so far counts for nothing: the server was not told where to go on.
-            Err(S3Failure::Cancelled) => {
+            Err(Failure::Cancelled) => {
                 *level = Level::default();
                 self.open.remove(folder);
             }
-            Err(failure) => level.status = Status::Failed(failure),
+            Err(failure) => level.status = Loadable::Failed(failure),
         }
         self.lay_out();
         true
@@ -245,16 +245,16 @@ impl S3Tree {
         }
         let folder = folder.clone();
         match &level.status {
-            Status::Listing(task) => push(S3RowKind::Listing { task: *task }),
-            Status::Failed(failure) => push(S3RowKind::Failed {
+            Loadable::Loading(task) => push(S3RowKind::Listing { task: *task }),
+            Loadable::Failed(failure) => push(S3RowKind::Failed {
                 folder,
                 failure: failure.clone(),
             }),
-            Status::Listed if level.continuation.is_some() => push(S3RowKind::More { folder }),
-            Status::Listed if level.folders.is_empty() && level.objects == 0 => {
+            Loadable::Ready(()) if level.continuation.is_some() => push(S3RowKind::More { folder }),
+            Loadable::Ready(()) if level.folders.is_empty() && level.objects == 0 => {
                 push(S3RowKind::Empty);
             }
-            Status::Listed | Status::Unasked => {}
+            Loadable::Ready(()) | Loadable::NotAsked => {}
         }
     }
 }
@@ -262,7 +262,7 @@ impl S3Tree {
 impl Level {
     fn task(&self) -> Option<TaskId> {
         match self.status {
-            Status::Listing(task) => Some(task),
+            Loadable::Loading(task) => Some(task),
             _ => None,
         }
     }
@@ -365,7 +365,7 @@ mod tests {
         assert!(!tree.folder_ended(&bucket, TaskId(1), Ok(None)));
         assert!(!tree.buckets_listed(TaskId(1), Ok(Vec::new())));
         assert_eq!(shown(&tree), ["-s3://a/", " …"]);
-        assert!(tree.folder_ended(&bucket, TaskId(2), Err(S3Failure::Cancelled)));
+        assert!(tree.folder_ended(&bucket, TaskId(2), Err(Failure::Cancelled)));
         assert_eq!(shown(&tree), ["+s3://a/"]);
         tree.set_open(&bucket, true);
         assert!(tree.wants_listing(&bucket));

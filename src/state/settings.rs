@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CompareLayout, EndpointDraft, JobDraft, JobId, RehearsalRequest};
+use super::{CompareLayout, EndpointDraft, JobDraft, JobId, RehearsalOptions};
 use crate::domain::{DeviceChoice, RemoteModel, S3Place, ViewSettings};
 
 const MAX_RECENT: usize = 10;
@@ -69,7 +69,7 @@ pub struct Settings {
     /// Jobs that are watched, so that watching goes on after a restart.
     pub watched_jobs: Vec<JobId>,
     /// How jobs are rehearsed.
-    pub rehearsal: RehearsalRequest,
+    pub rehearsal: RehearsalOptions,
     /// Whether opening an image predicts it.
     pub predict_on_open: bool,
     /// How much the explanation hides of the image, `0.0..=1.0`.
@@ -121,7 +121,7 @@ impl Default for Settings {
             job: JobDraft::default(),
             endpoint: EndpointDraft::default(),
             watched_jobs: Vec::new(),
-            rehearsal: RehearsalRequest::default(),
+            rehearsal: RehearsalOptions::default(),
             predict_on_open: true,
             explanation_opacity: 0.65,
             max_megapixels: 512,

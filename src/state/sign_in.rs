@@ -2,24 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::TaskId;
+use super::{Failure, TaskId};
 use crate::domain::{Identity, S3Access};
 
 /// How long before its end a sign-in is renewed, or warned of where that does not help, in milliseconds.
 const SIGN_IN_WARNING_MS: i64 = 10 * 60 * 1000;
-
-/// Why S3 did not do what was asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum S3Failure {
-    /// Nothing is wrong: the task was cancelled.
-    Cancelled,
-    Failed {
-        /// What, why, what to do.
-        message: String,
-        /// The command that signs in anew, where that helps.
-        renewal: Option<String>,
-    },
-}
 
 /// What is known of who signs in, for each way to S3.
 #[derive(Debug, Default)]
@@ -30,7 +17,7 @@ pub struct SignIn {
     /// The last response; stays while it is asked again.
     pub identity: Option<Identity>,
     /// Why the last question was not answered.
-    pub failure: Option<S3Failure>,
+    pub failure: Option<Failure>,
     /// The command that signs in anew, for sign-ins that a person makes.
     pub renewal: Option<String>,
     asking: Option<Asking>,
@@ -64,7 +51,7 @@ impl SignIns {
         &mut self,
         access: &S3Access,
         task: TaskId,
-        result: Result<Identity, S3Failure>,
+        result: Result<Identity, Failure>,
         renewal: Option<String>,
     ) {
         let Some(sign_in) = self.0.get_mut(access) else {
@@ -80,7 +67,7 @@ impl SignIns {
                 sign_in.identity = Some(identity);
                 sign_in.failure = None;
             }
-            Err(S3Failure::Cancelled) if sign_in.identity.is_some() => {}
+            Err(Failure::Cancelled) if sign_in.identity.is_some() => {}
             Err(failure) => sign_in.failure = Some(failure),
         }
     }

@@ -11,7 +11,14 @@ const MAX_FINISHED: usize = 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(pub u64);
 
-/// A task under way.
+/// What work in the background needs of its task: the id that its result names, and its progress and cancel.
+#[derive(Debug, Clone)]
+pub struct Ticket {
+    pub id: TaskId,
+    pub control: TaskControl,
+}
+
+/// A running task.
 pub struct TaskEntry {
     pub id: TaskId,
     pub kind: TaskKind,

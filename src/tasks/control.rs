@@ -47,6 +47,12 @@ enum Mode {
     Cancelled,
 }
 
+impl std::fmt::Debug for TaskControl {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("TaskControl")
+    }
+}
+
 impl TaskControl {
     pub fn new(unit: ProgressUnit) -> Self {
         let inner = Inner {

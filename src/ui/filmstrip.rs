@@ -11,7 +11,7 @@ use super::theme;
 use super::widgets::{elided_in_middle, fitting, grouped, strong};
 use crate::domain::ModelTask;
 use crate::review::{FilmFrame, FilmOrder};
-use crate::state::{Action, Command, Filmstrip, State};
+use crate::state::{Action, Command, Filmstrip, ReviewCommand, State};
 
 const GAP: f32 = 6.0;
 /// Below the image: score and name.
@@ -69,7 +69,7 @@ fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Vec<Command>) {
     };
     let turn = ui.button(label).on_hover_text("Click to reverse the order");
     if turn.clicked() {
-        commands.push(Command::SetFilmOrder(other));
+        commands.push(Command::Review(ReviewCommand::SetFilmOrder(other)));
     }
 }
 
@@ -117,7 +117,7 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Vec<Co
                 let text = format!("{} ({})", name(row.class), grouped(row.boxes));
                 let is_chosen = strip.class == Some(row.class);
                 if ui.selectable_label(is_chosen, text).clicked() {
-                    commands.push(Command::OpenFilmstrip(row.class));
+                    commands.push(Command::Review(ReviewCommand::OpenFilmstrip(row.class)));
                 }
             }
         });
@@ -172,7 +172,7 @@ fn frames_ui(
                 }
             }
             if let Some(wanted) = textures.crops.changed_request(missing) {
-                commands.push(Command::WantCrops(wanted));
+                commands.push(Command::Review(ReviewCommand::LoadCrops(wanted)));
             }
         });
 }
@@ -224,7 +224,10 @@ fn frame_ui(
         ui.painter().galley(at, galley, color);
     }
     if response.clicked() {
-        commands.push(Command::ShowBox(frame.sample, frame.index as usize));
+        commands.push(Command::Review(ReviewCommand::ShowBox(
+            frame.sample,
+            frame.index as usize,
+        )));
     }
     response.on_hover_text(entry.uri.as_str());
     is_settled

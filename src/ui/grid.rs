@@ -12,7 +12,7 @@ use super::theme;
 use super::widgets::{elided_in_middle, paint_verdict, truncated, verdict_word};
 use crate::domain::SampleId;
 use crate::review::{PredictionStatus, SortBy};
-use crate::state::{Action, Command, SourceId, State, Step};
+use crate::state::{Action, BrowseCommand, Command, ProjectCommand, SourceId, State, Step};
 
 const GAP: f32 = 6.0;
 const PADDING: f32 = 6.0;
@@ -328,7 +328,10 @@ fn request_thumbnails(
     let missing = missing.collect();
     if let Some(wanted) = thumbnails.changed_request(visible, missing) {
         let side = thumbnails.side();
-        commands.push(Command::WantThumbnails { side, wanted });
+        commands.push(Command::Browse(BrowseCommand::LoadThumbnails {
+            side,
+            wanted,
+        }));
     }
 }
 
@@ -416,11 +419,11 @@ fn paint_cells(ui: &Ui, state: &State, cells: &[Cell<'_>]) {
 
 fn click(modifiers: Modifiers, sample: SampleId) -> Command {
     if modifiers.shift {
-        Command::ExtendSelection(sample)
+        Command::Browse(BrowseCommand::ExtendSelection(sample))
     } else if modifiers.command {
-        Command::ToggleSelected(sample)
+        Command::Browse(BrowseCommand::ToggleSelected(sample))
     } else {
-        Command::Show(sample)
+        Command::Browse(BrowseCommand::Show(sample))
     }
 }
 
@@ -590,7 +593,7 @@ fn load_predictions(state: &State, cells: &[Cell<'_>], commands: &mut Vec<Comman
     let predicted = cells.iter().filter(is_predicted);
     let wanted: Vec<SampleId> = predicted.map(|cell| cell.sample).collect();
     if !state.has_asked_for(&wanted) {
-        commands.push(Command::LoadPredictions(wanted));
+        commands.push(Command::Project(ProjectCommand::LoadPredictions(wanted)));
     }
 }
 
@@ -716,10 +719,10 @@ pub(super) fn take_walking_keys(
     ui.input_mut(|input| {
         for (key, by) in keys {
             for _ in 0..input.count_and_consume_key(Modifiers::SHIFT, key) {
-                commands.push(Command::Walk(Step::ExtendBy(by)));
+                commands.push(Command::Browse(BrowseCommand::Walk(Step::ExtendBy(by))));
             }
             for _ in 0..input.count_and_consume_key(Modifiers::NONE, key) {
-                commands.push(Command::Walk(Step::By(by)));
+                commands.push(Command::Browse(BrowseCommand::Walk(Step::By(by))));
             }
         }
     });

@@ -3,7 +3,7 @@
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 use strum::VariantArray;
 
-use crate::state::{Action, Command, Overlay, State};
+use crate::state::{Action, BrowseCommand, Command, Overlay, ReviewCommand, State};
 
 /// Pushes the command of every shortcut that was pressed. Bare letters are left to a text field that has the focus, and
 /// everything that a dialog does not need is left alone while one is open. `was_typing` says whether a text field had the
@@ -69,9 +69,9 @@ fn escape(
         return None;
     }
     if state.shown.selected_box.is_some() {
-        Some(Command::SelectBox(None))
+        Some(Command::Review(ReviewCommand::SelectBox(None)))
     } else if state.selection.selected().len() > 1 {
-        Some(Command::ClearSelection)
+        Some(Command::Browse(BrowseCommand::ClearSelection))
     } else {
         let is_large = state.large_image;
         is_large.then_some(Command::Do(Action::LargeImage))

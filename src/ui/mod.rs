@@ -21,7 +21,7 @@ pub use textures::{NewThumbnail, Textures};
 pub use theme::apply as apply_theme;
 
 use crate::domain::S3Place;
-use crate::state::{Command, State};
+use crate::state::{BrowseCommand, Command, State};
 
 /// What the panels remember between two frames and nobody else needs: drafts of text fields, what has been asked for.
 #[derive(Default)]
@@ -76,7 +76,7 @@ impl Window {
                 &mut commands,
             );
             if let Some(tiles) = self.textures.changed_request() {
-                commands.push(Command::WantTiles(tiles));
+                commands.push(Command::Browse(BrowseCommand::LoadTiles(tiles)));
             }
             return commands;
         }
@@ -86,7 +86,7 @@ impl Window {
         }
         self.panels_ui(ui, state, &mut commands);
         if let Some(tiles) = self.textures.changed_request() {
-            commands.push(Command::WantTiles(tiles));
+            commands.push(Command::Browse(BrowseCommand::LoadTiles(tiles)));
         }
         overlays::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
         overlays::help_ui(ui.ctx(), state, &mut commands);

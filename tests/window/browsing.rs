@@ -4,7 +4,7 @@ use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::SampleId;
-use spotcheck::state::{Action, Command};
+use spotcheck::state::{Action, BrowseCommand, Command, InferenceCommand};
 
 use crate::support::repository;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
@@ -232,10 +232,14 @@ fn an_image_above_the_limit_of_megapixels_is_refused_with_the_limit() {
         .save(folder.path().join("large.png"))
         .unwrap();
     let mut window = open(None, CLASSIFIER);
-    window.state_mut().command(Command::SetMaxMegapixels(1));
     window
         .state_mut()
-        .command(Command::Open(folder.path().to_owned()));
+        .command(Command::Browse(BrowseCommand::SetMaxMegapixels(1)));
+    window
+        .state_mut()
+        .command(Command::Browse(BrowseCommand::Open(
+            folder.path().to_owned(),
+        )));
     wait_for(&mut window, "1 problem");
     click(&mut window, "1 problem");
     wait_for(&mut window, "megapixel");
@@ -345,7 +349,11 @@ fn many_images() -> tempfile::TempDir {
 fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown_image() {
     let folder = many_images();
     let mut window = open(Some(folder.path()), CLASSIFIER);
-    window.state_mut().command(Command::SetPredictOnOpen(false));
+    window
+        .state_mut()
+        .command(Command::Inference(InferenceCommand::SetPredictOnOpen(
+            false,
+        )));
     wait_for(&mut window, "1 of 2,000 images");
     window.key_press(Key::G);
     wait_for(&mut window, "Enter goes to the next one");
@@ -423,8 +431,12 @@ fn clicks_with_ctrl_and_shift_select_and_only_the_selection_is_predicted() {
     let folder = folder_of(6, "chelsea.png");
     let mut window = open(None, CLASSIFIER);
     let app = window.state_mut();
-    app.command(Command::SetPredictOnOpen(false));
-    app.command(Command::Open(folder.path().to_owned()));
+    app.command(Command::Inference(InferenceCommand::SetPredictOnOpen(
+        false,
+    )));
+    app.command(Command::Browse(BrowseCommand::Open(
+        folder.path().to_owned(),
+    )));
     wait_for(&mut window, "1 of 6 images");
     let click_cell = |window: &mut egui_kittest::Harness<'static, App>, name: &str, modifiers| {
         let cell = window.query_all_by_label_contains(name).next().unwrap();
@@ -452,7 +464,11 @@ fn clicks_with_ctrl_and_shift_select_and_only_the_selection_is_predicted() {
 fn the_slider_of_the_thumbnails_makes_room_for_more_of_them() {
     let folder = many_images();
     let mut window = open(Some(folder.path()), CLASSIFIER);
-    window.state_mut().command(Command::SetPredictOnOpen(false));
+    window
+        .state_mut()
+        .command(Command::Inference(InferenceCommand::SetPredictOnOpen(
+            false,
+        )));
     wait_for(&mut window, "1 of 2,000 images");
     let mut cells = |side: f64| {
         let label = "Size of the thumbnails";

@@ -3,7 +3,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::review::SortBy;
-use spotcheck::state::{Action, Command, Overlay};
+use spotcheck::state::{Action, Command, InferenceCommand, Overlay, ReviewCommand};
 
 use crate::job_outputs::{open_folder_of_outputs, put_output};
 use crate::remote::wait_for_listing;
@@ -17,7 +17,9 @@ pub(crate) fn two_runs(model: &str, source: &std::path::Path) -> Harness<'static
     let mut window = open(Some(source), model);
     wait_for(&mut window, "1 of ");
     predict_all(&mut window);
-    window.state_mut().command(Command::SetThreads(Some(1)));
+    window
+        .state_mut()
+        .command(Command::Inference(InferenceCommand::SetThreads(Some(1))));
     predict_all(&mut window);
     click(&mut window, "Runs");
     window
@@ -66,8 +68,8 @@ fn boxes_of_two_runs_lie_over_each_other_with_a_legend() {
     assert!(sees(&window, "0 only in A, 0 only in B"));
     window
         .state_mut()
-        .command(Command::ChangeView(spotcheck::state::ViewChange::MinScore(
-            0.2,
+        .command(Command::Review(ReviewCommand::ChangeView(
+            spotcheck::state::ViewChange::MinScore(0.2),
         )));
     let outdated = "The filters have changed since this was compared";
     wait_for(&mut window, outdated);
@@ -214,7 +216,9 @@ fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens
         predicted(window, "Kite")
     });
     click(&mut window, "Runs");
-    window.state_mut().command(Command::CompareWith(right_run));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::Compare(right_run)));
     let found = |window: &Harness<'static, App>| {
         let state = window.state().state();
         let mut found: Vec<u32> = state.order().ids().map(|id| id.0).collect();

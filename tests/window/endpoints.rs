@@ -12,7 +12,9 @@ use serde_json::json;
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::EndpointStatus;
-use spotcheck::state::{Action, Command, EndpointId, KnownEndpoint, Overlay, SendStage};
+use spotcheck::state::{
+    Action, Command, EndpointId, EndpointsCommand, KnownEndpoint, Loadable, Overlay,
+};
 use spotcheck::tasks::now_ms;
 
 use crate::remote::{serve, type_into, type_lines};
@@ -142,7 +144,7 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
                 end(window) == Some(first + 4 * 3_600_000)
             });
             let id = the_endpoint(&window).id.clone();
-            let over = Command::SetEndpointEnd(id, Some(now_ms()));
+            let over = Command::Endpoints(EndpointsCommand::SetDeletionTime(id, Some(now_ms())));
             window.state_mut().command(over);
             wait_for(
                 &mut window,
@@ -225,7 +227,9 @@ fn deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why() {
             let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
             let name = deploy(&mut window, &bucket);
             wait_until_in_service(&mut window, &name);
-            window.state_mut().command(Command::CloseEndpoint);
+            window
+                .state_mut()
+                .command(Command::Endpoints(EndpointsCommand::Close));
             click(&mut window, "Close");
             wait_until(&mut window, "the dialog to close", |window| {
                 window.state().state().overlay == Overlay::None
@@ -550,7 +554,7 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
                     && model.environment.len() == 1
                     && config.startup_timeout_s.is_some()
                     && config.download_timeout_s.is_some()
-                    && matches!(deploying.check, SendStage::Done(_))
+                    && matches!(deploying.check, Loadable::Ready(_))
             });
             wait_until(&mut window, "a form that can be started", |window| {
                 let buttons = window.query_all_by_role_and_label(Role::Button, "Deploy the model");

@@ -7,7 +7,9 @@ use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::SampleId;
 use spotcheck::review::{PredictionStatus, Query, SortBy};
-use spotcheck::state::{Command, Display, ViewChange};
+use spotcheck::state::{
+    BrowseCommand, Command, Display, InferenceCommand, ReviewCommand, ViewChange,
+};
 
 use crate::support::repository;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
@@ -225,8 +227,12 @@ fn a_setting_that_is_only_drawn_stays_as_it_is() {
     wait_for(&mut window, "cup ");
     // Below what the model itself leaves out, as another version or another model's card may have it.
     let state = window.state_mut();
-    state.command(Command::ChangeView(ViewChange::MinScore(0.0)));
-    state.command(Command::ChangeView(ViewChange::ClassMinScore(1, Some(0.0))));
+    state.command(Command::Review(ReviewCommand::ChangeView(
+        ViewChange::MinScore(0.0),
+    )));
+    state.command(Command::Review(ReviewCommand::ChangeView(
+        ViewChange::ClassMinScore(1, Some(0.0)),
+    )));
     click(&mut window, "By class");
     wait_for(&mut window, "Minimum score of cup");
     window.run_steps(5);
@@ -279,7 +285,9 @@ fn a_damaged_image_is_predicted_marked_and_found() {
     assert_eq!(run.status(id), PredictionStatus::Predicted);
     assert_eq!(run.warnings(id).len(), 1);
     // The image is shown by itself, with its warning.
-    window.state_mut().command(Command::Show(id));
+    window
+        .state_mut()
+        .command(Command::Browse(BrowseCommand::Show(id)));
     wait_until(&mut window, "the warning of the image", |window| {
         let display = &window.state().state().shown.display;
         matches!(display, Display::Ready(info) if info.warning.is_some())
@@ -320,9 +328,9 @@ fn the_histogram_counts_what_lies_above_the_threshold_and_follows_it() {
     wait_for(&mut window, &format!("{at_half} boxes shown in "));
     window
         .state_mut()
-        .command(spotcheck::state::Command::ChangeView(
+        .command(Command::Review(ReviewCommand::ChangeView(
             spotcheck::state::ViewChange::MinScore(0.05),
-        ));
+        )));
     wait_until(&mut window, "more boxes", |window| above(window) > at_half);
     // Brute force, from the whole predictions.
     let state = window.state().state();
@@ -344,9 +352,9 @@ fn a_classifier_has_filters_too() {
     wait_for(&mut window, "8 of 8 images above");
     window
         .state_mut()
-        .command(spotcheck::state::Command::ChangeView(
+        .command(Command::Review(ReviewCommand::ChangeView(
             spotcheck::state::ViewChange::MinClassScore(1.0),
-        ));
+        )));
     wait_for(&mut window, "none above 100 %");
     wait_for(&mut window, "None above the threshold");
 }
@@ -355,8 +363,10 @@ fn a_classifier_has_filters_too() {
 fn only_what_was_found_is_predicted() {
     let mut window = open(None, DETECTOR);
     let app = window.state_mut();
-    app.command(spotcheck::state::Command::SetPredictOnOpen(false));
-    app.command(spotcheck::state::Command::Open(samples()));
+    app.command(Command::Inference(InferenceCommand::SetPredictOnOpen(
+        false,
+    )));
+    app.command(Command::Browse(BrowseCommand::Open(samples())));
     wait_for(&mut window, "8 images");
     search(&mut window, "!chelsea");
     wait_for(&mut window, "7 of 8 images");
@@ -383,7 +393,7 @@ fn hidden_overlaps_are_counted_out_everywhere() {
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
     wait_for(&mut window, "All saved");
-    let view = |change| Command::ChangeView(change);
+    let view = |change| Command::Review(ReviewCommand::ChangeView(change));
     let state = window.state_mut();
     state.command(view(ViewChange::MinScore(0.02)));
     state.command(view(ViewChange::NmsIou(Some(0.1))));

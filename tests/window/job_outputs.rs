@@ -5,7 +5,9 @@ use std::path::Path;
 use egui_kittest::Harness;
 use spotcheck::app::App;
 use spotcheck::domain::{S3Address, S3Place, SampleId};
-use spotcheck::state::{Command, OutputsAt, OutputsRequest};
+use spotcheck::state::{
+    BrowseCommand, Command, JobsCommand, OutputsAt, OutputsCommand, OutputsRequest,
+};
 
 use crate::remote::{place, retry_the_failed, send, serve, wait_for_listing};
 use crate::support::alone::alone;
@@ -53,7 +55,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             bucket.put("other/1.png", &photograph("chelsea.png"));
             let mut window = open(None, CLASSIFIER);
             let photos = place(&bucket);
-            let open_photos = Command::OpenPlace(Box::new(photos.clone()));
+            let open_photos = Command::Browse(BrowseCommand::OpenPlace(Box::new(photos.clone())));
             window.state_mut().command(open_photos);
             wait_for(&mut window, "4 images, 1 predicted");
             wait_for_listing(&mut window);
@@ -61,8 +63,12 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
                 sample_named(&window, "a/1.png"),
                 sample_named(&window, "a/2.png"),
             );
-            window.state_mut().command(Command::Show(first));
-            window.state_mut().command(Command::ToggleSelected(second));
+            window
+                .state_mut()
+                .command(Command::Browse(BrowseCommand::Show(first)));
+            window
+                .state_mut()
+                .command(Command::Browse(BrowseCommand::ToggleSelected(second)));
             send(&mut window);
             wait_for(&mut window, "✗ failed");
             wait_for(&mut window, "1 of 2 outputs");
@@ -75,7 +81,9 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             let retry = window.state().state().remote.open.clone().unwrap();
 
             // The first job's outputs come with what the retry made of the other image.
-            window.state_mut().command(Command::OpenJob(job.clone()));
+            window
+                .state_mut()
+                .command(Command::Jobs(JobsCommand::Open(job.clone())));
             wait_for(&mut window, "1 of 2 outputs");
             click(&mut window, "Open outputs");
             wait_until(&mut window, "the predictions of both jobs", |window| {
@@ -100,9 +108,13 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             };
             window
                 .state_mut()
-                .command(Command::OpenPlace(Box::new(remote_inference)));
+                .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(
+                    remote_inference,
+                ))));
             wait_for(&mut window, "1 image, 1 predicted");
-            window.state_mut().command(Command::OpenJob(job));
+            window
+                .state_mut()
+                .command(Command::Jobs(JobsCommand::Open(job)));
             click(&mut window, "Open its images");
             wait_until(&mut window, "the images of the job", |window| {
                 let open = window.state().state().source.as_ref();
@@ -138,7 +150,7 @@ pub(crate) fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder:
     };
     window
         .state_mut()
-        .command(Command::OpenOutputs(Box::new(request)));
+        .command(Command::Outputs(OutputsCommand::Open(Box::new(request))));
 }
 
 #[test]

@@ -7,7 +7,9 @@ use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::{ExportFormat, ExportOptions, Verdict, VerdictChoice};
 use spotcheck::review::VerdictKind;
-use spotcheck::state::{Action, Command, ExportScope, ViewChange};
+use spotcheck::state::{
+    Action, BrowseCommand, Command, ExportCommand, ExportScope, ReviewCommand, ViewChange,
+};
 
 use crate::window::{
     click, folder_of, open, open_in, samples, sees, wait_for, wait_until, wait_until_idle,
@@ -173,14 +175,16 @@ fn an_image_is_judged_with_its_last_box_and_the_next_one_is_shown() {
     press(&mut window, Key::CloseBracket);
     for number in 1..boxes.len() {
         press(&mut window, if number == 1 { Key::R } else { Key::A });
-        window.state_mut().command(Command::SelectBox(None));
+        window
+            .state_mut()
+            .command(Command::Review(ReviewCommand::SelectBox(None)));
         let part = format!("{number} of {} boxes judged", boxes.len());
         wait_for(&mut window, &part);
         wait_until_idle(&mut window);
         assert!(sees(&window, "0 of 2 images judged"));
         assert_eq!(counts(&window), (2, [0; 4]));
         assert!(!sees(&window, badge));
-        let next = Command::SelectBox(Some(boxes[number]));
+        let next = Command::Review(ReviewCommand::SelectBox(Some(boxes[number])));
         window.state_mut().command(next);
         window.step();
     }
@@ -210,7 +214,9 @@ fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
     wait_for(&mut window, "cup ");
     let above = window.state().state().shown_boxes();
     let threshold = ViewChange::MinScore(0.2);
-    window.state_mut().command(Command::ChangeView(threshold));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::ChangeView(threshold)));
     window.step();
     let state = window.state().state();
     let last = *state.shown_boxes().last().unwrap();
@@ -219,9 +225,13 @@ fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
         state.shown.prediction.as_ref().unwrap().detections()[last].score,
     );
     assert!(score < 0.5);
-    window.state_mut().command(Command::SelectBox(Some(last)));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::SelectBox(Some(last))));
     press(&mut window, Key::A);
-    window.state_mut().command(Command::SelectBox(Some(last)));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::SelectBox(Some(last))));
     click(&mut window, "Reset filters");
     wait_until_idle(&mut window);
     let state = window.state().state();
@@ -241,11 +251,14 @@ fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
         ..ExportOptions::of_format(ExportFormat::Coco)
     };
     let state = window.state_mut();
-    state.command(Command::SetExport(options, ExportScope::All));
-    state.command(Command::Export {
+    state.command(Command::Export(ExportCommand::Set(
+        options,
+        ExportScope::All,
+    )));
+    state.command(Command::Export(ExportCommand::Start {
         path: path.clone(),
         replaces: false,
-    });
+    }));
     wait_until(&mut window, "the export", |window| {
         window.state().state().exported.is_some()
     });
@@ -260,7 +273,9 @@ fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
         Some(Verdict::Accept),
         "keys belong to the dialog"
     );
-    window.state_mut().command(Command::DismissExported);
+    window
+        .state_mut()
+        .command(Command::Export(ExportCommand::Dismiss));
     window.step();
 
     // Without its verdict it follows the threshold again, and no key judges what is not to be seen.
@@ -359,7 +374,9 @@ fn many_images_are_judged_only_after_a_question_and_undone_beside_the_prediction
 
     // Up to twenty at once need no question.
     let last = window.state().state().samples.ids().last().unwrap();
-    window.state_mut().command(Command::ToggleSelected(last));
+    window
+        .state_mut()
+        .command(Command::Browse(BrowseCommand::ToggleSelected(last)));
     window.step();
     press(&mut window, Key::A);
     assert_eq!(judged(&window), 20);
@@ -371,7 +388,7 @@ fn undoing_comes_back_to_its_image_while_only_unjudged_ones_are_shown() {
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 3 images");
     let first = window.state().state().shown_sample();
-    let unjudged = Command::SetQuery("!verdict".to_owned());
+    let unjudged = Command::Review(ReviewCommand::SetQuery("!verdict".to_owned()));
     window.state_mut().command(unjudged);
     wait_until_idle(&mut window);
     press(&mut window, Key::A);
@@ -430,7 +447,9 @@ fn a_search_for_verdicts_sees_them_at_once() {
     press(&mut window, Key::R);
     window
         .state_mut()
-        .command(Command::SetQuery("verdict:reject".to_owned()));
+        .command(Command::Review(ReviewCommand::SetQuery(
+            "verdict:reject".to_owned(),
+        )));
     wait_until(&mut window, "the rejected image alone", |window| {
         window.state().state().order().len() == 1
     });
@@ -473,9 +492,13 @@ fn k_leads_from_one_unjudged_image_to_the_next_less_uncertain_one() {
     // The second least certain one has a verdict: it is passed over.
     let go_on = Action::GoOnAfterVerdict;
     window.state_mut().command(go_on.into());
-    window.state_mut().command(Command::Show(judged));
+    window
+        .state_mut()
+        .command(Command::Browse(BrowseCommand::Show(judged)));
     press(&mut window, Key::A);
-    window.state_mut().command(Command::Show(by_margin[0]));
+    window
+        .state_mut()
+        .command(Command::Browse(BrowseCommand::Show(by_margin[0])));
     window.step();
     for expected in [by_margin[2], by_margin[3]] {
         press(&mut window, Key::K);

@@ -12,7 +12,7 @@ use spotcheck::decode::{ThumbnailCache, ThumbnailKey};
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{RgbImage, Sample};
 use spotcheck::source::{LocalSource, Source};
-use spotcheck::state::{Command, Listing};
+use spotcheck::state::{BrowseCommand, Command, InferenceCommand, Listing};
 
 use crate::window::{open_at, sees, wait_for};
 
@@ -54,8 +54,12 @@ fn browse(home: &Path, images: &Path, is_drawn: bool) -> Harness<'static, App> {
             builder
         }
     });
-    window.state_mut().command(Command::SetPredictOnOpen(false));
-    let open = Command::Open(images.to_owned());
+    window
+        .state_mut()
+        .command(Command::Inference(InferenceCommand::SetPredictOnOpen(
+            false,
+        )));
+    let open = Command::Browse(BrowseCommand::Open(images.to_owned()));
     window.state_mut().command(open);
     window
 }

@@ -10,7 +10,9 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::Verdict;
-use spotcheck::state::{Action, Command, ViewChange};
+use spotcheck::state::{
+    Action, BrowseCommand, Command, InferenceCommand, ModelsCommand, ReviewCommand, ViewChange,
+};
 
 use crate::comparing::two_runs;
 use crate::support::runtime_home;
@@ -145,7 +147,9 @@ fn the_threshold_and_the_class_table_stay_where_they_are_from_image_to_image() {
     }
     window
         .state_mut()
-        .command(Command::ChangeView(ViewChange::MinScore(0.05)));
+        .command(Command::Review(ReviewCommand::ChangeView(
+            ViewChange::MinScore(0.05),
+        )));
     let mut counts = BTreeSet::new();
     for _ in 0..8 {
         wait_until_idle(&mut window);
@@ -175,8 +179,14 @@ fn the_threshold_and_the_class_table_stay_where_they_are_from_image_to_image() {
 #[test]
 fn the_first_predictions_come_without_moving_anything() {
     let mut window = open(None, DETECTOR);
-    window.state_mut().command(Command::SetPredictOnOpen(false));
-    window.state_mut().command(Command::Open(samples()));
+    window
+        .state_mut()
+        .command(Command::Inference(InferenceCommand::SetPredictOnOpen(
+            false,
+        )));
+    window
+        .state_mut()
+        .command(Command::Browse(BrowseCommand::Open(samples())));
     wait_for(&mut window, "8 images");
     wait_for(&mut window, "All 8");
     wait_until_idle(&mut window);
@@ -211,7 +221,7 @@ fn chips_and_buttons_that_appear_do_not_move_the_thumbnails() {
     wait_until_idle(&mut window);
     window.run_steps(4);
     assert_eq!(controls(&window), before, "with chips");
-    let query = Command::SetQuery("score>0.5".to_owned());
+    let query = Command::Review(ReviewCommand::SetQuery("score>0.5".to_owned()));
     window.state_mut().command(query);
     wait_for(&mut window, "of 8 images");
     wait_for(&mut window, "Predict filtered");
@@ -292,19 +302,25 @@ fn what_is_judged_and_how_is_told_whole() {
     wait_for(&mut window, "8 images");
     click(&mut window, "coffee.png, ");
     wait_for(&mut window, "dining table ");
-    window.state_mut().command(Command::SelectBox(Some(1)));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::SelectBox(Some(1))));
     wait_for(&mut window, "Box “dining table”");
     must_be_whole(&window, "Box “dining table”");
     must_be_whole(&window, "not judged");
     let verdict = Verdict::WrongClass("refrigerator".to_owned());
-    window.state_mut().command(Command::SelectBox(Some(1)));
     window
         .state_mut()
-        .command(Command::SetVerdict(Some(verdict)));
+        .command(Command::Review(ReviewCommand::SelectBox(Some(1))));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::SetVerdict(Some(verdict))));
     window.run_steps(3);
     // In the list of results.
     must_be_whole(&window, "≠ dining table → refrigerator");
-    window.state_mut().command(Command::SelectBox(Some(1)));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::SelectBox(Some(1))));
     wait_for(&mut window, "wrong class, is “refrigerator”");
     must_be_whole(&window, "is “refrigerator”");
 }
@@ -338,7 +354,9 @@ fn no_label_covers_another_in_a_crowd() {
     let mut window = open(Some(&samples().join("grace_hopper.jpg")), DETECTOR);
     wait_for(&mut window, "person ");
     let lower = ViewChange::MinScore(0.03);
-    window.state_mut().command(Command::ChangeView(lower));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::ChangeView(lower)));
     window.run_steps(3);
     let labels = labels_on_canvas(&window);
     assert!(labels.len() > 10, "{labels:#?}");
@@ -361,10 +379,14 @@ fn no_label_covers_another_in_a_crowd() {
         .iter()
         .rposition(|found| found.score >= 0.03)
         .unwrap();
-    window.state_mut().command(Command::SelectBox(Some(last)));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::SelectBox(Some(last))));
     window.run_steps(3);
     assert_eq!(labels_on_canvas(&window).len(), 1);
-    window.state_mut().command(Command::SelectBox(None));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::SelectBox(None)));
     window.run_steps(3);
     assert_eq!(
         labels_on_canvas(&window).len(),
@@ -449,7 +471,9 @@ fn wheel(window: &mut Harness<'static, App>, points: f32) {
 fn the_wheel_moves_the_class_table_only_for_who_points_at_it() {
     let mut window = all_predicted(sized(1000.0, 500.0, DETECTOR));
     let lower = ViewChange::MinScore(0.01);
-    window.state_mut().command(Command::ChangeView(lower));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::ChangeView(lower)));
     wait_until_idle(&mut window);
     window.run_steps(4);
     let header =
@@ -576,7 +600,7 @@ fn an_offer_that_was_dismissed_is_not_made_again() {
     };
     let open = || {
         let mut window = open_at(dirs.clone(), |builder| builder);
-        let choose = Command::ChooseModel(DETECTOR.to_owned());
+        let choose = Command::Models(ModelsCommand::Choose(DETECTOR.to_owned()));
         window.state_mut().command(choose);
         wait_until(&mut window, "the models", |window| {
             window.state().state().models.is_listed()

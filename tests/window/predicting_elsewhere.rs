@@ -12,7 +12,7 @@ use egui_kittest::kittest::Queryable;
 use serde_json::{Value, json};
 use spotcheck::app::App;
 use spotcheck::domain::{Credentials, RemoteModel, SageMakerAccess};
-use spotcheck::state::{Action, Command, Step};
+use spotcheck::state::{Action, BrowseCommand, Command, InferenceCommand, Step};
 
 use crate::remote::{home_with_runtime, replace_in, serve, type_into};
 use crate::support::alone::alone;
@@ -148,9 +148,13 @@ fn an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_tha
             wait_for_predictions(&mut window, 1);
 
             // The next one that comes into view; going back sends nothing.
-            window.state_mut().command(Command::Walk(Step::By(1)));
+            window
+                .state_mut()
+                .command(Command::Browse(BrowseCommand::Walk(Step::By(1))));
             wait_for_predictions(&mut window, 2);
-            window.state_mut().command(Command::Walk(Step::By(-1)));
+            window
+                .state_mut()
+                .command(Command::Browse(BrowseCommand::Walk(Step::By(-1))));
             wait_for_predictions(&mut window, 2);
 
             // What was asked for.
@@ -203,14 +207,16 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
             wait_for(&mut window, "check the name and the region");
 
             let broken = RemoteModel::at_endpoint("broken", SageMakerAccess::default());
-            let edit = Command::EditRemoteModel(Box::new(broken));
+            let edit = Command::Inference(InferenceCommand::EditRemoteModel(Box::new(broken)));
             window.state_mut().command(edit);
             wait_for(&mut window, "✓ broken is InService");
             click(&mut window, "Connect");
             wait_for(&mut window, "CUDA out of memory");
             wait_for(&mut window, "/aws/sagemaker/Endpoints/broken");
 
-            window.state_mut().command(Command::Walk(Step::By(1)));
+            window
+                .state_mut()
+                .command(Command::Browse(BrowseCommand::Walk(Step::By(1))));
             wait_for(&mut window, "an endpoint accepts at most 6291456");
         },
     );
@@ -339,7 +345,9 @@ fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_predictions_stay() {
             let delete = ["endpoint", "delete", "gone", "--yes"];
             let deleted = spotcheck_at(home.path(), &delete).output().unwrap();
             assert!(deleted.status.success(), "{deleted:?}");
-            window.state_mut().command(Command::Walk(Step::By(1)));
+            window
+                .state_mut()
+                .command(Command::Browse(BrowseCommand::Walk(Step::By(1))));
             wait_for(&mut window, "Could not invoke endpoint gone");
             assert!(sees(&window, "check the name and the region"));
             wait_for_predictions(&mut window, 1);
@@ -370,7 +378,9 @@ fn a_session_that_ends_between_two_images_is_said_with_what_renews_it() {
             wait_for(&mut window, "✓ cats is InService");
             click(&mut window, "Connect");
             wait_for_predictions(&mut window, 1);
-            window.state_mut().command(Command::Walk(Step::By(1)));
+            window
+                .state_mut()
+                .command(Command::Browse(BrowseCommand::Walk(Step::By(1))));
             wait_for(&mut window, "has expired");
             assert!(sees(
                 &window,
@@ -407,7 +417,7 @@ fn a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_whe
                 ..SageMakerAccess::default()
             };
             let cats = RemoteModel::at_endpoint("cats", access);
-            let edit = Command::EditRemoteModel(Box::new(cats));
+            let edit = Command::Inference(InferenceCommand::EditRemoteModel(Box::new(cats)));
             window.state_mut().command(edit);
             let said = "run `aws sso login --profile work`, then try again";
             wait_for(&mut window, said);
@@ -520,7 +530,9 @@ fn strange() -> HttpServer {
 /// A window that keeps its mappings in a folder of its own.
 fn open_at_home(home: &Path, folder: &Path, images: usize) -> Harness<'static, App> {
     let mut window = open_with_model_at(home_with_runtime(home), CLASSIFIER);
-    window.state_mut().command(Command::Open(folder.to_owned()));
+    window
+        .state_mut()
+        .command(Command::Browse(BrowseCommand::Open(folder.to_owned())));
     wait_for(&mut window, &format!("{images} images, 1 predicted"));
     wait_until(&mut window, "the end of the listing", |window| {
         !window.state().state().is_listing()
@@ -602,7 +614,7 @@ fn a_prediction_is_looked_at_before_anything_is_predicted_and_belongs_to_its_add
     click(&mut window, "Preview a prediction");
     wait_until(&mut window, "why there is none", |window| {
         let form = &window.state().state().remote.remote_model;
-        form.requesting.is_none() && form.response_failure.is_some()
+        form.response.failure().is_some()
     });
     let own = server.url("/v1/models/own:predict");
     replace_in(&mut window, "Address of the model", &own);

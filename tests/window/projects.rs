@@ -6,7 +6,7 @@ use egui::{ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::Harness;
 use spotcheck::app::App;
 use spotcheck::review::VerdictKind;
-use spotcheck::state::{Action, Command};
+use spotcheck::state::{Action, Command, ProjectCommand, ReviewCommand};
 
 use super::window::{click, folder_of, open_in, sees, wait_for, wait_until, wait_until_idle};
 
@@ -39,7 +39,7 @@ fn what_was_predicted_is_there_when_the_folder_is_opened_again() {
     wait_for(&mut again, "tiger cat");
     let state = again.state().state();
     assert!(
-        state.inference.local.status.report().is_none(),
+        state.inference.local.status.ready().is_none(),
         "no model is loaded to look at what is there"
     );
 }
@@ -51,7 +51,7 @@ fn the_number_of_a_deleted_run_is_not_given_again() {
     wait_for(&mut window, "1 predicted");
     wait_for(&mut window, "All saved");
     let deleted = window.state().state().run().unwrap().id();
-    let delete = Command::DeleteRun(deleted);
+    let delete = Command::Project(ProjectCommand::DeleteRun(deleted));
     window.state_mut().command(delete);
     wait_for(&mut window, "All saved");
     drop(window);
@@ -66,7 +66,7 @@ fn a_search_is_there_when_the_folder_is_opened_again() {
     let (images, projects) = (folder_of(3, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
-    let query = Command::SetQuery("name:1-".to_owned());
+    let query = Command::Review(ReviewCommand::SetQuery("name:1-".to_owned()));
     window.state_mut().command(query);
     wait_for(&mut window, "1 of 3 images");
     wait_for(&mut window, "All saved");
@@ -158,7 +158,7 @@ fn what_can_never_be_saved_is_not_tried_again_and_goes_into_another_file() {
     connection.execute_batch("DROP TRIGGER t").unwrap();
     drop(connection);
     let copy = projects.path().join("copy.spotcheck");
-    let save = Command::SaveProjectAs(copy.clone());
+    let save = Command::Project(ProjectCommand::SaveAs(copy.clone()));
     window.state_mut().command(save);
     wait_for(&mut window, "All saved");
     assert_eq!(window.state().state().project.path, Some(copy));
@@ -202,7 +202,9 @@ fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
     let mut again = open_in(projects.path(), Some(&project), CLASSIFIER);
     wait_for(&mut again, "are no longer in");
     assert!(sees(&again, "Locate images"));
-    again.state_mut().command(Command::MoveProject(moved));
+    again
+        .state_mut()
+        .command(Command::Project(ProjectCommand::Move(moved)));
     wait_until(&mut again, "the images where they are now", |window| {
         sees(window, "2 predicted")
     });
@@ -216,7 +218,7 @@ fn a_project_that_is_saved_remote_goes_on_there_with_its_predictions_and_verdict
     click(&mut window, "Predict all");
     wait_for(&mut window, "2 predicted");
     let copy = images.path().join("mine.spotcheck");
-    let save = Command::SaveProjectAs(copy.clone());
+    let save = Command::Project(ProjectCommand::SaveAs(copy.clone()));
     window.state_mut().command(save);
     wait_until(&mut window, "the copy", |window| {
         window.state().state().project.path.as_ref() == Some(&copy)

@@ -9,7 +9,7 @@ use egui_kittest::{Harness, Node};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{S3Access, S3Address, S3Place};
-use spotcheck::state::{Action, Command, JobId, Overlay, SendStage};
+use spotcheck::state::{Action, BrowseCommand, Command, JobId, JobsCommand, Loadable, Overlay};
 
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, REGION, ROLE};
@@ -45,7 +45,9 @@ pub(crate) fn open_place(bucket: &Bucket, images: usize) -> Harness<'static, App
     let mut window = open(None, CLASSIFIER);
     window
         .state_mut()
-        .command(Command::OpenPlace(Box::new(place(bucket))));
+        .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place(
+            bucket,
+        )))));
     wait_for(&mut window, &format!("{images} images, 1 predicted"));
     wait_for_listing(&mut window);
     window
@@ -100,7 +102,7 @@ pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
     let is_taken = |window: &Harness<'static, App>| {
         let state = window.state().state();
         let is_open = state.overlay == Overlay::StartJob;
-        !is_open || !matches!(state.remote.job_form.start, SendStage::NotYet)
+        !is_open || !matches!(state.remote.job_form.start, Loadable::NotAsked)
     };
     while !is_taken(window) {
         wait_for(window, "Nothing speaks against it");
@@ -172,13 +174,17 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
                 name: first.clone(),
                 ..open.clone()
             };
-            window.state_mut().command(Command::OpenJob(first_id));
+            window
+                .state_mut()
+                .command(Command::Jobs(JobsCommand::Open(first_id)));
             wait_for(
                 &mut window,
                 &format!("All 3 images have an output, 1 by the retry {second}"),
             );
             assert!(!sees(&window, RETRY_FAILED));
-            window.state_mut().command(Command::OpenJob(open));
+            window
+                .state_mut()
+                .command(Command::Jobs(JobsCommand::Open(open)));
             wait_for(&mut window, "1 of 1 outputs");
 
             // What is left behind is told before it is deleted.
@@ -214,8 +220,12 @@ fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stop
             wait_for_listing(&mut window);
             let first = window.state().state().samples.ids().next().unwrap();
             let last = window.state().state().samples.ids().last().unwrap();
-            window.state_mut().command(Command::Show(first));
-            window.state_mut().command(Command::ToggleSelected(last));
+            window
+                .state_mut()
+                .command(Command::Browse(BrowseCommand::Show(first)));
+            window
+                .state_mut()
+                .command(Command::Browse(BrowseCommand::ToggleSelected(last)));
             window.state_mut().command(Action::StartJob.into());
             wait_for(&mut window, "Enter the S3 folder");
             assert!(sees(&window, "Selected images (2)"));
@@ -307,7 +317,9 @@ fn open_outputs_of(
     let mut window = open_with_model_at(home_with_runtime(home), CLASSIFIER);
     window
         .state_mut()
-        .command(Command::Open(images.path().to_owned()));
+        .command(Command::Browse(BrowseCommand::Open(
+            images.path().to_owned(),
+        )));
     wait_for(&mut window, "2 images, 1 predicted");
     wait_for_listing(&mut window);
     window.state_mut().command(Action::OpenOutputs.into());
@@ -474,7 +486,7 @@ fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
             wait_for(&mut window, "would make the job fail");
             // Nothing happens where it is greyed.
             click(&mut window, "Start the job");
-            assert!(!window.state().state().remote.job_form.start.is_running());
+            assert!(!window.state().state().remote.job_form.start.is_loading());
             click(&mut window, "The same with the aws command line");
             wait_for(&mut window, "aws sagemaker create-transform-job");
             // It costs nothing to try the archive here.

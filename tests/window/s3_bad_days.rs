@@ -5,7 +5,7 @@ use std::io::Cursor;
 use egui_kittest::Harness;
 use spotcheck::app::App;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
-use spotcheck::state::{Action, Command, TaskOutcome};
+use spotcheck::state::{Action, BrowseCommand, Command, TaskOutcome};
 
 use super::support::fault_proxy::{Fault, FaultProxy, Often, Request, Response};
 use super::support::repository;
@@ -32,7 +32,7 @@ fn open(window: &mut Harness<'static, App>, bucket: &Bucket, endpoint: String) {
         },
         ..S3Place::new(S3Address::new(&bucket.name, "photos/"))
     };
-    let open = Command::OpenPlace(Box::new(place));
+    let open = Command::Browse(BrowseCommand::OpenPlace(Box::new(place)));
     window.state_mut().command(open);
 }
 
@@ -73,7 +73,9 @@ fn a_server_that_says_nothing_keeps_nobody_from_opening_something_else() {
     open(&mut window, &bucket, proxy.endpoint());
     window.step();
     proxy.wait_until_stalled();
-    window.state_mut().command(Command::Open(samples()));
+    window
+        .state_mut()
+        .command(Command::Browse(BrowseCommand::Open(samples())));
     wait_for(&mut window, "8 images");
     let problems = &window.state().state().problems;
     assert!(

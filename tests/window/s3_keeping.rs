@@ -9,7 +9,7 @@ use spotcheck::app::App;
 use spotcheck::cache::DiskCache;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place, SampleId};
-use spotcheck::state::{Action, Command, Display, Listing};
+use spotcheck::state::{Action, BrowseCommand, Command, Display, Listing};
 
 use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
 use crate::support::runtime_home;
@@ -78,7 +78,7 @@ fn open(bucket: &Bucket, prefix: &str, proxy: &FaultProxy, home: &Path) -> Harne
     };
     window
         .state_mut()
-        .command(Command::OpenPlace(Box::new(place)));
+        .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place))));
     window
 }
 

@@ -11,7 +11,9 @@ use egui_kittest::{Harness, HarnessBuilder};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access};
-use spotcheck::state::{Action, Command, Display, ViewChange};
+use spotcheck::state::{
+    Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, ViewChange,
+};
 
 use crate::browsing::drop_on;
 use crate::support::alone::alone;
@@ -100,7 +102,9 @@ fn the_window_searches_sorts_and_judges() {
     wait_for(&mut window, "1 of 8 images judged");
     window
         .state_mut()
-        .command(Command::SetQuery("score>0.5".to_owned()));
+        .command(Command::Review(ReviewCommand::SetQuery(
+            "score>0.5".to_owned(),
+        )));
     wait_for(&mut window, "of 8 images");
     wait_for(&mut window, "All saved");
     take(&mut window, "judging-light");
@@ -111,7 +115,9 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     window
         .state_mut()
-        .command(Command::ChangeView(ViewChange::MinScore(0.1)));
+        .command(Command::Review(ReviewCommand::ChangeView(
+            ViewChange::MinScore(0.1),
+        )));
     let cup = window
         .state()
         .state()
@@ -121,9 +127,13 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
         .unwrap()
         .detections()[0]
         .class_id;
-    window.state_mut().command(Command::OpenFilmstrip(cup));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::OpenFilmstrip(cup)));
     wait_for(&mut window, " %, coffee.png");
-    window.state_mut().command(Command::SelectBox(Some(0)));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::SelectBox(Some(0))));
     wait_for(&mut window, "% of the image");
     wait_for(&mut window, "All saved");
     wait_until(&mut window, "the boxes of the strip", |window| {
@@ -140,7 +150,7 @@ fn the_window_compares_two_runs() {
     });
     click(&mut window, "Open sample images");
     for model in [DETECTOR, "ssd-mobilenet-bgr"] {
-        let choose = Command::ChooseModel(model.to_owned());
+        let choose = Command::Models(ModelsCommand::Choose(model.to_owned()));
         window.state_mut().command(choose);
         wait_for(&mut window, "1 predicted");
         window.state_mut().command(Action::PredictAll.into());
@@ -183,7 +193,9 @@ fn the_window_presents() {
     wait_for(&mut window, "Escape ends");
     wait_for(&mut window, "cup 96 %");
     // On the next image the boxes would begin anew.
-    window.state_mut().command(Command::PlaySlides(false));
+    window
+        .state_mut()
+        .command(Command::Review(ReviewCommand::PlaySlides(false)));
     take(&mut window, "presenting");
 }
 
@@ -214,8 +226,12 @@ fn the_window_finds_a_place_in_s3() {
                 ..S3Access::default()
             };
             window.state_mut().command(Action::OpenS3.into());
-            window.state_mut().command(Command::SetS3Access(reader));
-            window.state_mut().command(Command::ListBuckets);
+            window
+                .state_mut()
+                .command(Command::S3(S3Command::SetAccess(reader)));
+            window
+                .state_mut()
+                .command(Command::S3(S3Command::ListBuckets));
             wait_for(&mut window, "street-photographs, bucket");
             for (folder, inner) in [("", "2024"), ("2024/", "may")] {
                 click(&mut window, &format!("Expand {}", photographs.uri(folder)));
@@ -253,7 +269,7 @@ fn the_window_counts_classes_and_shows_how_sure_the_model_is() {
     for section in ["Model", "Magnifier"] {
         click(&mut window, section);
     }
-    let threshold = Command::ChangeView(ViewChange::MinScore(0.3));
+    let threshold = Command::Review(ReviewCommand::ChangeView(ViewChange::MinScore(0.3)));
     window.state_mut().command(threshold);
     window
         .state_mut()
@@ -325,7 +341,7 @@ fn the_window_shows_an_endpoint_and_what_it_costs() {
             let mut window = open_at(endpoints::home_with_prices(home.path()), |builder| {
                 drawn(builder, Theme::Light)
             });
-            let choose = Command::ChooseModel(DETECTOR.to_owned());
+            let choose = Command::Models(ModelsCommand::Choose(DETECTOR.to_owned()));
             window.state_mut().command(choose);
             click(&mut window, "Open sample images");
             wait_for(&mut window, "1 predicted");
@@ -355,7 +371,9 @@ fn on_bucket(bucket: &Bucket, theme: Theme) -> Harness<'static, App> {
             .wgpu()
     });
     let place = Box::new(remote::place(bucket));
-    window.state_mut().command(Command::OpenPlace(place));
+    window
+        .state_mut()
+        .command(Command::Browse(BrowseCommand::OpenPlace(place)));
     wait_for(&mut window, "8 images, 1 predicted");
     wait_until(&mut window, "the end of the listing", |window| {
         !window.state().state().is_listing()

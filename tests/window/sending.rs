@@ -9,7 +9,7 @@ use serde_json::Value;
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{S3Address, S3Place};
-use spotcheck::state::{Action, Command, Overlay, SendStage};
+use spotcheck::state::{Action, BrowseCommand, Command, Loadable, Overlay};
 
 use crate::remote::{place, replace_in, serve, type_into};
 use crate::support::alone::alone;
@@ -38,7 +38,7 @@ fn open_prefix(bucket: &Bucket, prefix: &str, images: usize) -> Harness<'static,
     };
     window
         .state_mut()
-        .command(Command::OpenPlace(Box::new(place)));
+        .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place))));
     let listed = if images == 1 {
         "1 image, ".to_owned()
     } else {
@@ -88,8 +88,8 @@ fn start(window: &mut Harness<'static, App>) {
     });
     click(window, "Start the job");
     wait_until(window, "the page of the job", |window| {
-        if let SendStage::Failed(why) = &window.state().state().remote.job_form.start {
-            panic!("the job was not started: {why}");
+        if let Loadable::Failed(why) = &window.state().state().remote.job_form.start {
+            panic!("the job was not started: {}", why.message());
         }
         sees(window, "Jobs of SageMaker")
     });
@@ -346,7 +346,7 @@ fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
             click(&mut window, "Environment and tags");
             click(&mut window, "Small batches");
             wait_until(&mut window, "a check with the preset", |window| {
-                let SendStage::Done(check) = &window.state().state().remote.job_form.check else {
+                let Loadable::Ready(check) = &window.state().state().remote.job_form.check else {
                     return false;
                 };
                 !check.plan.spec.environment.is_empty()
@@ -467,8 +467,12 @@ fn who_sends_one_image_of_a_tfrecord_file_is_told_that_the_whole_file_goes() {
             bucket.put("records/photos.tfrecord", &records);
             let mut window = open_prefix(&bucket, "records/", 6);
             let ids: Vec<_> = window.state().state().samples.ids().take(2).collect();
-            window.state_mut().command(Command::Show(ids[0]));
-            window.state_mut().command(Command::ToggleSelected(ids[1]));
+            window
+                .state_mut()
+                .command(Command::Browse(BrowseCommand::Show(ids[0])));
+            window
+                .state_mut()
+                .command(Command::Browse(BrowseCommand::ToggleSelected(ids[1])));
             open_form(&mut window);
             assert!(sees(&window, "Selected images (2)"));
             wait_for(
@@ -510,7 +514,7 @@ fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_ea
             assert!(sees(&window, r#""0-rocket.jpg","#));
             assert!(!sees(&window, r#""99-rocket.jpg""#));
             let state = window.state().state();
-            let SendStage::Done(check) = &state.remote.job_form.check else {
+            let Loadable::Ready(check) = &state.remote.job_form.check else {
                 panic!("it is checked");
             };
             let uploads = |line: &&String| line.starts_with("aws s3 ");
@@ -539,7 +543,9 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             let mut window = open_with_model_at(dirs, CLASSIFIER);
             window
                 .state_mut()
-                .command(Command::OpenPlace(Box::new(place(&bucket))));
+                .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place(
+                    &bucket,
+                )))));
             wait_for(&mut window, "1 image, 1 predicted");
             wait_until(&mut window, "the end of the listing", |window| {
                 !window.state().state().is_listing()

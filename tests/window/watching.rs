@@ -3,7 +3,7 @@
 use egui_kittest::Harness;
 use serde_json::json;
 use spotcheck::app::App;
-use spotcheck::state::{Action, Command, JobFinding, Leftovers};
+use spotcheck::state::{Action, BrowseCommand, Command, Leftovers, Loadable};
 
 use crate::remote::{place, serve, start_the_job, type_into};
 use crate::support::alone::alone;
@@ -110,7 +110,9 @@ fn asked_to_start(bucket: &Bucket) -> Harness<'static, App> {
     let mut window = open(None, CLASSIFIER);
     window
         .state_mut()
-        .command(Command::OpenPlace(Box::new(place(bucket))));
+        .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place(
+            bucket,
+        )))));
     wait_for(&mut window, "2 images, 1 predicted");
     wait_until(&mut window, "the end of the listing", |window| {
         !window.state().state().is_listing()
@@ -174,7 +176,7 @@ fn of_a_job_of_another_machine_it_is_not_said_that_nothing_was_left_behind() {
             wait_for(&mut window, "This job was not started on this machine");
             assert!(sees(&window, "look at its model their-model"));
             let left = &window.state().state().remote.open_job().unwrap().left;
-            assert!(matches!(left, JobFinding::Known(Leftovers::Untold)));
+            assert!(matches!(left, Loadable::Ready(Leftovers::Untold)));
             assert!(!sees(&window, DELETE_LEFTOVERS));
         },
     );

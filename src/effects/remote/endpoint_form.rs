@@ -5,34 +5,28 @@ use std::sync::Arc;
 use super::super::Shared;
 use super::archives::model_source;
 use super::endpoints::records;
-use super::outcome_of;
+use super::failure_of_job;
 use crate::domain::{EndpointPlan, SageMakerAccess};
 use crate::remote::endpoint::{
     CheckedEndpoint, DeployError, EndpointError, Leftovers, deploy, preflight,
 };
 use crate::remote::transform::{JobError, read_prices};
-use crate::state::{EndpointId, EndpointRequest, Event, FormCheck, TaskId, TaskOutcome};
+use crate::state::{
+    EndpointId, EndpointRequest, EndpointsEvent, Event, Failure, FormCheck, Ticket,
+};
 use crate::tasks::{TaskControl, now_ms};
 
-pub(in super::super) fn check(
-    shared: &Arc<Shared>,
-    request: EndpointRequest,
-    task: TaskId,
-    control: TaskControl,
-) {
-    shared.spawn_reporting(
+pub(in super::super) fn check(shared: &Arc<Shared>, request: EndpointRequest, ticket: Ticket) {
+    shared.answer(
         "check an endpoint",
-        move |shared| {
-            let checked = check_request(shared, request, &control);
-            Event::DeploymentChecked {
-                task,
-                result: checked.map(Box::new).map_err(|error| outcome_of(&error)),
-            }
+        ticket,
+        move |shared, ticket| {
+            let checked = check_request(shared, request, &ticket.control);
+            checked
+                .map(Box::new)
+                .map_err(|error| failure_of_job(&error))
         },
-        move |mistake| Event::DeploymentChecked {
-            task,
-            result: Err(TaskOutcome::Failed(mistake)),
-        },
+        |task, result| Event::Endpoints(EndpointsEvent::Checked { task, result }),
     );
 }
 
@@ -87,45 +81,30 @@ fn plan_of(
     })
 }
 
-pub(in super::super) fn start(
-    shared: &Arc<Shared>,
-    plan: Arc<EndpointPlan>,
-    task: TaskId,
-    control: TaskControl,
-) {
-    shared.spawn_reporting(
+pub(in super::super) fn start(shared: &Arc<Shared>, plan: Arc<EndpointPlan>, ticket: Ticket) {
+    shared.answer(
         "deploy an endpoint",
-        move |shared| {
+        ticket,
+        move |shared, ticket| {
             let mut record = plan.record(now_ms());
             let id = EndpointId::from(&record);
             let unfinished = shared.dirs.uploads();
             let records = records(shared);
-            let deployed = deploy(
-                &shared.aws,
-                &records,
-                &mut record,
-                &plan,
-                &unfinished,
-                &control,
-            );
-            Event::Deployed {
-                task,
-                result: deployed.map(|()| id).map_err(|error| failed(&error)),
-            }
+            let (aws, control) = (&shared.aws, &ticket.control);
+            deploy(aws, &records, &mut record, &plan, &unfinished, control)
+                .map_err(|error| failure_of(&error))?;
+            Ok(id)
         },
-        move |mistake| Event::Deployed {
-            task,
-            result: Err(TaskOutcome::Failed(mistake)),
-        },
+        |task, result| Event::Endpoints(EndpointsEvent::Deployed { task, result }),
     );
 }
 
-/// Where nothing is left and the user wanted it so, nothing has failed.
-fn failed(error: &DeployError) -> TaskOutcome {
+/// A cancelled deployment that left nothing behind has not failed.
+fn failure_of(error: &DeployError) -> Failure {
     let is_cancelled = matches!(error.error, EndpointError::Cancelled);
     match error.kept.is_empty() {
-        true if is_cancelled => TaskOutcome::Cancelled,
-        true => TaskOutcome::Failed(error.to_string()),
-        false => TaskOutcome::Failed(format!("{error}; retry in “Endpoints…”")),
+        true if is_cancelled => Failure::Cancelled,
+        true => Failure::new(error.to_string()),
+        false => Failure::new(format!("{error}; retry in “Endpoints…”")),
     }
 }

@@ -2,16 +2,46 @@
 
 use std::sync::Arc;
 
-use super::super::Shared;
-use super::super::s3::{failed, failure};
+use super::super::s3::failure;
+use super::super::{Effects, Shared};
+use super::endpoint_form;
 use crate::aws::{AwsError, SageMaker};
 use crate::domain::{
     Endpoint, EndpointConfig, EndpointQuery, EndpointRecord, S3Access, SageMakerAccess,
 };
 use crate::remote::endpoint::{self, EndpointError, EndpointRecords, Poll};
 use crate::remote::transform::read_prices;
-use crate::state::{DeletionCause, EndpointDeletion, EndpointId, Event, S3Failure, TaskId};
+use crate::state::{
+    DeletionCause, EndpointDeletion, EndpointId, EndpointsEffect, EndpointsEvent, Event, Failure,
+    TaskId, Ticket,
+};
 use crate::tasks::{TaskControl, now_ms};
+
+pub(in super::super) fn carry_out(effects: &mut Effects, effect: EndpointsEffect) {
+    let shared = &effects.shared;
+    match effect {
+        EndpointsEffect::Check { request, ticket } => {
+            endpoint_form::check(shared, *request, ticket)
+        }
+        EndpointsEffect::Deploy { plan, ticket } => endpoint_form::start(shared, plan, ticket),
+        EndpointsEffect::FollowRecords => effects.endpoints.start(shared),
+        EndpointsEffect::List {
+            access,
+            query,
+            ticket,
+        } => list(shared, access, query, ticket),
+        EndpointsEffect::Watch { id, ticket } => {
+            watch(shared, id, ticket);
+        }
+        EndpointsEffect::ReadLog { id, ticket } => {
+            read_log(shared, id, ticket);
+        }
+        EndpointsEffect::Delete { id, cause, ticket } => delete(shared, id, cause, ticket),
+        EndpointsEffect::SetDeletionTime { id, delete_at_ms } => {
+            set_end(shared, id, delete_at_ms);
+        }
+    }
+}
 
 /// What fits on some screens; the rest is in CloudWatch.
 const LOG_LINES: u32 = 300;
@@ -24,66 +54,68 @@ pub(in super::super) fn list(
     shared: &Arc<Shared>,
     access: S3Access,
     query: EndpointQuery,
-    task: TaskId,
-    control: TaskControl,
+    ticket: Ticket,
 ) {
     let is_first = query.page_token.is_none();
-    let listed = move |result| Event::EndpointsListed {
-        task,
-        is_first,
-        result,
-    };
-    shared.spawn_reporting(
+    shared.answer(
         "list endpoints",
-        move |shared| {
+        ticket,
+        move |shared, ticket| {
             let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(&access));
             let page = || {
-                let region = sagemaker.region(Some(&control))?;
-                let page = sagemaker.list_endpoints(&query, Some(&control))?;
+                let region = sagemaker.region(Some(&ticket.control))?;
+                let page = sagemaker.list_endpoints(&query, Some(&ticket.control))?;
                 let found = SageMakerAccess {
                     region: Some(region),
                     credentials: access.credentials.clone(),
                 };
                 Ok((found, page))
             };
-            listed(page().map_err(|error| failure(shared, &access, error)))
+            page().map_err(|error| failure(shared, &access, error))
         },
-        move |mistake| listed(Err(failed(mistake))),
-    );
-}
-
-/// Tells of the endpoint each time it was looked at.
-pub(in super::super) fn watch(
-    shared: &Arc<Shared>,
-    id: EndpointId,
-    task: TaskId,
-    control: TaskControl,
-) {
-    let of_mistake = id.clone();
-    shared.spawn_reporting(
-        "watch an endpoint",
-        move |shared| {
-            let result = follow(shared, &id, task, &control);
-            Event::EndpointWatchEnded {
-                result: result.map_err(|error| failure_of(shared, &id.sagemaker, error)),
-                id,
+        move |task, result| {
+            Event::Endpoints(EndpointsEvent::Listed {
                 task,
-            }
-        },
-        move |mistake| Event::EndpointWatchEnded {
-            id: of_mistake,
-            task,
-            result: Err(failed(mistake)),
+                is_first,
+                result,
+            })
         },
     );
 }
 
-fn follow(
-    shared: &Shared,
-    id: &EndpointId,
-    task: TaskId,
-    control: &TaskControl,
-) -> Result<(), AwsError> {
+/// Asks something about an endpoint once.
+fn ask<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    name: &str,
+    (id, ticket): (EndpointId, Ticket),
+    work: impl FnOnce(&Shared, &EndpointId, &Ticket) -> Result<T, EndpointError> + Send + 'static,
+    event: impl FnOnce(EndpointId, TaskId, Result<T, Failure>) -> Event + Clone + Send + 'static,
+) {
+    let of_event = id.clone();
+    shared.answer(
+        name,
+        ticket,
+        move |shared, ticket| {
+            let result = work(shared, &id, ticket);
+            result.map_err(|error| failure_of_endpoint(shared, &id, error))
+        },
+        move |task, result| event(of_event, task, result),
+    );
+}
+
+/// Reports the endpoint again and again until it does not change by itself any more.
+pub(in super::super) fn watch(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
+    ask(
+        shared,
+        "watch an endpoint",
+        (id, ticket),
+        |shared, id, ticket| Ok(follow(shared, id, ticket)?),
+        |id, task, result| Event::Endpoints(EndpointsEvent::WatchEnded { id, task, result }),
+    );
+}
+
+fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), AwsError> {
+    let (task, control) = (ticket.id, &ticket.control);
     let sagemaker = shared.aws.sagemaker(&id.sagemaker);
     let mut known = None;
     endpoint::watch(&sagemaker, &id.name, control, |poll| match poll {
@@ -95,23 +127,23 @@ fn follow(
             if let Some(endpoint) = endpoint {
                 control.set_step(endpoint.status.to_string());
             }
-            let is_open = shared.report(Event::EndpointSeen {
+            let is_open = shared.report(Event::Endpoints(EndpointsEvent::Seen {
                 id: id.clone(),
                 task,
                 endpoint: endpoint.cloned().map(Box::new),
                 usd_per_hour: known.as_ref().and_then(|(price, _)| *price),
                 config: known.as_ref().map(|(_, config)| config.clone()),
-            });
+            }));
             if !is_open {
                 control.cancel();
             }
         }
         Poll::Trouble { why, again_in } => {
-            shared.report(Event::EndpointTrouble {
+            shared.report(Event::Endpoints(EndpointsEvent::Trouble {
                 id: id.clone(),
                 task,
                 text: format!("{why}. Retry in {} s", again_in.as_secs()),
-            });
+            }));
         }
     })
 }
@@ -134,7 +166,7 @@ fn price_of(shared: &Shared, id: &EndpointId, config: &EndpointConfig) -> Option
     Some(price.usd_per_hour)
 }
 
-fn failure_of(shared: &Shared, sagemaker: &SageMakerAccess, error: AwsError) -> S3Failure {
+fn failure_of(shared: &Shared, sagemaker: &SageMakerAccess, error: AwsError) -> Failure {
     let access = S3Access {
         credentials: sagemaker.credentials.clone(),
         region: sagemaker.region.clone(),
@@ -143,57 +175,39 @@ fn failure_of(shared: &Shared, sagemaker: &SageMakerAccess, error: AwsError) -> 
     failure(shared, &access, error)
 }
 
-pub(in super::super) fn read_log(
-    shared: &Arc<Shared>,
-    id: EndpointId,
-    task: TaskId,
-    control: TaskControl,
-) {
-    let of_mistake = id.clone();
-    shared.spawn_reporting(
+pub(in super::super) fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
+    ask(
+        shared,
         "read the log of an endpoint",
-        move |shared| {
+        (id, ticket),
+        |shared, id, ticket| {
             let sagemaker = shared.aws.sagemaker(&id.sagemaker);
-            let lines = endpoint::log_tail(&sagemaker, &id.name, LOG_LINES, &control);
-            Event::EndpointLogRead {
-                result: lines.map_err(|error| failure_of(shared, &id.sagemaker, error)),
-                id,
-                task,
-            }
+            let lines = endpoint::log_tail(&sagemaker, &id.name, LOG_LINES, &ticket.control);
+            Ok(lines?)
         },
-        move |mistake| Event::EndpointLogRead {
-            id: of_mistake,
-            task,
-            result: Err(failed(mistake)),
-        },
+        |id, task, result| Event::Endpoints(EndpointsEvent::LogRead { id, task, result }),
     );
 }
 
-/// Whoever wants it gone wants it gone also where that fails today: it is due from now on.
+/// A deletion that fails is due from now on, and tried again.
 pub(in super::super) fn delete(
     shared: &Arc<Shared>,
     id: EndpointId,
     cause: DeletionCause,
-    task: TaskId,
-    control: TaskControl,
+    ticket: Ticket,
 ) {
-    let of_mistake = id.clone();
-    shared.spawn_reporting(
+    ask(
+        shared,
         "delete an endpoint",
-        move |shared| {
-            let done = delete_now(shared, &id, cause, &control);
-            Event::EndpointDeleted {
-                result: done.map_err(|error| failure_of_endpoint(shared, &id, error)),
+        (id, ticket),
+        move |shared, id, ticket| delete_now(shared, id, cause, &ticket.control),
+        move |id, task, result| {
+            Event::Endpoints(EndpointsEvent::Deleted {
                 id,
                 task,
                 cause,
-            }
-        },
-        move |mistake| Event::EndpointDeleted {
-            id: of_mistake,
-            task,
-            cause,
-            result: Err(failed(mistake)),
+                result,
+            })
         },
     );
 }
@@ -248,11 +262,11 @@ pub(super) fn failure_of_endpoint(
     shared: &Shared,
     id: &EndpointId,
     error: EndpointError,
-) -> S3Failure {
+) -> Failure {
     match error {
-        EndpointError::Cancelled => S3Failure::Cancelled,
+        EndpointError::Cancelled => Failure::Cancelled,
         EndpointError::Aws(error) => failure_of(shared, &id.sagemaker, error),
-        error => failed(error.to_string()),
+        error => Failure::new(error.to_string()),
     }
 }
 

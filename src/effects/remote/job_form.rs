@@ -6,39 +6,29 @@ use std::sync::Arc;
 
 use super::super::Shared;
 use super::archives::model_source;
+use super::failure_of_job;
 use super::jobs::start_plan;
-use super::outcome_of;
 use crate::domain::{
     ImagesInside, ManifestPlan, SageMakerAccess, Sample, SampleUri, TransformPlan,
 };
 use crate::remote::transform::{
     Checked, JobError, aws_commands, manifest_of, preflight, read_prices, shell_script,
 };
-use crate::state::{
-    Event, FormCheck, ImagesFrom, JobId, JobImages, JobRequest, TaskId, TaskOutcome,
-};
+use crate::state::{Event, FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEvent, Ticket};
 use crate::tasks::TaskControl;
 use crate::upload;
 
-pub(in super::super) fn check(
-    shared: &Arc<Shared>,
-    request: JobRequest,
-    task: TaskId,
-    control: TaskControl,
-) {
-    shared.spawn_reporting(
+pub(in super::super) fn check(shared: &Arc<Shared>, request: JobRequest, ticket: Ticket) {
+    shared.answer(
         "check a job",
-        move |shared| {
-            let checked = check_request(shared, request, &control);
-            Event::JobChecked {
-                task,
-                result: checked.map(Box::new).map_err(|error| outcome_of(&error)),
-            }
+        ticket,
+        move |shared, ticket| {
+            let checked = check_request(shared, request, &ticket.control);
+            checked
+                .map(Box::new)
+                .map_err(|error| failure_of_job(&error))
         },
-        move |mistake| Event::JobChecked {
-            task,
-            result: Err(TaskOutcome::Failed(mistake)),
-        },
+        |task, result| Event::Jobs(JobsEvent::Checked { task, result }),
     );
 }
 
@@ -58,29 +48,19 @@ fn check_request(
     })
 }
 
-pub(in super::super) fn start(
-    shared: &Arc<Shared>,
-    plan: Arc<TransformPlan>,
-    task: TaskId,
-    control: TaskControl,
-) {
-    shared.spawn_reporting(
+pub(in super::super) fn start(shared: &Arc<Shared>, plan: Arc<TransformPlan>, ticket: Ticket) {
+    shared.answer(
         "start a job",
-        move |shared| {
-            let started = start_plan(shared, &plan, &control).map(|_| JobId {
+        ticket,
+        move |shared, ticket| {
+            start_plan(shared, &plan, &ticket.control).map_err(|error| failure_of_job(&error))?;
+            Ok(JobId {
                 sagemaker: plan.sagemaker.clone(),
                 s3: plan.s3.clone(),
                 name: plan.spec.job_name.clone(),
-            });
-            Event::JobStarted {
-                task,
-                result: started.map_err(|error| outcome_of(&error)),
-            }
+            })
         },
-        move |mistake| Event::JobStarted {
-            task,
-            result: Err(TaskOutcome::Failed(mistake)),
-        },
+        |task, result| Event::Jobs(JobsEvent::Started { task, result }),
     );
 }
 

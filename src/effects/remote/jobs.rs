@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::Shared;
-use super::super::s3::{failed, failure};
-use super::{failure_of, records};
+use super::super::s3::failure;
+use super::super::{Effects, Shared};
+use super::{failure_of, job_form, prices, records, rehearse};
 use crate::aws::AwsErrorKind;
 use crate::domain::{
     JobOutcome, JobProgress, JobQuery, JobRecord, Leftover, S3Access, SageMakerAccess,
@@ -14,62 +14,97 @@ use crate::remote::transform::{
     self, Checked, JobError, PlannedRetry, Retry, RetryChanges, RetryChoice, StartFolders, Watch,
     WatchEvent, clean_up, find_record, outcome, preflight, read_prices,
 };
-use crate::state::{Event, JobId, Leftovers, RetryPlan, TaskId, WatchEnd};
+use crate::state::{
+    Event, Failure, JobId, JobsEffect, JobsEvent, Leftovers, RetryPlan, TaskId, Ticket, WatchEnd,
+};
 use crate::tasks::{TaskControl, now_ms};
+
+pub(in super::super) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
+    let shared = &effects.shared;
+    match effect {
+        JobsEffect::Check { request, ticket } => job_form::check(shared, *request, ticket),
+        JobsEffect::Rehearse { request, ticket } => rehearse::start(shared, *request, ticket),
+        JobsEffect::ReadPrices => prices::read(shared),
+        JobsEffect::KeepPrice(price) => prices::keep(shared, *price),
+        JobsEffect::ChangePrice(change) => prices::change(shared, *change),
+        JobsEffect::Start { plan, ticket } => job_form::start(shared, plan, ticket),
+        JobsEffect::List {
+            access,
+            query,
+            ticket,
+        } => list(shared, access, query, ticket),
+        JobsEffect::Watch { id, ticket } => watch(shared, id, ticket),
+        JobsEffect::Stop { id, ticket } => stop(shared, id, ticket),
+        JobsEffect::FindOutcome { id, ticket } => {
+            find_outcome(shared, id, ticket);
+        }
+        JobsEffect::PlanRetry {
+            id,
+            outcome,
+            ticket,
+        } => plan_retry(shared, id, outcome, ticket),
+        JobsEffect::StartRetry { id, plan, ticket } => start_retry(shared, id, plan, ticket),
+        JobsEffect::FindLeftovers { id, ticket } => {
+            find_leftovers(shared, id, ticket);
+        }
+        JobsEffect::DeleteLeftovers { id, found, ticket } => {
+            delete_leftovers(shared, id, found, ticket)
+        }
+    }
+}
 
 pub(in super::super) fn list(
     shared: &Arc<Shared>,
     access: S3Access,
     query: JobQuery,
-    task: TaskId,
-    control: TaskControl,
+    ticket: Ticket,
 ) {
     let is_first = query.page_token.is_none();
-    let listed = move |result| Event::JobsListed {
-        task,
-        is_first,
-        result,
-    };
-    shared.spawn_reporting(
+    shared.answer(
         "list jobs",
-        move |shared| {
+        ticket,
+        move |shared, ticket| {
             let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(&access));
-            let page = sagemaker.list_transform_jobs(&query, Some(&control));
-            listed(page.map_err(|error| failure(shared, &access, error)))
+            let page = sagemaker.list_transform_jobs(&query, Some(&ticket.control));
+            page.map_err(|error| failure(shared, &access, error))
         },
-        move |mistake| listed(Err(failed(mistake))),
+        move |task, result| {
+            Event::Jobs(JobsEvent::Listed {
+                task,
+                is_first,
+                result,
+            })
+        },
     );
 }
 
-/// Tells of the job each time it was looked at.
-pub(in super::super) fn watch(shared: &Arc<Shared>, id: JobId, task: TaskId, control: TaskControl) {
-    let of_mistake = id.clone();
-    shared.spawn_reporting(
+/// Reports the progress of the job again and again until it is over.
+pub(in super::super) fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+    let of_event = id.clone();
+    shared.answer(
         "watch a job",
-        move |shared| {
-            let end = match follow(shared, &id, task, &control) {
+        ticket,
+        move |shared, ticket| {
+            Ok(match follow(shared, &id, ticket) {
                 Ok(()) => WatchEnd::JobOver,
                 Err(error) if error.aws_kind() == Some(AwsErrorKind::NotFound) => {
                     WatchEnd::NoSuchJob(failure_of(shared, &id, error))
                 }
                 Err(error) => WatchEnd::Failed(failure_of(shared, &id, error)),
-            };
-            Event::JobWatchEnded { id, task, end }
+            })
         },
-        move |mistake| Event::JobWatchEnded {
-            id: of_mistake,
-            task,
-            end: WatchEnd::Failed(failed(mistake)),
+        move |task, end| {
+            Event::Jobs(JobsEvent::WatchEnded {
+                id: of_event,
+                task,
+                end: end.unwrap_or_else(WatchEnd::Failed),
+            })
         },
     );
 }
 
-fn follow(
-    shared: &Shared,
-    id: &JobId,
-    task: TaskId,
-    control: &TaskControl,
-) -> Result<(), JobError> {
+fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> {
+    let (task, control) = (ticket.id, &ticket.control);
     let record = record_of(shared, id, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
     let mut watch = Watch::of(
@@ -83,11 +118,11 @@ fn follow(
     );
     let seen = |progress: &JobProgress| {
         control.set_step(progress.phase.into_str());
-        let is_open = shared.report(Event::JobSeen {
+        let is_open = shared.report(Event::Jobs(JobsEvent::Seen {
             id: id.clone(),
             task,
             progress: Box::new(progress.clone()),
-        });
+        }));
         if !is_open {
             control.cancel();
         }
@@ -96,11 +131,11 @@ fn follow(
         WatchEvent::Progress(progress) => seen(progress),
         WatchEvent::Trouble { why, again_in } => {
             let text = format!("{why}. Retry in {} s", again_in.as_secs());
-            shared.report(Event::JobTrouble {
+            shared.report(Event::Jobs(JobsEvent::Trouble {
                 id: id.clone(),
                 task,
                 text,
-            });
+            }));
         }
     })?;
     seen(&last);
@@ -122,119 +157,113 @@ fn record_of(
     )
 }
 
-/// Does something with a job that is told of once.
-fn prediction<T: Send + 'static>(
+/// Asks something about a job once.
+fn ask<T: Send + 'static>(
     shared: &Arc<Shared>,
     name: &str,
-    (id, task): (JobId, TaskId),
-    work: impl FnOnce(&Shared, &JobId) -> Result<T, JobError> + Send + 'static,
-    event: impl Fn(JobId, TaskId, Result<T, crate::state::S3Failure>) -> Event + Clone + Send + 'static,
+    (id, ticket): (JobId, Ticket),
+    work: impl FnOnce(&Shared, &JobId, &TaskControl) -> Result<T, JobError> + Send + 'static,
+    event: impl FnOnce(JobId, TaskId, Result<T, Failure>) -> Event + Clone + Send + 'static,
 ) {
-    let (of_mistake, event_of_mistake) = (id.clone(), event.clone());
-    shared.spawn_reporting(
+    let of_event = id.clone();
+    shared.answer(
         name,
-        move |shared| {
-            let result = work(shared, &id).map_err(|error| failure_of(shared, &id, error));
-            event(id, task, result)
+        ticket,
+        move |shared, ticket| {
+            let result = work(shared, &id, &ticket.control);
+            result.map_err(|error| failure_of(shared, &id, error))
         },
-        move |mistake| event_of_mistake(of_mistake, task, Err(failed(mistake))),
+        move |task, result| event(of_event, task, result),
     );
 }
 
-pub(in super::super) fn stop(shared: &Arc<Shared>, id: JobId, task: TaskId, control: TaskControl) {
-    let work = move |shared: &Shared, id: &JobId| {
+pub(in super::super) fn stop(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+    let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
-        Ok(sagemaker.stop_transform_job(&id.name, Some(&control))?)
+        Ok(sagemaker.stop_transform_job(&id.name, Some(control))?)
     };
-    prediction(
+    ask(
         shared,
         "stop a job",
-        (id, task),
+        (id, ticket),
         work,
-        |id, task, result| Event::JobStopAsked { id, task, result },
+        |id, task, result| Event::Jobs(JobsEvent::StopRequested { id, task, result }),
     );
 }
 
-pub(in super::super) fn find_outcome(
-    shared: &Arc<Shared>,
-    id: JobId,
-    task: TaskId,
-    control: TaskControl,
-) {
-    let work = move |shared: &Shared, id: &JobId| {
+pub(in super::super) fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+    let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
-        let job = sagemaker.describe_transform_job(&id.name, Some(&control))?;
+        let job = sagemaker.describe_transform_job(&id.name, Some(control))?;
         let asked = (&id.sagemaker, &id.s3);
-        outcome(&shared.aws, asked, &job, &records(shared), &control)
+        outcome(&shared.aws, asked, &job, &records(shared), control)
     };
-    prediction(
+    ask(
         shared,
         "find failed images",
-        (id, task),
+        (id, ticket),
         work,
-        |id, task, result| Event::OutcomeFound { id, task, result },
+        |id, task, result| Event::Jobs(JobsEvent::OutcomeFound { id, task, result }),
     );
 }
 
-/// Plans to send what has no output again, as a job of its own.
+/// Plans a job of its own for the images without an output.
 pub(in super::super) fn plan_retry(
     shared: &Arc<Shared>,
     id: JobId,
-    failed_ones: JobOutcome,
-    task: TaskId,
-    control: TaskControl,
+    failed: JobOutcome,
+    ticket: Ticket,
 ) {
-    let work = move |shared: &Shared, id: &JobId| {
+    let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
-        let job = sagemaker.describe_transform_job(&id.name, Some(&control))?;
-        let record = record_of(shared, id, &control)?;
+        let job = sagemaker.describe_transform_job(&id.name, Some(control))?;
+        let record = record_of(shared, id, control)?;
         let again = Retry {
             sagemaker: &id.sagemaker,
             s3: &id.s3,
             job: &job,
             record: record.as_ref(),
-            outcome: &failed_ones,
+            outcome: &failed,
             choice: RetryChoice::Missing,
             changes: RetryChanges::default(),
         };
         let PlannedRetry { plan, notes, doubt } =
-            transform::plan_retry(&shared.aws, &again, now_ms(), &control)?;
+            transform::plan_retry(&shared.aws, &again, now_ms(), control)?;
         let notes = doubt.into_iter().chain(notes).collect();
         let prices = read_prices(&shared.dirs.prices())?;
-        let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, &control)?;
+        let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, control)?;
         Ok(Box::new(RetryPlan {
             plan: Arc::new(plan),
             preflight,
             notes,
         }))
     };
-    prediction(
+    ask(
         shared,
         "plan a retry",
-        (id, task),
+        (id, ticket),
         work,
-        |id, task, result| Event::RetryPlanned { id, task, result },
+        |id, task, result| Event::Jobs(JobsEvent::RetryPlanned { id, task, result }),
     );
 }
 
-/// Starts a job over what failed, as it was planned.
+/// Starts the retry as planned.
 pub(in super::super) fn start_retry(
     shared: &Arc<Shared>,
     id: JobId,
     plan: Arc<TransformPlan>,
-    task: TaskId,
-    control: TaskControl,
+    ticket: Ticket,
 ) {
-    let work = move |shared: &Shared, _: &JobId| {
-        let record = start_plan(shared, &plan, &control)?;
+    let work = move |shared: &Shared, _: &JobId, control: &TaskControl| {
+        let record = start_plan(shared, &plan, control)?;
         Ok(record.spec.job_name)
     };
-    prediction(
+    ask(
         shared,
         "retry failed images",
-        (id, task),
+        (id, ticket),
         work,
-        |id, task, result| Event::RetryStarted { id, task, result },
+        |id, task, result| Event::Jobs(JobsEvent::RetryStarted { id, task, result }),
     );
 }
 
@@ -250,22 +279,17 @@ pub(super) fn start_plan(
     transform::start(&shared.aws, plan, folders, now_ms(), control)
 }
 
-pub(in super::super) fn find_leftovers(
-    shared: &Arc<Shared>,
-    id: JobId,
-    task: TaskId,
-    control: TaskControl,
-) {
-    let work = move |shared: &Shared, id: &JobId| {
-        let record = record_of(shared, id, &control)?;
+pub(in super::super) fn find_leftovers(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+    let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
+        let record = record_of(shared, id, control)?;
         Ok(record.map_or(Leftovers::Untold, |record| Leftovers::Told(record.left)))
     };
-    prediction(
+    ask(
         shared,
         "find the leftovers of a job",
-        (id, task),
+        (id, ticket),
         work,
-        |id, task, result| Event::LeftoversFound { id, task, result },
+        |id, task, result| Event::Jobs(JobsEvent::LeftoversFound { id, task, result }),
     );
 }
 
@@ -273,16 +297,15 @@ pub(in super::super) fn delete_leftovers(
     shared: &Arc<Shared>,
     id: JobId,
     found: Vec<Leftover>,
-    task: TaskId,
-    control: TaskControl,
+    ticket: Ticket,
 ) {
-    let work = move |shared: &Shared, id: &JobId| {
-        let record = record_of(shared, id, &control)?;
+    let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
+        let record = record_of(shared, id, control)?;
         let record = record.filter(|record| record.left == found);
         let record = record.ok_or_else(|| {
             JobError::Plan("The leftovers of the job have changed; list them again".to_owned())
         })?;
-        let done = clean_up(&shared.aws, &records(shared), record, &control)?;
+        let done = clean_up(&shared.aws, &records(shared), record, control)?;
         let deleted = match done.deleted.as_slice() {
             [] => "Nothing was deleted".to_owned(),
             deleted => {
@@ -299,11 +322,11 @@ pub(in super::super) fn delete_leftovers(
         };
         Ok((said, done.kept.into_iter().map(|(left, _)| left).collect()))
     };
-    prediction(
+    ask(
         shared,
         "clean up after a job",
-        (id, task),
+        (id, ticket),
         work,
-        |id, task, result| Event::LeftoversDeleted { id, task, result },
+        |id, task, result| Event::Jobs(JobsEvent::LeftoversDeleted { id, task, result }),
     );
 }

@@ -3,13 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::Shared;
+use super::super::{Effects, Shared, desktop};
 use super::reading::choice_of;
-use super::records;
-use crate::domain::{
-    InferenceLocation, LabelSet, ReadingRequest, ResponseExamples, RunId, RunKey, Sample, SampleId,
-    SharedList,
-};
+use super::{reading, records};
+use crate::domain::{InferenceLocation, LabelSet, ResponseExamples, RunId, Sample, SampleId};
 use crate::predict::{ResultSink, SampleResult};
 use crate::remote::outputs::{
     FoundOutputs, JobOutputs, OutputFolder, OutputSink, OutputsError, OutputsPart, ReadOutcome,
@@ -17,77 +14,63 @@ use crate::remote::outputs::{
 use crate::remote::transform::JobError;
 use crate::source::Source;
 use crate::state::{
-    Event, FoundRun, NewPrediction, OutputsAt, OutputsFailure, SourceId, TaskId, TaskOutcome,
+    Event, FoundRun, InferenceEvent, NewPrediction, OpenOutputsRequest, OutputsAt, OutputsEffect,
+    OutputsEvent, OutputsFailure, OutputsPlace, SourceId, TaskOutcome, Ticket,
 };
 use crate::tasks::{TaskControl, now_ms};
+
+pub(in super::super) fn carry_out(effects: &mut Effects, effect: OutputsEffect) {
+    let shared = &effects.shared;
+    match effect {
+        OutputsEffect::Open { request, ticket } => open(shared, request, ticket),
+        OutputsEffect::Preview { place, ticket } => preview(shared, place, ticket),
+        OutputsEffect::TryReading {
+            question,
+            examples,
+            request,
+        } => reading::try_it(shared, question, examples, request),
+        OutputsEffect::ListMappings => reading::list(shared),
+        OutputsEffect::SaveMapping(request) => reading::save(shared, request),
+        OutputsEffect::LoadMapping(path) => reading::load(shared, path),
+        OutputsEffect::DeleteMapping(path) => reading::delete(shared, path),
+        OutputsEffect::PickMapping => desktop::pick_mapping(shared),
+    }
+}
 
 /// Answers are sent to the window in bundles, at least this often.
 const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
 const BUNDLE_LEN: usize = 256;
 
-/// Which outputs, about which images.
-pub(in super::super) struct Place {
-    pub(in super::super) source: SourceId,
-    /// What the images are named from.
-    pub(in super::super) root: String,
-    pub(in super::super) samples: SharedList<Sample>,
-    pub(in super::super) at: OutputsAt,
-}
-
-pub(in super::super) struct Request {
-    pub(in super::super) place: Place,
-    pub(in super::super) reading: ReadingRequest,
-    /// The runs of the project, and the names of their classes: outputs that were opened before go into theirs.
-    pub(in super::super) known: Vec<(RunKey, RunId, LabelSet)>,
-    pub(in super::super) new_run: RunId,
-    pub(in super::super) task: TaskId,
-    pub(in super::super) control: TaskControl,
-}
-
-pub(in super::super) fn look(
-    shared: &Arc<Shared>,
-    place: Place,
-    task: TaskId,
-    control: TaskControl,
-) {
+pub(in super::super) fn preview(shared: &Arc<Shared>, place: OutputsPlace, ticket: Ticket) {
     let source = place.source;
-    shared.spawn_reporting(
+    shared.answer(
         "preview outputs",
-        move |shared| Event::OutputsLookedAt {
-            source,
-            task,
-            result: look_at(shared, &place, &control).map(Arc::new),
-        },
-        move |mistake| Event::OutputsLookedAt {
-            source,
-            task,
-            result: Err(failed(mistake)),
+        ticket,
+        move |shared, ticket| first_outputs(shared, &place, &ticket.control).map(Arc::new),
+        move |task, result| {
+            Event::Outputs(OutputsEvent::Previewed {
+                source,
+                task,
+                result,
+            })
         },
     );
 }
 
-pub(in super::super) fn open(shared: &Arc<Shared>, request: Request) {
-    let (source, task) = (request.place.source, request.task);
-    shared.spawn_reporting(
+pub(in super::super) fn open(shared: &Arc<Shared>, request: OpenOutputsRequest, ticket: Ticket) {
+    let source = request.place.source;
+    shared.answer(
         "open outputs",
-        move |shared| Event::OutputsRead {
-            source,
-            task,
-            result: open_all(shared, &request),
-        },
-        move |mistake| Event::OutputsRead {
-            source,
-            task,
-            result: Err(failed(mistake)),
+        ticket,
+        move |shared, ticket| open_all(shared, &request, ticket),
+        move |task, result| {
+            Event::Outputs(OutputsEvent::Read {
+                source,
+                task,
+                result,
+            })
         },
     );
-}
-
-fn failed(message: impl Into<String>) -> OutputsFailure {
-    OutputsFailure::Failed {
-        message: message.into(),
-        examples: None,
-    }
 }
 
 fn failure_of(error: &OutputsError, examples: Option<ResponseExamples>) -> OutputsFailure {
@@ -100,9 +83,9 @@ fn failure_of(error: &OutputsError, examples: Option<ResponseExamples>) -> Outpu
     }
 }
 
-fn look_at(
+fn first_outputs(
     shared: &Shared,
-    place: &Place,
+    place: &OutputsPlace,
     control: &TaskControl,
 ) -> Result<ResponseExamples, OutputsFailure> {
     let Found {
@@ -114,7 +97,7 @@ fn look_at(
         return Err(OutputsFailure::Cancelled);
     }
     if examples.responses.is_empty() {
-        return Err(failed("none of the first outputs can be read"));
+        return Err("None of the first outputs can be read".to_owned().into());
     }
     Ok(examples)
 }
@@ -135,7 +118,11 @@ struct Origin {
     notes: Vec<String>,
 }
 
-fn find(shared: &Shared, place: &Place, control: &TaskControl) -> Result<Found, OutputsFailure> {
+fn find(
+    shared: &Shared,
+    place: &OutputsPlace,
+    control: &TaskControl,
+) -> Result<Found, OutputsFailure> {
     let source = shared
         .source(place.source)
         .ok_or(OutputsFailure::Cancelled)?;
@@ -152,9 +139,13 @@ fn find(shared: &Shared, place: &Place, control: &TaskControl) -> Result<Found, 
     })
 }
 
-fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFailure> {
-    let (place, control) = (&request.place, &request.control);
-    let choice = choice_of(&request.reading).map_err(failed)?;
+fn open_all(
+    shared: &Shared,
+    request: &OpenOutputsRequest,
+    ticket: &Ticket,
+) -> Result<TaskOutcome, OutputsFailure> {
+    let (place, control) = (&request.place, &ticket.control);
+    let choice = choice_of(&request.reading).map_err(OutputsFailure::from)?;
     let Found {
         source,
         outputs: found,
@@ -184,9 +175,9 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
         }
         None => request.new_run,
     };
-    let is_open = shared.report(Event::OutputsFound {
+    let is_open = shared.report(Event::Outputs(OutputsEvent::Found {
         source: place.source,
-        task: request.task,
+        task: ticket.id,
         run: run_id,
         found: Box::new(FoundRun {
             at: place.at.clone(),
@@ -194,7 +185,7 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
             card: run.card.clone(),
             labels: run.labels.clone(),
         }),
-    });
+    }));
     if !is_open {
         return Err(OutputsFailure::Cancelled);
     }
@@ -245,7 +236,7 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> Tas
 
 fn origin_of(
     shared: &Shared,
-    place: &Place,
+    place: &OutputsPlace,
     control: &TaskControl,
 ) -> Result<Origin, OutputsFailure> {
     let of_folder = |folder: OutputFolder| Origin {
@@ -264,7 +255,7 @@ fn origin_of(
             let outputs = JobOutputs::find(&shared.aws, asked, &id.name, &records, control);
             let outputs = outputs.map_err(|error| match error {
                 JobError::Cancelled => OutputsFailure::Cancelled,
-                error => failed(error.to_string()),
+                error => error.to_string().into(),
             })?;
             Ok(Origin {
                 parts: outputs.parts,
@@ -292,12 +283,14 @@ impl Bundles<'_> {
         if self.waiting.is_empty() {
             return;
         }
-        let is_open = self.shared.report(Event::Predicted {
-            source: self.source,
-            run: self.run,
-            at_ms: now_ms(),
-            predictions: std::mem::take(&mut self.waiting),
-        });
+        let is_open = self
+            .shared
+            .report(Event::Inference(InferenceEvent::Predicted {
+                source: self.source,
+                run: self.run,
+                at_ms: now_ms(),
+                predictions: std::mem::take(&mut self.waiting),
+            }));
         if !is_open {
             self.control.cancel();
         }
@@ -325,10 +318,10 @@ impl ResultSink for Bundles<'_> {
 impl OutputSink for Bundles<'_> {
     fn labels(&mut self, labels: &LabelSet) {
         self.send();
-        self.shared.report(Event::RunLabelled {
+        self.shared.report(Event::Outputs(OutputsEvent::Labelled {
             source: self.source,
             run: self.run,
             labels: Box::new(labels.clone()),
-        });
+        }));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::Shared;
 use crate::domain::{Price, PriceChange, PriceTable};
 use crate::remote::transform::{JobError, add_price, change_price, read_prices};
-use crate::state::Event;
+use crate::state::{Event, JobsEvent};
 
 pub(in super::super) fn read(shared: &Arc<Shared>) {
     work(shared, "read prices", |shared| {
@@ -34,13 +34,17 @@ fn work(
     let of_mistake = path.clone();
     shared.spawn_reporting(
         name,
-        move |shared| Event::PricesRead {
-            path,
-            result: work(shared).map_err(|error| error.to_string()),
+        move |shared| {
+            Event::Jobs(JobsEvent::PricesRead {
+                path,
+                result: work(shared).map_err(|error| error.to_string()),
+            })
         },
-        move |mistake| Event::PricesRead {
-            path: of_mistake,
-            result: Err(mistake),
+        move |mistake| {
+            Event::Jobs(JobsEvent::PricesRead {
+                path: of_mistake,
+                result: Err(mistake),
+            })
         },
     );
 }

@@ -7,7 +7,7 @@ use super::super::Shared;
 use crate::domain::{KeepRule, LabelSet, OutputMapping, ReadingRequest, ResponseExamples};
 use crate::library::{built_in_labels, check_mapping, labels_from_file, parse_mapping};
 use crate::remote::outputs::{ExampleReadings, OutputShape, ReadingChoice};
-use crate::state::{Event, ReadingTrial, SavedMapping};
+use crate::state::{Event, OutputsEvent, ReadingTrial, SavedMapping};
 
 /// The labels that a field names: a built-in set, or a file; `None` for an empty one.
 fn labels_of(text: &str) -> Result<Option<LabelSet>, String> {
@@ -40,9 +40,11 @@ pub(in super::super) fn try_it(
     request: ReadingRequest,
 ) {
     let of_mistake = request.clone();
-    let event = move |trial| Event::ReadingTried {
-        question,
-        trial: Box::new(trial),
+    let event = move |trial| {
+        Event::Outputs(OutputsEvent::Tried {
+            question,
+            trial: Box::new(trial),
+        })
     };
     shared.spawn_reporting(
         "try a mapping",
@@ -87,18 +89,22 @@ pub(in super::super) fn list(shared: &Arc<Shared>) {
         let (mappings, problems) = shared.library.mappings();
         let saved = mappings.into_iter();
         let saved = saved.map(|(path, mapping)| saved_mapping(path, mapping));
-        shared.report(Event::MappingsListed {
+        shared.report(Event::Outputs(OutputsEvent::MappingsListed {
             saved: saved.collect(),
             problems: problems.iter().map(ToString::to_string).collect(),
-        });
+        }));
     });
 }
 
 pub(in super::super) fn save(shared: &Arc<Shared>, request: ReadingRequest) {
     shared.spawn_reporting(
         "save a mapping",
-        move |shared| Event::MappingSaved(save_now(shared, &request).map(Box::new)),
-        |mistake| Event::MappingSaved(Err(mistake)),
+        move |shared| {
+            Event::Outputs(OutputsEvent::MappingSaved(
+                save_now(shared, &request).map(Box::new),
+            ))
+        },
+        |mistake| Event::Outputs(OutputsEvent::MappingSaved(Err(mistake))),
     );
 }
 
@@ -115,8 +121,8 @@ fn save_now(shared: &Shared, request: &ReadingRequest) -> Result<SavedMapping, S
 pub(in super::super) fn load(shared: &Arc<Shared>, path: PathBuf) {
     shared.spawn_reporting(
         "load a mapping",
-        move |_| Event::MappingLoaded(load_now(path).map(Box::new)),
-        |mistake| Event::MappingLoaded(Err(mistake)),
+        move |_| Event::Outputs(OutputsEvent::MappingLoaded(load_now(path).map(Box::new))),
+        |mistake| Event::Outputs(OutputsEvent::MappingLoaded(Err(mistake))),
     );
 }
 
@@ -150,9 +156,11 @@ pub(in super::super) fn delete(shared: &Arc<Shared>, path: PathBuf) {
         "delete a mapping",
         move |shared| {
             let deleted = shared.library.delete_mapping(&path);
-            Event::MappingDeleted(deleted.map_err(|error| error.to_string()))
+            Event::Outputs(OutputsEvent::MappingDeleted(
+                deleted.map_err(|error| error.to_string()),
+            ))
         },
-        |mistake| Event::MappingDeleted(Err(mistake)),
+        |mistake| Event::Outputs(OutputsEvent::MappingDeleted(Err(mistake))),
     );
 }
 

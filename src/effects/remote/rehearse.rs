@@ -16,48 +16,34 @@ use crate::remote::rehearse::{
 };
 use crate::remote::transform::{JobError, NewArchive};
 use crate::state::{
-    Event, JobRequest, RehearsalReport, RehearsalRequest, SourceId, TaskId, TaskOutcome,
+    Event, Failure, JobsEvent, RehearsalOptions, RehearsalReport, RehearsalRequest, Ticket,
 };
 use crate::tasks::{Cancelled, TaskControl};
 use crate::vision::Predictor;
 
-pub(in super::super) struct Request {
-    pub(in super::super) source: SourceId,
-    pub(in super::super) job: JobRequest,
-    pub(in super::super) options: RehearsalRequest,
-    pub(in super::super) runtime_library: Option<std::path::PathBuf>,
-    pub(in super::super) task: TaskId,
-    pub(in super::super) control: TaskControl,
-}
-
-pub(in super::super) fn start(shared: &Arc<Shared>, request: Request) {
-    let task = request.task;
-    shared.spawn_reporting(
+pub(in super::super) fn start(shared: &Arc<Shared>, request: RehearsalRequest, ticket: Ticket) {
+    shared.answer(
         "rehearse a job",
-        move |shared| Event::Rehearsed {
-            task,
-            result: try_out(shared, &request).map(Box::new),
-        },
-        move |mistake| Event::Rehearsed {
-            task,
-            result: Err(TaskOutcome::Failed(mistake)),
-        },
+        ticket,
+        move |shared, ticket| try_out(shared, &request, &ticket.control).map(Box::new),
+        |task, result| Event::Jobs(JobsEvent::Rehearsed { task, result }),
     );
 }
 
-fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOutcome> {
-    let control = &request.control;
+fn try_out(
+    shared: &Shared,
+    request: &RehearsalRequest,
+    control: &TaskControl,
+) -> Result<RehearsalReport, Failure> {
     let _working = shared.model_work.begin(control);
-    let failed = |error: &dyn std::fmt::Display| TaskOutcome::Failed(error.to_string());
-    let source = shared
-        .source(request.source)
-        .ok_or(TaskOutcome::Cancelled)?;
+    let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
+    let source = shared.source(request.source).ok_or(Failure::Cancelled)?;
     let job = &request.job;
     let spec = &job.spec;
     let to = Some(job.archive.clone());
     let archive = archive_of(shared, &job.model.model, to, &spec.instance_type, control);
     let archive = archive.map_err(|error| match error {
-        JobError::Cancelled => TaskOutcome::Cancelled,
+        JobError::Cancelled => Failure::Cancelled,
         error => failed(&error),
     })?;
     let Some(NewArchive::Here { path: archive, .. }) = archive else {
@@ -73,13 +59,15 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
     let folder = scratch.path().join("archive");
     std::fs::create_dir(&folder).map_err(no_folder)?;
     let archive = unpack(&archive, &folder, control).map_err(|error| match error {
-        PackageError::Cancelled(_) => TaskOutcome::Cancelled,
+        PackageError::Cancelled(_) => Failure::Cancelled,
         error => failed(&error),
     })?;
     control.set_done_before(0);
     control.set_total(None);
     let predictor = match &archive.kind {
-        ArchiveKind::Onnx { model, keep } => Some(model_here(shared, request, model, *keep)?),
+        ArchiveKind::Onnx { model, keep } => {
+            Some(model_here(shared, request, (model, *keep), control)?)
+        }
         ArchiveKind::SavedModel => None,
     };
     let samples: Vec<Sample> = request
@@ -111,7 +99,7 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
         control,
     );
     let rehearsal = rehearsal.map_err(|error| match error {
-        RehearseError::Cancelled(_) => TaskOutcome::Cancelled,
+        RehearseError::Cancelled(_) => Failure::Cancelled,
         error => failed(&error),
     })?;
     Ok(report(&rehearsal, &samples.samples))
@@ -120,12 +108,11 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
 /// The archive's own model on this machine.
 fn model_here(
     shared: &Shared,
-    request: &Request,
-    model: &Model,
-    keep: KeepRule,
-) -> Result<Arc<dyn Predictor>, TaskOutcome> {
-    let failed = |error: &dyn std::fmt::Display| TaskOutcome::Failed(error.to_string());
-    let control = &request.control;
+    request: &RehearsalRequest,
+    (model, keep): (&Model, KeepRule),
+    control: &TaskControl,
+) -> Result<Arc<dyn Predictor>, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
     control.set_step("loading the model");
     let setting = request.runtime_library.as_deref();
     let runtime =
@@ -139,7 +126,7 @@ fn model_here(
         OnnxPredictor::load(&runtime, model, &options, control).map_err(|error| failed(&error))?;
     control
         .checkpoint()
-        .map_err(|Cancelled| TaskOutcome::Cancelled)?;
+        .map_err(|Cancelled| Failure::Cancelled)?;
     Ok(Arc::new(predictor))
 }
 
@@ -149,7 +136,7 @@ fn address_in(field: &str) -> Option<String> {
 }
 
 /// As the job would ask.
-fn rehearse_options(spec: &TransformSpec, request: &RehearsalRequest) -> RehearseOptions {
+fn rehearse_options(spec: &TransformSpec, request: &RehearsalOptions) -> RehearseOptions {
     RehearseOptions {
         python: request.python.clone(),
         form: match spec.input.split {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::super::latest::{LatestSender, latest};
-use super::super::s3::{failed, failure, renewal};
+use super::super::s3::{failure, renewal};
 use super::super::{Shared, guarded};
 use super::reading::choice_of;
 use crate::aws::AwsErrorKind;
@@ -22,8 +22,9 @@ use crate::remote::predictor::RemotePredictor;
 use crate::remote::tf_serving::{TfServing, TfServingAddress};
 use crate::source::{SourceError, for_task};
 use crate::state::{
-    ConnectFailure, ConnectRequest, Event, FoundModel, ImageRequest, NewPrediction, RemoteCheck,
-    RemoteOutcome, RemotePrediction, RemoteReport, S3Failure, SourceId, TaskId,
+    ConnectFailure, ConnectRequest, Event, Failure, FoundModel, ImageRequest, InferenceEvent,
+    NewPrediction, OutputsEvent, RemoteCheck, RemoteOutcome, RemotePrediction, RemoteReport,
+    SourceId, Ticket,
 };
 use crate::tasks::{TaskControl, now_ms};
 use crate::vision::PredictError;
@@ -53,8 +54,7 @@ pub(in super::super) struct Connected {
 /// A request for one image, and its task.
 struct Queued {
     image: ImageRequest,
-    task: TaskId,
-    control: TaskControl,
+    ticket: Ticket,
 }
 
 impl RemoteWorker {
@@ -86,12 +86,14 @@ impl RemoteWorker {
     /// Finds out what a model responds with.
     pub(in super::super) fn connect(&self, shared: &Arc<Shared>, request: ConnectRequest) {
         let connected = Arc::clone(&self.connected);
-        let (source, task) = (request.source, request.task);
-        let ended = move |result: Result<FoundModel, ConnectFailure>| Event::Connected {
-            source,
-            task,
-            at_ms: now_ms(),
-            result: result.map(Box::new),
+        let (source, task) = (request.source, request.ticket.id);
+        let ended = move |result: Result<FoundModel, ConnectFailure>| {
+            Event::Inference(InferenceEvent::Connected {
+                source,
+                task,
+                at_ms: now_ms(),
+                result: result.map(Box::new),
+            })
         };
         shared.spawn_reporting(
             "connect to a remote model",
@@ -101,19 +103,9 @@ impl RemoteWorker {
     }
 
     /// Replaces a request that was not sent yet.
-    pub(in super::super) fn predict(
-        &self,
-        shared: &Shared,
-        image: ImageRequest,
-        task: TaskId,
-        control: TaskControl,
-    ) {
-        self.newest.store(task.0, Ordering::Relaxed);
-        let request = Queued {
-            image,
-            task,
-            control,
-        };
+    pub(in super::super) fn predict(&self, shared: &Shared, image: ImageRequest, ticket: Ticket) {
+        self.newest.store(ticket.id.0, Ordering::Relaxed);
+        let request = Queued { image, ticket };
         if let Some(passed) = self.requests.put(request) {
             report(shared, passed, RemoteOutcome::NotSent);
         }
@@ -134,19 +126,19 @@ impl Connected {
     pub(in super::super) fn report_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
         let labels = self.predictor.labels();
         if self.reported_classes.swap(labels.len(), Ordering::Relaxed) != labels.len() {
-            shared.report(Event::RunLabelled {
+            shared.report(Event::Outputs(OutputsEvent::Labelled {
                 source,
                 run,
                 labels: Box::new(labels),
-            });
+            }));
         }
     }
 
     pub(in super::super) fn report_latency(&self, shared: &Shared) {
-        shared.report(Event::RemoteLatency {
+        shared.report(Event::Inference(InferenceEvent::RemoteLatency {
             key: Box::new(self.key.clone()),
             latency: self.predictor.latency(),
-        });
+        }));
     }
 }
 
@@ -163,7 +155,7 @@ fn connect(
     connected: &Mutex<Option<Connected>>,
     request: &ConnectRequest,
 ) -> Result<FoundModel, ConnectFailure> {
-    let (model, control) = (&request.model, &request.control);
+    let (model, control) = (&request.model, &request.ticket.control);
     let choice = choice_of(&model.reading).map_err(not_connected)?;
     let client =
         asking_of(shared, model, control).map_err(|error| connect_failure(shared, model, error))?;
@@ -279,7 +271,7 @@ fn first_response<'r>(
 ) -> Result<(Recognition, (SampleId, &'r Sample, Response)), ConnectFailure> {
     let mut failures = Vec::new();
     for (sample, entry) in &request.samples {
-        let control = &request.control;
+        let control = &request.ticket.control;
         control.set_step(format!("predicting {}", entry.uri.file_name()));
         let response = request_response(shared, (request.source, entry), control, |image| {
             client.send(image, control)
@@ -337,8 +329,8 @@ fn examples_of(entry: &Sample, response: &Response) -> Arc<ResponseExamples> {
 
 fn connect_failure(shared: &Shared, model: &RemoteModel, error: NoResponse) -> ConnectFailure {
     match s3_failure(shared, model, error) {
-        S3Failure::Cancelled => ConnectFailure::Cancelled,
-        S3Failure::Failed { message, renewal } => ConnectFailure::Failed {
+        Failure::Cancelled => ConnectFailure::Cancelled,
+        Failure::Failed { message, renewal } => ConnectFailure::Failed {
             message,
             examples: None,
             renewal,
@@ -346,14 +338,16 @@ fn connect_failure(shared: &Shared, model: &RemoteModel, error: NoResponse) -> C
     }
 }
 
-fn s3_failure(shared: &Shared, model: &RemoteModel, error: NoResponse) -> S3Failure {
+fn s3_failure(shared: &Shared, model: &RemoteModel, error: NoResponse) -> Failure {
     match error {
-        NoResponse::Cancelled => S3Failure::Cancelled,
-        NoResponse::OutOfReach(message) => S3Failure::Failed {
+        NoResponse::Cancelled => Failure::Cancelled,
+        NoResponse::OutOfReach(message) => Failure::Failed {
             renewal: renewal_in(shared, model, &message),
             message,
         },
-        NoResponse::SourceUnreachable(message) | NoResponse::Image(message) => failed(message),
+        NoResponse::SourceUnreachable(message) | NoResponse::Image(message) => {
+            Failure::new(message)
+        }
     }
 }
 
@@ -374,23 +368,26 @@ fn s3_access(access: &SageMakerAccess) -> S3Access {
 }
 
 fn report(shared: &Shared, request: Queued, outcome: RemoteOutcome) {
-    shared.report(Event::RemotePredicted(Box::new(RemotePrediction {
-        image: request.image,
-        task: request.task,
-        at_ms: now_ms(),
-        outcome,
-    })));
+    shared.report(Event::Inference(InferenceEvent::RemotePredicted(Box::new(
+        RemotePrediction {
+            image: request.image,
+            task: request.ticket.id,
+            at_ms: now_ms(),
+            outcome,
+        },
+    ))));
 }
 
 fn predict_one(shared: &Shared, model: Option<Connected>, request: Queued, newest: &AtomicU64) {
-    let is_newest = || newest.load(Ordering::Relaxed) == request.task.0;
+    let is_newest = || newest.load(Ordering::Relaxed) == request.ticket.id.0;
     // Another model predicts by now, or the image left the view.
-    let model = model.filter(|_| request.control.sleep(MIN_VIEW_TIME).is_ok() && is_newest());
+    let model =
+        model.filter(|_| request.ticket.control.sleep(MIN_VIEW_TIME).is_ok() && is_newest());
     let Some(model) = model else {
         return report(shared, request, RemoteOutcome::NotSent);
     };
     let image = &request.image;
-    let outcome = guarded(|| Ok(outcome_of(shared, &model, image, &request.control)));
+    let outcome = guarded(|| Ok(outcome_of(shared, &model, image, &request.ticket.control)));
     let outcome = outcome.unwrap_or_else(|reason| predicted(image, Err(reason), None));
     model.report_classes(shared, image.source, image.run);
     report(shared, request, outcome);
@@ -443,52 +440,41 @@ fn predicted(
 pub(in super::super) fn show_response(
     shared: &Arc<Shared>,
     source: SourceId,
-    model: RemoteModel,
-    entry: Sample,
-    (task, control): (TaskId, TaskControl),
+    (model, entry): (RemoteModel, Sample),
+    ticket: Ticket,
 ) {
     let of = Box::new(model.at.clone());
-    let shown = move |result| Event::ResponseShown {
-        source,
-        task,
-        of,
-        result,
-    };
-    let of_mistake = shown.clone();
-    shared.spawn_reporting(
+    shared.answer(
         "preview a remote prediction",
-        move |shared| {
-            let response = asking_of(shared, &model, &control).and_then(|client| {
-                request_response(shared, (source, &entry), &control, |image| {
-                    client.send(image, &control)
+        ticket,
+        move |shared, ticket| {
+            let control = &ticket.control;
+            let response = asking_of(shared, &model, control).and_then(|client| {
+                request_response(shared, (source, &entry), control, |image| {
+                    client.send(image, control)
                 })
             });
-            shown(match response {
-                Ok(response) => Ok(examples_of(&entry, &response)),
-                Err(error) => Err(s3_failure(shared, &model, error)),
+            let response = response.map_err(|error| s3_failure(shared, &model, error))?;
+            Ok(examples_of(&entry, &response))
+        },
+        move |task, result| {
+            Event::Inference(InferenceEvent::ResponseShown {
+                source,
+                task,
+                of,
+                result,
             })
         },
-        move |mistake| of_mistake(Err(failed(mistake))),
     );
 }
 
 /// Checks whether a model is available, without sending it an image.
-pub(in super::super) fn check(
-    shared: &Arc<Shared>,
-    model: RemoteModel,
-    task: TaskId,
-    control: TaskControl,
-) {
-    shared.spawn_reporting(
+pub(in super::super) fn check(shared: &Arc<Shared>, model: RemoteModel, ticket: Ticket) {
+    shared.answer(
         "check a remote model",
-        move |shared| Event::RemoteModelChecked {
-            task,
-            result: check_model(shared, &model, &control),
-        },
-        move |mistake| Event::RemoteModelChecked {
-            task,
-            result: Err(failed(mistake)),
-        },
+        ticket,
+        move |shared, ticket| check_model(shared, &model, &ticket.control),
+        |task, result| Event::Inference(InferenceEvent::RemoteModelChecked { task, result }),
     );
 }
 
@@ -496,17 +482,17 @@ fn check_model(
     shared: &Shared,
     model: &RemoteModel,
     control: &TaskControl,
-) -> Result<RemoteCheck, S3Failure> {
+) -> Result<RemoteCheck, Failure> {
     match &model.at {
         RemoteAddress::Endpoint { name, access } => check_endpoint(shared, name, access, control),
         RemoteAddress::TfServing { address } => {
-            let address =
-                TfServingAddress::parse(address).map_err(|error| failed(error.to_string()))?;
+            let address = TfServingAddress::parse(address)
+                .map_err(|error| Failure::new(error.to_string()))?;
             let served = TfServing::new(address).inspect(control);
             let served = served.map_err(|error| match error {
-                PredictError::Cancelled => S3Failure::Cancelled,
-                PredictError::OutOfReach(message) => failed(message),
-                error => failed(error.to_string()),
+                PredictError::Cancelled => Failure::Cancelled,
+                PredictError::OutOfReach(message) => Failure::new(message),
+                error => Failure::new(error.to_string()),
             })?;
             let (is_available, found) = served.judged(model.signature.as_deref());
             Ok(RemoteCheck {
@@ -523,9 +509,9 @@ fn check_endpoint(
     name: &str,
     access: &SageMakerAccess,
     control: &TaskControl,
-) -> Result<RemoteCheck, S3Failure> {
+) -> Result<RemoteCheck, Failure> {
     if let Some(problem) = endpoint_name_problem(name) {
-        return Err(failed(format!("The name {problem}")));
+        return Err(Failure::new(format!("The name {problem}")));
     }
     let sagemaker = shared.aws.sagemaker(access);
     let of_aws = |error| failure(shared, &s3_access(access), error);

@@ -1,12 +1,139 @@
 //! The endpoints of an account and region, and those that were deployed from here.
 
-use super::JobFinding;
+use super::Loadable;
 use super::remote_list::RemoteList;
 use crate::domain::{
-    Endpoint, EndpointConfig, EndpointQuery, EndpointRecord, EndpointStatus, EndpointSummary,
-    LogLine, SageMakerAccess, cost_usd,
+    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord,
+    EndpointStatus, EndpointSummary, LogLine, S3Access, SageMakerAccess, cost_usd,
 };
-use crate::state::{S3Failure, State, TaskId};
+use crate::state::{
+    Arc, EndpointDraft, EndpointRequest, Failure, FormCheck, State, TaskId, Ticket,
+};
+
+/// What the user can do about endpoints.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EndpointsCommand {
+    /// Checks what stands in the form about an endpoint.
+    Check(Box<EndpointDraft>),
+    /// Deploys what was checked.
+    Deploy,
+    /// From its beginning.
+    List(EndpointQuery),
+    ListMore,
+    /// Shows the page of an endpoint.
+    Open(EndpointId),
+    /// Shows the list alone.
+    Close,
+    Watch(EndpointId),
+    StopWatching(EndpointId),
+    /// The end of what its containers wrote.
+    ReadLog(EndpointId),
+    /// Shows the page of an endpoint, with what would be deleted.
+    ConfirmDeletion(EndpointId),
+    Keep,
+    /// With its configuration, and what was made for it.
+    Delete(EndpointId),
+    /// When Spotcheck deletes it by itself, in milliseconds since 1970-01-01 UTC; `None` leaves that to people.
+    SetDeletionTime(EndpointId, Option<i64>),
+}
+
+/// What is to be done in the background about endpoints.
+#[derive(Debug, Clone)]
+pub enum EndpointsEffect {
+    /// Tell from now on what this machine keeps of endpoints, and which of them are to be deleted.
+    FollowRecords,
+    /// Find out whether an endpoint would do well.
+    Check {
+        request: Box<EndpointRequest>,
+        ticket: Ticket,
+    },
+    /// Pack and upload the model, and start the endpoint.
+    Deploy {
+        plan: Arc<EndpointPlan>,
+        ticket: Ticket,
+    },
+    List {
+        access: S3Access,
+        query: EndpointQuery,
+        ticket: Ticket,
+    },
+    /// Look at an endpoint again and again until it does not change by itself any more.
+    Watch { id: EndpointId, ticket: Ticket },
+    /// The end of what its containers wrote.
+    ReadLog { id: EndpointId, ticket: Ticket },
+    /// With its configuration, and what was made for it.
+    Delete {
+        id: EndpointId,
+        cause: DeletionCause,
+        ticket: Ticket,
+    },
+    /// Keep when it is to be deleted.
+    SetDeletionTime {
+        id: EndpointId,
+        delete_at_ms: Option<i64>,
+    },
+}
+
+/// What background work reports about endpoints.
+#[derive(Debug)]
+pub enum EndpointsEvent {
+    /// What this machine keeps of endpoints, what of it cannot be read, and which endpoints are to be deleted by now.
+    RecordsRead {
+        records: Vec<EndpointRecord>,
+        unreadable: Vec<String>,
+        due: Vec<EndpointId>,
+    },
+    /// It is a while since endpoints were looked at.
+    Outdated,
+    Checked {
+        task: TaskId,
+        result: Result<Box<FormCheck<EndpointPlan>>, Failure>,
+    },
+    /// It is being started.
+    Deployed {
+        task: TaskId,
+        result: Result<EndpointId, Failure>,
+    },
+    /// A part of the list of endpoints, and where they are.
+    Listed {
+        task: TaskId,
+        is_first: bool,
+        result: Result<(SageMakerAccess, EndpointPage), Failure>,
+    },
+    /// An endpoint as it is now; `None` where there is none of this name, or no longer.
+    Seen {
+        id: EndpointId,
+        task: TaskId,
+        endpoint: Option<Box<Endpoint>>,
+        /// What it runs, where SageMaker tells.
+        config: Option<EndpointConfig>,
+        /// Of one instance, where the table of prices has it.
+        usd_per_hour: Option<f64>,
+    },
+    /// It could not be looked at the endpoint, and is tried again.
+    Trouble {
+        id: EndpointId,
+        task: TaskId,
+        text: String,
+    },
+    /// It does not change by itself any more, or cannot be looked at.
+    WatchEnded {
+        id: EndpointId,
+        task: TaskId,
+        result: Result<(), Failure>,
+    },
+    LogRead {
+        id: EndpointId,
+        task: TaskId,
+        result: Result<Vec<LogLine>, Failure>,
+    },
+    Deleted {
+        id: EndpointId,
+        task: TaskId,
+        cause: DeletionCause,
+        result: Result<EndpointDeletion, Failure>,
+    },
+}
 
 /// An endpoint, and how it is reached.
 #[derive(Debug, Clone)]
@@ -74,16 +201,16 @@ pub struct KnownEndpoint {
     /// While somebody looks again and again.
     pub watching: Option<TaskId>,
     /// What went wrong last.
-    pub failure: Option<S3Failure>,
+    pub failure: Option<Failure>,
     /// Why it could not be looked at just now; it is tried again.
     pub trouble: Option<String>,
     pub deleting: Option<TaskId>,
     /// The end of what its containers wrote.
-    pub log: JobFinding<Vec<LogLine>>,
+    pub log: Loadable<Vec<LogLine>>,
     /// What the last deletion did.
     pub deletion: Option<EndpointDeletion>,
     /// Why it could not be deleted, and still costs money.
-    pub undeleted: Option<S3Failure>,
+    pub undeleted: Option<Failure>,
 }
 
 /// An endpoint as it was seen last.
@@ -154,7 +281,7 @@ impl KnownEndpoint {
             failure: None,
             trouble: None,
             deleting: None,
-            log: JobFinding::NotYet,
+            log: Loadable::NotAsked,
             deletion: None,
             undeleted: None,
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::model_draft::ModelDraft;
 use crate::domain::{CheckGrade, Preflight, S3Address, S3Link};
-use crate::state::{State, TaskId};
+use crate::state::{Loadable, State};
 
 /// A form with the draft `D`, whose check results in a plan `P`.
 #[derive(Debug)]
@@ -15,9 +15,9 @@ pub struct Form<D, P> {
     pub draft: D,
     /// What is missing before anything can be checked.
     pub missing: Option<String>,
-    pub check: SendStage<FormCheck<P>>,
+    pub check: Loadable<FormCheck<P>>,
     /// Packing, uploading and starting.
-    pub start: SendStage<()>,
+    pub start: Loadable<()>,
 }
 
 impl<D: Default, P> Default for Form<D, P> {
@@ -26,8 +26,8 @@ impl<D: Default, P> Default for Form<D, P> {
             serial: 0,
             draft: D::default(),
             missing: None,
-            check: SendStage::NotYet,
-            start: SendStage::NotYet,
+            check: Loadable::NotAsked,
+            start: Loadable::NotAsked,
         }
     }
 }
@@ -50,48 +50,13 @@ impl<P> FormCheck<P> {
 }
 
 /// The draft of a form, and where its form is.
-pub(in crate::state) trait Draft: Clone + Default {
-    type Plan;
+pub(in crate::state) trait Draft: Clone + Default + 'static {
+    type Plan: 'static;
 
     fn form(state: &mut State) -> &mut Form<Self, Self::Plan>;
     fn model(&mut self) -> &mut ModelDraft;
     /// The folder in S3 that the model is uploaded below.
     fn base(&mut self) -> &mut String;
-}
-
-/// Something about the form that takes a while.
-#[derive(Debug, Default)]
-pub enum SendStage<T> {
-    #[default]
-    NotYet,
-    Running(TaskId),
-    Done(T),
-    Failed(String),
-}
-
-impl<T> SendStage<T> {
-    pub fn is_running(&self) -> bool {
-        matches!(self, Self::Running(_))
-    }
-
-    /// The result, if there is one.
-    pub fn done(&self) -> Option<&T> {
-        match self {
-            Self::Done(result) => Some(result),
-            _ => None,
-        }
-    }
-
-    pub(in crate::state) fn task(&self) -> Option<TaskId> {
-        match self {
-            Self::Running(task) => Some(*task),
-            _ => None,
-        }
-    }
-
-    pub(in crate::state) fn is_by(&self, task: TaskId) -> bool {
-        self.task() == Some(task)
-    }
 }
 
 /// `None` for an empty field.

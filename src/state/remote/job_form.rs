@@ -1,5 +1,7 @@
 //! The form that starts a Batch Transform job.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::form::{Draft, Form, folder_of, text_of};
@@ -9,7 +11,7 @@ use crate::domain::{
     Sample, SampleId, SharedList, SplitType, TransformPlan, TransformSpec, archive_address,
     manifest_address, output_folder,
 };
-use crate::state::{ExportScope, State};
+use crate::state::{ExportScope, SourceId, State};
 
 pub type JobForm = Form<JobDraft, TransformPlan>;
 
@@ -122,7 +124,7 @@ impl JobImages {
 /// How a rehearsal is held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct RehearsalRequest {
+pub struct RehearsalOptions {
     /// The program that runs the handler.
     pub python: String,
     /// So many are tried, the first ones; `1..`.
@@ -131,7 +133,16 @@ pub struct RehearsalRequest {
     pub tensorflow_serving: String,
 }
 
-impl Default for RehearsalRequest {
+/// A job to rehearse on this computer, with some of its images.
+#[derive(Debug, Clone)]
+pub struct RehearsalRequest {
+    pub source: SourceId,
+    pub job: JobRequest,
+    pub options: RehearsalOptions,
+    pub runtime_library: Option<PathBuf>,
+}
+
+impl Default for RehearsalOptions {
     fn default() -> Self {
         Self {
             python: "python3".to_owned(),

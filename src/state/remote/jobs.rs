@@ -6,10 +6,194 @@ use serde::{Deserialize, Serialize};
 
 use super::remote_list::RemoteList;
 use crate::domain::{
-    CheckGrade, JobOutcome, JobProgress, JobQuery, Leftover, Preflight, S3Access, SageMakerAccess,
-    TransformPlan, TransformSummary,
+    CheckGrade, JobOutcome, JobPage, JobProgress, JobQuery, Leftover, Preflight, Price,
+    PriceChange, PriceTable, S3Access, SageMakerAccess, TransformPlan, TransformSummary,
 };
-use crate::state::{S3Failure, TaskId};
+use crate::state::remote::job_form::RehearsalRequest;
+use crate::state::{
+    Failure, FormCheck, JobDraft, JobRequest, Loadable, RehearsalOptions, RehearsalReport, TaskId,
+    Ticket,
+};
+
+/// What the user can do about jobs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum JobsCommand {
+    /// Checks what stands in the form about a job.
+    Check(Box<JobDraft>),
+    /// Tries what the form says on this machine.
+    Rehearse(RehearsalOptions),
+    /// Starts what was checked.
+    Start,
+    /// Adds a price to the user's table.
+    KeepPrice(Box<Price>),
+    /// Puts a price of the table in the place of another one.
+    ChangePrice(Box<PriceChange>),
+    /// From its beginning.
+    List(JobQuery),
+    ListMore,
+    /// Shows the page of a job.
+    Open(JobId),
+    /// Shows the list alone.
+    Close,
+    Watch(JobId),
+    StopWatching(JobId),
+    Stop(JobId),
+    /// Which objects got no output, and why.
+    FindOutcome(JobId),
+    /// Plans a job over only the objects that got no output, and looks it through.
+    PlanRetry(JobId),
+    /// Starts it, as it was looked through.
+    StartRetry(JobId),
+    /// It is not wanted any more.
+    DropRetry(JobId),
+    FindLeftovers(JobId),
+    /// Deletes what was listed as left behind.
+    DeleteLeftovers(JobId),
+}
+
+/// What is to be done in the background about jobs.
+#[derive(Debug, Clone)]
+pub enum JobsEffect {
+    /// Find out whether a job would do well.
+    Check {
+        request: Box<JobRequest>,
+        ticket: Ticket,
+    },
+    /// Try on this machine what the job would do with some of the images.
+    Rehearse {
+        request: Box<RehearsalRequest>,
+        ticket: Ticket,
+    },
+    /// Read the user's table of prices.
+    ReadPrices,
+    /// Add a price to it.
+    KeepPrice(Box<Price>),
+    ChangePrice(Box<PriceChange>),
+    /// Upload what the job needs, and start it.
+    Start {
+        plan: Arc<TransformPlan>,
+        ticket: Ticket,
+    },
+    List {
+        access: S3Access,
+        query: JobQuery,
+        ticket: Ticket,
+    },
+    /// Look at a job again and again until it is over.
+    Watch {
+        id: JobId,
+        ticket: Ticket,
+    },
+    Stop {
+        id: JobId,
+        ticket: Ticket,
+    },
+    /// Find the objects that got no output, and why.
+    FindOutcome {
+        id: JobId,
+        ticket: Ticket,
+    },
+    /// Plan a job for them alone, and look it through.
+    PlanRetry {
+        id: JobId,
+        outcome: JobOutcome,
+        ticket: Ticket,
+    },
+    StartRetry {
+        id: JobId,
+        plan: Arc<TransformPlan>,
+        ticket: Ticket,
+    },
+    /// Find what a job left behind.
+    FindLeftovers {
+        id: JobId,
+        ticket: Ticket,
+    },
+    DeleteLeftovers {
+        id: JobId,
+        found: Vec<Leftover>,
+        ticket: Ticket,
+    },
+}
+
+/// What background work reports about jobs.
+#[derive(Debug)]
+pub enum JobsEvent {
+    /// The table of prices was read, or written and read.
+    PricesRead {
+        path: String,
+        result: Result<PriceTable, String>,
+    },
+    Checked {
+        task: TaskId,
+        result: Result<Box<FormCheck<TransformPlan>>, Failure>,
+    },
+    /// What the rehearsal found, for people.
+    Rehearsed {
+        task: TaskId,
+        result: Result<Box<RehearsalReport>, Failure>,
+    },
+    Started {
+        task: TaskId,
+        result: Result<JobId, Failure>,
+    },
+    /// A part of the list of jobs.
+    Listed {
+        task: TaskId,
+        is_first: bool,
+        result: Result<JobPage, Failure>,
+    },
+    /// A job as it is now.
+    Seen {
+        id: JobId,
+        task: TaskId,
+        progress: Box<JobProgress>,
+    },
+    /// It could not be looked at the job, and is tried again.
+    Trouble {
+        id: JobId,
+        task: TaskId,
+        text: String,
+    },
+    /// It is over, or cannot be looked at.
+    WatchEnded {
+        id: JobId,
+        task: TaskId,
+        end: WatchEnd,
+    },
+    StopRequested {
+        id: JobId,
+        task: TaskId,
+        result: Result<(), Failure>,
+    },
+    OutcomeFound {
+        id: JobId,
+        task: TaskId,
+        result: Result<JobOutcome, Failure>,
+    },
+    RetryPlanned {
+        id: JobId,
+        task: TaskId,
+        result: Result<Box<RetryPlan>, Failure>,
+    },
+    /// With the name of the job that has what failed.
+    RetryStarted {
+        id: JobId,
+        task: TaskId,
+        result: Result<String, Failure>,
+    },
+    LeftoversFound {
+        id: JobId,
+        task: TaskId,
+        result: Result<Leftovers, Failure>,
+    },
+    /// With what was deleted, for people, and what is left.
+    LeftoversDeleted {
+        id: JobId,
+        task: TaskId,
+        result: Result<(String, Vec<Leftover>), Failure>,
+    },
+}
 
 /// A job, and how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -43,20 +227,20 @@ pub struct KnownJob {
     /// While somebody looks again and again.
     pub watching: Option<TaskId>,
     /// What went wrong last.
-    pub failure: Option<S3Failure>,
+    pub failure: Option<Failure>,
     /// Why it could not be looked at just now; it is tried again.
     pub trouble: Option<String>,
     /// A stop is asked for.
     pub stopping: Option<TaskId>,
-    pub outcome: JobFinding<JobOutcome>,
+    pub outcome: Loadable<JobOutcome>,
     /// What it left behind.
-    pub left: JobFinding<Leftovers>,
+    pub left: Loadable<Leftovers>,
     /// What was left behind is being deleted.
     pub cleaning: Option<TaskId>,
     /// What was deleted, for people.
     pub cleaned: Option<String>,
     /// A job over only the failed ones, before it is started.
-    pub retry: JobFinding<RetryPlan>,
+    pub retry: Loadable<RetryPlan>,
     /// It is being started.
     pub retrying: Option<TaskId>,
 }
@@ -84,9 +268,9 @@ pub enum WatchEnd {
     /// The job is over.
     JobOver,
     /// There is no such job, so looking again would not help.
-    NoSuchJob(S3Failure),
+    NoSuchJob(Failure),
     /// It could not be looked at. That may be another time: after a sign-in, or with a permission.
-    Failed(S3Failure),
+    Failed(Failure),
 }
 
 /// What a job left behind.
@@ -98,26 +282,6 @@ pub enum Leftovers {
     Told(Vec<Leftover>),
 }
 
-/// Something about a job that is only looked for when somebody wants to know.
-#[derive(Debug, Default)]
-pub enum JobFinding<T> {
-    #[default]
-    NotYet,
-    Looking(TaskId),
-    Known(T),
-    Failed(String),
-}
-
-impl<T> JobFinding<T> {
-    /// What was found.
-    pub fn known(&self) -> Option<&T> {
-        match self {
-            Self::Known(found) => Some(found),
-            Self::NotYet | Self::Looking(_) | Self::Failed(_) => None,
-        }
-    }
-}
-
 impl KnownJob {
     pub(super) fn new(id: JobId) -> Self {
         Self {
@@ -127,11 +291,11 @@ impl KnownJob {
             failure: None,
             trouble: None,
             stopping: None,
-            outcome: JobFinding::NotYet,
-            left: JobFinding::NotYet,
+            outcome: Loadable::NotAsked,
+            left: Loadable::NotAsked,
             cleaning: None,
             cleaned: None,
-            retry: JobFinding::NotYet,
+            retry: Loadable::NotAsked,
             retrying: None,
         }
     }

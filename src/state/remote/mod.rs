@@ -15,16 +15,22 @@ mod remote_list;
 pub use endpoint_form::{EndpointDraft, EndpointForm, EndpointRequest};
 pub use endpoints::{
     DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
-    KnownEndpoint,
+    EndpointsCommand, EndpointsEffect, EndpointsEvent, KnownEndpoint,
 };
 pub(in crate::state) use form::Draft;
-pub use form::{Form, FormCheck, SendStage};
+pub use form::{Form, FormCheck};
 pub use job_form::{
-    ImagesFrom, JobDraft, JobForm, JobImages, JobRequest, RehearsalReport, RehearsalRequest,
+    ImagesFrom, JobDraft, JobForm, JobImages, JobRequest, RehearsalOptions, RehearsalReport,
+    RehearsalRequest,
 };
-pub use jobs::{JobFinding, JobId, JobList, KnownJob, Leftovers, RetryPlan, WatchEnd};
+pub use jobs::{
+    JobId, JobList, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, RetryPlan, WatchEnd,
+};
 pub use model_draft::{ChosenModel, ModelDraft, ModelFrom, ModelRequest};
-pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsRequest};
+pub use outputs::{
+    FoundRun, OpenOutputsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect,
+    OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest,
+};
 pub use prices::Prices;
 pub use reading::{Reading, ReadingTrial, SavedMapping};
 pub use remote_inference::{
@@ -33,11 +39,13 @@ pub use remote_inference::{
 };
 pub use remote_list::RemoteList;
 
+use super::Loadable;
+
 /// What the window knows of SageMaker.
 #[derive(Debug, Default)]
 pub struct Remote {
     pub job_form: JobForm,
-    pub rehearsal: SendStage<RehearsalReport>,
+    pub rehearsal: Loadable<RehearsalReport>,
     pub prices: Prices,
     pub endpoint_form: EndpointForm,
     pub list: JobList,

@@ -4,8 +4,98 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::JobId;
-use crate::domain::{LabelSet, ModelCard, ReadingRequest, ResponseExamples, RunKey, S3Place};
-use crate::state::TaskId;
+use crate::domain::{
+    LabelSet, ModelCard, ReadingRequest, ResponseExamples, RunId, RunKey, S3Place, Sample,
+    SharedList,
+};
+use crate::state::{ReadingTrial, SavedMapping, SourceId, TaskId, TaskOutcome, Ticket};
+
+/// What the user can do about outputs and how they are read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OutputsCommand {
+    /// Outputs of a job or a folder become a run of the open images.
+    Open(Box<OutputsRequest>),
+    /// Shows the first of them, without opening them.
+    Preview(Box<OutputsAt>),
+    /// Shows what the examples say when they are read so.
+    TryReading(Box<ReadingRequest>),
+    /// Keeps a mapping among the user's own, with its labels.
+    SaveMapping(Box<ReadingRequest>),
+    LoadMapping(PathBuf),
+    /// One of the user's own, by its file.
+    DeleteMapping(PathBuf),
+    PickMapping,
+}
+
+/// What is to be done in the background about outputs and how they are read.
+#[derive(Debug, Clone)]
+pub enum OutputsEffect {
+    /// Find out what outputs are, and read them into a run: the one of `known` with their key, which knows the names of its classes, or else a new one.
+    Open {
+        request: OpenOutputsRequest,
+        ticket: Ticket,
+    },
+    /// Read the first predictions about these images.
+    Preview {
+        place: OutputsPlace,
+        ticket: Ticket,
+    },
+    /// Find out what the examples say when they are read so.
+    TryReading {
+        question: u64,
+        examples: Arc<ResponseExamples>,
+        request: ReadingRequest,
+    },
+    ListMappings,
+    /// Into the user's own, with its labels.
+    SaveMapping(ReadingRequest),
+    LoadMapping(PathBuf),
+    DeleteMapping(PathBuf),
+    PickMapping,
+}
+
+/// What background work reports about outputs and how they are read.
+#[derive(Debug)]
+pub enum OutputsEvent {
+    /// What outputs are, and the run that their predictions go into.
+    Found {
+        source: SourceId,
+        task: TaskId,
+        run: RunId,
+        found: Box<FoundRun>,
+    },
+    /// The classes of a run, learnt with its predictions. Comes before the predictions that need them.
+    Labelled {
+        source: SourceId,
+        run: RunId,
+        labels: Box<LabelSet>,
+    },
+    Read {
+        source: SourceId,
+        task: TaskId,
+        result: Result<TaskOutcome, OutputsFailure>,
+    },
+    /// The first predictions about the open images.
+    Previewed {
+        source: SourceId,
+        task: TaskId,
+        result: Result<Arc<ResponseExamples>, OutputsFailure>,
+    },
+    /// What examples say when they are read as was wished for.
+    Tried {
+        question: u64,
+        trial: Box<ReadingTrial>,
+    },
+    /// The user's mappings, and why some of them cannot be used.
+    MappingsListed {
+        saved: Vec<SavedMapping>,
+        problems: Vec<String>,
+    },
+    MappingSaved(Result<Box<SavedMapping>, String>),
+    MappingLoaded(Result<Box<SavedMapping>, String>),
+    /// Its name, or why it stays.
+    MappingDeleted(Result<String, String>),
+}
 
 /// Where outputs lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +124,26 @@ pub struct OutputsRequest {
     pub reading: ReadingRequest,
 }
 
+/// Outputs about these images.
+#[derive(Debug, Clone)]
+pub struct OutputsPlace {
+    pub source: SourceId,
+    /// What the images are named from.
+    pub root: String,
+    pub samples: SharedList<Sample>,
+    pub at: OutputsAt,
+}
+
+/// Outputs to read into a run.
+#[derive(Debug, Clone)]
+pub struct OpenOutputsRequest {
+    pub place: OutputsPlace,
+    pub reading: ReadingRequest,
+    /// The runs of the project and the names of their classes: outputs that were opened before go into their run.
+    pub known: Vec<(RunKey, RunId, LabelSet)>,
+    pub new_run: RunId,
+}
+
 /// The dialog about outputs, and what came of the last wish.
 #[derive(Debug, Default)]
 pub struct OpeningOutputs {
@@ -52,6 +162,15 @@ pub enum OutputsFailure {
         /// The first predictions, where their shape is not known.
         examples: Option<Arc<ResponseExamples>>,
     },
+}
+
+impl From<String> for OutputsFailure {
+    fn from(message: String) -> Self {
+        Self::Failed {
+            message,
+            examples: None,
+        }
+    }
 }
 
 /// What the outputs turned out to be.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::domain::{
     LabelSet, LatencyMs, ModelCard, RemoteModel, ResponseExamples, RunKey, SampleId,
 };
-use crate::state::{ImageRequest, NewPrediction, S3Failure, SendStage, TaskId};
+use crate::state::{ImageRequest, Loadable, NewPrediction, TaskId};
 
 /// The dialog about a remote model.
 #[derive(Debug, Default)]
@@ -15,14 +15,11 @@ pub struct RemoteModelForm {
     /// What the fields begin with.
     pub draft: Option<RemoteModel>,
     /// Whether it is available, as far as that is known without sending it an image.
-    pub check: SendStage<RemoteCheck>,
+    pub check: Loadable<RemoteCheck>,
     /// What was checked last, or is being checked.
     pub checked: Option<RemoteModel>,
-    pub failure: Option<S3Failure>,
-    /// The task that requests a response about the image in view, to see how it is read.
-    pub requesting: Option<TaskId>,
-    /// Why there is no such response.
-    pub response_failure: Option<S3Failure>,
+    /// A response about the image in view, to see how it is read; it goes to the examples of the dialog.
+    pub response: Loadable<()>,
 }
 
 /// What is known of a remote model without sending it an image.

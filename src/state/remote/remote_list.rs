@@ -1,7 +1,7 @@
 //! A list of things in SageMaker that comes page by page.
 
 use crate::domain::S3Access;
-use crate::state::{S3Failure, TaskId};
+use crate::state::{Failure, TaskId};
 
 /// A list, as far as it was read. `Q` says what was asked for, `T` is a line.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct RemoteList<Q, T> {
     /// Where it goes on, where this is not all.
     pub next: Option<String>,
     pub task: Option<TaskId>,
-    pub failure: Option<S3Failure>,
+    pub failure: Option<Failure>,
 }
 
 impl<Q, T> Default for RemoteList<Q, T> {
@@ -60,7 +60,7 @@ impl<Q: PartialEq, T> RemoteList<Q, T> {
         &mut self,
         task: TaskId,
         is_first: bool,
-        page: Result<(Vec<T>, Option<String>), S3Failure>,
+        page: Result<(Vec<T>, Option<String>), Failure>,
     ) -> bool {
         if self.task != Some(task) {
             return false;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{Change, SampleId};
 use crate::review::{Arrangement, Query, Sort, SortBy, Statistics, Suppressed};
 use crate::state::arranging::ArrangeId;
-use crate::state::{Effect, Run, State};
+use crate::state::{Effect, ReviewEffect, Run, State};
 
 /// The search and the order are kept in the project under this.
 const SEARCH: &str = "search";
@@ -76,7 +76,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     };
     let id = ArrangeId(state.ids.next());
-    effects.push(Effect::Arrange {
+    effects.push(Effect::Review(ReviewEffect::Arrange {
         id,
         pace,
         run: state
@@ -85,7 +85,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
             .map(|source| source.id)
             .zip(state.run().map(Run::id)),
         request: Box::new(state.arrange_request()),
-    });
+    }));
     state.arranging.asked(id, basis);
 }
 

@@ -2,13 +2,90 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{arrange, models, predict, project, s3, shown};
+use super::{arrange, go_to, models, predict, project, run_tasks, s3, shown, watch};
 use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
-    CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, Shown, SourceId,
-    SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome, ThumbnailRequest,
+    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, Effect, FilePick,
+    Listing, OpenSource, Overlay, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind,
+    TaskOutcome, ThumbnailRequest,
 };
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
+
+pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mut Vec<Effect>) {
+    match command {
+        BrowseCommand::Open(path) => open_path(state, path, effects),
+        BrowseCommand::OpenPlace(place) => {
+            state.overlay = Overlay::None;
+            open_place(state, *place, effects);
+        }
+        BrowseCommand::Drop(paths) => open_dropped(state, paths, effects),
+        BrowseCommand::Show(sample) => show(state, sample, effects),
+        BrowseCommand::ToggleSelected(sample) => toggle_selected(state, sample, effects),
+        BrowseCommand::ExtendSelection(sample) => extend_selection(state, sample, effects),
+        BrowseCommand::ClearSelection => state.selection.clear_to_shown(),
+        BrowseCommand::Walk(step) => walk(state, step, effects),
+        BrowseCommand::LoadThumbnails { side, wanted } => {
+            request_thumbnails(state, side, &wanted, effects);
+        }
+        BrowseCommand::SetCacheBytes(bytes) => {
+            state.settings.cache_bytes = bytes;
+            effects.push(Effect::Browse(BrowseEffect::LimitCache(bytes)));
+        }
+        BrowseCommand::GoTo(text) => go_to::first(state, &text, effects),
+        BrowseCommand::GoToNext(text) => go_to::next(state, &text, effects),
+        BrowseCommand::MeasureCache => effects.push(Effect::Browse(BrowseEffect::MeasureCache)),
+        BrowseCommand::ClearCache => effects.push(Effect::Browse(BrowseEffect::ClearCache)),
+        BrowseCommand::Reveal(path) => effects.push(Effect::Browse(BrowseEffect::Reveal(path))),
+        BrowseCommand::LoadTiles(wanted) => request_tiles(state, wanted, effects),
+        BrowseCommand::SetMaxMegapixels(max) => {
+            state.settings.max_megapixels = max;
+            effects.push(Effect::Browse(BrowseEffect::LimitMegapixels(max)));
+        }
+        BrowseCommand::ForgetRecent(path) => state.settings.recent.retain(|known| *known != path),
+        BrowseCommand::ForgetRecentPlace(place) => state.settings.forget_place(&place),
+    }
+}
+
+pub(super) fn on_event(state: &mut State, event: BrowseEvent, effects: &mut Vec<Effect>) {
+    match event {
+        BrowseEvent::Opened {
+            source,
+            name,
+            place,
+        } => opened(state, source, name, place, effects),
+        BrowseEvent::Listed { source, page } => listed(state, source, page, effects),
+        BrowseEvent::ListingChanged { source, change } => {
+            watch::changed(state, source, change, effects);
+        }
+        BrowseEvent::CacheMeasured(usage) => state.cache_usage = Some(usage),
+        BrowseEvent::ListedAgain {
+            source,
+            task,
+            result,
+        } => watch::listed_again(state, source, task, result, effects),
+        BrowseEvent::ListingEnded {
+            source,
+            task,
+            result,
+        } => listing_ended(state, source, task, result, effects),
+        BrowseEvent::ThumbnailFailed {
+            source,
+            sample,
+            version,
+            reason,
+        } => {
+            if state.samples.version(sample) == version {
+                unreadable(state, source, sample, reason);
+            }
+        }
+        BrowseEvent::Displayed {
+            source,
+            sample,
+            result,
+        } => displayed(state, source, sample, result, effects),
+        BrowseEvent::FilesPicked(pick) => picked(state, pick, effects),
+    }
+}
 
 pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
     if s3::open_typed(state, &path, effects) {
@@ -114,20 +191,13 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effec
     state.shown = Shown::default();
     state.canvas = CanvasView::Fit;
     predict::source_changed(state);
-    let control = TaskControl::new(ProgressUnit::Images);
-    let task = TaskId(state.ids.next());
-    state.tasks.start(TaskEntry {
-        id: task,
-        kind: TaskKind::List,
-        title: format!("List {name}"),
-        control: control.clone(),
-    });
-    effects.push(Effect::OpenSource {
+    let title = format!("List {name}");
+    let ticket = run_tasks::begin(state, TaskKind::List, ProgressUnit::Images, title);
+    effects.push(Effect::Browse(BrowseEffect::Open {
         source: id,
         spec,
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 pub(super) fn opened(
@@ -270,11 +340,11 @@ pub(super) fn shown_changed(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     };
     state.shown.display = Display::Loading;
-    effects.push(Effect::Display {
+    effects.push(Effect::Browse(BrowseEffect::Display {
         source: source.id,
         sample,
         uri: entry.uri.clone(),
-    });
+    }));
     shown::refresh(state, effects);
     predict::predict_shown_if_wanted(state, effects);
 }
@@ -319,7 +389,7 @@ fn read_neighbours_ahead(
         .flatten()
         .filter_map(|place| state.samples.get(order.at(place)?).cloned())
         .collect();
-    effects.push(Effect::ReadAhead { source, samples });
+    effects.push(Effect::Browse(BrowseEffect::ReadAhead { source, samples }));
 }
 
 pub(super) fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: String) {
@@ -355,32 +425,32 @@ pub(super) fn request_thumbnails(
             entry: state.samples.get(sample)?.clone(),
         })
     };
-    effects.push(Effect::MakeThumbnails {
+    effects.push(Effect::Browse(BrowseEffect::MakeThumbnails {
         source: source.id,
         side,
         wanted: wanted.iter().filter_map(request).collect(),
-    });
+    }));
 }
 
 pub(super) fn request_tiles(state: &State, wanted: Vec<TileKey>, effects: &mut Vec<Effect>) {
     if let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) {
-        effects.push(Effect::MakeTiles {
+        effects.push(Effect::Browse(BrowseEffect::MakeTiles {
             source: source.id,
             sample,
             wanted,
-        });
+        }));
     }
 }
 
 pub(super) fn copy_image(state: &State, effects: &mut Vec<Effect>) {
     if let (Some(entry), Some(source)) = (shown_entry(state), &state.source) {
-        effects.push(Effect::CopyImage {
+        effects.push(Effect::Browse(BrowseEffect::CopyImage {
             source: source.id,
             uri: entry.uri.clone(),
             prediction: state.shown.prediction.as_deref().cloned(),
             view: state.view().clone(),
             confirmed: state.confirmed_boxes(),
-        });
+        }));
     }
 }
 
@@ -395,7 +465,7 @@ pub(super) fn copy_path(state: &State, effects: &mut Vec<Effect>) {
 
 pub(super) fn reveal(state: &State, effects: &mut Vec<Effect>) {
     if let Some(entry) = shown_entry(state) {
-        effects.push(Effect::Reveal(entry.uri.clone()));
+        effects.push(Effect::Browse(BrowseEffect::Reveal(entry.uri.clone())));
     }
 }
 

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use super::project;
+use super::run_tasks::{self, settle};
 use crate::domain::{RunId, SampleId};
 use crate::evaluation::{Agreement, ClassMap, Comparison};
 use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_changes};
 use crate::state::{
-    CompareStatus, Comparing, Effect, Run, Runs, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
-    TaskSignal,
+    CompareRequest, Compared, Comparing, Effect, Failure, Loadable, ReviewEffect, Run, Runs, State,
+    TaskId, TaskKind, TaskSignal,
 };
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
 
 /// The run on screen with this one.
 pub(super) fn start(state: &mut State, right: RunId, effects: &mut Vec<Effect>) {
@@ -34,28 +35,21 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Vec<Effect>) 
         return;
     };
     let source = source.id;
-    let control = TaskControl::new(ProgressUnit::Images);
-    control.set_total(Some(state.samples.len() as u64));
-    let task = TaskId(state.ids.next());
-    state.tasks.start(TaskEntry {
-        id: task,
-        kind: TaskKind::Compare,
-        title,
-        control: control.clone(),
-    });
+    let ticket = run_tasks::begin(state, TaskKind::Compare, ProgressUnit::Images, title);
+    ticket.control.set_total(Some(state.samples.len() as u64));
     let [left_view, right_view] = views.clone();
-    effects.push(Effect::Compare {
+    let task = ticket.id;
+    let request = CompareRequest {
         source,
         runs: [left, right],
         samples: state.samples.snapshot(),
         comparison: Box::new(Comparison::new(classes.clone(), left_view, right_view)),
-        task,
-        control,
-    });
+    };
+    effects.push(Effect::Review(ReviewEffect::Compare { request, ticket }));
     state.comparing = Some(Comparing {
         left,
         right,
-        status: CompareStatus::Running(task),
+        status: Loadable::Loading(task),
         classes,
         views,
     });
@@ -74,8 +68,8 @@ pub(super) fn stop(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     };
     state.comparison_number += 1;
-    if let CompareStatus::Running(task) = comparing.status {
-        super::run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    if let Some(task) = comparing.status.task() {
+        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
     if state.arranging.sort().by == SortBy::Disagreement {
         state.arranging.set_sort(Sort::default());
@@ -88,31 +82,27 @@ pub(super) fn stop(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 /// The worst images come first.
-pub(super) fn compared(state: &mut State, task: TaskId, result: Result<Agreement, String>) {
-    match &result {
-        Ok(_) => state.tasks.forget(task),
-        Err(reason) => drop(state.tasks.end(task, TaskOutcome::Failed(reason.clone()))),
-    }
-    let Some(comparing) = &mut state.comparing else {
+pub(super) fn compared(state: &mut State, task: TaskId, result: Result<Agreement, Failure>) {
+    let sides = state.comparing.as_ref();
+    let sides = sides.map(|comparing| [comparing.left, comparing.right]);
+    let compared = result.map(|agreement| Compared {
+        changes: Arc::new(sides.map_or_else(ClassChanges::new, |sides| {
+            changes(&state.runs, sides, &agreement)
+        })),
+        column: agreement.column().into(),
+        agreement: Arc::new(agreement),
+    });
+    if !settle(state, task, compared, |state| {
+        Some(&mut state.comparing.as_mut()?.status)
+    }) {
         return;
-    };
-    if !matches!(comparing.status, CompareStatus::Running(wanted) if wanted == task) {
-        return;
     }
-    comparing.status = match result {
-        Ok(agreement) => CompareStatus::Ready {
-            changes: Arc::new(changes(
-                &state.runs,
-                [comparing.left, comparing.right],
-                &agreement,
-            )),
-            column: agreement.column().into(),
-            agreement: Arc::new(agreement),
-        },
-        Err(reason) => CompareStatus::Failed(reason),
-    };
     state.comparison_number += 1;
-    if comparing.agreement().is_some() {
+    if state
+        .comparing
+        .as_ref()
+        .is_some_and(|comparing| comparing.agreement().is_some())
+    {
         state.arranging.set_sort(Sort {
             by: SortBy::Disagreement,
             direction: Direction::Descending,

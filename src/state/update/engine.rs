@@ -2,12 +2,106 @@
 
 use std::sync::Arc;
 
-use super::{explain, predict, project, shown};
+use super::{explain, models, predict, project, remote, shown};
 use crate::domain::{Change, DeviceReport, Problem, RunId, RunKey, SampleId, SamplePrediction};
 use crate::review::PredictionStatus;
 use crate::state::{
-    Effect, EngineFailure, EngineStatus, NewPrediction, Offer, SourceId, State, TaskId, TaskOutcome,
+    Effect, EngineFailure, InferenceCommand, InferenceEvent, Loadable, NewPrediction, Offer,
+    SourceId, State, TaskId, TaskOutcome,
 };
+
+pub(super) fn on_command(state: &mut State, command: InferenceCommand, effects: &mut Vec<Effect>) {
+    match command {
+        InferenceCommand::PredictAt(model) => {
+            predict::predict_at(state, model.map(|model| *model), effects);
+        }
+        InferenceCommand::EditRemoteModel(model) => {
+            remote::edit_remote_model(state, *model, effects)
+        }
+        InferenceCommand::CheckRemoteModel(model) => {
+            remote::check_remote_model(state, *model, effects)
+        }
+        InferenceCommand::ForgetRemoteModel(model) => {
+            let recent = &mut state.settings.recent_remote_models;
+            recent.retain(|known| *known != *model);
+        }
+        InferenceCommand::ShowResponse(model) => remote::show_response(state, *model, effects),
+        InferenceCommand::ChooseDevice(device) => {
+            state.settings.device = device;
+            models::settings_changed(state, effects);
+        }
+        InferenceCommand::SetBatch(batch) => {
+            state.settings.batch = batch;
+            models::settings_changed(state, effects);
+        }
+        InferenceCommand::SetThreads(threads) => {
+            state.settings.threads = threads;
+            models::settings_changed(state, effects);
+        }
+        InferenceCommand::SetRuntimeLibrary(path) => {
+            state.settings.runtime_library = path;
+            models::runtime_changed(state, effects);
+        }
+        InferenceCommand::InstallRuntime(kind) => models::install_runtime(state, kind, effects),
+        InferenceCommand::SetPredictOnOpen(enabled) => {
+            state.settings.predict_on_open = enabled;
+            predict::predict_shown_if_wanted(state, effects);
+        }
+        InferenceCommand::TryAgain => try_again(state, effects),
+    }
+}
+
+pub(super) fn on_event(state: &mut State, event: InferenceEvent, effects: &mut Vec<Effect>) {
+    match event {
+        InferenceEvent::Ready {
+            task,
+            report,
+            restart_to_use,
+        } => ready(state, task, report, restart_to_use, effects),
+        InferenceEvent::Failed {
+            task,
+            message,
+            offer,
+        } => failed(state, task, message, offer),
+        InferenceEvent::Cancelled { task } => cancelled(state, task),
+        InferenceEvent::Connected {
+            source,
+            task,
+            at_ms,
+            result,
+        } => {
+            let result = result.map(|found| *found);
+            remote::connected(state, source, task, at_ms, result, effects);
+        }
+        InferenceEvent::RemotePredicted(prediction) => {
+            remote::predicted(state, *prediction, effects)
+        }
+        InferenceEvent::RemoteLatency { key, latency } => remote::measured(state, &key, latency),
+        InferenceEvent::RemoteModelChecked { task, result } => {
+            remote::remote_model_checked(state, task, result);
+        }
+        InferenceEvent::DeviceLost { key, message } => drop(lost(state, &key, message)),
+        InferenceEvent::Report { key, report } => reported(state, &key, report),
+        InferenceEvent::SourceUnreachable {
+            source,
+            run,
+            sample,
+            message,
+        } => source_unreachable(state, source, run, sample, message),
+        InferenceEvent::Predicted {
+            source,
+            run,
+            at_ms,
+            predictions,
+        } => predicted(state, source, run, at_ms, predictions, effects),
+        InferenceEvent::ResponseShown {
+            source,
+            task,
+            of,
+            result,
+        } => remote::response_shown(state, source, task, *of, result, effects),
+    }
+}
 
 pub(super) fn ready(
     state: &mut State,
@@ -18,10 +112,10 @@ pub(super) fn ready(
 ) {
     state.tasks.forget(task);
     let local = &mut state.inference.local;
-    if !local.status.is_prepared_by(task) {
+    if !local.status.is_by(task) {
         return;
     }
-    local.status = EngineStatus::Ready(report);
+    local.status = Loadable::Ready(report);
     local.restart_to_use = restart_to_use;
     explain::start_waiting(state, effects);
     if predict::is_ready(state) && predict::begin_run(state).is_some() {
@@ -32,7 +126,7 @@ pub(super) fn ready(
 
 pub(super) fn failed(state: &mut State, task: TaskId, message: String, offer: Offer) {
     state.tasks.end(task, TaskOutcome::Failed(message.clone()));
-    if state.inference.local.status.is_prepared_by(task) {
+    if state.inference.local.status.is_by(task) {
         state.problems.add(Problem::general(message.clone()), None);
         explain::stop_waiting(state, &message);
         not_loaded(state, message, offer);
@@ -41,7 +135,7 @@ pub(super) fn failed(state: &mut State, task: TaskId, message: String, offer: Of
 
 pub(super) fn cancelled(state: &mut State, task: TaskId) {
     state.tasks.end(task, TaskOutcome::Cancelled);
-    if state.inference.local.status.is_prepared_by(task) {
+    if state.inference.local.status.is_by(task) {
         explain::stop_waiting(state, "the model was not loaded");
         let message = "Cancelled before the model was ready".to_owned();
         not_loaded(state, message, Offer::TryAgain);
@@ -50,7 +144,7 @@ pub(super) fn cancelled(state: &mut State, task: TaskId) {
 
 fn not_loaded(state: &mut State, message: String, offer: Offer) {
     state.inference.queued = None;
-    state.inference.local.status = EngineStatus::Failed(EngineFailure::new(message, offer));
+    state.inference.local.status = Loadable::Failed(EngineFailure::new(message, offer));
 }
 
 /// The device was lost, or the remote model is out of reach. Predictions stay; the rest can be requested once the model
@@ -92,7 +186,7 @@ pub(super) fn try_again(state: &mut State, effects: &mut Vec<Effect>) {
 
 pub(super) fn reported(state: &mut State, key: &RunKey, report: Box<DeviceReport>) {
     if state.inference.is_ready_for(key) {
-        state.inference.local.status = EngineStatus::Ready(report);
+        state.inference.local.status = Loadable::Ready(report);
     }
 }
 

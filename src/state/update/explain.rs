@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use super::predict;
+use super::run_tasks::begin;
 use crate::domain::{Problem, Saliency};
 use crate::state::{
-    Effect, Explanation, Question, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    Effect, ExplainRequest, Explanation, Failure, Question, ReviewEffect, State, TaskId, TaskKind,
+    TaskOutcome, TaskSignal,
 };
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
 
 /// The model is loaded first where it is not.
 pub(super) fn explain(state: &mut State, effects: &mut Vec<Effect>) {
@@ -43,24 +45,18 @@ fn start(state: &mut State, question: Question, effects: &mut Vec<Effect>) {
     let Some(entry) = state.samples.get(sample) else {
         return;
     };
-    let control = TaskControl::new(ProgressUnit::Steps);
-    let task = TaskId(state.ids.next());
-    let effect = Effect::Explain {
-        source: source.id,
-        key: run.info.key.clone(),
-        uri: entry.uri.clone(),
-        target: question.target,
-        task,
-        control: control.clone(),
-    };
-    state.tasks.start(TaskEntry {
-        id: task,
-        kind: TaskKind::Explain,
-        title: format!("Explain {} in {}", question.label, entry.uri.file_name()),
-        control,
-    });
+    let (source, key, uri) = (source.id, run.info.key.clone(), entry.uri.clone());
+    let title = format!("Explain {} in {}", question.label, uri.file_name());
+    let ticket = begin(state, TaskKind::Explain, ProgressUnit::Steps, title);
+    let (task, target) = (ticket.id, question.target);
     state.shown.explanation = Explanation::Running { task, question };
-    effects.push(effect);
+    let request = ExplainRequest {
+        source,
+        key,
+        uri,
+        target,
+    };
+    effects.push(Effect::Review(ReviewEffect::Explain { request, ticket }));
 }
 
 /// The model could not be loaded.
@@ -73,17 +69,13 @@ pub(super) fn stop_waiting(state: &mut State, reason: &str) {
     }
 }
 
-pub(super) fn explained(
-    state: &mut State,
-    task: TaskId,
-    result: Result<Arc<Saliency>, TaskOutcome>,
-) {
+pub(super) fn explained(state: &mut State, task: TaskId, result: Result<Arc<Saliency>, Failure>) {
     let outcome = match &result {
         Ok(saliency) => TaskOutcome::Done(format!(
             "{} parts covered one after the other",
             saliency.drops.len()
         )),
-        Err(outcome) => outcome.clone(),
+        Err(failure) => failure.clone().into(),
     };
     state.tasks.end(task, outcome);
     let is_asked = state.shown.explanation.task() == Some(task);
@@ -102,12 +94,14 @@ pub(super) fn explained(
             question,
             saliency,
         },
-        Err(TaskOutcome::Failed(reason)) => {
+        Err(Failure::Failed {
+            message: reason, ..
+        }) => {
             let problem = format!("{} could not be explained: {reason}", question.label);
             state.problems.add(Problem::general(problem), None);
             Explanation::Failed { question, reason }
         }
-        Err(_) => Explanation::None,
+        Err(Failure::Cancelled) => Explanation::None,
     };
 }
 

@@ -5,12 +5,35 @@ use std::path::PathBuf;
 use super::run_tasks;
 use crate::domain::{BoxChoice, ExportFormat, ModelTask, Sample};
 use crate::review::Suppressed;
-use crate::state::export::CountBasis;
 use crate::state::{
-    BoxCountId, BoxCountRequest, Effect, ExportScope, ExportStage, Exported, Overlay, Run, State,
-    TaskEntry, TaskId, TaskKind, TaskOutcome,
+    BoxCountId, BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest,
+    ExportEffect, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, Loadable,
+    Overlay, Run, State, TaskId, TaskKind, TaskOutcome,
 };
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
+
+pub(super) fn on_command(state: &mut State, command: ExportCommand, effects: &mut Vec<Effect>) {
+    match command {
+        ExportCommand::Set(options, scope) => {
+            state.export.options = options;
+            state.export.scope = scope;
+        }
+        ExportCommand::SetComparisonFormat(format) => state.export.comparison = format,
+        ExportCommand::PickTarget => pick_target(state, effects),
+        ExportCommand::StartComparison { path, replaces } => {
+            confirm_comparison(state, path, replaces, effects);
+        }
+        ExportCommand::Start { path, replaces } => confirm(state, path, replaces, effects),
+        ExportCommand::Dismiss => state.exported = None,
+    }
+}
+
+pub(super) fn on_event(state: &mut State, event: ExportEvent, effects: &mut Vec<Effect>) {
+    match event {
+        ExportEvent::BoxesCounted { id, counts } => state.export_boxes.take(id, counts),
+        ExportEvent::Ended { task, result } => ended(state, task, result, effects),
+    }
+}
 
 pub(super) fn open(state: &mut State) {
     if state.selection.selected().len() > 1 {
@@ -27,7 +50,7 @@ pub(super) fn open(state: &mut State) {
 
 /// What an earlier export came to is no longer of interest.
 pub(super) fn show(state: &mut State, overlay: Overlay) {
-    state.export.stage = ExportStage::NotYet;
+    state.export.stage = Loadable::NotAsked;
     state.overlay = overlay;
 }
 
@@ -55,7 +78,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     }
     let id = BoxCountId(state.ids.next());
-    effects.push(Effect::CountBoxes {
+    effects.push(Effect::Export(ExportEffect::CountBoxes {
         id,
         what: Box::new(BoxCountRequest {
             predictions: run.predictions.clone(),
@@ -66,7 +89,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
             order: basis.order.clone(),
             selected: basis.selected.clone(),
         }),
-    });
+    }));
     state.export_boxes.ask(id, basis);
 }
 
@@ -95,39 +118,34 @@ pub(super) fn confirm(
         .collect();
     let (source_id, source_name) = (source.id, source.name.clone());
     let (info, view) = (run.info.clone(), state.view().clone());
-    let control = TaskControl::new(ProgressUnit::Images);
-    control.set_total(Some(samples.len() as u64));
-    let task = TaskId(state.ids.next());
-    state.tasks.start(TaskEntry {
-        id: task,
-        kind: TaskKind::Export,
-        title: format!(
-            "Export {} images as {}",
-            samples.len(),
-            options.format.name()
-        ),
-        control: control.clone(),
-    });
-    state.export.stage = ExportStage::Running(task);
-    effects.push(Effect::Export {
+    let title = format!(
+        "Export {} images as {}",
+        samples.len(),
+        options.format.name()
+    );
+    let ticket = run_tasks::begin(state, TaskKind::Export, ProgressUnit::Images, title);
+    ticket.control.set_total(Some(samples.len() as u64));
+    state.export.stage = Loadable::Loading(ticket.id);
+    let request = ExportRequest {
         source: source_id,
         source_name,
         run: Box::new(info),
         view,
         options,
         samples,
-        path,
-        replaces,
-        task,
-        control,
-    });
+        target: ExportFile { path, replaces },
+    };
+    effects.push(Effect::Export(ExportEffect::Start {
+        request: Box::new(request),
+        ticket,
+    }));
 }
 
 pub(super) fn pick_target(state: &State, effects: &mut Vec<Effect>) {
     let suggested = state.suggested_export();
     let name = suggested.file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
-    effects.push(Effect::PickExportTarget(name));
+    effects.push(Effect::Export(ExportEffect::PickTarget(name)));
 }
 
 /// With the filters that the comparison on screen was made with.
@@ -154,39 +172,36 @@ pub(super) fn confirm_comparison(
         "Export the comparison of {} with {}",
         left.info.name, right.info.name
     );
-    let control = TaskControl::new(ProgressUnit::Images);
-    control.set_total(Some(state.samples.len() as u64));
-    let task = TaskId(state.ids.next());
-    effects.push(Effect::ExportComparison {
-        source: source.id,
-        source_name: source.name.clone(),
-        runs: Box::new([left.info.clone(), right.info.clone()]),
-        views: Box::new(comparing.views.clone()),
+    let (source, source_name) = (source.id, source.name.clone());
+    let runs = Box::new([left.info.clone(), right.info.clone()]);
+    let views = Box::new(comparing.views.clone());
+    let ticket = run_tasks::begin(state, TaskKind::Export, ProgressUnit::Images, title);
+    ticket.control.set_total(Some(state.samples.len() as u64));
+    state.export.stage = Loadable::Loading(ticket.id);
+    let request = ExportComparisonRequest {
+        source,
+        source_name,
+        runs,
+        views,
         samples: state.samples.snapshot(),
         format,
-        path,
-        replaces,
-        task,
-        control: control.clone(),
-    });
-    state.tasks.start(TaskEntry {
-        id: task,
-        kind: TaskKind::Export,
-        title,
-        control,
-    });
-    state.export.stage = ExportStage::Running(task);
+        target: ExportFile { path, replaces },
+    };
+    effects.push(Effect::Export(ExportEffect::StartComparison {
+        request,
+        ticket,
+    }));
 }
 
 pub(super) fn ended(
     state: &mut State,
     task: TaskId,
-    result: Result<Exported, TaskOutcome>,
+    result: Result<Exported, Failure>,
     effects: &mut Vec<Effect>,
 ) {
     let is_open = matches!(state.overlay, Overlay::Export | Overlay::ExportComparison);
     // Another dialog may have been opened meanwhile, and another export be under way.
-    let is_shown = is_open && state.export.stage == ExportStage::Running(task);
+    let is_shown = is_open && state.export.stage == Loadable::Loading(task);
     match result {
         Ok(exported) => {
             if is_shown {
@@ -196,17 +211,14 @@ pub(super) fn ended(
             run_tasks::ended(state, task, outcome, Vec::new(), effects);
             state.exported = Some(exported);
         }
-        Err(outcome) => {
+        Err(failure) => {
             if is_shown {
-                state.export.stage = match &outcome {
-                    TaskOutcome::Failed(message) => ExportStage::Failed(message.clone()),
-                    TaskOutcome::Done(_) | TaskOutcome::Cancelled => ExportStage::NotYet,
-                };
-            } else if let TaskOutcome::Failed(message) = &outcome {
+                state.export.stage.settle(task, Err(failure.clone()));
+            } else if let Failure::Failed { message, .. } = &failure {
                 // The list of problems may be closed.
                 state.tell(message.clone());
             }
-            run_tasks::ended(state, task, outcome, Vec::new(), effects);
+            run_tasks::ended(state, task, failure.into(), Vec::new(), effects);
         }
     }
 }

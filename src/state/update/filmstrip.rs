@@ -4,7 +4,7 @@ use super::{browse, shown};
 use crate::domain::{ModelTask, SampleId};
 use crate::review::{FilmFrame, FilmOrder, FilmRequest, Suppressed};
 use crate::state::filmstrip::FilmBasis;
-use crate::state::{CropRequest, Effect, Filmstrip, FilmstripId, State};
+use crate::state::{CropRequest, Effect, Filmstrip, FilmstripId, ReviewEffect, State};
 
 /// Opens it, or closes it where it is open.
 pub(super) fn toggle(state: &mut State) {
@@ -40,7 +40,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     }
     let id = FilmstripId(state.ids.next());
-    effects.push(Effect::GatherFilmstrip {
+    effects.push(Effect::Review(ReviewEffect::GatherFilmstrip {
         id,
         what: Box::new(FilmRequest {
             predictions: run.predictions.clone(),
@@ -50,7 +50,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
             marks: state.judgements.marks().clone(),
             order: basis.order,
         }),
-    });
+    }));
     strip.ask(id, basis);
 }
 
@@ -101,11 +101,11 @@ pub(super) fn request_crops(state: &State, wanted: &[FilmFrame], effects: &mut V
             prediction: state.runs.prediction(run.id(), frame.sample).cloned(),
         })
     };
-    effects.push(Effect::MakeCrops {
+    effects.push(Effect::Review(ReviewEffect::MakeCrops {
         source: source.id,
         run: run.id(),
         wanted: wanted.iter().filter_map(request).collect(),
-    });
+    }));
 }
 
 /// Shows an image with one of its boxes selected, as soon as its prediction is there.

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::state::import::{Import, ImportDraft, ImportId, ImportStatus};
-use crate::state::{Effect, State};
+use crate::state::{
+    Effect, Import, ImportDraft, ImportId, ImportStatus, ModelsEffect, RecogniseRequest, State,
+};
 
 pub(super) fn open(state: &mut State, weights: PathBuf, effects: &mut Vec<Effect>) {
     state.import = Some(Import {
@@ -29,14 +30,14 @@ fn look(state: &mut State, effects: &mut Vec<Effect>) {
     };
     import.id = id;
     import.status = ImportStatus::Looking;
-    effects.push(Effect::Recognise {
+    effects.push(Effect::Models(ModelsEffect::Recognise(RecogniseRequest {
         import: id,
         weights: import.weights.clone(),
         labels: import.labels.clone(),
         overrules: import.overrules.clone(),
         image,
         runtime_library: state.settings.runtime_library.clone(),
-    });
+    })));
 }
 
 /// An empty value takes the field back to what was recognised.
@@ -63,7 +64,7 @@ pub(super) fn confirm(state: &mut State, effects: &mut Vec<Effect>) {
         && matches!(import.status, ImportStatus::Draft(_))
     {
         import.status = ImportStatus::Adding;
-        effects.push(Effect::AddModel { import: import.id });
+        effects.push(Effect::Models(ModelsEffect::Add { import: import.id }));
     }
 }
 
@@ -87,7 +88,7 @@ pub(super) fn added(
     effects: &mut Vec<Effect>,
 ) {
     let Some(import) = state.import.as_mut().filter(|import| import.id == id) else {
-        effects.push(Effect::ListModels);
+        effects.push(Effect::Models(ModelsEffect::List));
         return;
     };
     match result {
@@ -96,7 +97,7 @@ pub(super) fn added(
             state.tell(format!("Added the model {model_id}"));
             state.settings.model = Some(model_id.clone());
             state.models.choose(Some(model_id));
-            effects.push(Effect::ListModels);
+            effects.push(Effect::Models(ModelsEffect::List));
         }
         Err(reason) => import.status = ImportStatus::Refused(reason),
     }

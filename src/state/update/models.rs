@@ -3,10 +3,46 @@
 use std::path::PathBuf;
 
 use super::run_tasks::begin;
-use super::{engine, predict, went_wrong};
+use super::{engine, import, predict, went_wrong};
 use crate::domain::{Problem, human_bytes};
-use crate::state::{Effect, LocalEngine, ModelDefaults, ModelEntry, RuntimeKind, State, TaskKind};
+use crate::state::{
+    Effect, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect,
+    ModelsEvent, RuntimeKind, State, TaskKind,
+};
 use crate::tasks::ProgressUnit;
+
+pub(super) fn on_command(state: &mut State, command: ModelsCommand, effects: &mut Vec<Effect>) {
+    match command {
+        ModelsCommand::Choose(id) => choose_model(state, id, effects),
+        ModelsCommand::Fetch(id) => fetch_model(state, id, None, effects),
+        ModelsCommand::PickWeights(id) => {
+            effects.push(Effect::Models(ModelsEffect::PickWeights(id)))
+        }
+        ModelsCommand::Remove(id) => effects.push(Effect::Models(ModelsEffect::Remove { id })),
+        ModelsCommand::Overrule { field, value } => {
+            import::overrule(state, field, value, effects);
+        }
+        ModelsCommand::SetLabels(labels) => import::set_labels(state, labels, effects),
+        ModelsCommand::ConfirmImport => import::confirm(state, effects),
+        ModelsCommand::CancelImport => state.import = None,
+        ModelsCommand::DismissOffer(model_id) => {
+            state.settings.dismissed_offers.insert(model_id);
+        }
+    }
+}
+
+pub(super) fn on_event(state: &mut State, event: ModelsEvent, effects: &mut Vec<Effect>) {
+    match event {
+        ModelsEvent::Listed {
+            entries,
+            defaults,
+            problems,
+        } => models_listed(state, entries, defaults, problems, effects),
+        ModelsEvent::Removed { id, result } => model_removed(state, &id, result, effects),
+        ModelsEvent::Recognised { import, result } => import::recognised(state, import, result),
+        ModelsEvent::Added { import, result } => import::added(state, import, result, effects),
+    }
+}
 
 pub(super) fn models_listed(
     state: &mut State,
@@ -70,19 +106,14 @@ pub(super) fn fetch_model(
     }
     let bytes = entry.card.file.bytes;
     let model_id = id.clone();
-    let (task, control) = begin(
+    let ticket = begin(
         state,
         TaskKind::Fetch { model_id },
         ProgressUnit::Bytes,
         title,
     );
-    control.set_total(Some(bytes));
-    effects.push(Effect::FetchModel {
-        id,
-        from,
-        task,
-        control,
-    });
+    ticket.control.set_total(Some(bytes));
+    effects.push(Effect::Models(ModelsEffect::Fetch { id, from, ticket }));
 }
 
 pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mut Vec<Effect>) {
@@ -92,12 +123,11 @@ pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mu
     }
     let title = format!("Install {}", kind.name());
     let install = TaskKind::InstallRuntime(kind);
-    let (task, control) = begin(state, install, ProgressUnit::Bytes, title);
-    effects.push(Effect::InstallRuntime {
+    let ticket = begin(state, install, ProgressUnit::Bytes, title);
+    effects.push(Effect::Inference(InferenceEffect::InstallRuntime {
         kind,
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 /// Another ONNX Runtime was installed or chosen.
@@ -126,5 +156,5 @@ pub(super) fn model_removed(
         }
         Err(message) => went_wrong(state, Problem::general(message)),
     }
-    effects.push(Effect::ListModels);
+    effects.push(Effect::Models(ModelsEffect::List));
 }

@@ -7,10 +7,9 @@ use crate::domain::{
     SampleId, SampleSet,
 };
 use crate::review::PredictionStatus;
-use crate::state::inference::QueuedImages;
 use crate::state::{
-    Action, Effect, EngineStatus, ImageRequest, ImagesRequest, Overlay, PrepareRequest, Run, State,
-    TaskKind,
+    Action, Effect, ImageRequest, ImagesRequest, InferenceEffect, Loadable, Overlay,
+    PrepareRequest, QueuedImages, Run, State, TaskKind,
 };
 use crate::tasks::ProgressUnit;
 
@@ -292,16 +291,15 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
         run: run_id,
         samples,
     };
-    let (task, control) = begin(state, kind, ProgressUnit::Images, title);
-    control.set_total(Some(entries.len() as u64));
-    effects.push(Effect::Predict(ImagesRequest {
+    let ticket = begin(state, kind, ProgressUnit::Images, title);
+    ticket.control.set_total(Some(entries.len() as u64));
+    effects.push(Effect::Inference(InferenceEffect::Predict(ImagesRequest {
         source,
         run: run_id,
         key,
         samples: entries,
-        task,
-        control,
-    }));
+        ticket,
+    })));
 }
 
 /// Predicts one image, before everything else.
@@ -335,17 +333,13 @@ fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut
         entry: entry.clone(),
     };
     effects.push(match state.inference.remote_model() {
-        None => Effect::PredictOne(image),
+        None => Effect::Inference(InferenceEffect::PredictOne(image)),
         Some(model) => {
             let title = format!("Predict with {}: {}", model.name(), entry.uri.file_name());
             let run = run_id;
             let kind = TaskKind::RemotePrediction { run, sample };
-            let (task, control) = begin(state, kind, ProgressUnit::Steps, title);
-            Effect::PredictRemotely {
-                image,
-                task,
-                control,
-            }
+            let ticket = begin(state, kind, ProgressUnit::Steps, title);
+            Effect::Inference(InferenceEffect::PredictRemotely { image, ticket })
         }
     });
 }
@@ -366,20 +360,21 @@ pub(super) fn load(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) 
     };
     let key = run.info.key.clone();
     let local = &state.inference.local;
-    if local.key.as_ref() == Some(&key) && matches!(local.status, EngineStatus::Preparing(_)) {
+    if local.key.as_ref() == Some(&key) && matches!(local.status, Loadable::Loading(_)) {
         return;
     }
     let title = format!("Prepare {}", run.info.card.name);
     run_tasks::cancel_preparation(state, effects);
-    let (task, control) = begin(state, TaskKind::Prepare, ProgressUnit::Bytes, title);
+    let ticket = begin(state, TaskKind::Prepare, ProgressUnit::Bytes, title);
     state.inference.local.key = Some(key.clone());
-    state.inference.local.status = EngineStatus::Preparing(task);
-    effects.push(Effect::Prepare(PrepareRequest {
-        key,
-        runtime_library: state.settings.runtime_library.clone(),
-        task,
-        control,
-    }));
+    state.inference.local.status = Loadable::Loading(ticket.id);
+    effects.push(Effect::Inference(InferenceEffect::Prepare(
+        PrepareRequest {
+            key,
+            runtime_library: state.settings.runtime_library.clone(),
+            ticket,
+        },
+    )));
 }
 
 pub(super) fn images(count: usize) -> String {

@@ -7,20 +7,62 @@ use crate::domain::{Change, Prediction, Problem, RunId, Sample, SampleId};
 use crate::review::PredictionStatus;
 use crate::state::runs::Loading;
 use crate::state::{
-    Effect, Listing, PredictionRequest, ProjectContent, Run, SourceId, State, StoredPrediction,
-    StoredRow, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    Effect, Listing, PredictionRequest, ProjectCommand, ProjectContent, ProjectEffect,
+    ProjectEvent, Run, SourceId, State, StoredPrediction, StoredRow, TaskId, TaskKind, TaskOutcome,
+    TaskSignal,
 };
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
+
+pub(super) fn on_command(state: &mut State, command: ProjectCommand, effects: &mut Vec<Effect>) {
+    match command {
+        ProjectCommand::LoadPredictions(wanted) => load_predictions(state, &wanted, effects),
+        ProjectCommand::SwitchRun(run) => switch_run(state, run, effects),
+        ProjectCommand::RenameRun(run, name) => rename_run(state, run, &name, effects),
+        ProjectCommand::DeleteRun(run) => delete_run(state, run, effects),
+        ProjectCommand::SaveAs(path) => save_as(state, path, effects),
+        ProjectCommand::Move(folder) => move_to(state, folder, effects),
+    }
+}
+
+pub(super) fn on_event(state: &mut State, event: ProjectEvent, effects: &mut Vec<Effect>) {
+    match event {
+        ProjectEvent::Opened { source, content } => {
+            opened(state, source, *content, effects);
+        }
+        ProjectEvent::Saved { source, up_to } => saved(state, source, up_to, effects),
+        ProjectEvent::SaveFailed { source, reason } => {
+            save_failed(state, source, reason, effects);
+        }
+        ProjectEvent::RunLoaded {
+            source,
+            run,
+            predictions,
+        } => run_loaded(state, source, run, predictions),
+        ProjectEvent::RunLoadingEnded {
+            source,
+            run,
+            task,
+            result,
+        } => run_loading_ended(state, source, run, task, result, effects),
+        ProjectEvent::PredictionsLoaded {
+            source,
+            predictions,
+        } => {
+            predictions_loaded(state, source, predictions, effects);
+        }
+        ProjectEvent::SavedAs { source, result } => saved_as(state, source, result),
+    }
+}
 
 /// Sends changes to the disk. The ticket says, once it is saved, that they are there.
 pub(super) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Vec<Effect>) -> u64 {
     let ticket = state.project.next_ticket();
     if let Some(source) = &state.source {
-        effects.push(Effect::Save {
+        effects.push(Effect::Project(ProjectEffect::Save {
             source: source.id,
             ticket,
             changes,
-        });
+        }));
     }
     ticket
 }
@@ -121,20 +163,13 @@ fn load_run(state: &mut State, source: SourceId, run_id: RunId, effects: &mut Ve
     }
     run.loading = Loading::Running;
     let title = format!("Read the predictions of {}", run.info.name);
-    let control = TaskControl::new(ProgressUnit::Images);
-    let task = TaskId(state.ids.next());
-    state.tasks.start(TaskEntry {
-        id: task,
-        kind: TaskKind::LoadRun { run: run_id },
-        title,
-        control: control.clone(),
-    });
-    effects.push(Effect::LoadRun {
+    let kind = TaskKind::LoadRun { run: run_id };
+    let ticket = run_tasks::begin(state, kind, ProgressUnit::Images, title);
+    effects.push(Effect::Project(ProjectEffect::LoadRun {
         source,
         run: run_id,
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 pub(super) fn run_loaded(
@@ -294,10 +329,10 @@ pub(super) fn read_missing(state: &mut State, effects: &mut Vec<Effect>) {
             stamp: (!is_outdated).then(|| entry.stamp()),
         })
     };
-    effects.push(Effect::LoadPredictions {
+    effects.push(Effect::Project(ProjectEffect::LoadPredictions {
         source: source.id,
         wanted: missing.into_iter().filter_map(with_uri).collect(),
-    });
+    }));
 }
 
 /// Whether the project may have this prediction while the memory has not.
@@ -409,10 +444,10 @@ pub(super) fn delete_run(state: &mut State, run_id: RunId, effects: &mut Vec<Eff
 
 pub(super) fn save_as(state: &State, path: PathBuf, effects: &mut Vec<Effect>) {
     if let Some(source) = &state.source {
-        effects.push(Effect::SaveProjectAs {
+        effects.push(Effect::Project(ProjectEffect::SaveAs {
             source: source.id,
             path,
-        });
+        }));
     }
 }
 
@@ -438,9 +473,9 @@ pub(super) fn saved_as(
 
 pub(super) fn move_to(state: &State, folder: PathBuf, effects: &mut Vec<Effect>) {
     if let Some(source) = &state.source {
-        effects.push(Effect::MoveProject {
+        effects.push(Effect::Project(ProjectEffect::Move {
             source: source.id,
             folder,
-        });
+        }));
     }
 }

@@ -2,36 +2,51 @@
 
 use crate::domain::{Problem, RunId};
 use crate::state::{
-    Effect, S3Failure, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    Effect, Failure, Loadable, ModelsEffect, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    TaskSignal, Ticket,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// A new task among those that run.
+/// Adds a task to the running ones.
 pub(super) fn begin(
     state: &mut State,
     kind: TaskKind,
     unit: ProgressUnit,
     title: String,
-) -> (TaskId, TaskControl) {
-    let control = TaskControl::new(unit);
-    let id = TaskId(state.ids.next());
+) -> Ticket {
+    let ticket = Ticket {
+        id: TaskId(state.ids.next()),
+        control: TaskControl::new(unit),
+    };
     state.tasks.start(TaskEntry {
-        id,
+        id: ticket.id,
         kind,
         title,
-        control: control.clone(),
+        control: ticket.control.clone(),
     });
-    (id, control)
+    ticket
 }
 
 /// What went well is seen where it was asked for; a failure is listed as well.
-pub(super) fn end(state: &mut State, task: TaskId, failure: Option<&S3Failure>) {
+pub(super) fn end(state: &mut State, task: TaskId, failure: Option<&Failure>) {
     match failure {
-        None | Some(S3Failure::Cancelled) => state.tasks.forget(task),
-        Some(S3Failure::Failed { message, .. }) => {
+        None | Some(Failure::Cancelled) => state.tasks.forget(task),
+        Some(Failure::Failed { message, .. }) => {
             drop(state.tasks.end(task, TaskOutcome::Failed(message.clone())));
         }
     }
+}
+
+/// Ends a task and puts its result where it was asked for. False if it is late: it is not asked for any more, or by
+/// another task.
+pub(super) fn settle<T>(
+    state: &mut State,
+    task: TaskId,
+    result: Result<T, Failure>,
+    place: impl FnOnce(&mut State) -> Option<&mut Loadable<T>>,
+) -> bool {
+    end(state, task, result.as_ref().err());
+    place(state).is_some_and(|place| place.settle(task, result))
 }
 
 pub(super) fn signal(state: &State, task: TaskId, signal: TaskSignal, effects: &mut Vec<Effect>) {
@@ -125,7 +140,7 @@ pub(super) fn ended(
                 state.settings.model = Some(model_id.clone());
                 state.models.choose(Some(model_id));
             }
-            effects.push(Effect::ListModels);
+            effects.push(Effect::Models(ModelsEffect::List));
         }
         // What is new may be what the model runs on next.
         TaskKind::InstallRuntime(_) if is_done => super::models::runtime_changed(state, effects),

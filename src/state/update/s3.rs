@@ -8,9 +8,42 @@ use crate::domain::{
     AwsSetup, Credentials, Identity, S3Access, S3Address, S3Link, S3LinkError, S3Place,
 };
 use crate::state::{
-    Effect, Overlay, S3Failure, S3FolderPage, S3Picker, S3Start, S3Tree, State, TaskId, TaskKind,
+    Effect, Failure, FolderListing, Overlay, S3Command, S3Effect, S3Event, S3FolderPage, S3Picker,
+    S3Start, S3Tree, State, TaskId, TaskKind,
 };
 use crate::tasks::ProgressUnit;
+
+pub(super) fn on_command(state: &mut State, command: S3Command, effects: &mut Vec<Effect>) {
+    match command {
+        S3Command::SetAccess(access) => set_access(state, access, effects),
+        S3Command::ListBuckets => list_buckets(state, effects),
+        S3Command::BrowseTo(address) => browse_to(state, &address, effects),
+        S3Command::SetFolderOpen(folder, is_open) => set_open(state, &folder, is_open, effects),
+        S3Command::ListMore(folder) => list_more(state, &folder, effects),
+        S3Command::SignIn(access) => renew(state, &access, effects),
+    }
+}
+
+pub(super) fn on_event(state: &mut State, event: S3Event, effects: &mut Vec<Effect>) {
+    match event {
+        S3Event::SetupRead(setup) => setup_read(state, setup),
+        S3Event::SignedIn {
+            access,
+            task,
+            result,
+            renewal,
+        } => signed_in(state, &access, task, result, renewal, effects),
+        S3Event::BucketsListed { task, result } => buckets_listed(state, task, result),
+        S3Event::FolderListed { folder, task, page } => {
+            folder_listed(state, &folder, task, page);
+        }
+        S3Event::FolderEnded {
+            folder,
+            task,
+            result,
+        } => folder_ended(state, &folder, task, result),
+    }
+}
 
 /// Shows the dialog, with the place that is open, or the last one.
 pub(super) fn toggle_picker(state: &mut State, effects: &mut Vec<Effect>) {
@@ -50,7 +83,7 @@ fn show_picker(
         set_access(state, place.access.clone(), effects);
     }
     state.s3.setup = None;
-    effects.push(Effect::ReadAwsSetup);
+    effects.push(Effect::S3(S3Effect::ReadSetup));
 }
 
 pub(super) fn setup_read(state: &mut State, setup: Result<AwsSetup, String>) {
@@ -103,19 +136,15 @@ pub(super) fn list_buckets(state: &mut State, effects: &mut Vec<Effect>) {
     let access = state.s3.access.clone();
     ask_who(state, &access, effects);
     let title = format!("List the buckets of {}", access.credentials);
-    let (task, control) = begin(state, TaskKind::Browse, ProgressUnit::Steps, title);
-    state.s3.tree.buckets_asked(task);
-    effects.push(Effect::ListBuckets {
-        access,
-        task,
-        control,
-    });
+    let ticket = begin(state, TaskKind::Browse, ProgressUnit::Steps, title);
+    state.s3.tree.buckets_asked(ticket.id);
+    effects.push(Effect::S3(S3Effect::ListBuckets { access, ticket }));
 }
 
 pub(super) fn buckets_listed(
     state: &mut State,
     task: TaskId,
-    result: Result<Vec<String>, S3Failure>,
+    result: Result<Vec<String>, Failure>,
 ) {
     end(state, task, result.as_ref().err());
     state.s3.tree.buckets_listed(task, result);
@@ -155,21 +184,20 @@ pub(super) fn list_more(state: &mut State, folder: &S3Address, effects: &mut Vec
 }
 
 fn list_folder(state: &mut State, folder: &S3Address, effects: &mut Vec<Effect>) {
-    let (task, control) = begin(
+    let ticket = begin(
         state,
         TaskKind::Browse,
         ProgressUnit::Steps,
         format!("List {folder}"),
     );
     let continuation = state.s3.tree.continuation(folder);
-    state.s3.tree.folder_asked(folder, task);
-    effects.push(Effect::ListS3Folder {
+    state.s3.tree.folder_asked(folder, ticket.id);
+    let listing = FolderListing {
         access: state.s3.access.clone(),
         folder: folder.clone(),
         continuation,
-        task,
-        control,
-    });
+    };
+    effects.push(Effect::S3(S3Effect::ListFolder { listing, ticket }));
 }
 
 pub(super) fn folder_listed(
@@ -185,7 +213,7 @@ pub(super) fn folder_ended(
     state: &mut State,
     folder: &S3Address,
     task: TaskId,
-    result: Result<Option<String>, S3Failure>,
+    result: Result<Option<String>, Failure>,
 ) {
     end(state, task, result.as_ref().err());
     state.s3.tree.folder_ended(folder, task, result);
@@ -212,20 +240,19 @@ pub(super) fn renew(state: &mut State, access: &S3Access, effects: &mut Vec<Effe
         Credentials::Anonymous => "Sign in to S3 anonymously".to_owned(),
         credentials => format!("Sign in to S3 with {credentials}"),
     };
-    let (task, control) = begin(state, TaskKind::SignIn, ProgressUnit::Steps, title);
-    state.sign_ins.ask(access, task);
-    effects.push(Effect::SignIn {
+    let ticket = begin(state, TaskKind::SignIn, ProgressUnit::Steps, title);
+    state.sign_ins.ask(access, ticket.id);
+    effects.push(Effect::S3(S3Effect::SignIn {
         access: access.clone(),
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 pub(super) fn signed_in(
     state: &mut State,
     access: &S3Access,
     task: TaskId,
-    result: Result<Identity, S3Failure>,
+    result: Result<Identity, Failure>,
     renewal: Option<String>,
     effects: &mut Vec<Effect>,
 ) {

@@ -1,3 +1,4 @@
+use crate::state::Failure;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,10 +9,12 @@ use crate::domain::{
 };
 use crate::review::PredictionStatus;
 use crate::state::{
-    Action, Command, Display, DisplayInfo, Effect, Event, Explanation, ExportStage, FilePick,
-    Listing, Message, ModelDefaults, ModelEntry, NewPrediction, Offer, Overlay, ProjectContent,
-    ProjectStatus, SourceId, State, Step, StoredPrediction, StoredRow, TaskId, TaskKind,
-    TaskOutcome, TaskSignal, ViewChange,
+    Action, BrowseCommand, BrowseEffect, BrowseEvent, Command, Display, DisplayInfo, Effect, Event,
+    Explanation, ExportCommand, ExportEvent, FilePick, InferenceCommand, InferenceEffect,
+    InferenceEvent, Listing, Loadable, Message, ModelDefaults, ModelEntry, ModelsCommand,
+    ModelsEffect, ModelsEvent, NewPrediction, Offer, Overlay, ProjectContent, ProjectEffect,
+    ProjectEvent, ProjectStatus, ReviewCommand, ReviewEffect, ReviewEvent, SourceId, State, Step,
+    StoredPrediction, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
 };
 
 /// Whether an effect of this pattern is among them.
@@ -39,7 +42,7 @@ fn event(state: &mut State, event: Event) -> Vec<Effect> {
 }
 
 fn without_orders(mut effects: Vec<Effect>) -> Vec<Effect> {
-    effects.retain(|effect| !matches!(effect, Effect::Arrange { .. }));
+    effects.retain(|effect| !matches!(effect, Effect::Review(ReviewEffect::Arrange { .. })));
     effects
 }
 
@@ -59,7 +62,7 @@ fn page(names: &[&str]) -> Page {
 
 fn source_of(effects: &[Effect]) -> SourceId {
     let id = effects.iter().find_map(|effect| match effect {
-        Effect::OpenSource { source, .. } => Some(*source),
+        Effect::Browse(BrowseEffect::Open { source, .. }) => Some(*source),
         _ => None,
     });
     id.expect("a source is opened")
@@ -78,16 +81,19 @@ fn opened() -> (State, SourceId, Vec<Effect>) {
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
         &mut state,
-        Command::Open(PathBuf::from("/photos")),
+        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
     ));
     event(&mut state, empty_project(source));
     let page = page(&["a.jpg", "b.jpg", "c.jpg"]);
-    let effects = event(&mut state, Event::Listed { source, page });
+    let effects = event(
+        &mut state,
+        Event::Browse(BrowseEvent::Listed { source, page }),
+    );
     (state, source, effects)
 }
 
 fn empty_project(source: SourceId) -> Event {
-    Event::ProjectOpened {
+    Event::Project(ProjectEvent::Opened {
         source,
         content: Box::new(ProjectContent {
             path: Some(PathBuf::from("/data/photos.spotcheck")),
@@ -98,7 +104,7 @@ fn empty_project(source: SourceId) -> Event {
             views: Vec::new(),
             notes: Vec::new(),
         }),
-    }
+    })
 }
 
 fn models(ids: &[&str]) -> Event {
@@ -112,14 +118,14 @@ fn models(ids: &[&str]) -> Event {
         origin: String::new(),
         problem: None,
     });
-    Event::ModelsListed {
+    Event::Models(ModelsEvent::Listed {
         entries: entries.collect(),
         defaults: ModelDefaults {
             classification: Some(ids[0].to_owned()),
             detection: None,
         },
         problems: Vec::new(),
-    }
+    })
 }
 
 fn card(id: &str) -> ModelCard {
@@ -149,11 +155,11 @@ fn report() -> Box<DeviceReport> {
 }
 
 fn ready_event(task: TaskId) -> Event {
-    Event::EngineReady {
+    Event::Inference(InferenceEvent::Ready {
         task,
         report: report(),
         restart_to_use: None,
-    }
+    })
 }
 
 fn cat() -> Prediction {
@@ -171,7 +177,7 @@ fn cat() -> Prediction {
 
 fn prepare_of(effects: &[Effect]) -> TaskId {
     let found = effects.iter().find_map(|effect| match effect {
-        Effect::Prepare(request) => Some(request.task),
+        Effect::Inference(InferenceEffect::Prepare(request)) => Some(request.ticket.id),
         _ => None,
     });
     found.expect("a model is prepared")
@@ -199,12 +205,12 @@ fn prediction(state: &mut State, source: SourceId, run: RunId, sample: u32) {
     let predictions = vec![new_prediction(SampleId(sample), Ok(cat()))];
     event(
         state,
-        Event::Predicted {
+        Event::Inference(InferenceEvent::Predicted {
             source,
             run,
             at_ms: 1,
             predictions,
-        },
+        }),
     );
 }
 
@@ -215,14 +221,17 @@ fn the_first_page_shows_the_first_image_and_prepares_the_model() {
     assert!(
         has!(
             effects,
-            Effect::Display {
+            Effect::Browse(BrowseEffect::Display {
                 sample: SampleId(0),
                 ..
-            }
+            })
         ),
         "{effects:?}"
     );
-    assert!(has!(effects, Effect::Prepare { .. }), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -230,7 +239,13 @@ fn the_shown_image_is_predicted_as_soon_as_the_model_is_ready() {
     let (mut state, _, effects) = opened();
     let task = prepare_of(&effects);
     let effects = event(&mut state, ready_event(task));
-    assert!(has!(effects, Effect::PredictOne { .. }), "{effects:?}");
+    assert!(
+        has!(
+            effects,
+            Effect::Inference(InferenceEffect::PredictOne { .. })
+        ),
+        "{effects:?}"
+    );
     assert!(
         !state
             .tasks
@@ -243,21 +258,24 @@ fn the_shown_image_is_predicted_as_soon_as_the_model_is_ready() {
 #[test]
 fn a_late_page_of_another_source_is_dropped() {
     let (mut state, old, _) = opened();
-    let new = source_of(&command(&mut state, Command::Open(PathBuf::from("/other"))));
+    let new = source_of(&command(
+        &mut state,
+        Command::Browse(BrowseCommand::Open(PathBuf::from("/other"))),
+    ));
     event(
         &mut state,
-        Event::Listed {
+        Event::Browse(BrowseEvent::Listed {
             source: old,
             page: page(&["late.jpg"]),
-        },
+        }),
     );
     assert!(state.samples.is_empty());
     event(
         &mut state,
-        Event::Listed {
+        Event::Browse(BrowseEvent::Listed {
             source: new,
             page: page(&["new.jpg"]),
-        },
+        }),
     );
     assert_eq!(state.samples.get(SampleId(0)).unwrap().name, "new.jpg");
 }
@@ -265,11 +283,17 @@ fn a_late_page_of_another_source_is_dropped() {
 #[test]
 fn a_late_prediction_is_dropped() {
     let (mut state, old, run) = ready();
-    let effects = command(&mut state, Command::Open(PathBuf::from("/other")));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::Open(PathBuf::from("/other"))),
+    );
     let source = source_of(&effects);
     event(&mut state, empty_project(source));
     let page = page(&["new.jpg"]);
-    event(&mut state, Event::Listed { source, page });
+    event(
+        &mut state,
+        Event::Browse(BrowseEvent::Listed { source, page }),
+    );
     prediction(&mut state, old, run, 0);
     assert_eq!(state.shown.prediction, None);
     prediction(&mut state, source, RunId(9999), 0);
@@ -281,15 +305,18 @@ fn a_late_prediction_is_dropped() {
 #[test]
 fn a_late_image_does_not_replace_the_one_that_is_shown() {
     let (mut state, source, _) = opened();
-    command(&mut state, Command::Show(SampleId(1)));
+    command(
+        &mut state,
+        Command::Browse(BrowseCommand::Show(SampleId(1))),
+    );
     let result = Ok(DisplayInfo::default());
     event(
         &mut state,
-        Event::Displayed {
+        Event::Browse(BrowseEvent::Displayed {
             source,
             sample: SampleId(0),
             result,
-        },
+        }),
     );
     assert!(matches!(state.shown.display, Display::Loading));
 }
@@ -297,13 +324,22 @@ fn a_late_image_does_not_replace_the_one_that_is_shown() {
 #[test]
 fn a_loaded_model_is_not_loaded_again_for_another_folder() {
     let (mut state, _, run) = ready();
-    let source = source_of(&command(&mut state, Command::Open(PathBuf::from("/other"))));
+    let source = source_of(&command(
+        &mut state,
+        Command::Browse(BrowseCommand::Open(PathBuf::from("/other"))),
+    ));
     event(&mut state, empty_project(source));
     let page = page(&["new.jpg"]);
-    let effects = event(&mut state, Event::Listed { source, page });
-    assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
+    let effects = event(
+        &mut state,
+        Event::Browse(BrowseEvent::Listed { source, page }),
+    );
     assert!(
-        has!(effects, Effect::PredictOne(image) if image.run == run),
+        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
+        "{effects:?}"
+    );
+    assert!(
+        has!(effects, Effect::Inference(InferenceEffect::PredictOne(image)) if image.run == run),
         "{effects:?}"
     );
 }
@@ -314,7 +350,7 @@ fn predict_all_asks_only_for_what_has_no_prediction() {
     prediction(&mut state, source, run, 0);
     let effects = command(&mut state, Action::PredictAll);
     assert!(
-        has!(effects, Effect::Predict(request) if request.run == run && request.samples.len() == 2),
+        has!(effects, Effect::Inference(InferenceEffect::Predict(request)) if request.run == run && request.samples.len() == 2),
         "{effects:?}"
     );
     assert_eq!(
@@ -329,11 +365,14 @@ fn predict_all_waits_for_the_model_and_then_starts() {
     let task = prepare_of(&effects);
     let effects = command(&mut state, Action::PredictAll);
     assert!(
-        !has!(effects, Effect::Prepare { .. }),
+        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
         "it is under way: {effects:?}"
     );
     let effects = event(&mut state, ready_event(task));
-    assert!(has!(effects, Effect::Predict { .. }), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Inference(InferenceEffect::Predict { .. })),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -341,7 +380,7 @@ fn what_a_cancelled_task_did_not_reach_can_be_asked_for_again() {
     let (mut state, source, run) = ready();
     let effects = command(&mut state, Action::PredictAll);
     let task = effects.iter().find_map(|effect| match effect {
-        Effect::Predict(request) => Some(request.task),
+        Effect::Inference(InferenceEffect::Predict(request)) => Some(request.ticket.id),
         _ => None,
     });
     let effects = command(&mut state, Action::CancelTasks);
@@ -369,12 +408,18 @@ fn another_model_has_other_predictions_and_going_back_finds_the_first_ones() {
     let (mut state, source, run) = ready();
     prediction(&mut state, source, run, 0);
     event(&mut state, models(&["small", "large"]));
-    command(&mut state, Command::ChooseModel("large".to_owned()));
+    command(
+        &mut state,
+        Command::Models(ModelsCommand::Choose("large".to_owned())),
+    );
     assert_eq!(state.shown.prediction, None);
-    let effects = command(&mut state, Command::ChooseModel("small".to_owned()));
+    let effects = command(
+        &mut state,
+        Command::Models(ModelsCommand::Choose("small".to_owned())),
+    );
     assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
     assert!(
-        !has!(effects, Effect::Prepare { .. }),
+        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
         "the prediction is there: {effects:?}"
     );
 }
@@ -384,10 +429,22 @@ fn a_preparation_that_was_replaced_cannot_fail_the_new_one() {
     let (mut state, _, effects) = opened();
     let old = prepare_of(&effects);
     event(&mut state, models(&["small", "large"]));
-    command(&mut state, Command::ChooseModel("large".to_owned()));
-    let effects = command(&mut state, Command::ChooseModel("small".to_owned()));
-    assert!(has!(effects, Effect::Prepare { .. }), "{effects:?}");
-    event(&mut state, Event::EngineCancelled { task: old });
+    command(
+        &mut state,
+        Command::Models(ModelsCommand::Choose("large".to_owned())),
+    );
+    let effects = command(
+        &mut state,
+        Command::Models(ModelsCommand::Choose("small".to_owned())),
+    );
+    assert!(
+        has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
+        "{effects:?}"
+    );
+    event(
+        &mut state,
+        Event::Inference(InferenceEvent::Cancelled { task: old }),
+    );
     assert!(state.inference.is_preparing());
 }
 
@@ -398,17 +455,20 @@ fn after_a_failure_nothing_is_tried_again_before_the_user_says_so() {
     let message = "no network".to_owned();
     event(
         &mut state,
-        Event::EngineFailed {
+        Event::Inference(InferenceEvent::Failed {
             task,
             message,
             offer: Offer::TryAgain,
-        },
+        }),
     );
     let effects = command(&mut state, Action::NextImage);
-    assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
+    assert!(
+        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
+        "{effects:?}"
+    );
     assert!(has!(
-        command(&mut state, Command::TryAgain),
-        Effect::Prepare { .. }
+        command(&mut state, Command::Inference(InferenceCommand::TryAgain)),
+        Effect::Inference(InferenceEffect::Prepare { .. })
     ));
 }
 
@@ -418,7 +478,10 @@ fn a_lost_device_keeps_the_predictions_and_offers_to_try_again() {
     prediction(&mut state, source, run, 0);
     let message = "gone".to_owned();
     let key = Box::new(state.run().unwrap().info.key.clone());
-    event(&mut state, Event::DeviceLost { key, message });
+    event(
+        &mut state,
+        Event::Inference(InferenceEvent::DeviceLost { key, message }),
+    );
     assert_eq!(state.run().unwrap().predictions.predicted(), 1);
     assert!(state.inference.failure().is_some());
 }
@@ -432,12 +495,12 @@ fn an_image_whose_source_is_out_of_reach_is_neither_predicted_nor_failed_and_is_
         state.run().unwrap().status(sample),
         PredictionStatus::Waiting
     );
-    let unreachable = Event::SourceUnreachable {
+    let unreachable = Event::Inference(InferenceEvent::SourceUnreachable {
         source,
         run,
         sample,
         message: "nobody answers".to_owned(),
-    };
+    });
     event(&mut state, unreachable);
     assert_eq!(
         state.run().unwrap().status(sample),
@@ -446,18 +509,27 @@ fn an_image_whose_source_is_out_of_reach_is_neither_predicted_nor_failed_and_is_
     assert_eq!(state.problems.len(), 1);
     assert!(has!(
         command(&mut state, Action::PredictShown),
-        Effect::PredictOne { .. }
+        Effect::Inference(InferenceEffect::PredictOne { .. })
     ));
 }
 
 #[test]
 fn arrow_keys_stop_at_the_ends() {
     let (mut state, ..) = opened();
-    command(&mut state, Command::Walk(Step::By(-1)));
+    command(
+        &mut state,
+        Command::Browse(BrowseCommand::Walk(Step::By(-1))),
+    );
     assert_eq!(state.shown_sample(), Some(SampleId(0)));
-    command(&mut state, Command::Walk(Step::By(10)));
+    command(
+        &mut state,
+        Command::Browse(BrowseCommand::Walk(Step::By(10))),
+    );
     assert_eq!(state.shown_sample(), Some(SampleId(2)));
-    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::Walk(Step::By(1))),
+    );
     assert!(effects.is_empty(), "{effects:?}");
 }
 
@@ -478,30 +550,30 @@ fn a_broken_image_is_one_line_in_the_list_of_problems() {
     let reason = "is empty".to_owned();
     event(
         &mut state,
-        Event::ThumbnailFailed {
+        Event::Browse(BrowseEvent::ThumbnailFailed {
             source,
             sample,
             version: 0,
             reason: reason.clone(),
-        },
+        }),
     );
     event(
         &mut state,
-        Event::Displayed {
+        Event::Browse(BrowseEvent::Displayed {
             source,
             sample,
             result: Err(reason.clone()),
-        },
+        }),
     );
     let predictions = vec![new_prediction(sample, Err(reason.clone()))];
     event(
         &mut state,
-        Event::Predicted {
+        Event::Inference(InferenceEvent::Predicted {
             source,
             run,
             at_ms: 1,
             predictions,
-        },
+        }),
     );
     assert_eq!(state.problems.len(), 1);
     let entry = &state.problems.entries()[0];
@@ -514,10 +586,19 @@ fn a_broken_image_is_one_line_in_the_list_of_problems() {
 fn thresholds_belong_to_the_model() {
     let (mut state, ..) = opened();
     event(&mut state, models(&["small", "large"]));
-    command(&mut state, Command::ChangeView(ViewChange::MinScore(0.25)));
-    command(&mut state, Command::ChooseModel("large".to_owned()));
+    command(
+        &mut state,
+        Command::Review(ReviewCommand::ChangeView(ViewChange::MinScore(0.25))),
+    );
+    command(
+        &mut state,
+        Command::Models(ModelsCommand::Choose("large".to_owned())),
+    );
     assert!((state.view().min_score - 0.5).abs() < 1e-6);
-    command(&mut state, Command::ChooseModel("small".to_owned()));
+    command(
+        &mut state,
+        Command::Models(ModelsCommand::Choose("small".to_owned())),
+    );
     assert!((state.view().min_score - 0.25).abs() < 1e-6);
     command(&mut state, Action::ResetView);
     assert!((state.view().min_score - 0.5).abs() < 1e-6);
@@ -527,7 +608,10 @@ fn thresholds_belong_to_the_model() {
 fn a_downloaded_model_is_chosen() {
     let (mut state, ..) = opened();
     event(&mut state, models(&["small", "large"]));
-    command(&mut state, Command::FetchModel("large".to_owned()));
+    command(
+        &mut state,
+        Command::Models(ModelsCommand::Fetch("large".to_owned())),
+    );
     let task = state
         .tasks
         .running()
@@ -546,14 +630,17 @@ fn a_downloaded_model_is_chosen() {
         },
     );
     assert_eq!(state.models.chosen_id(), Some("large"));
-    assert!(has!(effects, Effect::ListModels));
+    assert!(has!(effects, Effect::Models(ModelsEffect::List)));
 }
 
 #[test]
 fn a_download_that_failed_is_known_until_it_is_tried_again_also_from_a_file() {
     let (mut state, ..) = opened();
     event(&mut state, models(&["small", "large"]));
-    command(&mut state, Command::FetchModel("large".to_owned()));
+    command(
+        &mut state,
+        Command::Models(ModelsCommand::Fetch("large".to_owned())),
+    );
     let task = state.tasks.running().last().unwrap().id;
     let ended = Event::TaskEnded {
         task,
@@ -565,8 +652,8 @@ fn a_download_that_failed_is_known_until_it_is_tried_again_also_from_a_file() {
     assert_eq!(state.tasks.fetch_failure("small"), None);
     let file = PathBuf::from("/downloads/large.onnx");
     let picked = FilePick::Weights("large".to_owned(), file.clone());
-    let effects = event(&mut state, Event::FilesPicked(picked));
-    let is_copied = |effect: &Effect| matches!(effect, Effect::FetchModel { id, from: Some(from), .. } if id == "large" && *from == file);
+    let effects = event(&mut state, Event::Browse(BrowseEvent::FilesPicked(picked)));
+    let is_copied = |effect: &Effect| matches!(effect, Effect::Models(ModelsEffect::Fetch { id, from: Some(from), .. }) if id == "large" && *from == file);
     assert!(effects.iter().any(is_copied), "{effects:?}");
     assert_eq!(state.tasks.fetch_failure("large"), None);
 }
@@ -577,7 +664,7 @@ fn a_project_is_saved_under_the_name_of_what_is_open() {
     state.source.as_mut().unwrap().path = Some(PathBuf::from("/photos.v2"));
     let effects = command(&mut state, Action::SaveProjectAs);
     assert!(
-        has!(effects, Effect::PickProjectTarget(stem) if stem == "photos.v2"),
+        has!(effects, Effect::Project(ProjectEffect::PickTarget(stem)) if stem == "photos.v2"),
         "{effects:?}"
     );
 }
@@ -585,22 +672,26 @@ fn a_project_is_saved_under_the_name_of_what_is_open() {
 #[test]
 fn an_export_that_fails_in_the_background_is_told_and_in_its_dialog_stays_there() {
     let (mut state, ..) = opened();
-    let export = Command::Export {
+    let export = Command::Export(ExportCommand::Start {
         path: PathBuf::from("/out/a.json"),
         replaces: false,
-    };
+    });
     for is_watched in [true, false] {
         state.notice = None;
         command(&mut state, Command::SetOverlay(Overlay::Export));
         command(&mut state, export.clone());
         let task = state.tasks.running().last().unwrap().id;
-        assert_eq!(state.export.stage, ExportStage::Running(task));
+        assert_eq!(state.export.stage, Loadable::Loading(task));
         if !is_watched {
             command(&mut state, Command::SetOverlay(Overlay::None));
         }
-        let result = Err(TaskOutcome::Failed("the disk is full".to_owned()));
-        event(&mut state, Event::Exported { task, result });
-        let stage = ExportStage::Failed("the disk is full".to_owned());
+        let failure = Failure::new("the disk is full");
+        let result = Err(failure.clone());
+        event(
+            &mut state,
+            Event::Export(ExportEvent::Ended { task, result }),
+        );
+        let stage = Loadable::Failed(failure);
         assert_eq!(state.export.stage == stage, is_watched);
         assert_eq!(state.notice.is_some(), !is_watched);
         assert_eq!(state.overlay == Overlay::Export, is_watched);
@@ -610,17 +701,20 @@ fn an_export_that_fails_in_the_background_is_told_and_in_its_dialog_stays_there(
 #[test]
 fn a_folder_that_cannot_be_listed_says_why() {
     let mut state = State::default();
-    let effects = command(&mut state, Command::Open(PathBuf::from("/nowhere")));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::Open(PathBuf::from("/nowhere"))),
+    );
     let source = source_of(&effects);
     let task = state.tasks.running()[0].id;
     let reason = "there is no such folder".to_owned();
     event(
         &mut state,
-        Event::ListingEnded {
+        Event::Browse(BrowseEvent::ListingEnded {
             source,
             task,
             result: Err(reason.clone()),
-        },
+        }),
     );
     assert_eq!(state.source.unwrap().listing, Listing::Failed(reason));
 }
@@ -639,22 +733,28 @@ fn pausing_goes_to_the_task_that_was_named() {
 #[test]
 fn a_late_look_at_a_model_does_not_replace_a_newer_one() {
     let (mut state, ..) = opened();
-    command(&mut state, Command::Drop(vec![PathBuf::from("/m.onnx")]));
+    command(
+        &mut state,
+        Command::Browse(BrowseCommand::Drop(vec![PathBuf::from("/m.onnx")])),
+    );
     let first = state.import.as_ref().unwrap().id;
     let field = "input.channels".to_owned();
     let value = "bgr".to_owned();
-    let effects = command(&mut state, Command::OverruleImport { field, value });
+    let effects = command(
+        &mut state,
+        Command::Models(ModelsCommand::Overrule { field, value }),
+    );
     assert!(
-        has!(effects, Effect::Recognise { weights, .. } if weights == Path::new("/m.onnx")),
+        has!(effects, Effect::Models(ModelsEffect::Recognise(request)) if request.weights == Path::new("/m.onnx")),
         "{effects:?}"
     );
-    let late = Event::Recognised {
+    let late = Event::Models(ModelsEvent::Recognised {
         import: first,
         result: Err("late".to_owned()),
-    };
+    });
     event(&mut state, late);
     assert!(state.import.as_ref().unwrap().is_looking());
-    command(&mut state, Command::CancelImport);
+    command(&mut state, Command::Models(ModelsCommand::CancelImport));
     assert!(state.import.is_none());
 }
 
@@ -667,11 +767,11 @@ fn stored_run(id: RunId) -> RunInfo {
 
 fn project_with(source: SourceId, runs: Vec<RunInfo>) -> Event {
     match empty_project(source) {
-        Event::ProjectOpened { mut content, .. } => {
+        Event::Project(ProjectEvent::Opened { mut content, .. }) => {
             let ids = runs.iter().map(|run| run.id.0);
             content.next_run = RunId(ids.max().unwrap_or(0) + 1);
             content.runs = runs;
-            Event::ProjectOpened { source, content }
+            Event::Project(ProjectEvent::Opened { source, content })
         }
         other => other,
     }
@@ -683,12 +783,15 @@ fn reopened() -> (State, SourceId, RunId, Vec<Effect>) {
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
         &mut state,
-        Command::Open(PathBuf::from("/photos")),
+        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
     ));
     let run = RunId(7);
     event(&mut state, project_with(source, vec![stored_run(run)]));
     let page = page(&["a.jpg", "b.jpg", "c.jpg"]);
-    let effects = event(&mut state, Event::Listed { source, page });
+    let effects = event(
+        &mut state,
+        Event::Browse(BrowseEvent::Listed { source, page }),
+    );
     (state, source, run, effects)
 }
 
@@ -696,20 +799,26 @@ fn reopened() -> (State, SourceId, RunId, Vec<Effect>) {
 fn the_project_is_asked_for_a_prediction_before_the_model_is() {
     let (mut state, source, run, effects) = reopened();
     assert!(
-        has!(effects, Effect::LoadPredictions { wanted, .. } if wanted.len() == 1),
+        has!(effects, Effect::Project(ProjectEffect::LoadPredictions { wanted, .. }) if wanted.len() == 1),
         "{effects:?}"
     );
-    assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
+    assert!(
+        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
+        "{effects:?}"
+    );
     let predictions = vec![(run, SampleId(0), Some(cat()))];
     let effects = event(
         &mut state,
-        Event::PredictionsLoaded {
+        Event::Project(ProjectEvent::PredictionsLoaded {
             source,
             predictions,
-        },
+        }),
     );
     assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
-    assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
+    assert!(
+        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -718,26 +827,32 @@ fn what_the_project_has_no_prediction_for_is_predicted() {
     let predictions = vec![(run, SampleId(0), None)];
     let effects = event(
         &mut state,
-        Event::PredictionsLoaded {
+        Event::Project(ProjectEvent::PredictionsLoaded {
             source,
             predictions,
-        },
+        }),
     );
-    assert!(has!(effects, Effect::Prepare { .. }), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
+        "{effects:?}"
+    );
 }
 
 #[test]
 fn the_predictions_of_a_stored_run_are_read_once_the_folder_is_listed() {
     let (mut state, source, run, _) = reopened();
     let task = state.tasks.running()[0].id;
-    let ended = Event::ListingEnded {
+    let ended = Event::Browse(BrowseEvent::ListingEnded {
         source,
         task,
         result: Ok(()),
-    };
+    });
     let effects = event(&mut state, ended);
     assert!(
-        has!(effects, Effect::LoadRun { run: RunId(7), .. }),
+        has!(
+            effects,
+            Effect::Project(ProjectEffect::LoadRun { run: RunId(7), .. })
+        ),
         "{effects:?}"
     );
     let prediction = StoredPrediction::Failed("is empty".to_owned());
@@ -755,11 +870,11 @@ fn the_predictions_of_a_stored_run_are_read_once_the_folder_is_listed() {
         row("/photos/c.jpg", Some(other_file)),
         row("/elsewhere/gone.jpg", None),
     ];
-    let loaded = Event::RunLoaded {
+    let loaded = Event::Project(ProjectEvent::RunLoaded {
         source,
         run,
         predictions,
-    };
+    });
     event(&mut state, loaded);
     assert_eq!(
         state.run().unwrap().status(SampleId(1)),
@@ -767,12 +882,12 @@ fn the_predictions_of_a_stored_run_are_read_once_the_folder_is_listed() {
     );
     assert_eq!(state.run().unwrap().predictions.failed(), 1);
     let task = state.tasks.running()[0].id;
-    let ended = Event::RunLoadingEnded {
+    let ended = Event::Project(ProjectEvent::RunLoadingEnded {
         source,
         run,
         task,
         result: Ok(()),
-    };
+    });
     event(&mut state, ended);
     let problem = &state.problems.entries()[0].problem.message;
     assert!(problem.starts_with("1 image is outdated"), "{problem}");
@@ -781,22 +896,34 @@ fn the_predictions_of_a_stored_run_are_read_once_the_folder_is_listed() {
 #[test]
 fn a_new_run_gets_an_id_that_no_deleted_run_had() {
     let (mut state, source, _) = opened();
-    let Event::ProjectOpened { mut content, .. } = empty_project(source) else {
+    let Event::Project(ProjectEvent::Opened { mut content, .. }) = empty_project(source) else {
         unreachable!("that is what it makes");
     };
     content.next_run = RunId(12);
     let source = source_of(&command(
         &mut state,
-        Command::Open(PathBuf::from("/photos")),
+        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
     ));
-    event(&mut state, Event::ProjectOpened { source, content });
+    event(
+        &mut state,
+        Event::Project(ProjectEvent::Opened { source, content }),
+    );
     let page = page(&["a.jpg"]);
-    event(&mut state, Event::Listed { source, page });
+    event(
+        &mut state,
+        Event::Browse(BrowseEvent::Listed { source, page }),
+    );
     assert_eq!(state.run().unwrap().id(), RunId(12));
     // Another program has added runs to the project that this one goes on in.
     let result = Ok((PathBuf::from("/data/copy.spotcheck"), RunId(20)));
-    event(&mut state, Event::ProjectSavedAs { source, result });
-    command(&mut state, Command::SetThreads(Some(1)));
+    event(
+        &mut state,
+        Event::Project(ProjectEvent::SavedAs { source, result }),
+    );
+    command(
+        &mut state,
+        Command::Inference(InferenceCommand::SetThreads(Some(1))),
+    );
     command(&mut state, Action::PredictShown);
     assert_eq!(state.run().unwrap().id(), RunId(20));
 }
@@ -805,24 +932,27 @@ fn a_new_run_gets_an_id_that_no_deleted_run_had() {
 fn a_prediction_is_being_saved_until_the_project_says_that_it_is_there() {
     let (mut state, source, run) = ready();
     let predictions = vec![new_prediction(SampleId(0), Ok(cat()))];
-    let predicted = Event::Predicted {
+    let predicted = Event::Inference(InferenceEvent::Predicted {
         source,
         run,
         at_ms: 1,
         predictions,
-    };
+    });
     let effects = event(&mut state, predicted);
     let ticket = effects.iter().find_map(|effect| match effect {
-        Effect::Save { ticket, .. } => Some(*ticket),
+        Effect::Project(ProjectEffect::Save { ticket, .. }) => Some(*ticket),
         _ => None,
     });
     assert!(
-        has!(effects, Effect::Save { ticket: 1, changes, .. } if matches!(changes[..], [Change::AddRun(_), ..])),
+        has!(effects, Effect::Project(ProjectEffect::Save { ticket: 1, changes, .. }) if matches!(changes[..], [Change::AddRun(_), ..])),
         "{effects:?}"
     );
     assert!(state.run().unwrap().is_saving(SampleId(0)));
     let up_to = ticket.unwrap();
-    event(&mut state, Event::Saved { source, up_to });
+    event(
+        &mut state,
+        Event::Project(ProjectEvent::Saved { source, up_to }),
+    );
     assert!(!state.run().unwrap().is_saving(SampleId(0)));
     assert_eq!(state.prediction_of(SampleId(0)), Some(&cat()));
 }
@@ -831,17 +961,20 @@ fn a_prediction_is_being_saved_until_the_project_says_that_it_is_there() {
 fn a_full_disk_holds_predictions_back_and_room_on_it_lets_them_go_on() {
     let (mut state, source, _) = ready();
     command(&mut state, Action::PredictAll);
-    let failed = Event::SaveFailed {
+    let failed = Event::Project(ProjectEvent::SaveFailed {
         source,
         reason: "the disk is full".to_owned(),
-    };
+    });
     let effects = event(&mut state, failed);
     assert!(
         has!(effects, Effect::Signal(_, TaskSignal::Pause)),
         "{effects:?}"
     );
     assert!(state.project.trouble.is_some());
-    let effects = event(&mut state, Event::Saved { source, up_to: 1 });
+    let effects = event(
+        &mut state,
+        Event::Project(ProjectEvent::Saved { source, up_to: 1 }),
+    );
     assert!(
         has!(effects, Effect::Signal(_, TaskSignal::Resume)),
         "{effects:?}"
@@ -855,19 +988,31 @@ fn a_read_only_project_is_looked_at_and_not_predicted() {
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
         &mut state,
-        Command::Open(PathBuf::from("/photos")),
+        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
     ));
-    let Event::ProjectOpened { mut content, .. } = empty_project(source) else {
+    let Event::Project(ProjectEvent::Opened { mut content, .. }) = empty_project(source) else {
         unreachable!("that is what it makes");
     };
     content.status = ProjectStatus::ReadOnly {
         reason: "it is open elsewhere".to_owned(),
     };
-    event(&mut state, Event::ProjectOpened { source, content });
+    event(
+        &mut state,
+        Event::Project(ProjectEvent::Opened { source, content }),
+    );
     let page = page(&["a.jpg"]);
-    let effects = event(&mut state, Event::Listed { source, page });
-    assert!(has!(effects, Effect::Display { .. }), "{effects:?}");
-    assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
+    let effects = event(
+        &mut state,
+        Event::Browse(BrowseEvent::Listed { source, page }),
+    );
+    assert!(
+        has!(effects, Effect::Browse(BrowseEffect::Display { .. })),
+        "{effects:?}"
+    );
+    assert!(
+        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
+        "{effects:?}"
+    );
     assert!(Action::PredictAll.check(&state).is_err());
 }
 
@@ -877,18 +1022,21 @@ fn predict_all_in_the_first_moment_waits_for_the_project() {
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
         &mut state,
-        Command::Open(PathBuf::from("/photos")),
+        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
     ));
     let page = page(&["a.jpg", "b.jpg"]);
-    event(&mut state, Event::Listed { source, page });
+    event(
+        &mut state,
+        Event::Browse(BrowseEvent::Listed { source, page }),
+    );
     assert!(!has!(
         command(&mut state, Action::PredictAll),
-        Effect::Prepare { .. }
+        Effect::Inference(InferenceEffect::Prepare { .. })
     ));
     let effects = event(&mut state, empty_project(source));
     let effects = event(&mut state, ready_event(prepare_of(&effects)));
     assert!(
-        has!(effects, Effect::Predict(request) if request.run == RunId(1) && request.samples.len() == 2),
+        has!(effects, Effect::Inference(InferenceEffect::Predict(request)) if request.run == RunId(1) && request.samples.len() == 2),
         "{effects:?}"
     );
 }
@@ -899,7 +1047,7 @@ fn explaining() -> (State, TaskId) {
     prediction(&mut state, source, run, 0);
     let effects = command(&mut state, Action::Explain);
     assert!(
-        has!(effects, Effect::Explain { uri, .. } if uri.as_str() == "/photos/a.jpg"),
+        has!(effects, Effect::Review(ReviewEffect::Explain { request, .. }) if request.uri.as_str() == "/photos/a.jpg"),
         "{effects:?}"
     );
     let task = state.shown.explanation.task().unwrap();
@@ -919,38 +1067,53 @@ fn saliency() -> Arc<Saliency> {
 fn an_explanation_names_its_class_and_stays_until_it_is_hidden() {
     let (mut state, task) = explaining();
     let result = Ok(saliency());
-    event(&mut state, Event::Explained { task, result });
+    event(
+        &mut state,
+        Event::Review(ReviewEvent::Explained { task, result }),
+    );
     assert!(matches!(&state.shown.explanation,
         Explanation::Ready { question, .. } if question.label == "cat"));
     assert!(state.tasks.get(task).is_none());
-    command(&mut state, Command::HideExplanation);
+    command(&mut state, Command::Review(ReviewCommand::HideExplanation));
     assert_eq!(state.shown.explanation, Explanation::None);
 }
 
 #[test]
 fn the_explanation_of_an_image_that_was_left_is_cancelled_and_dropped() {
     let (mut state, task) = explaining();
-    let effects = command(&mut state, Command::Show(SampleId(1)));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::Show(SampleId(1))),
+    );
     assert!(
         has!(effects, Effect::Signal(_, TaskSignal::Cancel)),
         "{effects:?}"
     );
     let result = Ok(saliency());
-    event(&mut state, Event::Explained { task, result });
+    event(
+        &mut state,
+        Event::Review(ReviewEvent::Explained { task, result }),
+    );
     assert_eq!(state.shown.explanation, Explanation::None);
 }
 
 #[test]
 fn an_explanation_that_fails_says_why() {
     let (mut state, task) = explaining();
-    let result = Err(TaskOutcome::Failed("is empty".to_owned()));
-    event(&mut state, Event::Explained { task, result });
+    let result = Err(Failure::new("is empty"));
+    event(
+        &mut state,
+        Event::Review(ReviewEvent::Explained { task, result }),
+    );
     assert!(matches!(&state.shown.explanation,
         Explanation::Failed { reason, .. } if reason == "is empty"));
 }
 
 fn changed(state: &mut State, source: SourceId, change: ListingChange) -> Vec<Effect> {
-    event(state, Event::ListingChanged { source, change })
+    event(
+        state,
+        Event::Browse(BrowseEvent::ListingChanged { source, change }),
+    )
 }
 
 fn written_anew(name: &str) -> Sample {
@@ -963,7 +1126,10 @@ fn written_anew(name: &str) -> Sample {
 #[test]
 fn files_that_appear_come_last_and_nothing_else_moves() {
     let (mut state, source, _) = opened();
-    command(&mut state, Command::Show(SampleId(1)));
+    command(
+        &mut state,
+        Command::Browse(BrowseCommand::Show(SampleId(1))),
+    );
     let seen = page(&["a.jpg", "0.jpg"]).samples;
     changed(&mut state, source, ListingChange::Seen(seen.clone()));
     // Told again, by a listing that is still going on.
@@ -971,7 +1137,10 @@ fn files_that_appear_come_last_and_nothing_else_moves() {
         samples: seen,
         ..Page::default()
     };
-    event(&mut state, Event::Listed { source, page });
+    event(
+        &mut state,
+        Event::Browse(BrowseEvent::Listed { source, page }),
+    );
     assert_eq!(state.samples.len(), 4);
     assert_eq!(state.samples.get(SampleId(3)).unwrap().name, "0.jpg");
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
@@ -982,11 +1151,13 @@ fn files_that_appear_come_last_and_nothing_else_moves() {
 fn a_file_that_was_written_to_is_shown_anew_and_its_prediction_is_said_to_be_older() {
     let (mut state, source, run) = ready();
     let sample = state.shown_sample().unwrap();
-    let predicted = |result| Event::Predicted {
-        source,
-        run,
-        at_ms: 0,
-        predictions: vec![new_prediction(sample, result)],
+    let predicted = |result| {
+        Event::Inference(InferenceEvent::Predicted {
+            source,
+            run,
+            at_ms: 0,
+            predictions: vec![new_prediction(sample, result)],
+        })
     };
     event(&mut state, predicted(Err("is empty".to_owned())));
     let name = state.samples.get(sample).unwrap().name.clone();
@@ -994,7 +1165,7 @@ fn a_file_that_was_written_to_is_shown_anew_and_its_prediction_is_said_to_be_old
     let effects = changed(&mut state, source, seen);
     let displays = effects
         .iter()
-        .any(|effect| matches!(effect, Effect::Display { .. }));
+        .any(|effect| matches!(effect, Effect::Browse(BrowseEffect::Display { .. })));
     assert!(displays, "{effects:?}");
     assert_eq!(state.samples.version(sample), 1);
     assert!(state.run().unwrap().is_outdated(sample));
@@ -1010,19 +1181,21 @@ fn a_prediction_about_a_file_that_was_written_to_meanwhile_is_one_about_the_olde
     let seen = ListingChange::Seen(vec![written_anew("a.jpg")]);
     changed(&mut state, source, seen);
     let now = state.samples.get(sample).unwrap().stamp();
-    let predicted = |stamp: &FileStamp| Event::Predicted {
-        source,
-        run,
-        at_ms: 1,
-        predictions: vec![NewPrediction {
-            stamp: stamp.clone(),
-            ..new_prediction(sample, Ok(cat()))
-        }],
+    let predicted = |stamp: &FileStamp| {
+        Event::Inference(InferenceEvent::Predicted {
+            source,
+            run,
+            at_ms: 1,
+            predictions: vec![NewPrediction {
+                stamp: stamp.clone(),
+                ..new_prediction(sample, Ok(cat()))
+            }],
+        })
     };
     let effects = event(&mut state, predicted(&older));
     assert!(state.run().unwrap().is_outdated(sample));
     let saved = effects.iter().find_map(|effect| match effect {
-        Effect::Save { changes, .. } => changes.last().cloned(),
+        Effect::Project(ProjectEffect::Save { changes, .. }) => changes.last().cloned(),
         _ => None,
     });
     assert!(
@@ -1033,7 +1206,7 @@ fn a_prediction_about_a_file_that_was_written_to_meanwhile_is_one_about_the_olde
     assert!(!state.run().unwrap().is_outdated(sample));
     let effects = event(&mut state, predicted(&older));
     assert!(
-        !has!(effects, Effect::Save { .. }),
+        !has!(effects, Effect::Project(ProjectEffect::Save { .. })),
         "it comes too late: {effects:?}"
     );
     assert!(!state.run().unwrap().is_outdated(sample));
@@ -1045,12 +1218,12 @@ fn a_failed_thumbnail_of_an_earlier_file_says_nothing_of_the_new_one() {
     let seen = ListingChange::Seen(vec![written_anew("b.jpg")]);
     changed(&mut state, source, seen);
     for (version, is_unreadable) in [(0, false), (1, true)] {
-        let failed = Event::ThumbnailFailed {
+        let failed = Event::Browse(BrowseEvent::ThumbnailFailed {
             source,
             sample: SampleId(1),
             version,
             reason: "is truncated".to_owned(),
-        };
+        });
         event(&mut state, failed);
         let reason = state.samples.unreadable(SampleId(1));
         assert_eq!(reason.is_some(), is_unreadable);
@@ -1061,7 +1234,10 @@ fn a_failed_thumbnail_of_an_earlier_file_says_nothing_of_the_new_one() {
 fn a_folder_that_vanishes_takes_what_was_in_it_and_a_file_that_comes_back_is_there_again() {
     let (mut state, source, _) = opened();
     let page = page(&["sub/x.jpg", "sub/y.jpg", "subway.jpg"]);
-    event(&mut state, Event::Listed { source, page });
+    event(
+        &mut state,
+        Event::Browse(BrowseEvent::Listed { source, page }),
+    );
     let gone = vec![
         SampleUri::new("/photos/sub"),
         SampleUri::new("/photos/a.jpg"),
@@ -1101,7 +1277,10 @@ fn after_missed_changes_what_is_not_listed_any_more_is_gone() {
 fn a_file_of_many_that_was_written_anew_changes_only_what_is_in_it() {
     let (mut state, source, _) = opened();
     let page = page(&["x.tfrecord/#0", "x.tfrecord/#1", "x.tfrecords"]);
-    event(&mut state, Event::Listed { source, page });
+    event(
+        &mut state,
+        Event::Browse(BrowseEvent::Listed { source, page }),
+    );
     let now = Page {
         samples: vec![written_anew("x.tfrecord/#0"), written_anew("x.tfrecord/#7")],
         problems: vec![Problem::general("record 8 is damaged")],

@@ -3,23 +3,43 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::run_tasks;
-use crate::domain::{S3Place, SampleUri, UploadPlan, UploadReport, UploadStop};
+use super::run_tasks::{self, begin, settle};
+use crate::domain::{Problem, S3Place, SampleUri, UploadPlan, UploadReport, UploadStop};
 use crate::state::{
-    Effect, ExportScope, Overlay, State, TaskEntry, TaskId, TaskKind, TaskOutcome, UploadPlanning,
-    Uploaded,
+    Effect, ExportScope, Failure, Loadable, Overlay, S3Effect, State, TaskId, TaskKind,
+    TaskOutcome, UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded,
 };
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
+
+pub(super) fn on_command(state: &mut State, command: UploadCommand, effects: &mut Vec<Effect>) {
+    match command {
+        UploadCommand::Plan(target, scope) => plan(state, *target, scope, effects),
+        UploadCommand::Start { replaces } => start(state, replaces, effects),
+        UploadCommand::ForgetPlan => forget_plan(state, effects),
+        UploadCommand::Dismiss => state.uploaded = None,
+    }
+}
+
+pub(super) fn on_event(state: &mut State, event: UploadEvent, effects: &mut Vec<Effect>) {
+    match event {
+        UploadEvent::Planned { task, result } => planned(state, task, result),
+        UploadEvent::Ended {
+            task,
+            target,
+            result,
+        } => ended(state, task, target, result, effects),
+    }
+}
 
 pub(super) fn open(state: &mut State, effects: &mut Vec<Effect>) {
     forget_plan(state, effects);
     state.overlay = Overlay::Upload;
-    effects.push(Effect::ReadAwsSetup);
+    effects.push(Effect::S3(S3Effect::ReadSetup));
 }
 
 pub(super) fn forget_plan(state: &mut State, effects: &mut Vec<Effect>) {
     run_tasks::cancel_planning(state, effects);
-    state.upload.plan = UploadPlanning::Unknown;
+    state.upload.plan = Loadable::NotAsked;
 }
 
 pub(super) fn plan(
@@ -49,54 +69,40 @@ pub(super) fn plan(
         .filter_map(|id| Some(state.samples.get(id)?.uri.clone()))
         .collect();
     let title = format!("Compare {} images with {}", samples.len(), target.address);
-    let (task, control) = begin(state, TaskKind::PlanUpload, title);
-    state.upload.plan = UploadPlanning::Looking(task);
-    effects.push(Effect::PlanUpload {
+    let ticket = begin(state, TaskKind::PlanUpload, ProgressUnit::Bytes, title);
+    state.upload.plan = Loadable::Loading(ticket.id);
+    let request = UploadPlanRequest {
         root,
         samples,
         target,
-        task,
-        control,
-    });
+    };
+    effects.push(Effect::Upload(UploadEffect::Plan { request, ticket }));
 }
 
-pub(super) fn planned(
-    state: &mut State,
-    task: TaskId,
-    result: Result<UploadPlan, TaskOutcome>,
-    effects: &mut Vec<Effect>,
-) {
-    let is_wanted = matches!(state.upload.plan, UploadPlanning::Looking(wanted) if wanted == task);
-    let (outcome, planning) = match result {
-        Ok(plan) => {
-            let outcome = TaskOutcome::Done(format!("{} to send", plan.new_files()));
-            (outcome, UploadPlanning::Known(Arc::new(plan)))
-        }
-        Err(TaskOutcome::Failed(message)) => (
-            TaskOutcome::Failed(message.clone()),
-            UploadPlanning::Failed(message),
-        ),
-        Err(outcome) => (outcome, UploadPlanning::Unknown),
-    };
-    run_tasks::ended(state, task, outcome, Vec::new(), effects);
-    if is_wanted {
-        state.upload.plan = planning;
+pub(super) fn planned(state: &mut State, task: TaskId, result: Result<UploadPlan, Failure>) {
+    if let Ok(plan) = &result {
+        let outcome = TaskOutcome::Done(format!("{} to send", plan.new_files()));
+        drop(state.tasks.end(task, outcome));
     }
+    if let Err(Failure::Failed { message, .. }) = &result {
+        state.problems.add(Problem::general(message.clone()), None);
+    }
+    let result = result.map(Arc::new);
+    settle(state, task, result, |state| Some(&mut state.upload.plan));
 }
 
 pub(super) fn start(state: &mut State, replaces: bool, effects: &mut Vec<Effect>) {
-    let UploadPlanning::Known(plan) = std::mem::take(&mut state.upload.plan) else {
+    let Loadable::Ready(plan) = std::mem::take(&mut state.upload.plan) else {
         return;
     };
     state.overlay = Overlay::None;
     let title = format!("Upload to {}", plan.target.address);
-    let (task, control) = begin(state, TaskKind::Upload, title);
-    effects.push(Effect::Upload {
+    let ticket = begin(state, TaskKind::Upload, ProgressUnit::Bytes, title);
+    effects.push(Effect::Upload(UploadEffect::Start {
         plan,
         replaces,
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 pub(super) fn ended(
@@ -155,16 +161,4 @@ pub(super) fn ended(
         summary,
         notes,
     });
-}
-
-fn begin(state: &mut State, kind: TaskKind, title: String) -> (TaskId, TaskControl) {
-    let control = TaskControl::new(ProgressUnit::Bytes);
-    let id = TaskId(state.ids.next());
-    state.tasks.start(TaskEntry {
-        id,
-        kind,
-        title,
-        control: control.clone(),
-    });
-    (id, control)
 }

@@ -2,9 +2,7 @@
 
 use crate::domain::{Change, ViewSettings};
 use crate::state::settings::THUMBNAIL_SIDES;
-use crate::state::{
-    Action, CanvasView, Effect, EngineStatus, Listing, State, ThemeChoice, ViewChange,
-};
+use crate::state::{Action, CanvasView, Effect, Listing, Loadable, State, ThemeChoice, ViewChange};
 
 const THUMBNAIL_STEP: f32 = 24.0;
 const INTERFACE_STEP: f32 = 0.1;
@@ -164,15 +162,15 @@ pub(super) fn diagnostics(state: &State) -> Vec<String> {
     lines.push(format!("device chosen: {}", state.settings.device));
     if let Some(remote) = &state.inference.remote {
         lines.push(match &remote.status {
-            EngineStatus::Failed(failure) => format!("remote model: failed, {}", failure.message),
+            Loadable::Failed(failure) => format!("remote model: failed, {}", failure.message),
             _ => format!("remote model: {}", remote.model.name()),
         });
     }
     match &state.inference.local.status {
-        EngineStatus::Idle => lines.push("engine: not used yet".to_owned()),
-        EngineStatus::Preparing(_) => lines.push("engine: being prepared".to_owned()),
-        EngineStatus::Failed(failure) => lines.push(format!("engine: failed, {}", failure.message)),
-        EngineStatus::Ready(report) => {
+        Loadable::NotAsked => lines.push("engine: not used yet".to_owned()),
+        Loadable::Loading(_) => lines.push("engine: being prepared".to_owned()),
+        Loadable::Failed(failure) => lines.push(format!("engine: failed, {}", failure.message)),
+        Loadable::Ready(report) => {
             lines.push(format!(
                 "engine: {} because {}",
                 report.device.name(),

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::browse;
+use super::{browse, run_tasks};
 use crate::domain::{ListingChange, Problem, Sample, SampleId, SampleSet, SampleUri};
 use crate::state::{
-    Display, Effect, Listing, Relisting, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    BrowseEffect, Display, Effect, Listing, Relisting, SourceId, State, TaskId, TaskKind,
+    TaskOutcome,
 };
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
 
 pub(super) fn changed(
     state: &mut State,
@@ -59,20 +60,12 @@ pub(super) fn reload(state: &mut State, effects: &mut Vec<Effect>) {
         browse::open_again(state, effects);
         return;
     }
-    let control = TaskControl::new(ProgressUnit::Images);
     let (id, title) = (source.id, format!("List {} again", source.name));
-    let task = TaskId(state.ids.next());
-    state.tasks.start(TaskEntry {
-        id: task,
-        kind: TaskKind::List,
-        title,
-        control: control.clone(),
-    });
-    effects.push(Effect::ListAgain {
+    let ticket = run_tasks::begin(state, TaskKind::List, ProgressUnit::Images, title);
+    effects.push(Effect::Browse(BrowseEffect::ListAgain {
         source: id,
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 pub(super) fn listed_again(

@@ -10,7 +10,7 @@ use super::labels::Labels;
 use super::placement::Placement;
 use super::{boxes, paint_image};
 use crate::domain::{Prediction, RunId};
-use crate::state::{Command, Comparing, State};
+use crate::state::{Command, Comparing, ReviewCommand, State};
 
 /// Between the two images, in points.
 const GAP: f32 = 2.0;
@@ -68,7 +68,7 @@ pub(super) fn image_ui(
     }
     caption.ui(ui, half);
     if let Some(view) = placement.navigated(ui, &response, state) {
-        commands.push(Command::SetCanvas(view));
+        commands.push(Command::Review(ReviewCommand::SetCanvas(view)));
     }
 }
 

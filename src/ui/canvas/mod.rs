@@ -21,7 +21,7 @@ use super::widgets::{
     primary_action_button_ui, strong, truncated,
 };
 use crate::domain::SampleId;
-use crate::state::{Action, Command, Display, Listing, Overlay, State};
+use crate::state::{Action, Command, Display, Listing, Overlay, ReviewCommand, State};
 
 pub(super) fn canvas_ui(
     ui: &mut Ui,
@@ -304,10 +304,10 @@ fn image_ui(
     };
     if response.clicked() {
         let selected = hovered.filter(|index| state.shown.selected_box != Some(*index));
-        commands.push(Command::SelectBox(selected));
+        commands.push(Command::Review(ReviewCommand::SelectBox(selected)));
     }
     if let Some(view) = placement.navigated(ui, &response, state) {
-        commands.push(Command::SetCanvas(view));
+        commands.push(Command::Review(ReviewCommand::SetCanvas(view)));
     }
     warning_ui(ui, state, canvas);
 }

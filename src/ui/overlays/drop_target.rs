@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use eframe::egui::{self, Align2, Color32, FontId, Id, LayerId, Order, Stroke, StrokeKind};
 
 use super::super::theme;
-use crate::state::Command;
+use crate::state::{BrowseCommand, Command};
 
 pub(in super::super) fn drop_target_ui(ctx: &egui::Context, commands: &mut Vec<Command>) {
     let is_hovered = ctx.input(|input| !input.raw.hovered_files.is_empty());
@@ -17,7 +17,7 @@ pub(in super::super) fn drop_target_ui(ctx: &egui::Context, commands: &mut Vec<C
         files.map(|file| file.path().to_owned()).collect()
     });
     if !dropped.is_empty() {
-        commands.push(Command::Drop(dropped));
+        commands.push(Command::Browse(BrowseCommand::Drop(dropped)));
     }
 }
 

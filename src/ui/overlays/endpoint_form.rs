@@ -9,7 +9,7 @@ use super::form::{
     price_ui, text_ui,
 };
 use crate::domain::{GPU_AMIS, dated_name, usual_ami};
-use crate::state::{Action, Command, EndpointDraft, Overlay, State};
+use crate::state::{Action, Command, EndpointDraft, EndpointsCommand, Overlay, State};
 use crate::tasks::{clock_text, now_ms};
 
 const WORDS: FootWords = FootWords {
@@ -48,8 +48,8 @@ pub(in super::super) fn endpoint_form_ui(
         form: &state.remote.endpoint_form,
         action: Action::DeployEndpoint,
         words: &WORDS,
-        check: Command::CheckDeployment,
-        start: Command::Deploy,
+        check: |draft| Command::Endpoints(EndpointsCommand::Check(draft)),
+        start: Command::Endpoints(EndpointsCommand::Deploy),
     };
     dialog.ui(
         ctx,
@@ -97,7 +97,7 @@ fn endpoint_ui(ui: &mut Ui, state: &State, draft: &mut EndpointDraft) {
     let config = &mut draft.config;
     text_ui(ui, &mut config.name, "Name of the endpoint", letters);
     let instance_type = config.instance_type.get_or_insert_default();
-    let checked = state.remote.endpoint_form.check.done();
+    let checked = state.remote.endpoint_form.check.ready();
     let image = checked.and_then(|check| check.plan.model.image());
     made_model_ui(ui, state, &mut draft.model, instance_type, image);
     let before = instance_type.clone();

@@ -10,7 +10,9 @@ use super::super::widgets::{ago_text, endpoint_sign, endpoint_word, renew_in_tim
 use super::list_and_page::{EmptyPage, columns_ui, dialog_ui, list_head_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{EndpointQuery, EndpointStatus, EndpointSummary};
-use crate::state::{Action, Command, EndpointId, EndpointSight, KnownEndpoint, Overlay, State};
+use crate::state::{
+    Action, Command, EndpointId, EndpointSight, EndpointsCommand, KnownEndpoint, Overlay, State,
+};
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -66,7 +68,7 @@ fn contents_ui(
         page,
     );
     if goes_back {
-        commands.push(Command::CloseEndpoint);
+        commands.push(Command::Endpoints(EndpointsCommand::Close));
     }
 }
 
@@ -137,11 +139,11 @@ fn filter_ui(
     });
     if is_wanted {
         let name = memory.name.trim();
-        commands.push(Command::ListEndpoints(EndpointQuery {
+        commands.push(Command::Endpoints(EndpointsCommand::List(EndpointQuery {
             name_contains: (!name.is_empty()).then(|| name.to_owned()),
             status: memory.status,
             page_token: None,
-        }));
+        })));
     }
 }
 
@@ -165,7 +167,7 @@ fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     if list.next.is_some() {
         let more = ui.add_enabled(list.task.is_none(), Button::new("More endpoints"));
         if more.clicked() {
-            commands.push(Command::ListMoreEndpoints);
+            commands.push(Command::Endpoints(EndpointsCommand::ListMore));
         }
     }
 }
@@ -196,7 +198,7 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         let word = endpoint_word(known);
         let row = row_ui(ui, state, &known.id, sign, &word, known.id.region());
         if row.on_hover_text(&word).clicked() {
-            commands.push(Command::OpenEndpoint(known.id.clone()));
+            commands.push(Command::Endpoints(EndpointsCommand::Open(known.id.clone())));
         }
     }
     if is_any {
@@ -223,7 +225,7 @@ fn listed_ui(ui: &mut Ui, state: &State, endpoint: &EndpointSummary, commands: &
     };
     let row = row_ui(ui, state, &id, sign, &word, &ago_text(endpoint.created_ms));
     if row.on_hover_text(hover).clicked() {
-        commands.push(Command::OpenEndpoint(id));
+        commands.push(Command::Endpoints(EndpointsCommand::Open(id)));
     }
 }
 

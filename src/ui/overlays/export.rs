@@ -19,7 +19,8 @@ use crate::domain::{
     ModelTask, SampleUri, VerdictChoice,
 };
 use crate::state::{
-    Command, ExportScope, ExportStage, Exported, Overlay, State, TaskId, TaskSignal,
+    BrowseCommand, Command, ExportCommand, ExportScope, Exported, Loadable, Overlay, State, TaskId,
+    TaskSignal,
 };
 
 const WIDTH: f32 = 600.0;
@@ -139,7 +140,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut V
         });
     });
     if (options, scope) != (state.export.options, state.export.scope) {
-        commands.push(Command::SetExport(options, scope));
+        commands.push(Command::Export(ExportCommand::Set(options, scope)));
     }
     let name = match options.format.extension() {
         Some(_) => "Target file",
@@ -148,10 +149,10 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut V
     target_ui(ui, name, target, commands);
     let is_possible = task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0;
     if confirmed_ui(ui, state, target, is_possible, commands) {
-        commands.push(Command::Export {
+        commands.push(Command::Export(ExportCommand::Start {
             path: PathBuf::from(target.path.trim()),
             replaces: target.replaces,
-        });
+        }));
     }
 }
 
@@ -191,14 +192,14 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
         radio_ui(ui, &mut format, choice, text);
     }
     if format != state.export.comparison {
-        commands.push(Command::SetComparisonFormat(format));
+        commands.push(Command::Export(ExportCommand::SetComparisonFormat(format)));
     }
     target_ui(ui, "Target file", target, commands);
     if confirmed_ui(ui, state, target, true, commands) {
-        commands.push(Command::ExportComparison {
+        commands.push(Command::Export(ExportCommand::StartComparison {
             path: PathBuf::from(target.path.trim()),
             replaces: target.replaces,
-        });
+        }));
     }
 }
 
@@ -295,7 +296,7 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Vec<Co
     let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
         if ui.button("Choose…").clicked() {
-            commands.push(Command::PickExportTarget);
+            commands.push(Command::Export(ExportCommand::PickTarget));
         }
         let field = TextEdit::singleline(&mut target.path)
             .hint_text("Type a path, or choose one")
@@ -327,13 +328,13 @@ fn confirmed_ui(
     commands: &mut Vec<Command>,
 ) -> bool {
     match &state.export.stage {
-        ExportStage::NotYet => {}
-        ExportStage::Running(task) => {
+        Loadable::NotAsked | Loadable::Ready(()) => {}
+        Loadable::Loading(task) => {
             running_ui(ui, state, *task, commands);
             return false;
         }
-        ExportStage::Failed(why) => {
-            banner_ui(ui, Tone::Error, why, |_| {});
+        Loadable::Failed(why) => {
+            banner_ui(ui, Tone::Error, why.message(), |_| {});
             ui.add_space(6.0);
         }
     }
@@ -389,15 +390,15 @@ fn exported_ui(ctx: &egui::Context, exported: &Exported, commands: &mut Vec<Comm
         ui.horizontal(|ui| {
             if ui.button("Show the export in the file manager").clicked() {
                 let path = exported.path.display().to_string();
-                commands.push(Command::RevealPath(SampleUri::new(path)));
+                commands.push(Command::Browse(BrowseCommand::Reveal(SampleUri::new(path))));
             }
             if ui.button("Close").clicked() {
-                commands.push(Command::DismissExported);
+                commands.push(Command::Export(ExportCommand::Dismiss));
             }
         });
     });
     if modal.should_close() {
-        commands.push(Command::DismissExported);
+        commands.push(Command::Export(ExportCommand::Dismiss));
     }
 }
 

@@ -88,7 +88,7 @@ impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
                     if is_again {
                         commands.push((self.check)(Box::new(self.form.draft.clone())));
                     }
-                    if let Some(check) = self.form.check.done() {
+                    if let Some(check) = self.form.check.ready() {
                         below(ui, &mut memory.texts, check, commands);
                     }
                 },
@@ -100,7 +100,7 @@ impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
             }
         });
         let now = (memory.draft.clone(), state.s3.access.clone());
-        if !self.form.start.is_running() && memory.pacer.is_due(ctx, &now) {
+        if !self.form.start.is_loading() && memory.pacer.is_due(ctx, &now) {
             commands.push((self.check)(Box::new(now.0)));
         }
         if modal.should_close() && !egui::Popup::is_any_open(ctx) {

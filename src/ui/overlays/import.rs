@@ -11,7 +11,9 @@ use eframe::egui::{
 use super::super::textures::Textures;
 use super::super::widgets::{Tone, banner_ui, strong};
 use super::dialog::dialog;
-use crate::state::{Command, Import, ImportDraft, ImportField, ImportId, ImportStatus, State};
+use crate::state::{
+    Command, Import, ImportDraft, ImportField, ImportId, ImportStatus, ModelsCommand, State,
+};
 
 const WIDTH: f32 = 860.0;
 const PREVIEW_SIDE: f32 = 224.0;
@@ -51,7 +53,7 @@ pub(in super::super) fn import_ui(
         contents_ui(ui, import, memory, textures, commands);
     });
     if modal.should_close() {
-        commands.push(Command::CancelImport);
+        commands.push(Command::Models(ModelsCommand::CancelImport));
     }
 }
 
@@ -192,10 +194,10 @@ fn field_ui(
         .or_insert_with(|| field.value.clone());
     let edit = ui.add_sized([VALUE_WIDTH, height], TextEdit::singleline(value));
     if edit.lost_focus() && *value != field.value {
-        commands.push(Command::OverruleImport {
+        commands.push(Command::Models(ModelsCommand::Overrule {
             field: field.field.clone(),
             value: value.trim().to_owned(),
-        });
+        }));
     }
     edit.accessible_name(&field.field);
     let mark = if field.basis == "assumed" { "⚠ " } else { "" };
@@ -218,7 +220,7 @@ fn labels_ui(ui: &mut Ui, memory: &mut ImportMemory, commands: &mut Vec<Command>
         if edit.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter)) {
             let path = memory.labels.trim();
             let labels = (!path.is_empty()).then(|| PathBuf::from(path));
-            commands.push(Command::SetImportLabels(labels));
+            commands.push(Command::Models(ModelsCommand::SetLabels(labels)));
         }
         edit.accessible_name("Label file");
     });
@@ -242,10 +244,10 @@ fn other_field_ui(
             && ui.input(|input| input.key_pressed(Key::Enter))
             && let Some((field, value)) = memory.other.split_once('=')
         {
-            commands.push(Command::OverruleImport {
+            commands.push(Command::Models(ModelsCommand::Overrule {
                 field: field.trim().to_owned(),
                 value: value.trim().to_owned(),
-            });
+            }));
             memory.other.clear();
         }
         edit.accessible_name("Set a field");
@@ -255,10 +257,10 @@ fn other_field_ui(
             ui.label(format!("Set: {field} = {value}"));
             let undo = ui.small_button("Undo");
             if undo.clicked() {
-                commands.push(Command::OverruleImport {
+                commands.push(Command::Models(ModelsCommand::Overrule {
                     field: field.clone(),
                     value: String::new(),
-                });
+                }));
             }
             undo.accessible_name(format!("Undo {field}"));
         });
@@ -270,10 +272,10 @@ fn buttons_ui(ui: &mut Ui, import: &Import, commands: &mut Vec<Command>) {
         let is_ready = matches!(import.status, ImportStatus::Draft(_));
         let add = ui.add_enabled(is_ready, egui::Button::new(strong("Add this model")));
         if add.clicked() {
-            commands.push(Command::ConfirmImport);
+            commands.push(Command::Models(ModelsCommand::ConfirmImport));
         }
         if ui.button("Cancel").clicked() {
-            commands.push(Command::CancelImport);
+            commands.push(Command::Models(ModelsCommand::CancelImport));
         }
     });
 }

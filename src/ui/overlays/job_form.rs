@@ -7,7 +7,7 @@ use eframe::egui;
 
 use super::form::{AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory};
 use super::prices::PriceMemory;
-use crate::state::{Action, Command, JobDraft, Overlay, RehearsalRequest, State};
+use crate::state::{Action, Command, JobDraft, JobsCommand, Overlay, RehearsalOptions, State};
 
 const WORDS: FootWords = FootWords {
     what: "the job",
@@ -21,7 +21,7 @@ pub(in super::super) type JobFormMemory = FormMemory<JobDraft, JobTexts>;
 
 #[derive(Default)]
 pub(in super::super) struct JobTexts {
-    rehearsal: RehearsalRequest,
+    rehearsal: RehearsalOptions,
     price: PriceMemory,
     rate: AmountMemory,
     environment: PairsMemory,
@@ -42,8 +42,8 @@ pub(in super::super) fn job_form_ui(
         form: &state.remote.job_form,
         action: Action::StartJob,
         words: &WORDS,
-        check: Command::CheckJob,
-        start: Command::StartJob,
+        check: |draft| Command::Jobs(JobsCommand::Check(draft)),
+        start: Command::Jobs(JobsCommand::Start),
     };
     dialog.ui(
         ctx,

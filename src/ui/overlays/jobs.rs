@@ -3,13 +3,13 @@
 mod page;
 
 use eframe::egui::{self, Button, ComboBox, Key, RichText, ScrollArea, TextEdit, Ui, vec2};
+use page::PageMemory;
 
 use super::super::widgets::{ago_text, renew_in_time};
 use super::list_and_page::{EmptyPage, columns_ui, dialog_ui, list_head_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{JobQuery, TransformStatus};
-use crate::state::{Command, JobId, KnownJob, Overlay, State};
-use page::PageMemory;
+use crate::state::{Command, JobId, JobsCommand, KnownJob, Overlay, State};
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -66,7 +66,7 @@ fn contents_ui(
         page,
     );
     if goes_back {
-        commands.push(Command::CloseJob);
+        commands.push(Command::Jobs(JobsCommand::Close));
     }
 }
 
@@ -133,18 +133,18 @@ fn filter_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, commands: &mut
             .clicked()
         {
             let id = JobId::new(&state.s3.access, name.as_str());
-            commands.push(Command::OpenJob(id));
+            commands.push(Command::Jobs(JobsCommand::Open(id)));
         }
         if state.remote.list.task.is_some() {
             ui.spinner();
         }
     });
     if is_wanted {
-        commands.push(Command::ListJobs(JobQuery {
+        commands.push(Command::Jobs(JobsCommand::List(JobQuery {
             name_contains: (!name.is_empty()).then_some(name),
             status: memory.status,
             page_token: None,
-        }));
+        })));
     }
 }
 
@@ -173,7 +173,7 @@ fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     if list.next.is_some() {
         let more = ui.add_enabled(list.task.is_none(), Button::new("More jobs"));
         if more.clicked() {
-            commands.push(Command::ListMoreJobs);
+            commands.push(Command::Jobs(JobsCommand::ListMore));
         }
     }
 }
@@ -228,7 +228,7 @@ fn row_ui(
         .min_size(vec2(ui.available_width(), 0.0));
     let row = ui.add(button);
     if row.clicked() {
-        commands.push(Command::OpenJob(id.clone()));
+        commands.push(Command::Jobs(JobsCommand::Open(id.clone())));
     }
     row.on_hover_text(format!("{}\n{}", id.name, status.into_str()))
         .accessible_name(format!("Job {}, {}", id.name, status.into_str()));

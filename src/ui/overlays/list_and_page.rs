@@ -5,7 +5,7 @@ use eframe::egui::{self, Align, Layout, Ui, vec2};
 use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, strong};
 use super::dialog::dialog;
 use crate::domain::S3Access;
-use crate::state::{Command, Overlay, RemoteList, S3Failure, State};
+use crate::state::{Command, Failure, Overlay, RemoteList, State};
 
 const WIDTH: f32 = 1080.0;
 const LIST_WIDTH: f32 = 340.0;
@@ -52,7 +52,7 @@ pub(super) fn list_head_ui<'l, Q, T>(
     unasked: &str,
     commands: &mut Vec<Command>,
 ) -> Option<&'l S3Access> {
-    if let Some(S3Failure::Failed { message, .. }) = &list.failure {
+    if let Some(Failure::Failed { message, .. }) = &list.failure {
         banner_ui(ui, Tone::Error, message, |ui| {
             copy_sign_in_ui(ui, list.failure.as_ref(), commands);
         });

@@ -5,7 +5,7 @@ use eframe::egui::{self, Label};
 use super::super::widgets::{image_count, primary_button, strong};
 use super::dialog::dialog;
 use crate::domain::Verdict;
-use crate::state::{Command, Overlay, State};
+use crate::state::{Command, Overlay, ReviewCommand, State};
 
 #[derive(Default)]
 pub(in super::super) struct MassVerdictMemory {
@@ -42,7 +42,7 @@ pub(in super::super) fn mass_verdict_ui(
                 confirm.request_focus();
             }
             if confirm.clicked() {
-                commands.push(Command::ConfirmMassVerdict);
+                commands.push(Command::Review(ReviewCommand::ConfirmMassVerdict));
             }
             if ui.button("Cancel").clicked() {
                 commands.push(Command::SetOverlay(Overlay::None));

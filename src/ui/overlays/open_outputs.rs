@@ -14,7 +14,8 @@ use super::open_s3::problem_text;
 use super::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::domain::{S3Link, S3Place};
 use crate::state::{
-    Action, Command, JobId, OutputsAt, OutputsFailure, OutputsRequest, Overlay, State, TaskSignal,
+    Action, Command, JobId, OutputsAt, OutputsCommand, OutputsFailure, OutputsRequest, Overlay,
+    State, TaskSignal,
 };
 
 const WIDTH: f32 = 1000.0;
@@ -128,7 +129,7 @@ fn place_ui(
         let look = look.on_hover_text("Shows the first outputs on the right, without opening them");
         let look = look.on_disabled_hover_text("Enter the folder of the outputs");
         if let (true, Some(at)) = (look.clicked(), at) {
-            commands.push(Command::LookAtOutputs(Box::new(at)));
+            commands.push(Command::Outputs(OutputsCommand::Preview(Box::new(at))));
         }
     });
     let address = memory.address.trim();
@@ -185,10 +186,9 @@ fn footer_ui(
             Ok(_) => "Enter the folder of the outputs".to_owned(),
         });
         if let (true, Some((at, reading))) = (open.clicked() || (is_entered && is_ready), request) {
-            commands.push(Command::OpenOutputs(Box::new(OutputsRequest {
-                at,
-                reading,
-            })));
+            commands.push(Command::Outputs(OutputsCommand::Open(Box::new(
+                OutputsRequest { at, reading },
+            ))));
         }
         if let Some(task) = task {
             ui.spinner();

@@ -3,18 +3,17 @@
 pub(super) mod access;
 mod tree;
 
+use access::AccessMemory;
 use eframe::egui::{
     self, Align, Button, Key, Layout, Modifiers, RichText, ScrollArea, TextEdit, Ui,
 };
+use tree::TreeMemory;
 
 use super::super::theme;
 use super::super::widgets::{RecentLine, radio_ui, recent_line_ui, renew_in_time, strong};
 use super::dialog::dialog;
-use access::AccessMemory;
-use tree::TreeMemory;
-
 use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3LinkError, S3Place};
-use crate::state::{Command, Overlay, State};
+use crate::state::{BrowseCommand, Command, Overlay, S3Command, State};
 
 const WIDTH: f32 = 720.0;
 /// What stands below the tree: the layout and the buttons.
@@ -148,8 +147,8 @@ fn address_ui(
             if let (true, Ok(link)) = (browse.clicked(), link) {
                 memory.address = link.address.to_string();
                 *access = access_of(access, &link);
-                commands.push(Command::SetS3Access(access.clone()));
-                commands.push(Command::BrowseTo(link.address));
+                commands.push(Command::S3(S3Command::SetAccess(access.clone())));
+                commands.push(Command::S3(S3Command::BrowseTo(link.address)));
             }
             if !state.settings.recent_places.is_empty() {
                 ui.menu_button("Recent", |ui| recent_ui(ui, state, memory, commands));
@@ -178,7 +177,7 @@ fn address_ui(
         // The address says it in one way from here on, and the fields say the rest.
         memory.address = link.address.to_string();
         *access = access_of(access, &link);
-        commands.push(Command::SetS3Access(access.clone()));
+        commands.push(Command::S3(S3Command::SetAccess(access.clone())));
     }
     field.accessible_name(ADDRESS);
     understood_ui(ui, &memory.address);
@@ -236,10 +235,12 @@ fn recent_ui(ui: &mut Ui, state: &State, memory: &mut OpenS3Memory, commands: &m
             Some(RecentLine::Chosen) => {
                 memory.address = name;
                 memory.layout = place.layout;
-                commands.push(Command::SetS3Access(place.access.clone()));
+                commands.push(Command::S3(S3Command::SetAccess(place.access.clone())));
             }
             Some(RecentLine::Forgotten) => {
-                commands.push(Command::ForgetRecentPlace(Box::new(place.clone())));
+                commands.push(Command::Browse(BrowseCommand::ForgetRecentPlace(Box::new(
+                    place.clone(),
+                ))));
             }
             None => {}
         }
@@ -269,11 +270,13 @@ fn buttons_ui(
                 "Type the address of a bucket or folder, or choose one in the tree",
             );
         if let (true, Ok(link)) = (open.clicked() || (request.is_final && is_ready), link) {
-            commands.push(Command::OpenPlace(Box::new(S3Place {
-                access: memory.access.with_drafts(access_of(&request.access, &link)),
-                address: link.address,
-                layout: memory.layout,
-            })));
+            commands.push(Command::Browse(BrowseCommand::OpenPlace(Box::new(
+                S3Place {
+                    access: memory.access.with_drafts(access_of(&request.access, &link)),
+                    address: link.address,
+                    layout: memory.layout,
+                },
+            ))));
         }
         if ui.button("Cancel").clicked() {
             commands.push(Command::SetOverlay(Overlay::None));

@@ -5,7 +5,7 @@ use eframe::egui::{Button, Grid, Label, RichText, ScrollArea, TextEdit, Ui, vec2
 use super::super::widgets::number_field;
 use super::form::{AmountMemory, text_ui};
 use crate::domain::{Price, PriceChange, SampleUri, Utc, human_usd};
-use crate::state::{Command, State};
+use crate::state::{BrowseCommand, Command, JobsCommand, State};
 use crate::tasks::now_ms;
 
 const HEIGHT: f32 = 120.0;
@@ -70,13 +70,13 @@ pub(super) fn keep_price_ui(
     );
     let button = button.on_disabled_hover_text("Enter an amount and its source");
     if let (true, Some(usd_per_hour)) = (button.clicked(), usd_per_hour) {
-        commands.push(Command::KeepPrice(Box::new(Price {
+        commands.push(Command::Jobs(JobsCommand::KeepPrice(Box::new(Price {
             instance_type: instance_type.trim().to_owned(),
             region: region.map(str::to_owned),
             usd_per_hour,
             source: source.to_owned(),
             date: Utc::of_ms(now_ms()).date(),
-        })));
+        }))));
         memory.source.clear();
     }
 }
@@ -124,7 +124,7 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
         let keep = ui.add_enabled(change.is_some(), Button::new("Keep"));
         let keep = keep.on_disabled_hover_text("Enter an amount and its source");
         if let (true, Some(change)) = (keep.clicked(), change) {
-            commands.push(Command::ChangePrice(Box::new(change)));
+            commands.push(Command::Jobs(JobsCommand::ChangePrice(Box::new(change))));
             is_over = true;
         }
         keep.accessible_name("Keep the change");
@@ -171,6 +171,6 @@ pub(super) fn price_table_ui(
     ui.weak("If two prices match, the newer one is used");
     if ui.button("Show the price file").clicked() {
         let path = SampleUri::new(prices.path.clone());
-        commands.push(Command::RevealPath(path));
+        commands.push(Command::Browse(BrowseCommand::Reveal(path)));
     }
 }

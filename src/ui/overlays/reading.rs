@@ -13,7 +13,7 @@ use eframe::egui::{
 
 use super::super::widgets::{Tone, banner_ui, strong};
 use crate::domain::{MappingDraft, MappingFault, MappingField, ReadingRequest};
-use crate::state::{Command, SavedMapping, State};
+use crate::state::{Command, OutputsCommand, SavedMapping, State};
 
 pub(super) use preview::examples_ui;
 
@@ -134,7 +134,9 @@ fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Vec<Co
     if let Ok(request) = memory.request()
         && reading.asked.as_ref() != Some(&request)
     {
-        commands.push(Command::TryReading(Box::new(request)));
+        commands.push(Command::Outputs(OutputsCommand::TryReading(Box::new(
+            request,
+        ))));
     }
 }
 
@@ -221,7 +223,9 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
             Err(fault) => &fault.reason,
         });
         if let (true, Ok(request)) = (save.clicked(), request) {
-            commands.push(Command::SaveMapping(Box::new(request)));
+            commands.push(Command::Outputs(OutputsCommand::SaveMapping(Box::new(
+                request,
+            ))));
         }
         if is_kept {
             ui.weak("✓ saved");
@@ -253,11 +257,13 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
         let load = ui.add_enabled(!path.is_empty(), load);
         let load = load.on_disabled_hover_text("Type the path of a mapping first");
         if (load.clicked() || is_entered) && !path.is_empty() {
-            commands.push(Command::LoadMapping(PathBuf::from(path)));
+            commands.push(Command::Outputs(OutputsCommand::LoadMapping(
+                PathBuf::from(path),
+            )));
         }
         let browse = Button::new("Browse…").min_size(vec2(BUTTON_WIDTH, 0.0));
         if ui.add(browse).clicked() {
-            commands.push(Command::PickMapping);
+            commands.push(Command::Outputs(OutputsCommand::PickMapping));
         }
     });
 }
@@ -276,7 +282,9 @@ fn doomed_ui(
     banner_ui(ui, Tone::Warning, &question, |ui| {
         ui.horizontal_wrapped(|ui| {
             if ui.button("Delete it").clicked() {
-                commands.push(Command::DeleteMapping(saved.path.clone()));
+                commands.push(Command::Outputs(OutputsCommand::DeleteMapping(
+                    saved.path.clone(),
+                )));
                 *doomed = None;
             }
             if ui.button("Keep it").clicked() {

@@ -10,7 +10,7 @@ use super::form::two_columns_ui;
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::domain::{RemoteAddress, RemoteModel, RequestForm, SageMakerAccess};
-use crate::state::{Command, Overlay, S3Failure, SendStage, State, TaskSignal};
+use crate::state::{Command, Failure, InferenceCommand, Loadable, Overlay, State, TaskSignal};
 
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 92.0;
@@ -211,7 +211,7 @@ fn prediction_ui(
     let model = memory.model(state);
     ui.horizontal_wrapped(|ui| {
         let is_shown = state.shown_sample().is_some();
-        let is_ready = model.is_some() && is_shown && form.requesting.is_none();
+        let is_ready = model.is_some() && is_shown && !form.response.is_loading();
         let look = ui.add_enabled(is_ready, Button::new("Preview a prediction"));
         let look = look.on_hover_text("Sends the image in view, and nothing else");
         let look = look.on_disabled_hover_text(if is_shown {
@@ -220,16 +220,18 @@ fn prediction_ui(
             "Open an image first"
         });
         if let (true, Some(model)) = (look.clicked(), &model) {
-            commands.push(Command::ShowResponse(Box::new(model.clone())));
+            commands.push(Command::Inference(InferenceCommand::ShowResponse(
+                Box::new(model.clone()),
+            )));
         }
-        if let Some(task) = form.requesting {
+        if let Some(task) = form.response.task() {
             ui.spinner();
             if ui.button("Stop").clicked() {
                 commands.push(Command::SignalTask(task, TaskSignal::Cancel));
             }
         }
     });
-    if let Some(failure @ S3Failure::Failed { message, .. }) = &form.response_failure {
+    if let Some(failure @ Failure::Failed { message, .. }) = form.response.failure() {
         banner_ui(ui, Tone::Error, message, |ui| {
             copy_sign_in_ui(ui, Some(failure), commands);
         });
@@ -256,25 +258,25 @@ fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &m
         return;
     }
     match &form.check {
-        SendStage::NotYet => {}
-        SendStage::Running(_) => {
+        Loadable::NotAsked => {}
+        Loadable::Loading(_) => {
             ui.horizontal(|ui| {
                 ui.spinner();
                 ui.weak("Checking…");
             });
         }
-        SendStage::Done(check) if check.is_available => {
+        Loadable::Ready(check) if check.is_available => {
             for (number, line) in check.found.iter().enumerate() {
                 let mark = if number == 0 { "✓ " } else { "" };
                 ui.add(Label::new(RichText::new(format!("{mark}{line}")).weak()).wrap());
             }
         }
-        SendStage::Done(check) => {
+        Loadable::Ready(check) => {
             banner_ui(ui, Tone::Warning, &check.found.join(". "), |_| {});
         }
-        SendStage::Failed(message) => {
-            banner_ui(ui, Tone::Warning, message, |ui| {
-                copy_sign_in_ui(ui, form.failure.as_ref(), commands);
+        Loadable::Failed(failure) => {
+            banner_ui(ui, Tone::Warning, failure.message(), |ui| {
+                copy_sign_in_ui(ui, Some(failure), commands);
             });
         }
     }
@@ -313,7 +315,7 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
         field
             .on_hover_text("For a TensorFlow model with several signatures")
             .accessible_name("Signature");
-        let SendStage::Done(check) = &state.remote.remote_model.check else {
+        let Loadable::Ready(check) = &state.remote.remote_model.check else {
             return;
         };
         if check.signatures.is_empty() {
@@ -351,7 +353,9 @@ fn footer_ui(
             (None, Kind::TfServing) => "Type the address of the model".to_owned(),
         });
         if let (true, Some(model)) = (predict.clicked() || is_entered, model) {
-            commands.push(Command::PredictAt(Some(Box::new(model))));
+            commands.push(Command::Inference(InferenceCommand::PredictAt(Some(
+                Box::new(model),
+            ))));
         }
         if ui.button("Cancel").clicked() {
             commands.push(Command::SetOverlay(Overlay::None));
@@ -381,5 +385,7 @@ fn look_after_a_pause(
         ctx.request_repaint_after_secs(left as f32);
         return;
     }
-    commands.push(Command::CheckRemoteModel(Box::new(model)));
+    commands.push(Command::Inference(InferenceCommand::CheckRemoteModel(
+        Box::new(model),
+    )));
 }

@@ -10,7 +10,10 @@ use super::dialog::dialog;
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::open_s3::{access_of, problem_text};
 use crate::domain::{FileAmount, PlannedState, S3Link, S3Place, UploadPlan};
-use crate::state::{Command, ExportScope, Overlay, State, UploadPlanning, Uploaded};
+use crate::state::{
+    BrowseCommand, Command, ExportScope, Loadable, Overlay, S3Command, State, UploadCommand,
+    Uploaded,
+};
 
 const WIDTH: f32 = 600.0;
 const ADDRESS: &str = "Folder in S3";
@@ -102,22 +105,22 @@ fn contents_ui(
     access_ui(ui, state, &mut memory.access, commands);
     let is_other_access = commands[access_before..]
         .iter()
-        .any(|command| matches!(command, Command::SetS3Access(_)));
+        .any(|command| matches!(command, Command::S3(S3Command::SetAccess(_))));
     ui.add_space(8.0);
     if is_changed || is_other_access {
-        commands.push(Command::ForgetUploadPlan);
+        commands.push(Command::Upload(UploadCommand::ForgetPlan));
     }
-    if let UploadPlanning::Known(plan) = &state.upload.plan {
+    if let Loadable::Ready(plan) = &state.upload.plan {
         plan_ui(ui, plan, memory);
         ui.add_space(8.0);
         ready_ui(ui, plan, memory, commands);
         return;
     }
-    if let UploadPlanning::Failed(message) = &state.upload.plan {
-        banner_ui(ui, Tone::Error, message, |_| {});
+    if let Loadable::Failed(message) = &state.upload.plan {
+        banner_ui(ui, Tone::Error, message.message(), |_| {});
     }
     ui.horizontal(|ui| {
-        let is_looking = matches!(state.upload.plan, UploadPlanning::Looking(_));
+        let is_looking = matches!(state.upload.plan, Loadable::Loading(_));
         let is_ready =
             link.is_ok() && memory.access.is_valid() && scope.len(state) > 0 && !is_looking;
         let look = ui
@@ -127,12 +130,15 @@ fn contents_ui(
             let access = memory
                 .access
                 .with_drafts(access_of(&state.s3.access, &link));
-            commands.push(Command::SetS3Access(access.clone()));
+            commands.push(Command::S3(S3Command::SetAccess(access.clone())));
             let target = S3Place {
                 access,
                 ..S3Place::new(link.address.as_folder())
             };
-            commands.push(Command::PlanUpload(Box::new(target), scope));
+            commands.push(Command::Upload(UploadCommand::Plan(
+                Box::new(target),
+                scope,
+            )));
         }
         if is_looking {
             ui.spinner();
@@ -144,7 +150,7 @@ fn contents_ui(
 }
 
 fn close(commands: &mut Vec<Command>) {
-    commands.push(Command::ForgetUploadPlan);
+    commands.push(Command::Upload(UploadCommand::ForgetPlan));
     commands.push(Command::SetOverlay(Overlay::None));
 }
 
@@ -214,9 +220,9 @@ fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mu
             .add_enabled(is_ready, primary_button(ui, "Upload now"))
             .on_disabled_hover_text("There is nothing to send");
         if button.clicked() {
-            commands.push(Command::Upload {
+            commands.push(Command::Upload(UploadCommand::Start {
                 replaces: memory.replaces,
-            });
+            }));
         }
         if ui.button("Cancel").clicked() {
             close(commands);
@@ -240,15 +246,17 @@ fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Vec<Comm
         ui.add_space(8.0);
         ui.horizontal(|ui| {
             if ui.add(Button::new("Open this S3 folder")).clicked() {
-                commands.push(Command::DismissUploaded);
-                commands.push(Command::OpenPlace(Box::new(uploaded.target.clone())));
+                commands.push(Command::Upload(UploadCommand::Dismiss));
+                commands.push(Command::Browse(BrowseCommand::OpenPlace(Box::new(
+                    uploaded.target.clone(),
+                ))));
             }
             if ui.button("Close").clicked() {
-                commands.push(Command::DismissUploaded);
+                commands.push(Command::Upload(UploadCommand::Dismiss));
             }
         });
     });
     if modal.should_close() {
-        commands.push(Command::DismissUploaded);
+        commands.push(Command::Upload(UploadCommand::Dismiss));
     }
 }

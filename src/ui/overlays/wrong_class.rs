@@ -6,7 +6,7 @@ use super::super::widgets::strong;
 use super::dialog::dialog;
 use super::typing::{TypedKeys, Typing};
 use crate::domain::Verdict;
-use crate::state::{Command, Overlay, State};
+use crate::state::{Command, Overlay, ReviewCommand, State};
 
 const MAX_LINES: usize = 50;
 const LIST_HEIGHT: f32 = 240.0;
@@ -100,7 +100,9 @@ fn contents_ui(
         chosen = Some(taken.to_owned());
     }
     if let Some(class) = chosen {
-        commands.push(Command::SetVerdict(Some(Verdict::WrongClass(class))));
+        commands.push(Command::Review(ReviewCommand::SetVerdict(Some(
+            Verdict::WrongClass(class),
+        ))));
     }
 }
 

@@ -1,19 +1,18 @@
 //! The classes of a whole run: how many, and how sure. A click searches for one, or shows all its boxes in a strip.
 
-use strum::IntoStaticStr;
-
 use std::sync::Arc;
 
 use eframe::egui::{
     self, Align2, CornerRadius, Rect, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2,
     containers::scroll_area::ScrollSource, pos2, vec2,
 };
+use strum::IntoStaticStr;
 
 use super::super::theme;
 use super::super::widgets::{box_count, grouped, image_count, truncated};
 use crate::domain::{LabelSet, ModelTask};
 use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, without_term};
-use crate::state::{Command, Run, State};
+use crate::state::{Command, ReviewCommand, Run, State};
 
 const ROW_HEIGHT: f32 = 22.0;
 const ROW_GAP: f32 = 1.0;
@@ -329,7 +328,7 @@ fn row_ui(
             .text(place, Align2::RIGHT_CENTER, text, font.clone(), color);
     }
     if strip.clicked() {
-        commands.push(Command::OpenFilmstrip(row.class));
+        commands.push(Command::Review(ReviewCommand::OpenFilmstrip(row.class)));
     }
     let clicked = response.clicked();
     let tooltip = if is_searched {
@@ -348,7 +347,7 @@ fn row_ui(
         } else {
             with_term(&without, &term)
         };
-        commands.push(Command::SetQuery(text));
+        commands.push(Command::Review(ReviewCommand::SetQuery(text)));
     }
 }
 

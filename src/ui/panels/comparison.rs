@@ -13,7 +13,8 @@ use crate::domain::ModelTask;
 use crate::evaluation::{AgreementSummary, Confusion, ImageAgreement};
 use crate::review::{change_term, has_term, with_term, without_changes};
 use crate::state::{
-    Action, Command, CompareLayout, CompareStatus, Comparing, Run, State, TaskId, TaskSignal,
+    Action, Command, CompareLayout, Comparing, Loadable, ReviewCommand, Run, State, TaskId,
+    TaskSignal,
 };
 
 const MAX_CLASS_CHANGES: usize = 8;
@@ -31,11 +32,16 @@ pub(super) fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Comma
     names_ui(ui, left, right);
     layout_ui(ui, state, commands);
     match &comparing.status {
-        CompareStatus::Running(task) => running_ui(ui, *task, commands),
-        CompareStatus::Failed(reason) => banner_ui(ui, Tone::Error, reason, |ui| {
+        Loadable::NotAsked => {
+            let message = "The comparison was cancelled";
+            banner_ui(ui, Tone::Hint, message, |ui| again_ui(ui, commands));
+        }
+        Loadable::Loading(task) => running_ui(ui, *task, commands),
+        Loadable::Failed(reason) => banner_ui(ui, Tone::Error, reason.message(), |ui| {
             again_ui(ui, commands);
         }),
-        CompareStatus::Ready { agreement, .. } => {
+        Loadable::Ready(compared) => {
+            let agreement = &compared.agreement;
             if state.comparison_is_outdated() {
                 let message = "The filters have changed since this was compared";
                 banner_ui(ui, Tone::Hint, message, |ui| again_ui(ui, commands));
@@ -83,13 +89,13 @@ fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         ] {
             let is_chosen = state.settings.compare_layout == layout;
             if ui.selectable_label(is_chosen, label).clicked() {
-                commands.push(Command::SetCompareLayout(layout));
+                commands.push(Command::Review(ReviewCommand::SetCompareLayout(layout)));
             }
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let end = ui.button("End");
             if end.clicked() {
-                commands.push(Command::StopComparing);
+                commands.push(Command::Review(ReviewCommand::StopComparing));
             }
             end.on_hover_text("Shows one run alone again")
                 .accessible_name("End the comparison");
@@ -108,7 +114,7 @@ fn running_ui(ui: &mut Ui, task: TaskId, commands: &mut Vec<Command>) {
 
 fn again_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
     if ui.button("Compare again").clicked() {
-        commands.push(Command::CompareAgain);
+        commands.push(Command::Review(ReviewCommand::CompareAgain));
     }
 }
 
@@ -244,7 +250,7 @@ fn class_change_ui(
         } else {
             with_term(&others, &term)
         };
-        commands.push(Command::SetQuery(text));
+        commands.push(Command::Review(ReviewCommand::SetQuery(text)));
     }
     row.accessible_name(format!("{name}, {images}"));
 }

@@ -7,7 +7,9 @@ use strum::VariantArray;
 
 use super::super::widgets::{Tone, banner_ui, checkbox_ui, key_value_ui, number_field, strong};
 use crate::domain::{Device, DeviceChoice, DeviceReport};
-use crate::state::{Command, EngineStatus, MEGAPIXELS, RuntimeKind, State, TaskKind};
+use crate::state::{
+    BrowseCommand, Command, InferenceCommand, Loadable, MEGAPIXELS, RuntimeKind, State, TaskKind,
+};
 
 /// The draft of the path field.
 #[derive(Default)]
@@ -26,16 +28,16 @@ pub(super) fn device_ui(
         _ if state.inference.remote.is_some() => {
             ui.weak("Images are predicted remotely; this is the device of this computer");
         }
-        EngineStatus::Idle => {
+        Loadable::NotAsked => {
             ui.weak("The device is chosen when the model first runs");
         }
-        EngineStatus::Preparing(_) => {
+        Loadable::Loading(_) => {
             ui.weak("Getting the model ready…");
         }
-        EngineStatus::Failed(failure) => {
+        Loadable::Failed(failure) => {
             ui.add(egui::Label::new(format!("⚠ {}", failure.message)).wrap());
         }
-        EngineStatus::Ready(report) => report_ui(ui, report),
+        Loadable::Ready(report) => report_ui(ui, report),
     }
     if let Some(library) = &state.inference.local.restart_to_use {
         let message = format!("Another ONNX Runtime is loaded. Restart to use {library}");
@@ -60,7 +62,7 @@ fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &
                 .on_hover_text(tooltip)
                 .on_disabled_hover_text("An installation is under way");
             if button.clicked() {
-                commands.push(Command::InstallRuntime(kind));
+                commands.push(Command::Inference(InferenceCommand::InstallRuntime(kind)));
             }
         }
     });
@@ -69,7 +71,7 @@ fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &
         let message = format!("Could not install {}: {why}", kind.name());
         banner_ui(ui, Tone::Error, &message, |ui| {
             if ui.button("Retry").clicked() {
-                commands.push(Command::InstallRuntime(*kind));
+                commands.push(Command::Inference(InferenceCommand::InstallRuntime(*kind)));
             }
         });
     }
@@ -89,7 +91,9 @@ fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &
     if is_entered {
         let path = draft.trim();
         let library = (!path.is_empty()).then(|| PathBuf::from(path));
-        commands.push(Command::SetRuntimeLibrary(library));
+        commands.push(Command::Inference(InferenceCommand::SetRuntimeLibrary(
+            library,
+        )));
     }
 }
 
@@ -122,7 +126,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                         .selectable_label(is_chosen, choice_name(choice))
                         .clicked()
                     {
-                        commands.push(Command::ChooseDevice(choice));
+                        commands.push(Command::Inference(InferenceCommand::ChooseDevice(choice)));
                     }
                 }
             });
@@ -131,11 +135,11 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.horizontal(|ui| {
         let batch = number_ui(ui, "Batch", settings.batch, 64);
         if batch != settings.batch {
-            commands.push(Command::SetBatch(batch));
+            commands.push(Command::Inference(InferenceCommand::SetBatch(batch)));
         }
         let threads = number_ui(ui, "Threads", settings.threads, 256);
         if threads != settings.threads {
-            commands.push(Command::SetThreads(threads));
+            commands.push(Command::Inference(InferenceCommand::SetThreads(threads)));
         }
     });
     let mut predict_on_open = settings.predict_on_open;
@@ -145,7 +149,9 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         "Predict an image when it is opened",
     );
     if checkbox.changed() {
-        commands.push(Command::SetPredictOnOpen(predict_on_open));
+        commands.push(Command::Inference(InferenceCommand::SetPredictOnOpen(
+            predict_on_open,
+        )));
     }
     ui.horizontal(|ui| {
         let name = "Maximum image size";
@@ -159,7 +165,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .on_hover_text("Applies to images opened from now on");
         response.accessible_name(name);
         if megapixels != settings.max_megapixels {
-            commands.push(Command::SetMaxMegapixels(megapixels));
+            commands.push(Command::Browse(BrowseCommand::SetMaxMegapixels(megapixels)));
         }
     });
 }

@@ -9,7 +9,7 @@ use super::super::widgets::{
     delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
 };
 use crate::domain::EndpointStatus;
-use crate::state::{Action, Command, KnownEndpoint, State};
+use crate::state::{Action, Command, EndpointsCommand, KnownEndpoint, State};
 use crate::tasks::now_ms;
 
 /// How often what it costs is drawn anew.
@@ -77,12 +77,16 @@ fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>
     let name = &endpoint.id.name;
     let show = ui.button("Show");
     if show.clicked() {
-        commands.push(Command::OpenEndpoint(endpoint.id.clone()));
+        commands.push(Command::Endpoints(EndpointsCommand::Open(
+            endpoint.id.clone(),
+        )));
     }
     show.accessible_name(format!("Show the endpoint {name}"));
     let delete = delete_endpoint_button(ui, endpoint);
     if delete.clicked() {
-        commands.push(Command::AskToDeleteEndpoint(endpoint.id.clone()));
+        commands.push(Command::Endpoints(EndpointsCommand::ConfirmDeletion(
+            endpoint.id.clone(),
+        )));
     }
     delete.accessible_name(format!("Delete the endpoint {name}…"));
 }
@@ -116,7 +120,7 @@ fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::{EndpointSight, S3Failure};
+    use crate::state::{EndpointSight, Failure};
 
     #[test]
     fn the_banner_says_what_it_costs_and_when_it_goes() {
@@ -144,7 +148,7 @@ mod tests {
         assert!(text.starts_with("✗ Endpoint cats: Failed, "), "{text}");
         endpoint.seen = EndpointSight::NotYet;
         endpoint.trouble = Some("connection refused".to_owned());
-        endpoint.undeleted = Some(S3Failure::Cancelled);
+        endpoint.undeleted = Some(Failure::Cancelled);
         assert_eq!(
             banner_text(&endpoint, now),
             "⚠ Endpoint cats: could not be checked, about $1.48 so far at $0.74 per hour, could not be deleted yet, \

@@ -5,7 +5,9 @@ use eframe::egui::{self, Label, ProgressBar, Rect, RichText, Sense, Ui, vec2};
 use super::super::theme;
 use super::super::widgets::{Tone, action_button_ui, banner_ui, slider};
 use crate::domain::Saliency;
-use crate::state::{Action, Command, Explanation, Question, State, TaskId, TaskSignal};
+use crate::state::{
+    Action, Command, Explanation, Question, ReviewCommand, State, TaskId, TaskSignal,
+};
 
 const BAR_HEIGHT: f32 = 12.0;
 /// Strips that the colour bar is made of.
@@ -87,11 +89,13 @@ fn ready_ui(
         ui.spacing_mut().slider_width = (ui.available_width() - 80.0).clamp(40.0, 140.0);
         let field = ui.add(slider(&mut opacity, 0.0..=1.0).show_value(false));
         if field.changed() {
-            commands.push(Command::SetExplanationOpacity(opacity));
+            commands.push(Command::Review(ReviewCommand::SetExplanationOpacity(
+                opacity,
+            )));
         }
         field.accessible_name("Opacity");
         if ui.button("Hide").clicked() {
-            commands.push(Command::HideExplanation);
+            commands.push(Command::Review(ReviewCommand::HideExplanation));
         }
     });
     if state.question().is_some_and(|asked| asked != *question) {

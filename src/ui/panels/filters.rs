@@ -9,7 +9,7 @@ use super::super::widgets::{action_button_ui, checkbox_ui, number_field, slider}
 use super::class_table::{ClassTableMemory, class_table_ui};
 use super::histogram::{HistogramMemory, histogram_ui};
 use crate::domain::{KeepRule, ModelCard, ModelTask, OutputConvention};
-use crate::state::{Action, Command, State, ViewChange};
+use crate::state::{Action, Command, ReviewCommand, State, ViewChange};
 
 /// Below this a threshold inside the graph changes nothing: such boxes are not kept anyway.
 const WORTH_SAYING: f32 = 0.005;
@@ -58,7 +58,7 @@ pub(super) fn classes_ui(
 }
 
 fn change(commands: &mut Vec<Command>, change: ViewChange) {
-    commands.push(Command::ChangeView(change));
+    commands.push(Command::Review(ReviewCommand::ChangeView(change)));
 }
 
 fn threshold_ui(
@@ -240,7 +240,7 @@ fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Vec<Comman
                     .small_button("Strip")
                     .on_hover_text("Show all boxes of this class over all images");
                 if strip.clicked() {
-                    commands.push(Command::OpenFilmstrip(class_id));
+                    commands.push(Command::Review(ReviewCommand::OpenFilmstrip(class_id)));
                 }
                 strip.accessible_name(format!("Filmstrip of {name}"));
             });

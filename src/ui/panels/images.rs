@@ -13,7 +13,10 @@ use super::super::widgets::{
 use super::project::{moved_folder_ui, project_banners_ui};
 use super::search::{SearchMemory, found_ui, search_ui, sort_ui};
 use crate::domain::S3Place;
-use crate::state::{Action, Command, Listing, OpenSource, SourceId, State, THUMBNAIL_SIDES};
+use crate::state::{
+    Action, BrowseCommand, Command, Listing, OpenSource, ReviewCommand, SourceId, State,
+    THUMBNAIL_SIDES,
+};
 
 /// The draft of the path field, and what the grid remembers.
 #[derive(Default)]
@@ -132,7 +135,7 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
         .accessible_name("Path of a folder or image");
     let path = memory.path.trim();
     if is_entered && !path.is_empty() {
-        commands.push(Command::Open(PathBuf::from(path)));
+        commands.push(Command::Browse(BrowseCommand::Open(PathBuf::from(path))));
     }
 }
 
@@ -143,7 +146,9 @@ fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Ve
             copy_renewal_ui(ui, sign_in, commands);
         }
         if ui.button("Open it again").clicked() {
-            commands.push(Command::OpenPlace(Box::new(place.clone())));
+            commands.push(Command::Browse(BrowseCommand::OpenPlace(Box::new(
+                place.clone(),
+            ))));
         }
         action_button_ui(ui, state, Action::OpenS3, commands);
     });
@@ -168,8 +173,12 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     for path in &state.settings.recent {
         let name = path.display().to_string();
         match recent_line_ui(ui, Button::new(&name), &name) {
-            Some(RecentLine::Chosen) => commands.push(Command::Open(path.clone())),
-            Some(RecentLine::Forgotten) => commands.push(Command::ForgetRecent(path.clone())),
+            Some(RecentLine::Chosen) => {
+                commands.push(Command::Browse(BrowseCommand::Open(path.clone())))
+            }
+            Some(RecentLine::Forgotten) => {
+                commands.push(Command::Browse(BrowseCommand::ForgetRecent(path.clone())))
+            }
             None => {}
         }
     }
@@ -179,8 +188,12 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .right_text(RichText::new(place.access.credentials.to_string()).weak());
         let boxed = || Box::new(place.clone());
         match recent_line_ui(ui, button, &name) {
-            Some(RecentLine::Chosen) => commands.push(Command::OpenPlace(boxed())),
-            Some(RecentLine::Forgotten) => commands.push(Command::ForgetRecentPlace(boxed())),
+            Some(RecentLine::Chosen) => {
+                commands.push(Command::Browse(BrowseCommand::OpenPlace(boxed())))
+            }
+            Some(RecentLine::Forgotten) => {
+                commands.push(Command::Browse(BrowseCommand::ForgetRecentPlace(boxed())))
+            }
             None => {}
         }
     }
@@ -215,7 +228,7 @@ fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             let field = slider(&mut side, THUMBNAIL_SIDES).show_value(false);
             let response = ui.add(field).on_hover_text("Size of the thumbnails");
             if response.changed() {
-                commands.push(Command::SetThumbnailSide(side));
+                commands.push(Command::Review(ReviewCommand::SetThumbnailSide(side)));
             }
             response.accessible_name("Size of the thumbnails");
         });
@@ -277,7 +290,7 @@ fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .link(name.to_string_lossy())
             .on_hover_text(path.display().to_string());
         if link.clicked() {
-            commands.push(Command::Open(path.clone()));
+            commands.push(Command::Browse(BrowseCommand::Open(path.clone())));
         }
     }
     for place in &state.settings.recent_places {
@@ -285,7 +298,9 @@ fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .link(place.address.to_string())
             .on_hover_text(place.access.credentials.to_string());
         if link.clicked() {
-            commands.push(Command::OpenPlace(Box::new(place.clone())));
+            commands.push(Command::Browse(BrowseCommand::OpenPlace(Box::new(
+                place.clone(),
+            ))));
         }
     }
 }

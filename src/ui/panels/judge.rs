@@ -7,15 +7,14 @@ use eframe::egui::{
     TextStyle, Ui, pos2, vec2,
 };
 
-use super::super::theme;
 use super::super::widgets::{
     action_icon_ui, grouped, paint_verdict, truncated, verdict_color, verdict_sign, verdict_text,
     verdict_word,
 };
-use super::super::{keys, widgets};
+use super::super::{keys, theme, widgets};
 use crate::domain::{SampleId, SampleSet, Verdict};
 use crate::review::{FilterCounts, VerdictKind};
-use crate::state::{Action, Command, JudgeField, State};
+use crate::state::{Action, Command, JudgeField, ReviewCommand, State};
 
 const MAX_SUGGESTIONS: usize = 6;
 /// From this width on, all of it stands on one line.
@@ -339,7 +338,7 @@ fn note_ui(
         let is_given_up = ui.input(|input| input.key_pressed(Key::Escape));
         if !is_given_up {
             let text = memory.note.clone();
-            commands.push(Command::SetNote { samples, text });
+            commands.push(Command::Review(ReviewCommand::SetNote { samples, text }));
         }
     }
     field
@@ -383,7 +382,7 @@ fn tags_ui(
             .add_enabled(is_writable, chip)
             .on_hover_text(format!("Remove the tag “{tag}”"));
         if chip.clicked() {
-            commands.push(Command::RemoveTag(tag.clone()));
+            commands.push(Command::Review(ReviewCommand::RemoveTag(tag.clone())));
         }
         chip.accessible_name(format!("Remove the tag {tag}"));
     }
@@ -400,7 +399,7 @@ fn tags_ui(
     let pressed = |key| ui.input(|input| input.key_pressed(key));
     let is_entered = field.lost_focus() && pressed(Key::Enter);
     if is_entered && !memory.tag.trim().is_empty() {
-        commands.push(Command::AddTag(memory.tag.clone()));
+        commands.push(Command::Review(ReviewCommand::AddTag(memory.tag.clone())));
     }
     let is_left = is_entered || pressed(Key::Escape) || !memory.is_pointer_on_suggestions;
     if is_left && !field.has_focus() {
@@ -413,7 +412,7 @@ fn tags_ui(
         let suggestion = ui.add(Button::new(RichText::new(tag).weak()));
         memory.is_pointer_on_suggestions |= suggestion.contains_pointer();
         if suggestion.clicked() {
-            commands.push(Command::AddTag(tag.to_owned()));
+            commands.push(Command::Review(ReviewCommand::AddTag(tag.to_owned())));
             memory.tag.clear();
             field.surrender_focus();
         }

@@ -5,7 +5,7 @@ use eframe::egui::{self, Align, Button, Id, Layout, Panel, RichText, ScrollArea,
 use super::super::widgets::{action_menu_item_ui, radio_ui};
 use super::super::{keys, theme};
 use crate::domain::human_bytes;
-use crate::state::{Action, Command, State};
+use crate::state::{Action, BrowseCommand, Command, State};
 
 pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     Panel::top("menu bar").show(ui, |ui| {
@@ -244,7 +244,7 @@ fn kept_on_disk_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>)
     let was_open = ui.data_mut(|data| data.get_temp(id)).unwrap_or(false);
     ui.data_mut(|data| data.insert_temp(id, is_open));
     if is_open && !was_open {
-        commands.push(Command::MeasureCache);
+        commands.push(Command::Browse(BrowseCommand::MeasureCache));
     }
 }
 
@@ -273,14 +273,14 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         };
         let mut chosen = state.settings.cache_bytes;
         if radio_ui(ui, &mut chosen, bytes, label).clicked() {
-            commands.push(Command::SetCacheBytes(bytes));
+            commands.push(Command::Browse(BrowseCommand::SetCacheBytes(bytes)));
         }
     }
     let clear = ui
         .button("Clear cache")
         .on_hover_text("Deletes cached thumbnails and images; they are created again when needed");
     if clear.clicked() {
-        commands.push(Command::ClearCache);
+        commands.push(Command::Browse(BrowseCommand::ClearCache));
     }
 }
 

@@ -5,7 +5,7 @@ use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 use super::super::widgets::{Tone, action_button_ui, banner_ui, copy_command_ui, strong};
 use super::remote_inference::{remote_engine_ui, where_ui};
 use crate::domain::{ModelTask, human_bytes};
-use crate::state::{Action, Command, ModelEntry, Offer, State};
+use crate::state::{Action, Command, InferenceCommand, ModelEntry, ModelsCommand, Offer, State};
 
 pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     where_ui(ui, state, commands);
@@ -59,7 +59,9 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                 for entry in state.models.ready(task) {
                     let is_chosen = state.models.chosen_id() == Some(&entry.card.id);
                     if ui.selectable_label(is_chosen, &entry.card.name).clicked() {
-                        commands.push(Command::ChooseModel(entry.card.id.clone()));
+                        commands.push(Command::Models(ModelsCommand::Choose(
+                            entry.card.id.clone(),
+                        )));
                     }
                 }
                 let missing = |entry: &&ModelEntry| {
@@ -72,7 +74,7 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                         .selectable_label(false, RichText::new(label).weak())
                         .clicked()
                     {
-                        commands.push(Command::FetchModel(entry.card.id.clone()));
+                        commands.push(Command::Models(ModelsCommand::Fetch(entry.card.id.clone())));
                     }
                 }
             }
@@ -119,19 +121,23 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         ui.horizontal_wrapped(|ui| match failure.offer {
             Offer::UseAutomaticDevice => {
                 if ui.button("Choose the device automatically").clicked() {
-                    commands.push(Command::ChooseDevice(crate::domain::DeviceChoice::Auto));
+                    commands.push(Command::Inference(InferenceCommand::ChooseDevice(
+                        crate::domain::DeviceChoice::Auto,
+                    )));
                 }
             }
             Offer::SetResponseMapping => {
                 if let Some(chosen) = state.inference.remote_model()
                     && ui.button("Set up a mapping…").clicked()
                 {
-                    commands.push(Command::EditRemoteModel(Box::new(chosen.clone())));
+                    commands.push(Command::Inference(InferenceCommand::EditRemoteModel(
+                        Box::new(chosen.clone()),
+                    )));
                 }
             }
             Offer::TryAgain => {
                 if ui.button("Try again").clicked() {
-                    commands.push(Command::TryAgain);
+                    commands.push(Command::Inference(InferenceCommand::TryAgain));
                 }
                 let remote = state.inference.remote.as_ref();
                 if let Some(command) = remote.and_then(|remote| remote.renewal.as_ref()) {
@@ -152,7 +158,9 @@ fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Ve
                 .button("Dismiss")
                 .on_hover_text("Does not offer this model again; it stays in the list of models");
             if dismiss.clicked() {
-                commands.push(Command::DismissOffer(better.card.id.clone()));
+                commands.push(Command::Models(ModelsCommand::DismissOffer(
+                    better.card.id.clone(),
+                )));
             }
             dismiss.accessible_name(format!("Dismiss the offer of {}", better.card.name));
         });
@@ -174,7 +182,7 @@ fn fetch_button_ui(
     };
     let button = ui.add_enabled(!is_under_way, egui::Button::new(label));
     if button.clicked() {
-        commands.push(Command::FetchModel(entry.card.id.clone()));
+        commands.push(Command::Models(ModelsCommand::Fetch(entry.card.id.clone())));
     }
 }
 
@@ -191,13 +199,13 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
         ui.horizontal_wrapped(|ui| {
             let id = &entry.card.id;
             if ui.button("Retry").clicked() {
-                commands.push(Command::FetchModel(id.clone()));
+                commands.push(Command::Models(ModelsCommand::Fetch(id.clone())));
             }
             let file = ui
                 .button("Use a file…")
                 .on_hover_text("Uses a file of this model that is already on this machine");
             if file.clicked() {
-                commands.push(Command::PickWeights(id.clone()));
+                commands.push(Command::Models(ModelsCommand::PickWeights(id.clone())));
             }
         });
     });
@@ -235,7 +243,9 @@ fn entry_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mu
             .button("Remove")
             .on_hover_text(format!("Frees {}", human_bytes(entry.disk_bytes)));
         if button.clicked() {
-            commands.push(Command::RemoveModel(entry.card.id.clone()));
+            commands.push(Command::Models(ModelsCommand::Remove(
+                entry.card.id.clone(),
+            )));
         }
         button.accessible_name(format!("Remove {}", entry.card.name));
     } else if !entry.is_ready && entry.can_fetch {

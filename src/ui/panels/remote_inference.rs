@@ -9,7 +9,9 @@ use super::super::widgets::{
     strong,
 };
 use crate::domain::{RemoteAddress, RemoteModel};
-use crate::state::{Action, Command, EngineStatus, RemoteEngine, RemoteReport, State};
+use crate::state::{
+    Action, Command, InferenceCommand, Loadable, RemoteEngine, RemoteReport, State,
+};
 
 const HERE: &str = "This computer";
 
@@ -34,17 +36,21 @@ fn choices_ui(
     commands: &mut Vec<Command>,
 ) {
     if ui.selectable_label(chosen.is_none(), HERE).clicked() {
-        commands.push(Command::PredictAt(None));
+        commands.push(Command::Inference(InferenceCommand::PredictAt(None)));
     }
     for model in &state.settings.recent_remote_models {
         let name = format!("{}{}", title(model), whereabouts(model));
         let button = Button::selectable(chosen == Some(model), &name);
         match recent_line_ui(ui, button, &name) {
             Some(RecentLine::Chosen) => {
-                commands.push(Command::PredictAt(Some(Box::new(model.clone()))));
+                commands.push(Command::Inference(InferenceCommand::PredictAt(Some(
+                    Box::new(model.clone()),
+                ))));
             }
             Some(RecentLine::Forgotten) => {
-                commands.push(Command::ForgetRemoteModel(Box::new(model.clone())));
+                commands.push(Command::Inference(InferenceCommand::ForgetRemoteModel(
+                    Box::new(model.clone()),
+                )));
             }
             None => {}
         }
@@ -91,13 +97,13 @@ pub(super) fn remote_engine_ui(
     commands: &mut Vec<Command>,
 ) {
     match &remote.status {
-        EngineStatus::Ready(report) => report_ui(ui, state, report),
-        EngineStatus::Preparing(_) => {
+        Loadable::Ready(report) => report_ui(ui, state, report),
+        Loadable::Loading(_) => {
             ui.weak(format!("Waiting for {}…", remote.model.name()));
         }
         // The failure has a banner of its own.
-        EngineStatus::Failed(_) => {}
-        EngineStatus::Idle => {
+        Loadable::Failed(_) => {}
+        Loadable::NotAsked => {
             ui.weak("No request sent yet");
         }
     }
@@ -115,7 +121,9 @@ pub(super) fn remote_engine_ui(
             .on_hover_text("The address, how images are sent, and how predictions are read")
             .clicked()
         {
-            commands.push(Command::EditRemoteModel(Box::new(remote.model.clone())));
+            commands.push(Command::Inference(InferenceCommand::EditRemoteModel(
+                Box::new(remote.model.clone()),
+            )));
         }
         action_button_ui(ui, state, Action::PredictHere, commands);
     });

@@ -11,7 +11,7 @@ use super::explanation::explanation_ui;
 use super::remote_inference::latency_ui;
 use crate::domain::{Prediction, PredictionContent, RemoteModel, SampleId, Verdict};
 use crate::review::PredictionStatus;
-use crate::state::{Action, Command, State, TaskEntry, TaskKind, TaskSignal};
+use crate::state::{Action, Command, ReviewCommand, State, TaskEntry, TaskKind, TaskSignal};
 
 pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let Some(sample) = state.shown_sample() else {
@@ -132,7 +132,7 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mu
         let response = score_row_ui(ui, &class.label, class.score, color, is_selected, sense);
         if response.clicked() {
             let selected = (!is_selected).then_some(class.index);
-            commands.push(Command::SelectClass(selected));
+            commands.push(Command::Review(ReviewCommand::SelectClass(selected)));
         }
         response.on_hover_text(format!(
             "{} (class {})\nClick to explain this class",
@@ -168,7 +168,7 @@ fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: 
         );
         if response.clicked() {
             let selected = (!is_selected).then_some(index);
-            commands.push(Command::SelectBox(selected));
+            commands.push(Command::Review(ReviewCommand::SelectBox(selected)));
         }
         let bounds = detection.bounds;
         let judged = verdict.map_or_else(String::new, |verdict| {

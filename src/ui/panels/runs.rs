@@ -4,7 +4,7 @@ use eframe::egui::{self, Align, Button, Key, Layout, RichText, TextEdit, Ui, vec
 
 use super::super::widgets::{Tone, banner_ui, grouped};
 use crate::domain::RunId;
-use crate::state::{Command, Run, State};
+use crate::state::{Command, ProjectCommand, ReviewCommand, Run, State};
 
 /// What is being typed, and what waits for a second click.
 #[derive(Default)]
@@ -54,7 +54,7 @@ fn run_ui(
                 .button("Compare")
                 .on_hover_text("Compares the predictions on screen with those of this run");
             if compare.clicked() {
-                commands.push(Command::CompareWith(run.id()));
+                commands.push(Command::Review(ReviewCommand::Compare(run.id())));
             }
             compare.accessible_name(format!("Compare with {name}"));
         }
@@ -85,7 +85,7 @@ fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: 
         .truncate();
     let choice = ui.add(button);
     if choice.clicked() && !is_current {
-        commands.push(Command::SwitchRun(run.id()));
+        commands.push(Command::Project(ProjectCommand::SwitchRun(run.id())));
     }
     let model = &run.info.card.name;
     let predictions = predictions_text(run).map_or_else(String::new, |text| format!(", {text}"));
@@ -141,7 +141,10 @@ fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Vec<Command>) 
     field.accessible_name("Name of the run");
     if is_left {
         if !ui.input(|input| input.key_pressed(Key::Escape)) {
-            commands.push(Command::RenameRun(*id, name.clone()));
+            commands.push(Command::Project(ProjectCommand::RenameRun(
+                *id,
+                name.clone(),
+            )));
         }
         memory.renaming = None;
     }
@@ -165,7 +168,7 @@ fn delete_ui(ui: &mut Ui, run: &Run, memory: &mut RunsMemory, commands: &mut Vec
     banner_ui(ui, Tone::Warning, &message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Delete this run").clicked() {
-                commands.push(Command::DeleteRun(run.id()));
+                commands.push(Command::Project(ProjectCommand::DeleteRun(run.id())));
                 memory.deleting = None;
             }
             if ui.button("Keep it").clicked() {

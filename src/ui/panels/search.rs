@@ -16,7 +16,7 @@ use crate::review::{
     Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term,
     without_term,
 };
-use crate::state::{Action, Command, State};
+use crate::state::{Action, Command, ReviewCommand, State};
 
 /// What the search field remembers between two frames.
 #[derive(Default)]
@@ -120,7 +120,9 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
     field.accessible_name("Search");
     if memory.draft != memory.seen {
         memory.seen.clone_from(&memory.draft);
-        commands.push(Command::SetQuery(memory.draft.clone()));
+        commands.push(Command::Review(ReviewCommand::SetQuery(
+            memory.draft.clone(),
+        )));
     }
 }
 
@@ -332,7 +334,7 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.spacing_mut().button_padding = vec2(7.0, 1.0);
     let is_plain = text.is_empty();
     if chip_ui(ui, is_plain, "All", counts.all).clicked() && !is_plain {
-        commands.push(Command::SetQuery(String::new()));
+        commands.push(Command::Review(ReviewCommand::SetQuery(String::new())));
     }
     for chip in chips.iter().filter(|chip| is_useful(chip)) {
         let is_on = is_on(chip);
@@ -343,7 +345,7 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             } else {
                 with_term(&without_chips(), chip.term)
             };
-            commands.push(Command::SetQuery(text));
+            commands.push(Command::Review(ReviewCommand::SetQuery(text)));
         }
     }
 }
@@ -400,7 +402,7 @@ pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         wanted.direction = sort.direction.reversed();
     }
     if wanted != sort {
-        commands.push(Command::SetSort(wanted));
+        commands.push(Command::Review(ReviewCommand::SetSort(wanted)));
     }
 }
 

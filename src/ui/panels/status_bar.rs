@@ -5,7 +5,7 @@ use eframe::egui::{Align, Button, Layout, Panel, ProgressBar, RichText, Ui, vec2
 use super::super::open_place;
 use super::super::widgets::{human_duration, sign_in_menu_ui};
 use super::project::saved_ui;
-use crate::state::{Action, Command, EngineStatus, State, TaskEntry};
+use crate::state::{Action, Command, Loadable, State, TaskEntry};
 
 pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     Panel::bottom("status bar").show(ui, |ui| {
@@ -79,9 +79,9 @@ fn engine_text(state: &State) -> String {
     if let Some(remote) = &state.inference.remote {
         let name = remote.model.name();
         return match &remote.status {
-            EngineStatus::Preparing(_) => format!("waiting for {name}…"),
-            EngineStatus::Failed(_) => format!("⚠ {name} cannot be reached"),
-            EngineStatus::Idle | EngineStatus::Ready(_) => name,
+            Loadable::Loading(_) => format!("waiting for {name}…"),
+            Loadable::Failed(_) => format!("⚠ {name} cannot be reached"),
+            Loadable::NotAsked | Loadable::Ready(_) => name,
         };
     }
     let model = state
@@ -90,12 +90,12 @@ fn engine_text(state: &State) -> String {
         .map(|chosen| chosen.card.name.as_str());
     match (&state.inference.local.status, model) {
         (_, None) => "No model".to_owned(),
-        (EngineStatus::Ready(report), Some(model)) => {
+        (Loadable::Ready(report), Some(model)) => {
             format!("{model} on {}", report.device.name())
         }
-        (EngineStatus::Preparing(_), Some(model)) => format!("{model}, getting ready…"),
-        (EngineStatus::Failed(_), Some(model)) => format!("⚠ {model} cannot run"),
-        (EngineStatus::Idle, Some(model)) => model.to_owned(),
+        (Loadable::Loading(_), Some(model)) => format!("{model}, getting ready…"),
+        (Loadable::Failed(_), Some(model)) => format!("⚠ {model} cannot run"),
+        (Loadable::NotAsked, Some(model)) => model.to_owned(),
     }
 }
 

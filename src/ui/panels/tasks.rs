@@ -7,7 +7,8 @@ use eframe::egui::{
 use super::super::widgets::{action_button_ui, human_duration, strong};
 use crate::domain::human_bytes;
 use crate::state::{
-    Action, Command, FinishedTask, ProblemEntry, State, TaskEntry, TaskOutcome, TaskSignal,
+    Action, BrowseCommand, Command, FinishedTask, ProblemEntry, State, TaskEntry, TaskOutcome,
+    TaskSignal,
 };
 use crate::tasks::{Progress, ProgressUnit};
 
@@ -181,7 +182,7 @@ fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut
         if let Some(sample) = entry.sample
             && response.clicked()
         {
-            commands.push(Command::Show(sample));
+            commands.push(Command::Browse(BrowseCommand::Show(sample)));
         }
     });
 }

@@ -6,7 +6,7 @@ use eframe::egui::{self, Button, RichText, Ui, containers::menu::MenuButton};
 
 use super::{Tone, banner_ui, key_value_ui, strong};
 use crate::domain::{Credentials, Identity, S3Access};
-use crate::state::{Action, Command, S3Failure, SignIn, State};
+use crate::state::{Action, Command, Failure, S3Command, SignIn, State};
 use crate::tasks::now_ms;
 
 /// How often the minutes that are left are drawn anew.
@@ -27,7 +27,7 @@ pub(in super::super) fn renew_in_time(
         ctx.request_repaint_after(PERIOD);
     }
     if sign_in.wants_renewal(now_ms()) {
-        commands.push(Command::SignIn(access.clone()));
+        commands.push(Command::S3(S3Command::SignIn(access.clone())));
     }
 }
 
@@ -158,15 +158,13 @@ pub(in super::super) fn sign_in_banner_ui(
         return false;
     };
     let (tone, message) = match (&sign_in.failure, sign_in.ending_ms(now_ms())) {
-        (Some(S3Failure::Failed { message, .. }), _) => (Tone::Error, message.clone()),
+        (Some(Failure::Failed { message, .. }), _) => (Tone::Error, message.clone()),
         (_, Some(left)) => {
             let what = ending_message(access, sign_in, left);
             let tone = if left > 0 { Tone::Warning } else { Tone::Error };
             (tone, what)
         }
-        (Some(S3Failure::Cancelled), None) => {
-            (Tone::Warning, "Signing in was cancelled".to_owned())
-        }
+        (Some(Failure::Cancelled), None) => (Tone::Warning, "Signing in was cancelled".to_owned()),
         (None, None) => return false,
     };
     banner_ui(ui, tone, &message, |ui| {
@@ -199,7 +197,7 @@ pub(in super::super) fn copy_renewal_ui(
     commands: &mut Vec<Command>,
 ) {
     let renewal = match &sign_in.failure {
-        Some(S3Failure::Failed { renewal, .. }) => renewal.as_deref(),
+        Some(Failure::Failed { renewal, .. }) => renewal.as_deref(),
         _ => sign_in.renewal.as_deref(),
     };
     if let Some(command) = renewal {
@@ -210,10 +208,10 @@ pub(in super::super) fn copy_renewal_ui(
 /// The same for a failure of something else than signing in.
 pub(in super::super) fn copy_sign_in_ui(
     ui: &mut Ui,
-    failure: Option<&S3Failure>,
+    failure: Option<&Failure>,
     commands: &mut Vec<Command>,
 ) {
-    if let Some(S3Failure::Failed {
+    if let Some(Failure::Failed {
         renewal: Some(command),
         ..
     }) = failure
@@ -242,7 +240,7 @@ fn try_again_ui(
     let is_asking = sign_in.is_some_and(SignIn::is_asking);
     let button = ui.add_enabled(!is_asking, Button::new(label));
     if button.clicked() {
-        commands.push(Command::SignIn(access.clone()));
+        commands.push(Command::S3(S3Command::SignIn(access.clone())));
     }
     if is_asking {
         ui.spinner();

@@ -3,8 +3,8 @@
 use super::{endpoints, forms};
 use crate::domain::EndpointPlan;
 use crate::state::{
-    Effect, EndpointDraft, EndpointId, EndpointRequest, FormCheck, Overlay, State, TaskId,
-    TaskKind, TaskOutcome,
+    Effect, EndpointDraft, EndpointId, EndpointRequest, EndpointsEffect, Failure, FormCheck,
+    Overlay, State, TaskId, TaskKind,
 };
 
 pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) {
@@ -28,19 +28,18 @@ pub(in super::super) fn check(state: &mut State, draft: EndpointDraft, effects: 
     let request = draft.request(state);
     let title = |request: &EndpointRequest| format!("Check the endpoint {}", request.config.name);
     let begun = forms::begin_check(state, draft, request, TaskKind::Endpoints, title);
-    if let Some((request, task, control)) = begun {
-        effects.push(Effect::CheckDeployment {
+    if let Some((request, ticket)) = begun {
+        effects.push(Effect::Endpoints(EndpointsEffect::Check {
             request: Box::new(request),
-            task,
-            control,
-        });
+            ticket,
+        }));
     }
 }
 
 pub(in super::super) fn checked(
     state: &mut State,
     task: TaskId,
-    result: Result<Box<FormCheck<EndpointPlan>>, TaskOutcome>,
+    result: Result<Box<FormCheck<EndpointPlan>>, Failure>,
 ) {
     forms::checked::<EndpointDraft>(state, task, result);
 }
@@ -48,15 +47,11 @@ pub(in super::super) fn checked(
 /// Uploads the model and starts the endpoint that was checked.
 pub(in super::super) fn deploy(state: &mut State, effects: &mut Vec<Effect>) {
     let title = |plan: &EndpointPlan| format!("Deploy the endpoint {}", plan.config.name);
-    if let Some((plan, task, control)) =
+    if let Some((plan, ticket)) =
         forms::begin_start::<EndpointDraft>(state, TaskKind::Endpoints, title)
     {
         state.settings.endpoint = state.remote.endpoint_form.draft.for_the_next();
-        effects.push(Effect::Deploy {
-            plan,
-            task,
-            control,
-        });
+        effects.push(Effect::Endpoints(EndpointsEffect::Deploy { plan, ticket }));
     }
 }
 
@@ -64,7 +59,7 @@ pub(in super::super) fn deploy(state: &mut State, effects: &mut Vec<Effect>) {
 pub(in super::super) fn deployed(
     state: &mut State,
     task: TaskId,
-    result: Result<EndpointId, TaskOutcome>,
+    result: Result<EndpointId, Failure>,
     effects: &mut Vec<Effect>,
 ) {
     let said = |id: &EndpointId| format!("Started the endpoint {}", id.name);

@@ -1,16 +1,96 @@
 //! The list of endpoints, and single ones watched and deleted.
 
 use super::super::run_tasks;
-use super::{access_for_list, begin, end, finding, open_list, words_of};
+use super::{access_for_list, begin, end, endpoint_form, open_list, settle};
 use crate::domain::{
     Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointRecord, EndpointStatus, LogLine,
     Problem, SageMakerAccess,
 };
 use crate::state::{
-    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointSight, JobFinding, Overlay,
-    S3Failure, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointSight, EndpointsCommand,
+    EndpointsEffect, EndpointsEvent, Failure, Loadable, Overlay, State, TaskId, TaskKind,
+    TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
+
+pub(in super::super) fn on_command(
+    state: &mut State,
+    command: EndpointsCommand,
+    effects: &mut Vec<Effect>,
+) {
+    match command {
+        EndpointsCommand::Check(draft) => endpoint_form::check(state, *draft, effects),
+        EndpointsCommand::Deploy => endpoint_form::deploy(state, effects),
+        EndpointsCommand::List(query) => list(state, query, effects),
+        EndpointsCommand::ListMore => list_more(state, effects),
+        EndpointsCommand::Open(id) => open(state, &id, effects),
+        EndpointsCommand::Close => state.remote.endpoints.open = None,
+        EndpointsCommand::Watch(id) => watch(state, &id, effects),
+        EndpointsCommand::StopWatching(id) => {
+            stop_watching(state, &id, effects);
+        }
+        EndpointsCommand::ReadLog(id) => read_log(state, &id, effects),
+        EndpointsCommand::ConfirmDeletion(id) => ask_to_delete(state, &id, effects),
+        EndpointsCommand::Keep => state.remote.endpoints.confirming = None,
+        EndpointsCommand::Delete(id) => {
+            delete(state, &id, DeletionCause::Wish, effects);
+        }
+        EndpointsCommand::SetDeletionTime(id, delete_at_ms) => {
+            set_end(state, id, delete_at_ms, effects);
+        }
+    }
+}
+
+pub(in super::super) fn on_event(
+    state: &mut State,
+    event: EndpointsEvent,
+    effects: &mut Vec<Effect>,
+) {
+    match event {
+        EndpointsEvent::RecordsRead {
+            records,
+            unreadable,
+            due,
+        } => records_read(state, records, unreadable, &due, effects),
+        EndpointsEvent::Outdated => look_again(state, effects),
+        EndpointsEvent::Checked { task, result } => {
+            endpoint_form::checked(state, task, result);
+        }
+        EndpointsEvent::Deployed { task, result } => {
+            endpoint_form::deployed(state, task, result, effects);
+        }
+        EndpointsEvent::Listed {
+            task,
+            is_first,
+            result,
+        } => listed(state, task, is_first, result),
+        EndpointsEvent::Seen {
+            id,
+            task,
+            endpoint,
+            config,
+            usd_per_hour,
+        } => {
+            let known = (config, usd_per_hour);
+            seen(state, &id, task, endpoint, known);
+        }
+        EndpointsEvent::Trouble { id, task, text } => {
+            trouble(state, &id, task, text);
+        }
+        EndpointsEvent::WatchEnded { id, task, result } => {
+            watch_ended(state, &id, task, result);
+        }
+        EndpointsEvent::LogRead { id, task, result } => {
+            log_read(state, &id, task, result);
+        }
+        EndpointsEvent::Deleted {
+            id,
+            task,
+            cause,
+            result,
+        } => deleted(state, &id, task, cause, result),
+    }
+}
 
 pub(in super::super) fn open_endpoints(state: &mut State, effects: &mut Vec<Effect>) {
     let asked = state.remote.endpoints.list.asked.as_ref();
@@ -48,21 +128,20 @@ fn ask(state: &mut State, page_token: Option<String>, effects: &mut Vec<Effect>)
         ..query
     };
     let title = "List the endpoints of SageMaker".to_owned();
-    let (task, control) = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
-    state.remote.endpoints.list.task = Some(task);
-    effects.push(Effect::ListEndpoints {
+    let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
+    state.remote.endpoints.list.task = Some(ticket.id);
+    effects.push(Effect::Endpoints(EndpointsEffect::List {
         access,
         query,
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 pub(in super::super) fn listed(
     state: &mut State,
     task: TaskId,
     is_first: bool,
-    result: Result<(SageMakerAccess, EndpointPage), S3Failure>,
+    result: Result<(SageMakerAccess, EndpointPage), Failure>,
 ) {
     end(state, task, result.as_ref().err());
     let (page, listed_in) = match result {
@@ -156,15 +235,14 @@ pub(in super::super) fn watch(state: &mut State, id: &EndpointId, effects: &mut 
         return;
     }
     let title = format!("Watch the endpoint {}", id.name);
-    let (task, control) = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
+    let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
     let endpoint = state.remote.endpoints.of(id);
-    endpoint.watching = Some(task);
+    endpoint.watching = Some(ticket.id);
     endpoint.failure = None;
-    effects.push(Effect::WatchEndpoint {
+    effects.push(Effect::Endpoints(EndpointsEffect::Watch {
         id: endpoint.id.clone(),
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 pub(in super::super) fn stop_watching(
@@ -249,7 +327,7 @@ pub(in super::super) fn watch_ended(
     state: &mut State,
     id: &EndpointId,
     task: TaskId,
-    result: Result<(), S3Failure>,
+    result: Result<(), Failure>,
 ) {
     end(state, task, result.as_ref().err());
     let endpoint = state.remote.endpoints.get_mut(id);
@@ -258,40 +336,35 @@ pub(in super::super) fn watch_ended(
     };
     endpoint.watching = None;
     endpoint.trouble = None;
-    if let Err(failure @ S3Failure::Failed { .. }) = result {
+    if let Err(failure @ Failure::Failed { .. }) = result {
         endpoint.failure = Some(failure);
     }
 }
 
 /// The end of what its containers wrote, which says why one does not start.
 pub(in super::super) fn read_log(state: &mut State, id: &EndpointId, effects: &mut Vec<Effect>) {
-    if matches!(state.remote.endpoints.of(id).log, JobFinding::Looking(_)) {
+    if state.remote.endpoints.of(id).log.is_loading() {
         return;
     }
     let title = format!("Read the log of the endpoint {}", id.name);
-    let (task, control) = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
+    let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
     let endpoint = state.remote.endpoints.of(id);
-    endpoint.log = JobFinding::Looking(task);
-    effects.push(Effect::ReadEndpointLog {
+    endpoint.log = Loadable::Loading(ticket.id);
+    effects.push(Effect::Endpoints(EndpointsEffect::ReadLog {
         id: endpoint.id.clone(),
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 pub(in super::super) fn log_read(
     state: &mut State,
     id: &EndpointId,
     task: TaskId,
-    result: Result<Vec<LogLine>, S3Failure>,
+    result: Result<Vec<LogLine>, Failure>,
 ) {
-    end(state, task, result.as_ref().err());
-    let Some(endpoint) = state.remote.endpoints.get_mut(id) else {
-        return;
-    };
-    if matches!(endpoint.log, JobFinding::Looking(looking) if looking == task) {
-        endpoint.log = finding(result);
-    }
+    settle(state, task, result, |state| {
+        Some(&mut state.remote.endpoints.get_mut(id)?.log)
+    });
 }
 
 /// Another time for Spotcheck to delete it by itself.
@@ -304,7 +377,10 @@ pub(in super::super) fn set_end(
     if let Some(endpoint) = state.remote.endpoints.get_mut(&id) {
         endpoint.undeleted = None;
     }
-    effects.push(Effect::SetEndpointEnd { id, delete_at_ms });
+    effects.push(Effect::Endpoints(EndpointsEffect::SetDeletionTime {
+        id,
+        delete_at_ms,
+    }));
 }
 
 /// With its configuration, and what was made for it.
@@ -324,19 +400,18 @@ pub(in super::super) fn delete(
             format!("Delete the endpoint {} at its deletion time", id.name)
         }
     };
-    let (task, control) = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
+    let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
     let endpoints = &mut state.remote.endpoints;
     if endpoints.confirming.as_ref() == Some(id) {
         endpoints.confirming = None;
     }
     let endpoint = endpoints.of(id);
-    endpoint.deleting = Some(task);
-    effects.push(Effect::DeleteEndpoint {
+    endpoint.deleting = Some(ticket.id);
+    effects.push(Effect::Endpoints(EndpointsEffect::Delete {
         id: endpoint.id.clone(),
         cause,
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 pub(in super::super) fn deleted(
@@ -344,7 +419,7 @@ pub(in super::super) fn deleted(
     id: &EndpointId,
     task: TaskId,
     cause: DeletionCause,
-    result: Result<EndpointDeletion, S3Failure>,
+    result: Result<EndpointDeletion, Failure>,
 ) {
     let Some(endpoint) = state.remote.endpoints.get_mut(id) else {
         return;
@@ -390,9 +465,9 @@ fn gone(
     }
 }
 
-fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure: S3Failure) {
+fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure: Failure) {
     let name = &id.name;
-    if failure == S3Failure::Cancelled {
+    if failure == Failure::Cancelled {
         if cause == DeletionCause::TimeIsOver {
             state.tell(format!(
                 "The endpoint {name} is about to be deleted; postpone this in “Endpoints…” to keep it"
@@ -405,7 +480,7 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
     if before.as_ref() == Some(&failure) {
         return;
     }
-    let why = words_of(failure);
+    let why = failure.message();
     let text = format!(
         "The endpoint {name} could not be deleted and still costs money: {why}. Spotcheck retries while it runs and \
         at its next start; if that does not help, delete it in the AWS console"

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::super::{run_tasks, s3};
-use super::{begin, failed};
+use super::{begin, settle};
 use crate::domain::Problem;
 use crate::state::{
-    Draft, Effect, FormCheck, ModelDraft, Overlay, SendStage, State, TaskId, TaskKind, TaskOutcome,
-    TaskSignal,
+    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, S3Effect, State, TaskId,
+    TaskKind, TaskOutcome, TaskSignal, Ticket,
 };
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
 
 /// Opens the form with this draft, for the chosen model and with the access to the images that are open.
 pub(super) fn open<D: Draft>(
@@ -32,7 +32,7 @@ pub(super) fn open<D: Draft>(
     form.serial = serial;
     form.draft = draft;
     state.overlay = overlay;
-    effects.push(Effect::ReadAwsSetup);
+    effects.push(Effect::S3(S3Effect::ReadSetup));
     let access = state.s3.access.clone();
     s3::ask_who(state, &access, effects);
 }
@@ -43,9 +43,9 @@ pub(super) fn forget_check<D: Draft>(state: &mut State, effects: &mut Vec<Effect
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
     let form = D::form(state);
-    form.check = SendStage::NotYet;
-    if !form.start.is_running() {
-        form.start = SendStage::NotYet;
+    form.check = Loadable::NotAsked;
+    if !form.start.is_loading() {
+        form.start = Loadable::NotAsked;
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn begin_check<D: Draft, R>(
     request: Result<R, String>,
     kind: TaskKind,
     title: impl FnOnce(&R) -> String,
-) -> Option<(R, TaskId, TaskControl)> {
+) -> Option<(R, Ticket)> {
     D::form(state).draft = draft;
     match request {
         Err(missing) => {
@@ -64,11 +64,11 @@ pub(super) fn begin_check<D: Draft, R>(
             None
         }
         Ok(request) => {
-            let (task, control) = begin(state, kind, ProgressUnit::Steps, title(&request));
+            let ticket = begin(state, kind, ProgressUnit::Steps, title(&request));
             let form = D::form(state);
             form.missing = None;
-            form.check = SendStage::Running(task);
-            Some((request, task, control))
+            form.check = Loadable::Loading(ticket.id);
+            Some((request, ticket))
         }
     }
 }
@@ -77,19 +77,10 @@ pub(super) fn begin_check<D: Draft, R>(
 pub(super) fn checked<D: Draft>(
     state: &mut State,
     task: TaskId,
-    result: Result<Box<FormCheck<D::Plan>>, TaskOutcome>,
+    result: Result<Box<FormCheck<D::Plan>>, Failure>,
 ) {
-    let is_wanted = D::form(state).check.is_by(task);
-    let stage = match result {
-        Ok(found) => {
-            state.tasks.forget(task);
-            SendStage::Done(*found)
-        }
-        Err(outcome) => failed(state, task, outcome),
-    };
-    if is_wanted {
-        D::form(state).check = stage;
-    }
+    let result = result.map(|found| *found);
+    settle(state, task, result, |state| Some(&mut D::form(state).check));
 }
 
 /// Begins to start what was checked, unless it is not well or being started already.
@@ -97,23 +88,23 @@ pub(super) fn begin_start<D: Draft>(
     state: &mut State,
     kind: TaskKind,
     title: impl FnOnce(&D::Plan) -> String,
-) -> Option<(Arc<D::Plan>, TaskId, TaskControl)> {
+) -> Option<(Arc<D::Plan>, Ticket)> {
     let form = D::form(state);
-    let check = form.check.done().filter(|check| check.is_startable())?;
-    if form.start.is_running() {
+    let check = form.check.ready().filter(|check| check.is_startable())?;
+    if form.start.is_loading() {
         return None;
     }
     let plan = Arc::clone(&check.plan);
-    let (task, control) = begin(state, kind, ProgressUnit::Bytes, title(&plan));
-    D::form(state).start = SendStage::Running(task);
-    Some((plan, task, control))
+    let ticket = begin(state, kind, ProgressUnit::Bytes, title(&plan));
+    D::form(state).start = Loadable::Loading(ticket.id);
+    Some((plan, ticket))
 }
 
 /// Ends the start. Gives what was started, for its page to take the place of the form.
 pub(super) fn started<D: Draft, I>(
     state: &mut State,
     task: TaskId,
-    result: Result<I, TaskOutcome>,
+    result: Result<I, Failure>,
     said: impl FnOnce(&I) -> String,
 ) -> Option<I> {
     let is_wanted = D::form(state).start.is_by(task);
@@ -124,20 +115,19 @@ pub(super) fn started<D: Draft, I>(
             state.tell(said);
             if is_wanted {
                 let form = D::form(state);
-                form.start = SendStage::NotYet;
-                form.check = SendStage::NotYet;
+                form.start = Loadable::NotAsked;
+                form.check = Loadable::NotAsked;
             }
             Some(id)
         }
-        Err(outcome) => {
-            if let TaskOutcome::Failed(message) = &outcome {
+        Err(failure) => {
+            if let Failure::Failed { message, .. } = &failure {
                 state.problems.add(Problem::general(message.clone()), None);
                 state.tell(message.clone());
             }
-            let stage = failed(state, task, outcome);
-            if is_wanted {
-                D::form(state).start = stage;
-            }
+            settle(state, task, Err(failure), |state| {
+                Some(&mut D::form(state).start)
+            });
             None
         }
     }

@@ -1,11 +1,12 @@
 //! The form that starts a Batch Transform job.
 
 use super::super::run_tasks;
-use super::{begin, failed, forms, jobs};
+use super::{begin, forms, jobs, settle};
 use crate::domain::TransformPlan;
 use crate::state::{
-    Effect, ExportScope, FormCheck, JobDraft, JobId, Overlay, RehearsalReport, RehearsalRequest,
-    SendStage, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    Effect, ExportScope, Failure, FormCheck, JobDraft, JobId, JobsEffect, Loadable, Overlay,
+    RehearsalOptions, RehearsalReport, RehearsalRequest, State, TaskId, TaskKind, TaskOutcome,
+    TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
@@ -17,7 +18,7 @@ pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) 
         draft.scope = ExportScope::Filter;
     }
     forget_rehearsal(state, effects);
-    effects.push(Effect::ReadPrices);
+    effects.push(Effect::Jobs(JobsEffect::ReadPrices));
     forms::open(state, draft, Overlay::StartJob, effects);
 }
 
@@ -25,7 +26,7 @@ fn forget_rehearsal(state: &mut State, effects: &mut Vec<Effect>) {
     if let Some(task) = state.remote.rehearsal.task() {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
-    state.remote.rehearsal = SendStage::NotYet;
+    state.remote.rehearsal = Loadable::NotAsked;
 }
 
 /// Checks the form with this draft, and cancels the check before it.
@@ -36,19 +37,18 @@ pub(in super::super) fn check(state: &mut State, draft: JobDraft, effects: &mut 
     let title =
         |request: &crate::state::JobRequest| format!("Check the job {}", request.spec.job_name);
     let begun = forms::begin_check(state, draft, request, TaskKind::CheckJob, title);
-    if let Some((request, task, control)) = begun {
-        effects.push(Effect::CheckJob {
+    if let Some((request, ticket)) = begun {
+        effects.push(Effect::Jobs(JobsEffect::Check {
             request: Box::new(request),
-            task,
-            control,
-        });
+            ticket,
+        }));
     }
 }
 
 pub(in super::super) fn checked(
     state: &mut State,
     task: TaskId,
-    result: Result<Box<FormCheck<TransformPlan>>, TaskOutcome>,
+    result: Result<Box<FormCheck<TransformPlan>>, Failure>,
 ) {
     forms::checked::<JobDraft>(state, task, result);
 }
@@ -56,10 +56,10 @@ pub(in super::super) fn checked(
 /// Tries the archive on this machine, with some of the images, as Batch Transform would run it.
 pub(in super::super) fn rehearse(
     state: &mut State,
-    request: RehearsalRequest,
+    options: RehearsalOptions,
     effects: &mut Vec<Effect>,
 ) {
-    if state.remote.rehearsal.is_running() {
+    if state.remote.rehearsal.is_loading() {
         return;
     }
     let (Some(source), Ok(mut job)) = (
@@ -69,54 +69,46 @@ pub(in super::super) fn rehearse(
         return;
     };
     // As the job would run, with what the check has set.
-    if let Some(check) = state.remote.job_form.check.done() {
+    if let Some(check) = state.remote.job_form.check.ready() {
         job.spec.clone_from(&check.plan.spec);
     }
-    state.settings.rehearsal.clone_from(&request);
+    state.settings.rehearsal.clone_from(&options);
     let title = format!("Rehearse {} on this machine", job.model.model.name());
-    let (task, control) = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
-    state.remote.rehearsal = SendStage::Running(task);
-    effects.push(Effect::Rehearse {
+    let ticket = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
+    state.remote.rehearsal = Loadable::Loading(ticket.id);
+    let request = RehearsalRequest {
         source,
-        job: Box::new(job),
-        request,
+        job,
+        options,
         runtime_library: state.settings.runtime_library.clone(),
-        task,
-        control,
-    });
+    };
+    effects.push(Effect::Jobs(JobsEffect::Rehearse {
+        request: Box::new(request),
+        ticket,
+    }));
 }
 
 pub(in super::super) fn rehearsed(
     state: &mut State,
     task: TaskId,
-    result: Result<Box<RehearsalReport>, TaskOutcome>,
+    result: Result<Box<RehearsalReport>, Failure>,
 ) {
-    let is_wanted = state.remote.rehearsal.is_by(task);
-    let stage = match result {
-        Ok(summary) => {
-            let said = summary.summary.clone();
-            drop(state.tasks.end(task, TaskOutcome::Done(said)));
-            SendStage::Done(*summary)
-        }
-        Err(outcome) => failed(state, task, outcome),
-    };
-    if is_wanted {
-        state.remote.rehearsal = stage;
+    if let Ok(report) = &result {
+        let summary = report.summary.clone();
+        drop(state.tasks.end(task, TaskOutcome::Done(summary)));
     }
+    let result = result.map(|report| *report);
+    settle(state, task, result, |state| {
+        Some(&mut state.remote.rehearsal)
+    });
 }
 
 /// Packs, uploads and starts what was checked.
 pub(in super::super) fn start(state: &mut State, effects: &mut Vec<Effect>) {
     let title = |plan: &TransformPlan| format!("Start the job {}", plan.spec.job_name);
-    if let Some((plan, task, control)) =
-        forms::begin_start::<JobDraft>(state, TaskKind::StartJob, title)
-    {
+    if let Some((plan, ticket)) = forms::begin_start::<JobDraft>(state, TaskKind::StartJob, title) {
         state.settings.job = state.remote.job_form.draft.for_the_next();
-        effects.push(Effect::StartJob {
-            plan,
-            task,
-            control,
-        });
+        effects.push(Effect::Jobs(JobsEffect::Start { plan, ticket }));
     }
 }
 
@@ -124,7 +116,7 @@ pub(in super::super) fn start(state: &mut State, effects: &mut Vec<Effect>) {
 pub(in super::super) fn started(
     state: &mut State,
     task: TaskId,
-    result: Result<JobId, TaskOutcome>,
+    result: Result<JobId, Failure>,
     effects: &mut Vec<Effect>,
 ) {
     let said = |id: &JobId| format!("Started the job {}", id.name);

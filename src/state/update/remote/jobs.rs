@@ -3,16 +3,86 @@
 use std::sync::Arc;
 
 use super::super::run_tasks;
-use super::{access_for_list, begin, end, finding, open_list};
+use super::{access_for_list, begin, end, job_form, open_list, prices, settle};
 use crate::domain::{
     JobOutcome, JobPage, JobProgress, JobQuery, JobRetry, Leftover, Problem, SageMakerAccess,
     TransformStatus,
 };
 use crate::state::{
-    Effect, JobFinding, JobId, KnownJob, Leftovers, Overlay, RetryPlan, S3Failure, State, TaskId,
-    TaskKind, TaskOutcome, TaskSignal, WatchEnd,
+    Effect, Failure, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable,
+    Overlay, RetryPlan, State, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket, WatchEnd,
 };
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
+
+pub(in super::super) fn on_command(
+    state: &mut State,
+    command: JobsCommand,
+    effects: &mut Vec<Effect>,
+) {
+    match command {
+        JobsCommand::Check(draft) => job_form::check(state, *draft, effects),
+        JobsCommand::Rehearse(request) => job_form::rehearse(state, request, effects),
+        JobsCommand::Start => job_form::start(state, effects),
+        JobsCommand::KeepPrice(price) => effects.push(Effect::Jobs(JobsEffect::KeepPrice(price))),
+        JobsCommand::ChangePrice(change) => {
+            effects.push(Effect::Jobs(JobsEffect::ChangePrice(change)))
+        }
+        JobsCommand::List(query) => list(state, query, effects),
+        JobsCommand::ListMore => list_more(state, effects),
+        JobsCommand::Close => state.remote.open = None,
+        JobsCommand::Open(id) => open(state, &id, effects),
+        JobsCommand::Watch(id) => watch(state, &id, effects),
+        JobsCommand::StopWatching(id) => stop_watching(state, &id, effects),
+        JobsCommand::Stop(id) => stop(state, &id, effects),
+        JobsCommand::FindOutcome(id) => look_for_outcome(state, &id, effects),
+        JobsCommand::PlanRetry(id) => plan_retry(state, &id, effects),
+        JobsCommand::StartRetry(id) => start_retry(state, &id, effects),
+        JobsCommand::DropRetry(id) => drop_retry(state, &id, effects),
+        JobsCommand::FindLeftovers(id) => look_for_leftovers(state, &id, effects),
+        JobsCommand::DeleteLeftovers(id) => delete_leftovers(state, &id, effects),
+    }
+}
+
+pub(in super::super) fn on_event(state: &mut State, event: JobsEvent, effects: &mut Vec<Effect>) {
+    match event {
+        JobsEvent::PricesRead { path, result } => prices::prices_read(state, path, result, effects),
+        JobsEvent::Checked { task, result } => job_form::checked(state, task, result),
+        JobsEvent::Rehearsed { task, result } => job_form::rehearsed(state, task, result),
+        JobsEvent::Started { task, result } => job_form::started(state, task, result, effects),
+        JobsEvent::Listed {
+            task,
+            is_first,
+            result,
+        } => listed(state, task, is_first, result),
+        JobsEvent::Seen { id, task, progress } => seen(state, &id, task, *progress),
+        JobsEvent::Trouble { id, task, text } => trouble(state, &id, task, text),
+        JobsEvent::WatchEnded {
+            id,
+            task,
+            end: ending,
+        } => {
+            watch_ended(state, &id, task, ending, effects);
+        }
+        JobsEvent::StopRequested { id, task, result } => {
+            stop_asked(state, &id, task, result, effects);
+        }
+        JobsEvent::OutcomeFound { id, task, result } => {
+            outcome_found(state, &id, task, result);
+        }
+        JobsEvent::RetryPlanned { id, task, result } => {
+            retry_planned(state, &id, task, result);
+        }
+        JobsEvent::RetryStarted { id, task, result } => {
+            retry_started(state, &id, task, result, effects);
+        }
+        JobsEvent::LeftoversFound { id, task, result } => {
+            leftovers_found(state, &id, task, result);
+        }
+        JobsEvent::LeftoversDeleted { id, task, result } => {
+            leftovers_deleted(state, &id, task, result);
+        }
+    }
+}
 
 pub(in super::super) fn open_jobs(state: &mut State, effects: &mut Vec<Effect>) {
     let asked = state.remote.list.asked.as_ref();
@@ -50,21 +120,20 @@ fn ask(state: &mut State, page_token: Option<String>, effects: &mut Vec<Effect>)
         ..query
     };
     let title = "List the jobs of SageMaker".to_owned();
-    let (task, control) = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
-    state.remote.list.task = Some(task);
-    effects.push(Effect::ListJobs {
+    let ticket = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
+    state.remote.list.task = Some(ticket.id);
+    effects.push(Effect::Jobs(JobsEffect::List {
         access,
         query,
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 pub(in super::super) fn listed(
     state: &mut State,
     task: TaskId,
     is_first: bool,
-    result: Result<JobPage, S3Failure>,
+    result: Result<JobPage, Failure>,
 ) {
     end(state, task, result.as_ref().err());
     let page = result.map(|page| (page.items, page.next));
@@ -87,7 +156,7 @@ pub(in super::super) fn open(state: &mut State, id: &JobId, effects: &mut Vec<Ef
 }
 
 fn job_outcome<'s>(state: &'s State, id: &JobId) -> Option<&'s JobOutcome> {
-    state.remote.job(id)?.outcome.known()
+    state.remote.job(id)?.outcome.ready()
 }
 
 /// Those that were watched when Spotcheck ended.
@@ -103,18 +172,17 @@ pub(in super::super) fn watch(state: &mut State, id: &JobId, effects: &mut Vec<E
         return;
     }
     let title = format!("Watch the job {}", id.name);
-    let (task, control) = begin(state, TaskKind::WatchJob, ProgressUnit::Images, title);
+    let ticket = begin(state, TaskKind::WatchJob, ProgressUnit::Images, title);
     let job = state.remote.job_of(id);
-    job.watching = Some(task);
+    job.watching = Some(ticket.id);
     job.failure = None;
     if !state.settings.watched_jobs.contains(id) {
         state.settings.watched_jobs.push(id.clone());
     }
-    effects.push(Effect::WatchJob {
+    effects.push(Effect::Jobs(JobsEffect::Watch {
         id: id.clone(),
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 /// Looks at a job from the beginning: what it is counted with has changed.
@@ -194,7 +262,7 @@ pub(in super::super) fn watch_ended(
             forget_watching(state, id);
             over(state, id, effects);
         }
-        WatchEnd::Failed(S3Failure::Cancelled) => forget_watching(state, id),
+        WatchEnd::Failed(Failure::Cancelled) => forget_watching(state, id),
         WatchEnd::NoSuchJob(failure) => {
             job.failure = Some(failure);
             forget_watching(state, id);
@@ -234,19 +302,18 @@ fn over(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
     look_for_leftovers(state, id, effects);
 }
 
-/// Begins something about a job that is known: `note` writes down with the job who does it, and `effect` says what is
-/// to be done.
+/// Begins a task about a known job: `note` writes its id down with the job.
 fn begin_for(
     state: &mut State,
     id: &JobId,
     title: String,
     note: impl FnOnce(&mut KnownJob, TaskId),
-    effect: impl FnOnce(JobId, TaskId, TaskControl) -> Effect,
+    effect: impl FnOnce(JobId, Ticket) -> Effect,
 ) -> Option<Effect> {
     state.remote.job(id)?;
-    let (task, control) = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
-    note(state.remote.job_of(id), task);
-    Some(effect(id.clone(), task, control))
+    let ticket = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
+    note(state.remote.job_of(id), ticket.id);
+    Some(effect(id.clone(), ticket))
 }
 
 pub(in super::super) fn stop(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
@@ -255,7 +322,7 @@ pub(in super::super) fn stop(state: &mut State, id: &JobId, effects: &mut Vec<Ef
         id,
         format!("Stop the job {}", id.name),
         |job, task| job.stopping = Some(task),
-        |id, task, control| Effect::StopJob { id, task, control },
+        |id, ticket| Effect::Jobs(JobsEffect::Stop { id, ticket }),
     ));
 }
 
@@ -263,7 +330,7 @@ pub(in super::super) fn stop_asked(
     state: &mut State,
     id: &JobId,
     task: TaskId,
-    result: Result<(), S3Failure>,
+    result: Result<(), Failure>,
     effects: &mut Vec<Effect>,
 ) {
     end(state, task, result.as_ref().err());
@@ -283,8 +350,8 @@ pub(in super::super) fn look_for_outcome(state: &mut State, id: &JobId, effects:
         state,
         id,
         format!("Find failed images of the job {}", id.name),
-        |job, task| job.outcome = JobFinding::Looking(task),
-        |id, task, control| Effect::FindOutcome { id, task, control },
+        |job, task| job.outcome = Loadable::Loading(task),
+        |id, ticket| Effect::Jobs(JobsEffect::FindOutcome { id, ticket }),
     ));
 }
 
@@ -292,12 +359,11 @@ pub(in super::super) fn outcome_found(
     state: &mut State,
     id: &JobId,
     task: TaskId,
-    result: Result<JobOutcome, S3Failure>,
+    result: Result<JobOutcome, Failure>,
 ) {
-    end(state, task, result.as_ref().err());
-    if let Some(job) = state.remote.job_mut(id) {
-        job.outcome = finding(result);
-    }
+    settle(state, task, result, |state| {
+        Some(&mut state.remote.job_mut(id)?.outcome)
+    });
 }
 
 /// Plans a job of its own for only what failed.
@@ -310,12 +376,13 @@ pub(in super::super) fn plan_retry(state: &mut State, id: &JobId, effects: &mut 
         state,
         id,
         format!("Plan a retry of the job {}", id.name),
-        |job, task| job.retry = JobFinding::Looking(task),
-        |id, task, control| Effect::PlanRetry {
-            id,
-            outcome,
-            task,
-            control,
+        |job, task| job.retry = Loadable::Loading(task),
+        |id, ticket| {
+            Effect::Jobs(JobsEffect::PlanRetry {
+                id,
+                outcome,
+                ticket,
+            })
         },
     ));
 }
@@ -324,23 +391,19 @@ pub(in super::super) fn retry_planned(
     state: &mut State,
     id: &JobId,
     task: TaskId,
-    result: Result<Box<RetryPlan>, S3Failure>,
+    result: Result<Box<RetryPlan>, Failure>,
 ) {
-    end(state, task, result.as_ref().err());
-    let Some(job) = state.remote.job_mut(id) else {
-        return;
-    };
-    // Whoever dropped it meanwhile does not want it.
-    if matches!(job.retry, JobFinding::Looking(known) if known == task) {
-        job.retry = finding(result.map(|plan| *plan));
-    }
+    let result = result.map(|plan| *plan);
+    settle(state, task, result, |state| {
+        Some(&mut state.remote.job_mut(id)?.retry)
+    });
 }
 
 pub(in super::super) fn drop_retry(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
     let Some(job) = state.remote.job_mut(id) else {
         return;
     };
-    if let JobFinding::Looking(task) = std::mem::take(&mut job.retry) {
+    if let Loadable::Loading(task) = std::mem::take(&mut job.retry) {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
 }
@@ -350,7 +413,7 @@ pub(in super::super) fn start_retry(state: &mut State, id: &JobId, effects: &mut
     let Some(job) = state.remote.job(id) else {
         return;
     };
-    let planned = job.retry.known().filter(|planned| planned.is_startable());
+    let planned = job.retry.ready().filter(|planned| planned.is_startable());
     let (Some(planned), None) = (planned, job.retrying) else {
         return;
     };
@@ -360,12 +423,7 @@ pub(in super::super) fn start_retry(state: &mut State, id: &JobId, effects: &mut
         id,
         format!("Retry failed images of the job {}", id.name),
         |job, task| job.retrying = Some(task),
-        |id, task, control| Effect::StartRetry {
-            id,
-            plan,
-            task,
-            control,
-        },
+        |id, ticket| Effect::Jobs(JobsEffect::StartRetry { id, plan, ticket }),
     ));
 }
 
@@ -373,7 +431,7 @@ pub(in super::super) fn retry_started(
     state: &mut State,
     id: &JobId,
     task: TaskId,
-    result: Result<String, S3Failure>,
+    result: Result<String, Failure>,
     effects: &mut Vec<Effect>,
 ) {
     end(state, task, result.as_ref().err());
@@ -383,8 +441,8 @@ pub(in super::super) fn retry_started(
     job.retrying = None;
     match result {
         Ok(name) => {
-            job.retry = JobFinding::NotYet;
-            if let JobFinding::Known(outcome) = &mut job.outcome {
+            job.retry = Loadable::NotAsked;
+            if let Loadable::Ready(outcome) = &mut job.outcome {
                 outcome.retries.push(JobRetry {
                     job_name: name.clone(),
                     predicted: 0,
@@ -413,10 +471,10 @@ pub(in super::super) fn look_for_leftovers(
         id,
         format!("Find the leftovers of the job {}", id.name),
         |job, task| {
-            job.left = JobFinding::Looking(task);
+            job.left = Loadable::Loading(task);
             job.cleaned = None;
         },
-        |id, task, control| Effect::FindLeftovers { id, task, control },
+        |id, ticket| Effect::Jobs(JobsEffect::FindLeftovers { id, ticket }),
     ));
 }
 
@@ -424,17 +482,16 @@ pub(in super::super) fn leftovers_found(
     state: &mut State,
     id: &JobId,
     task: TaskId,
-    result: Result<Leftovers, S3Failure>,
+    result: Result<Leftovers, Failure>,
 ) {
-    end(state, task, result.as_ref().err());
-    if let Some(job) = state.remote.job_mut(id) {
-        job.left = finding(result);
-    }
+    settle(state, task, result, |state| {
+        Some(&mut state.remote.job_mut(id)?.left)
+    });
 }
 
 /// Only what was listed before.
 pub(in super::super) fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
-    let left = state.remote.job(id).and_then(|job| job.left.known());
+    let left = state.remote.job(id).and_then(|job| job.left.ready());
     let found = match left {
         Some(Leftovers::Told(found)) if !found.is_empty() => found.clone(),
         _ => return,
@@ -444,12 +501,7 @@ pub(in super::super) fn delete_leftovers(state: &mut State, id: &JobId, effects:
         id,
         format!("Clean up after the job {}", id.name),
         |job, task| job.cleaning = Some(task),
-        |id, task, control| Effect::DeleteLeftovers {
-            id,
-            found,
-            task,
-            control,
-        },
+        |id, ticket| Effect::Jobs(JobsEffect::DeleteLeftovers { id, found, ticket }),
     ));
 }
 
@@ -457,7 +509,7 @@ pub(in super::super) fn leftovers_deleted(
     state: &mut State,
     id: &JobId,
     task: TaskId,
-    result: Result<(String, Vec<Leftover>), S3Failure>,
+    result: Result<(String, Vec<Leftover>), Failure>,
 ) {
     match &result {
         Ok((said, _)) => drop(state.tasks.end(task, TaskOutcome::Done(said.clone()))),
@@ -470,7 +522,7 @@ pub(in super::super) fn leftovers_deleted(
     match result {
         Ok((said, left)) => {
             job.cleaned = Some(said);
-            job.left = JobFinding::Known(Leftovers::Told(left));
+            job.left = Loadable::Ready(Leftovers::Told(left));
         }
         Err(failure) => job.failure = Some(failure),
     }

@@ -8,10 +8,67 @@ use crate::domain::{
     Change, InferenceLocation, LabelSet, Problem, ResponseExamples, RunId, RunInfo,
 };
 use crate::state::{
-    Effect, FoundRun, OutputsAt, OutputsFailure, OutputsRequest, Overlay, Run, SourceId, State,
-    TaskId, TaskKind, TaskOutcome,
+    Effect, FoundRun, OpenOutputsRequest, OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent,
+    OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Run, SourceId, State, TaskId, TaskKind,
+    TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
+
+pub(in super::super) fn on_command(
+    state: &mut State,
+    command: OutputsCommand,
+    effects: &mut Vec<Effect>,
+) {
+    match command {
+        OutputsCommand::Open(request) => open_outputs(state, *request, effects),
+        OutputsCommand::Preview(at) => look_at_outputs(state, *at, effects),
+        OutputsCommand::TryReading(request) => reading::try_it(state, *request, effects),
+        OutputsCommand::SaveMapping(request) => reading::save(state, *request, effects),
+        OutputsCommand::LoadMapping(path) => reading::load(state, path, effects),
+        OutputsCommand::DeleteMapping(path) => reading::delete(state, path, effects),
+        OutputsCommand::PickMapping => effects.push(Effect::Outputs(OutputsEffect::PickMapping)),
+    }
+}
+
+pub(in super::super) fn on_event(
+    state: &mut State,
+    event: OutputsEvent,
+    effects: &mut Vec<Effect>,
+) {
+    match event {
+        OutputsEvent::Found {
+            source, run, found, ..
+        } => outputs_found(state, source, run, *found, effects),
+        OutputsEvent::Labelled {
+            source,
+            run,
+            labels,
+        } => labelled(state, source, run, *labels, effects),
+        OutputsEvent::Read {
+            source,
+            task,
+            result,
+        } => outputs_read(state, source, task, result, effects),
+        OutputsEvent::Previewed {
+            source,
+            task,
+            result,
+        } => looked_at_outputs(state, source, task, result, effects),
+        OutputsEvent::Tried { question, trial } => {
+            reading::tried(state, question, *trial);
+        }
+        OutputsEvent::MappingsListed { saved, problems } => {
+            reading::listed(state, saved, problems);
+        }
+        OutputsEvent::MappingSaved(result) => {
+            reading::saved(state, result.map(|saved| *saved), effects);
+        }
+        OutputsEvent::MappingLoaded(result) => {
+            reading::loaded(state, result.map(|loaded| *loaded));
+        }
+        OutputsEvent::MappingDeleted(result) => reading::deleted(state, result, effects),
+    }
+}
 
 /// The dialog has been opened or closed.
 pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Vec<Effect>) {
@@ -22,7 +79,7 @@ pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Vec<Effe
         if reading.examples_of.is_some() {
             reading.forget_examples();
         }
-        effects.push(Effect::ListMappings);
+        effects.push(Effect::Outputs(OutputsEffect::ListMappings));
     }
 }
 
@@ -37,17 +94,16 @@ pub(in super::super) fn look_at_outputs(
     };
     let (source, root) = (open.id, open.root());
     let title = format!("Preview the outputs of {}", at.name());
-    let (task, control) = begin(state, TaskKind::ReadOutputs, ProgressUnit::Images, title);
-    state.remote.outputs.task = Some(task);
+    let ticket = begin(state, TaskKind::ReadOutputs, ProgressUnit::Images, title);
+    state.remote.outputs.task = Some(ticket.id);
     state.remote.outputs.failure = None;
-    effects.push(Effect::LookAtOutputs {
+    let place = OutputsPlace {
         source,
         root,
         samples: state.samples.snapshot(),
         at,
-        task,
-        control,
-    });
+    };
+    effects.push(Effect::Outputs(OutputsEffect::Preview { place, ticket }));
 }
 
 pub(in super::super) fn looked_at_outputs(
@@ -101,24 +157,26 @@ pub(in super::super) fn open_outputs(
     let new_run = state.runs.new_id();
     let title = format!("Open the outputs of {}", request.at.name());
     let kind = TaskKind::ReadOutputs;
-    let (task, control) = begin(state, kind, ProgressUnit::Images, title);
+    let ticket = begin(state, kind, ProgressUnit::Images, title);
     let runs = state.runs.iter();
     let known = runs
         .map(|run| (run.info.key.clone(), run.id(), run.info.labels.clone()))
         .collect();
-    state.remote.outputs.task = Some(task);
+    state.remote.outputs.task = Some(ticket.id);
     state.remote.outputs.request = Some(request.clone());
     state.remote.outputs.failure = None;
-    effects.push(Effect::OpenOutputs {
-        source,
-        root,
-        samples: state.samples.snapshot(),
-        request,
+    let request = OpenOutputsRequest {
+        place: OutputsPlace {
+            source,
+            root,
+            samples: state.samples.snapshot(),
+            at: request.at,
+        },
+        reading: request.reading,
         known,
         new_run,
-        task,
-        control,
-    });
+    };
+    effects.push(Effect::Outputs(OutputsEffect::Open { request, ticket }));
 }
 
 /// The run is there, and its predictions follow.
@@ -204,7 +262,7 @@ pub(in super::super) fn outputs_read(
         if state.remote.outputs.failure.is_some() && state.overlay == Overlay::Jobs {
             // There the labels and the mapping can be chosen.
             state.overlay = Overlay::OpenOutputs;
-            effects.push(Effect::ListMappings);
+            effects.push(Effect::Outputs(OutputsEffect::ListMappings));
         }
     }
 }

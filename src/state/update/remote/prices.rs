@@ -2,7 +2,7 @@
 
 use super::{job_form, jobs};
 use crate::domain::PriceTable;
-use crate::state::{Effect, Overlay, SendStage, State};
+use crate::state::{Effect, Loadable, Overlay, State};
 
 pub(in super::super) fn prices_read(
     state: &mut State,
@@ -25,7 +25,7 @@ pub(in super::super) fn prices_read(
     }
     prices.table = table;
     match state.overlay {
-        Overlay::StartJob if !matches!(state.remote.job_form.check, SendStage::NotYet) => {
+        Overlay::StartJob if !matches!(state.remote.job_form.check, Loadable::NotAsked) => {
             let draft = state.remote.job_form.draft.clone();
             job_form::check(state, draft, effects);
         }

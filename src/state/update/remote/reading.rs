@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{ReadingRequest, RemoteAddress, ResponseExamples};
-use crate::state::{Effect, ReadingTrial, SavedMapping, SourceId, State};
+use crate::state::{Effect, OutputsEffect, ReadingTrial, SavedMapping, SourceId, State};
 
 /// Those of other images than are open now are of no use.
 pub(in super::super) fn set_examples(
@@ -36,11 +36,11 @@ pub(in super::super) fn try_it(
     reading.asked = Some(request.clone());
     reading.question = question;
     if let Some(examples) = &reading.examples {
-        effects.push(Effect::TryReading {
+        effects.push(Effect::Outputs(OutputsEffect::TryReading {
             question,
             examples: Arc::clone(examples),
             request,
-        });
+        }));
     }
 }
 
@@ -62,12 +62,12 @@ pub(in super::super) fn save(
     effects: &mut Vec<Effect>,
 ) {
     state.remote.reading.failure = None;
-    effects.push(Effect::SaveMapping(request));
+    effects.push(Effect::Outputs(OutputsEffect::SaveMapping(request)));
 }
 
 pub(in super::super) fn load(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
     state.remote.reading.failure = None;
-    effects.push(Effect::LoadMapping(path));
+    effects.push(Effect::Outputs(OutputsEffect::LoadMapping(path)));
 }
 
 pub(in super::super) fn loaded(state: &mut State, result: Result<SavedMapping, String>) {
@@ -91,14 +91,14 @@ pub(in super::super) fn saved(
             saved.mapping.name,
             saved.path.display()
         ));
-        effects.push(Effect::ListMappings);
+        effects.push(Effect::Outputs(OutputsEffect::ListMappings));
     }
     loaded(state, result);
 }
 
 pub(in super::super) fn delete(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
     state.remote.reading.failure = None;
-    effects.push(Effect::DeleteMapping(path));
+    effects.push(Effect::Outputs(OutputsEffect::DeleteMapping(path)));
 }
 
 /// Its fields stay, for whoever wants it back.
@@ -111,5 +111,5 @@ pub(in super::super) fn deleted(
         Ok(name) => state.tell(format!("Deleted the mapping {name}")),
         Err(reason) => state.remote.reading.failure = Some(reason),
     }
-    effects.push(Effect::ListMappings);
+    effects.push(Effect::Outputs(OutputsEffect::ListMappings));
 }

@@ -5,10 +5,10 @@
 use super::super::{engine, predict, project, shown};
 use super::begin;
 use crate::domain::{LatencyMs, Problem, RunInfo, RunKey, Sample, SampleId};
-use crate::state::inference::QueuedImages;
 use crate::state::{
-    ConnectFailure, ConnectRequest, Effect, EngineFailure, EngineStatus, FoundModel, Offer,
-    RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State, TaskId, TaskKind, TaskOutcome,
+    ConnectFailure, ConnectRequest, Effect, EngineFailure, FoundModel, InferenceEffect, Loadable,
+    Offer, QueuedImages, RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State, TaskId,
+    TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
 
@@ -21,7 +21,7 @@ pub(in super::super) fn connect(state: &mut State, effects: &mut Vec<Effect>) {
     let (Some(remote), Some(source)) = (&state.inference.remote, &state.source) else {
         return;
     };
-    if samples.is_empty() || matches!(remote.status, EngineStatus::Preparing(_)) {
+    if samples.is_empty() || matches!(remote.status, Loadable::Loading(_)) {
         return;
     }
     let (source, model) = (source.id, remote.model.clone());
@@ -31,19 +31,20 @@ pub(in super::super) fn connect(state: &mut State, effects: &mut Vec<Effect>) {
         .cloned()
         .collect();
     let title = format!("Connect to {}", model.name());
-    let (task, control) = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
+    let ticket = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
     state.inference.remote = Some(RemoteEngine {
-        status: EngineStatus::Preparing(task),
+        status: Loadable::Loading(ticket.id),
         ..RemoteEngine::new(model.clone())
     });
-    effects.push(Effect::Connect(ConnectRequest {
-        source,
-        model,
-        samples,
-        known,
-        task,
-        control,
-    }));
+    effects.push(Effect::Inference(InferenceEffect::Connect(
+        ConnectRequest {
+            source,
+            model,
+            samples,
+            known,
+            ticket,
+        },
+    )));
 }
 
 fn samples_to_try(state: &State) -> Vec<(SampleId, Sample)> {
@@ -70,7 +71,7 @@ pub(in super::super) fn connected(
         }
     }
     let remote = state.inference.remote.as_ref();
-    if remote.is_none_or(|remote| !remote.status.is_prepared_by(task)) {
+    if remote.is_none_or(|remote| !remote.status.is_by(task)) {
         return;
     }
     match result {
@@ -96,7 +97,7 @@ fn take_found(
     };
     state.settings.remember_remote_model(&remote.model);
     remote.first_response = found.examples;
-    remote.status = EngineStatus::Ready(found.report);
+    remote.status = Loadable::Ready(found.report);
     remote.found = Some((found.key, found.card, found.labels));
     let Some(run) = predict::begin_run(state) else {
         return;
@@ -124,7 +125,7 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Vec<Ef
     let Some(remote) = &mut state.inference.remote else {
         return;
     };
-    remote.status = EngineStatus::Failed(match failure {
+    remote.status = Loadable::Failed(match failure {
         ConnectFailure::Cancelled => {
             let message = "Cancelled before the model responded".to_owned();
             EngineFailure::new(message, Offer::TryAgain)
@@ -207,7 +208,7 @@ pub(in super::super) fn predicted(
 pub(in super::super) fn measured(state: &mut State, key: &RunKey, latency: Option<LatencyMs>) {
     let is_ready = state.inference.is_ready_for(key);
     let remote = state.inference.remote.as_mut().filter(|_| is_ready);
-    if let Some(EngineStatus::Ready(report)) = remote.map(|remote| &mut remote.status) {
+    if let Some(Loadable::Ready(report)) = remote.map(|remote| &mut remote.status) {
         report.latency = latency;
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::super::{run_tasks, s3};
-use super::{begin, end, reading};
+use super::{begin, reading, settle};
 use crate::domain::{RemoteAddress, RemoteModel, ResponseExamples, S3Access};
 use crate::state::{
-    Effect, Overlay, RemoteCheck, S3Failure, SendStage, SourceId, State, TaskId, TaskKind,
-    TaskSignal,
+    Effect, Failure, InferenceEffect, Loadable, OutputsEffect, Overlay, RemoteCheck, S3Effect,
+    SourceId, State, TaskId, TaskKind, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
@@ -44,16 +44,18 @@ pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mu
             ..S3Access::default()
         };
         s3::set_access(state, access, effects);
-        effects.push(Effect::ReadAwsSetup);
+        effects.push(Effect::S3(S3Effect::ReadSetup));
     }
     show_first_prediction(state, &model, effects);
     let form = &mut state.remote.remote_model;
     form.serial = state.ids.next();
     form.draft = Some(model);
-    form.response_failure = None;
+    if form.response.failure().is_some() {
+        form.response = Loadable::NotAsked;
+    }
     state.remote.reading.failure = None;
     state.overlay = Overlay::RemoteInference;
-    effects.push(Effect::ListMappings);
+    effects.push(Effect::Outputs(OutputsEffect::ListMappings));
 }
 
 /// A mapping is tried on the first response of this model, not on those of other models.
@@ -77,8 +79,8 @@ pub(in super::super) fn show_response(
     model: RemoteModel,
     effects: &mut Vec<Effect>,
 ) {
-    let (None, Some(source), Some(sample)) = (
-        state.remote.remote_model.requesting,
+    let (false, Some(source), Some(sample)) = (
+        state.remote.remote_model.response.is_loading(),
         state.source.as_ref().map(|open| open.id),
         state.shown_sample(),
     ) else {
@@ -88,17 +90,15 @@ pub(in super::super) fn show_response(
         return;
     };
     let title = format!("Preview a prediction of {}", model.name());
-    let (task, control) = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
+    let ticket = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
     let form = &mut state.remote.remote_model;
-    form.requesting = Some(task);
-    form.response_failure = None;
-    effects.push(Effect::ShowResponse {
+    form.response = Loadable::Loading(ticket.id);
+    effects.push(Effect::Inference(InferenceEffect::ShowResponse {
         source,
         model,
         entry,
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 pub(in super::super) fn response_shown(
@@ -106,29 +106,25 @@ pub(in super::super) fn response_shown(
     source: SourceId,
     task: TaskId,
     of: RemoteAddress,
-    result: Result<Arc<ResponseExamples>, S3Failure>,
+    result: Result<Arc<ResponseExamples>, Failure>,
     effects: &mut Vec<Effect>,
 ) {
-    end(state, task, result.as_ref().err());
-    let form = &mut state.remote.remote_model;
-    if form.requesting != Some(task) {
-        return;
-    }
-    form.requesting = None;
-    match result {
-        Ok(examples) => reading::set_examples(state, source, Some(of), examples, effects),
-        Err(failure) => form.response_failure = Some(failure),
+    let examples = result.as_ref().ok().cloned();
+    let is_wanted = settle(state, task, result.map(drop), |state| {
+        Some(&mut state.remote.remote_model.response)
+    });
+    if let (true, Some(examples)) = (is_wanted, examples) {
+        reading::set_examples(state, source, Some(of), examples, effects);
     }
 }
 
 fn stop_checking(state: &mut State, effects: &mut Vec<Effect>) {
-    if let SendStage::Running(task) = state.remote.remote_model.check {
+    if let Some(task) = state.remote.remote_model.check.task() {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
     let form = &mut state.remote.remote_model;
-    form.check = SendStage::NotYet;
+    form.check = Loadable::NotAsked;
     form.checked = None;
-    form.failure = None;
 }
 
 /// Checks whether the model is available, in place of an earlier check.
@@ -136,32 +132,22 @@ pub(in super::super) fn check(state: &mut State, model: RemoteModel, effects: &m
     stop_checking(state, effects);
     let title = format!("Check {}", model.name());
     let kind = TaskKind::CheckRemoteModel;
-    let (task, control) = begin(state, kind, ProgressUnit::Steps, title);
+    let ticket = begin(state, kind, ProgressUnit::Steps, title);
     let form = &mut state.remote.remote_model;
-    form.check = SendStage::Running(task);
+    form.check = Loadable::Loading(ticket.id);
     form.checked = Some(model.clone());
-    effects.push(Effect::CheckRemoteModel {
+    effects.push(Effect::Inference(InferenceEffect::CheckRemoteModel {
         model,
-        task,
-        control,
-    });
+        ticket,
+    }));
 }
 
 /// A failure is shown in the dialog alone, not listed as a problem: the name may be half typed.
 pub(in super::super) fn checked(
     state: &mut State,
     task: TaskId,
-    result: Result<RemoteCheck, S3Failure>,
+    result: Result<RemoteCheck, Failure>,
 ) {
     state.tasks.forget(task);
-    let form = &mut state.remote.remote_model;
-    if !form.check.is_by(task) {
-        return;
-    }
-    form.check = match &result {
-        Ok(check) => SendStage::Done(check.clone()),
-        Err(S3Failure::Cancelled) => SendStage::NotYet,
-        Err(S3Failure::Failed { message, .. }) => SendStage::Failed(message.clone()),
-    };
-    form.failure = result.err();
+    state.remote.remote_model.check.settle(task, result);
 }

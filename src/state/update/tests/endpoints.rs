@@ -9,8 +9,8 @@ use crate::domain::{
 };
 use crate::state::{
     Action, Command, DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId,
-    EndpointSight, Event, FormCheck, KnownEndpoint, Overlay, S3Failure, State, TaskId, TaskOutcome,
-    TaskSignal,
+    EndpointSight, EndpointsCommand, EndpointsEffect, EndpointsEvent, Event, Failure, FormCheck,
+    KnownEndpoint, Overlay, State, TaskId, TaskOutcome, TaskSignal,
 };
 
 fn record() -> EndpointRecord {
@@ -25,11 +25,11 @@ fn id() -> EndpointId {
 fn read(state: &mut State, records: Vec<EndpointRecord>, due: Vec<EndpointId>) -> Vec<Effect> {
     event(
         state,
-        Event::EndpointRecordsRead {
+        Event::Endpoints(EndpointsEvent::RecordsRead {
             records,
             unreadable: Vec::new(),
             due,
-        },
+        }),
     )
 }
 
@@ -46,13 +46,13 @@ fn see(state: &mut State, sight: EndpointSight) {
     };
     event(
         state,
-        Event::EndpointSeen {
+        Event::Endpoints(EndpointsEvent::Seen {
             id: id(),
             task,
             endpoint,
             config: None,
             usd_per_hour: None,
-        },
+        }),
     );
 }
 
@@ -60,11 +60,11 @@ fn end_watching(state: &mut State) {
     let task = known(state).watching.expect("it is watched");
     event(
         state,
-        Event::EndpointWatchEnded {
+        Event::Endpoints(EndpointsEvent::WatchEnded {
             id: id(),
             task,
             result: Ok(()),
-        },
+        }),
     );
 }
 
@@ -72,16 +72,16 @@ fn deleting(state: &State) -> TaskId {
     known(state).deleting.expect("it is being deleted")
 }
 
-fn end_deletion(state: &mut State, result: Result<EndpointDeletion, S3Failure>) {
+fn end_deletion(state: &mut State, result: Result<EndpointDeletion, Failure>) {
     let task = deleting(state);
     event(
         state,
-        Event::EndpointDeleted {
+        Event::Endpoints(EndpointsEvent::Deleted {
             id: id(),
             task,
             cause: DeletionCause::TimeIsOver,
             result,
-        },
+        }),
     );
 }
 
@@ -89,8 +89,8 @@ fn notice(state: &mut State) -> Option<String> {
     state.notice.take().map(|notice| notice.text)
 }
 
-fn refused() -> S3Failure {
-    S3Failure::Failed {
+fn refused() -> Failure {
+    Failure::Failed {
         message: "Could not delete the endpoint cats: no".to_owned(),
         renewal: None,
     }
@@ -101,7 +101,7 @@ fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it
     let mut state = State::default();
     let effects = read(&mut state, vec![record()], Vec::new());
     assert!(
-        has!(effects, Effect::WatchEndpoint { id, .. } if id.name == "cats"),
+        has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"),
         "{effects:?}"
     );
     // Read again, it is nothing new.
@@ -118,9 +118,9 @@ fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it
     assert_eq!(state.endpoints_at_our_cost().count(), 1);
 
     end_watching(&mut state);
-    let effects = event(&mut state, Event::EndpointsOutdated);
+    let effects = event(&mut state, Event::Endpoints(EndpointsEvent::Outdated));
     assert!(
-        has!(effects, Effect::WatchEndpoint { id, .. } if id.name == "cats"),
+        has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"),
         "{effects:?}"
     );
     see(&mut state, EndpointSight::Gone);
@@ -145,7 +145,7 @@ fn an_endpoint_that_sagemaker_never_took_costs_nothing_and_is_not_looked_for() {
     assert_eq!(state.endpoints_at_our_cost().count(), 0);
     let effects = read(&mut state, vec![record()], Vec::new());
     assert!(
-        has!(effects, Effect::WatchEndpoint { id, .. } if id.name == "cats"),
+        has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"),
         "{effects:?}"
     );
 }
@@ -155,11 +155,14 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
     let mut state = State::default();
     let effects = read(&mut state, vec![record()], vec![id()]);
     assert!(
-        has!(effects, Effect::DeleteEndpoint { id, cause: DeletionCause::TimeIsOver, .. } if id.name == "cats"),
+        has!(effects, Effect::Endpoints(EndpointsEffect::Delete { id, cause: DeletionCause::TimeIsOver, .. }) if id.name == "cats"),
         "{effects:?}"
     );
     let effects = read(&mut state, vec![record()], vec![id()]);
-    assert!(!has!(effects, Effect::DeleteEndpoint { .. }), "{effects:?}");
+    assert!(
+        !has!(effects, Effect::Endpoints(EndpointsEffect::Delete { .. })),
+        "{effects:?}"
+    );
 
     end_deletion(&mut state, Err(refused()));
     let text = notice(&mut state).expect("it still costs money");
@@ -168,7 +171,10 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
     assert_eq!(state.endpoints_at_our_cost().count(), 1);
 
     let effects = read(&mut state, vec![record()], vec![id()]);
-    assert!(has!(effects, Effect::DeleteEndpoint { .. }), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Endpoints(EndpointsEffect::Delete { .. })),
+        "{effects:?}"
+    );
     end_deletion(&mut state, Err(refused()));
     assert_eq!(notice(&mut state), None);
     assert_eq!(state.problems.len(), 1);
@@ -193,7 +199,7 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
 fn whoever_stops_a_deletion_that_is_due_is_told_how_to_put_it_off() {
     let mut state = State::default();
     read(&mut state, vec![record()], vec![id()]);
-    end_deletion(&mut state, Err(S3Failure::Cancelled));
+    end_deletion(&mut state, Err(Failure::Cancelled));
     let text = notice(&mut state).expect("it is still due");
     assert!(text.contains("postpone"), "{text}");
     assert!(state.problems.is_empty());
@@ -204,15 +210,27 @@ fn whoever_stops_a_deletion_that_is_due_is_told_how_to_put_it_off() {
 fn nothing_is_deleted_before_that_is_confirmed() {
     let mut state = State::default();
     read(&mut state, vec![record()], Vec::new());
-    let effects = command(&mut state, Command::AskToDeleteEndpoint(id()));
-    assert!(!has!(effects, Effect::DeleteEndpoint { .. }), "{effects:?}");
-    assert_eq!(state.overlay, Overlay::Endpoints);
-    command(&mut state, Command::KeepEndpoint);
-    assert_eq!(state.remote.endpoints.confirming, None);
-    command(&mut state, Command::AskToDeleteEndpoint(id()));
-    let effects = command(&mut state, Command::DeleteEndpoint(id()));
+    let effects = command(
+        &mut state,
+        Command::Endpoints(EndpointsCommand::ConfirmDeletion(id())),
+    );
     assert!(
-        has!(effects, Effect::DeleteEndpoint { id, cause: DeletionCause::Wish, .. } if id.name == "cats"),
+        !has!(effects, Effect::Endpoints(EndpointsEffect::Delete { .. })),
+        "{effects:?}"
+    );
+    assert_eq!(state.overlay, Overlay::Endpoints);
+    command(&mut state, Command::Endpoints(EndpointsCommand::Keep));
+    assert_eq!(state.remote.endpoints.confirming, None);
+    command(
+        &mut state,
+        Command::Endpoints(EndpointsCommand::ConfirmDeletion(id())),
+    );
+    let effects = command(
+        &mut state,
+        Command::Endpoints(EndpointsCommand::Delete(id())),
+    );
+    assert!(
+        has!(effects, Effect::Endpoints(EndpointsEffect::Delete { id, cause: DeletionCause::Wish, .. }) if id.name == "cats"),
         "{effects:?}"
     );
     // It is not looked at meanwhile: what it says would be out of date.
@@ -228,11 +246,11 @@ fn a_record_that_cannot_be_read_is_a_problem_and_told_once() {
     for _ in 0..2 {
         event(
             &mut state,
-            Event::EndpointRecordsRead {
+            Event::Endpoints(EndpointsEvent::RecordsRead {
                 records: Vec::new(),
                 unreadable: vec!["could not read the record of an endpoint".to_owned()],
                 due: Vec::new(),
-            },
+            }),
         );
     }
     assert_eq!(state.problems.len(), 1);
@@ -242,10 +260,19 @@ fn a_record_that_cannot_be_read_is_a_problem_and_told_once() {
 fn the_list_asks_nobody_before_somebody_wants_it() {
     let mut state = State::default();
     let effects = command(&mut state, Action::Endpoints);
-    assert!(!has!(effects, Effect::ListEndpoints { .. }), "{effects:?}");
+    assert!(
+        !has!(effects, Effect::Endpoints(EndpointsEffect::List { .. })),
+        "{effects:?}"
+    );
     let query = crate::domain::EndpointQuery::default();
-    let effects = command(&mut state, Command::ListEndpoints(query));
-    assert!(has!(effects, Effect::ListEndpoints { .. }), "{effects:?}");
+    let effects = command(
+        &mut state,
+        Command::Endpoints(EndpointsCommand::List(query)),
+    );
+    assert!(
+        has!(effects, Effect::Endpoints(EndpointsEffect::List { .. })),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -275,9 +302,12 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
         delete_after_h: None,
         ..draft
     };
-    let effects = command(&mut state, Command::CheckDeployment(Box::new(for_good)));
+    let effects = command(
+        &mut state,
+        Command::Endpoints(EndpointsCommand::Check(Box::new(for_good))),
+    );
     let task = effects.iter().find_map(|effect| match effect {
-        Effect::CheckDeployment { task, .. } => Some(*task),
+        Effect::Endpoints(EndpointsEffect::Check { ticket, .. }) => Some(ticket.id),
         _ => None,
     });
     let plan = Arc::new(EndpointPlan {
@@ -294,17 +324,17 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
         plan: Arc::clone(&plan),
     };
     // Nothing is deployed that was not checked.
-    assert!(command(&mut state, Command::Deploy).is_empty());
+    assert!(command(&mut state, Command::Endpoints(EndpointsCommand::Deploy)).is_empty());
     event(
         &mut state,
-        Event::DeploymentChecked {
+        Event::Endpoints(EndpointsEvent::Checked {
             task: task.expect("it is checked"),
             result: Ok(Box::new(check)),
-        },
+        }),
     );
-    let effects = command(&mut state, Command::Deploy);
+    let effects = command(&mut state, Command::Endpoints(EndpointsCommand::Deploy));
     let deployed = effects.into_iter().find_map(|effect| match effect {
-        Effect::Deploy { plan, .. } => Some(plan),
+        Effect::Endpoints(EndpointsEffect::Deploy { plan, .. }) => Some(plan),
         _ => None,
     });
     assert_eq!(deployed, Some(plan));

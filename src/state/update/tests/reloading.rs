@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::state::Relisting;
+use crate::state::{BrowseCommand, BrowseEffect, BrowseEvent, Relisting};
 
 /// Three images listed and the listing ended.
 fn listed() -> (State, SourceId) {
@@ -11,11 +11,11 @@ fn listed() -> (State, SourceId) {
     let task = list_task(&state).unwrap();
     event(
         &mut state,
-        Event::ListingEnded {
+        Event::Browse(BrowseEvent::ListingEnded {
             source,
             task,
             result: Ok(()),
-        },
+        }),
     );
     (state, source)
 }
@@ -29,7 +29,10 @@ fn list_task(state: &State) -> Option<TaskId> {
 
 fn reload(state: &mut State) -> TaskId {
     let effects = command(state, Action::Reload);
-    assert!(matches!(effects.as_slice(), [Effect::ListAgain { .. }]));
+    assert!(matches!(
+        effects.as_slice(),
+        [Effect::Browse(BrowseEffect::ListAgain { .. })]
+    ));
     list_task(state).unwrap()
 }
 
@@ -41,26 +44,29 @@ fn uris(names: &[&str]) -> HashSet<SampleUri> {
 fn listed_again(state: &mut State, source: SourceId, task: TaskId, found: Relisting) {
     event(
         state,
-        Event::ListedAgain {
+        Event::Browse(BrowseEvent::ListedAgain {
             source,
             task,
             result: Ok(found),
-        },
+        }),
     );
 }
 
 #[test]
 fn reloading_marks_what_is_gone_and_keeps_every_place() {
     let (mut state, source) = listed();
-    command(&mut state, Command::Show(SampleId(1)));
+    command(
+        &mut state,
+        Command::Browse(BrowseCommand::Show(SampleId(1))),
+    );
     let task = reload(&mut state);
     let seen = page(&["a.jpg", "b.jpg", "new.jpg"]).samples;
     event(
         &mut state,
-        Event::ListingChanged {
+        Event::Browse(BrowseEvent::ListingChanged {
             source,
             change: ListingChange::Seen(seen),
-        },
+        }),
     );
     let found = Relisting {
         present: Some(uris(&["a.jpg", "b.jpg", "new.jpg"])),
@@ -95,11 +101,11 @@ fn what_could_not_be_read_is_tried_again_after_reloading() {
     let shown = SampleId(0);
     event(
         &mut state,
-        Event::Displayed {
+        Event::Browse(BrowseEvent::Displayed {
             source,
             sample: shown,
             result: Err("nobody answers".to_owned()),
-        },
+        }),
     );
     assert!(state.samples.unreadable(shown).is_some());
     let task = reload(&mut state);
@@ -109,15 +115,14 @@ fn what_could_not_be_read_is_tried_again_after_reloading() {
     };
     let effects = event(
         &mut state,
-        Event::ListedAgain {
+        Event::Browse(BrowseEvent::ListedAgain {
             source,
             task,
             result: Ok(found),
-        },
+        }),
     );
     assert!(state.samples.unreadable(shown).is_none());
-    let is_display =
-        |effect: &Effect| matches!(effect, Effect::Display { sample, .. } if *sample == shown);
+    let is_display = |effect: &Effect| matches!(effect, Effect::Browse(BrowseEffect::Display { sample, .. }) if *sample == shown);
     assert!(effects.iter().any(is_display));
 }
 
@@ -134,11 +139,11 @@ fn a_place_that_could_not_be_opened_is_opened_anew() {
     let task = list_task(&state).unwrap();
     event(
         &mut state,
-        Event::ListingEnded {
+        Event::Browse(BrowseEvent::ListingEnded {
             source,
             task,
             result: Err("There is no such folder".to_owned()),
-        },
+        }),
     );
     let effects = command(&mut state, Action::Reload);
     assert_ne!(source_of(&effects), source);
@@ -148,17 +153,20 @@ fn a_place_that_could_not_be_opened_is_opened_anew() {
 fn the_neighbours_of_the_image_are_read_ahead_the_next_one_first() {
     let (mut state, source) = listed();
     for (shown, neighbours) in [(1, &["c.jpg", "a.jpg"][..]), (2, &["b.jpg"])] {
-        command(&mut state, Command::Show(SampleId(shown)));
+        command(
+            &mut state,
+            Command::Browse(BrowseCommand::Show(SampleId(shown))),
+        );
         let effects = event(
             &mut state,
-            Event::Displayed {
+            Event::Browse(BrowseEvent::Displayed {
                 source,
                 sample: SampleId(shown),
                 result: Err("whatever comes of it".to_owned()),
-            },
+            }),
         );
         let ahead = effects.iter().find_map(|effect| match effect {
-            Effect::ReadAhead { samples, .. } => Some(samples),
+            Effect::Browse(BrowseEffect::ReadAhead { samples, .. }) => Some(samples),
             _ => None,
         });
         let names: Vec<&str> = ahead

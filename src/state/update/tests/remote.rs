@@ -10,9 +10,10 @@ use crate::domain::{
     TransformJob, TransformPlan, TransformSpec, TransformStatus, TransformSummary, Unexplained,
 };
 use crate::state::{
-    Action, Command, DisplayInfo, Effect, Event, ExportScope, FormCheck, ImagesFrom, JobDraft,
-    JobFinding, JobId, JobRequest, Leftovers, ModelDraft, OutputsAt, Overlay, ReadingTrial,
-    RetryPlan, S3Failure, SendStage, State, TaskId, TaskKind, TaskOutcome, WatchEnd,
+    Action, BrowseCommand, BrowseEvent, Command, DisplayInfo, Effect, Event, ExportScope, Failure,
+    FormCheck, ImagesFrom, JobDraft, JobId, JobRequest, JobsCommand, JobsEffect, JobsEvent,
+    Leftovers, Loadable, ModelDraft, OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent,
+    Overlay, ReadingTrial, RetryPlan, S3Effect, State, TaskId, TaskKind, WatchEnd,
 };
 
 fn id(name: &str) -> JobId {
@@ -29,11 +30,11 @@ fn listed() -> State {
     let (task, _) = task.expect("it is being listed");
     event(
         &mut state,
-        Event::ListingEnded {
+        Event::Browse(BrowseEvent::ListingEnded {
             source,
             task,
             result: Ok(()),
-        },
+        }),
     );
     state
 }
@@ -56,9 +57,9 @@ fn draft(state: &State) -> JobDraft {
 }
 
 fn check(state: &mut State, draft: JobDraft) -> (TaskId, JobRequest) {
-    let effects = command(state, Command::CheckJob(Box::new(draft)));
+    let effects = command(state, Command::Jobs(JobsCommand::Check(Box::new(draft))));
     let found = effects.into_iter().find_map(|effect| match effect {
-        Effect::CheckJob { request, task, .. } => Some((task, *request)),
+        Effect::Jobs(JobsEffect::Check { request, ticket }) => Some((ticket.id, *request)),
         _ => None,
     });
     found.expect("it is checked")
@@ -125,7 +126,7 @@ fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<JobProgre
 
 /// Opens a job that nobody has looked at; gives the task that watches it.
 fn watched(state: &mut State, id: &JobId) -> TaskId {
-    command(state, Command::OpenJob(id.clone()));
+    command(state, Command::Jobs(JobsCommand::Open(id.clone())));
     let job = state.remote.job(id).expect("its page is there");
     job.watching.expect("it is watched")
 }
@@ -133,17 +134,32 @@ fn watched(state: &mut State, id: &JobId) -> TaskId {
 #[test]
 fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_filled_in() {
     let mut state = listed();
-    command(&mut state, Command::Show(SampleId(0)));
-    command(&mut state, Command::ToggleSelected(SampleId(2)));
+    command(
+        &mut state,
+        Command::Browse(BrowseCommand::Show(SampleId(0))),
+    );
+    command(
+        &mut state,
+        Command::Browse(BrowseCommand::ToggleSelected(SampleId(2))),
+    );
     let effects = command(&mut state, Action::StartJob);
     assert_eq!(state.overlay, Overlay::StartJob);
-    assert!(has!(effects, Effect::SignIn { .. }), "{effects:?}");
+    assert!(
+        has!(effects, Effect::S3(S3Effect::SignIn { .. })),
+        "{effects:?}"
+    );
     let empty = state.remote.job_form.draft.clone();
     assert_eq!(empty.model.library.as_deref(), Some("small"));
     assert_eq!(empty.scope, ExportScope::Selection);
 
-    let effects = command(&mut state, Command::CheckJob(Box::new(empty)));
-    assert!(!has!(effects, Effect::CheckJob { .. }), "{effects:?}");
+    let effects = command(
+        &mut state,
+        Command::Jobs(JobsCommand::Check(Box::new(empty))),
+    );
+    assert!(
+        !has!(effects, Effect::Jobs(JobsEffect::Check { .. })),
+        "{effects:?}"
+    );
     assert!(state.remote.job_form.missing.is_some());
 
     let draft = draft(&state);
@@ -172,12 +188,12 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
     let (second, _) = check(&mut state, two);
     event(
         &mut state,
-        Event::JobChecked {
+        Event::Jobs(JobsEvent::Checked {
             task,
-            result: Err(TaskOutcome::Failed("late".to_owned())),
-        },
+            result: Err(Failure::new("late")),
+        }),
     );
-    assert!(matches!(state.remote.job_form.check, SendStage::Running(task) if task == second));
+    assert!(matches!(state.remote.job_form.check, Loadable::Loading(task) if task == second));
 }
 
 #[test]
@@ -187,36 +203,36 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
     let draft = draft(&state);
     let (task, request) = check(&mut state, draft.clone());
     assert!(!has!(
-        command(&mut state, Command::StartJob),
-        Effect::StartJob { .. }
+        command(&mut state, Command::Jobs(JobsCommand::Start)),
+        Effect::Jobs(JobsEffect::Start { .. })
     ));
     let bad = check_of(&request, CheckGrade::Problem);
     event(
         &mut state,
-        Event::JobChecked {
+        Event::Jobs(JobsEvent::Checked {
             task,
             result: Ok(bad),
-        },
+        }),
     );
     assert!(!has!(
-        command(&mut state, Command::StartJob),
-        Effect::StartJob { .. }
+        command(&mut state, Command::Jobs(JobsCommand::Start)),
+        Effect::Jobs(JobsEffect::Start { .. })
     ));
 
     let (task, request) = check(&mut state, draft.clone());
     let good = check_of(&request, CheckGrade::Warning);
     event(
         &mut state,
-        Event::JobChecked {
+        Event::Jobs(JobsEvent::Checked {
             task,
             result: Ok(good),
-        },
+        }),
     );
-    let effects = command(&mut state, Command::StartJob);
+    let effects = command(&mut state, Command::Jobs(JobsCommand::Start));
     let (plan, task) = effects
         .iter()
         .find_map(|effect| match effect {
-            Effect::StartJob { plan, task, .. } => Some((plan, *task)),
+            Effect::Jobs(JobsEffect::Start { plan, ticket }) => Some((plan, ticket.id)),
             _ => None,
         })
         .expect("it is started");
@@ -225,12 +241,15 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
 
     let effects = event(
         &mut state,
-        Event::JobStarted {
+        Event::Jobs(JobsEvent::Started {
             task,
             result: Ok(id("cats-1")),
-        },
+        }),
     );
-    assert!(has!(effects, Effect::WatchJob { .. }), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Jobs(JobsEffect::Watch { .. })),
+        "{effects:?}"
+    );
     assert_eq!(state.overlay, Overlay::Jobs);
     assert_eq!(state.remote.open, Some(id("cats-1")));
     // The next form begins as this one ended, with another name.
@@ -279,12 +298,14 @@ fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
     let mut state = State::default();
     let effects = command(&mut state, Action::Jobs);
     assert!(
-        !has!(effects, Effect::ListJobs { .. }),
+        !has!(effects, Effect::Jobs(JobsEffect::List { .. })),
         "nobody is asked before the user wants it"
     );
     let task_of = |effects: &[Effect]| {
         let found = effects.iter().find_map(|effect| match effect {
-            Effect::ListJobs { task, query, .. } => Some((*task, query.page_token.clone())),
+            Effect::Jobs(JobsEffect::List { ticket, query, .. }) => {
+                Some((ticket.id, query.page_token.clone()))
+            }
             _ => None,
         });
         found.expect("jobs are listed")
@@ -300,16 +321,24 @@ fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
         }],
         next: next.map(str::to_owned),
     };
-    let (late, _) = task_of(&command(&mut state, Command::ListJobs(JobQuery::default())));
-    let (first, _) = task_of(&command(&mut state, Command::ListJobs(JobQuery::default())));
-    let listed = |task, is_first, page| Event::JobsListed {
-        task,
-        is_first,
-        result: Ok(page),
+    let (late, _) = task_of(&command(
+        &mut state,
+        Command::Jobs(JobsCommand::List(JobQuery::default())),
+    ));
+    let (first, _) = task_of(&command(
+        &mut state,
+        Command::Jobs(JobsCommand::List(JobQuery::default())),
+    ));
+    let listed = |task, is_first, page| {
+        Event::Jobs(JobsEvent::Listed {
+            task,
+            is_first,
+            result: Ok(page),
+        })
     };
     event(&mut state, listed(late, true, page("late", None)));
     event(&mut state, listed(first, true, page("a", Some("more"))));
-    let (second, token) = task_of(&command(&mut state, Command::ListMoreJobs));
+    let (second, token) = task_of(&command(&mut state, Command::Jobs(JobsCommand::ListMore)));
     assert_eq!(token.as_deref(), Some("more"));
     event(&mut state, listed(second, false, page("b", None)));
     let names: Vec<&str> = state
@@ -331,20 +360,26 @@ fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_ar
     let progress = progress(TransformStatus::Completed, 3, 2);
     event(
         &mut state,
-        Event::JobSeen {
+        Event::Jobs(JobsEvent::Seen {
             id: id.clone(),
             task,
             progress,
-        },
+        }),
     );
-    let ended = Event::JobWatchEnded {
+    let ended = Event::Jobs(JobsEvent::WatchEnded {
         id: id.clone(),
         task,
         end: WatchEnd::JobOver,
-    };
+    });
     let effects = event(&mut state, ended);
-    assert!(has!(effects, Effect::FindOutcome { .. }), "{effects:?}");
-    assert!(has!(effects, Effect::FindLeftovers { .. }), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Jobs(JobsEffect::FindOutcome { .. })),
+        "{effects:?}"
+    );
+    assert!(
+        has!(effects, Effect::Jobs(JobsEffect::FindLeftovers { .. })),
+        "{effects:?}"
+    );
     assert!(state.settings.watched_jobs.is_empty());
     let problems = state.problems.entries();
     assert!(
@@ -355,8 +390,8 @@ fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_ar
     );
     // Looking at it again does not watch what is over.
     assert!(!has!(
-        command(&mut state, Command::OpenJob(id)),
-        Effect::WatchJob { .. }
+        command(&mut state, Command::Jobs(JobsCommand::Open(id))),
+        Effect::Jobs(JobsEffect::Watch { .. })
     ));
 }
 
@@ -365,13 +400,16 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     let mut state = State::default();
     let id = id("cats-1");
     watched(&mut state, &id);
-    let retry = Command::PlanRetry(id.clone());
+    let retry = Command::Jobs(JobsCommand::PlanRetry(id.clone()));
     assert!(!has!(
         command(&mut state, retry.clone()),
-        Effect::PlanRetry { .. }
+        Effect::Jobs(JobsEffect::PlanRetry { .. })
     ));
-    command(&mut state, Command::FindOutcome(id.clone()));
-    let JobFinding::Looking(task) = state.remote.job(&id).unwrap().outcome else {
+    command(
+        &mut state,
+        Command::Jobs(JobsCommand::FindOutcome(id.clone())),
+    );
+    let Loadable::Loading(task) = state.remote.job(&id).unwrap().outcome else {
         panic!("it is looked for");
     };
     let outcome = JobOutcome {
@@ -390,56 +428,65 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     };
     event(
         &mut state,
-        Event::OutcomeFound {
+        Event::Jobs(JobsEvent::OutcomeFound {
             id: id.clone(),
             task,
             result: Ok(outcome),
-        },
+        }),
     );
-    let start = Command::StartRetry(id.clone());
+    let start = Command::Jobs(JobsCommand::StartRetry(id.clone()));
     let plan = |grade: CheckGrade, state: &mut State| {
         assert!(
-            has!(command(state, retry.clone()), Effect::PlanRetry { id, .. } if id.name == "cats-1")
+            has!(command(state, retry.clone()), Effect::Jobs(JobsEffect::PlanRetry { id, .. }) if id.name == "cats-1")
         );
-        let JobFinding::Looking(task) = state.remote.job(&id).unwrap().retry else {
+        let Loadable::Loading(task) = state.remote.job(&id).unwrap().retry else {
             panic!("it is planned");
         };
-        let planned = Event::RetryPlanned {
+        let planned = Event::Jobs(JobsEvent::RetryPlanned {
             id: id.clone(),
             task,
             result: Ok(Box::new(retry_plan(grade))),
-        };
+        });
         event(state, planned);
     };
     // What would fail is not started, and what nobody wants any more neither.
     plan(CheckGrade::Problem, &mut state);
     assert!(!has!(
         command(&mut state, start.clone()),
-        Effect::StartRetry { .. }
+        Effect::Jobs(JobsEffect::StartRetry { .. })
     ));
     plan(CheckGrade::Ok, &mut state);
-    command(&mut state, Command::DropRetry(id.clone()));
+    command(
+        &mut state,
+        Command::Jobs(JobsCommand::DropRetry(id.clone())),
+    );
     assert!(!has!(
         command(&mut state, start.clone()),
-        Effect::StartRetry { .. }
+        Effect::Jobs(JobsEffect::StartRetry { .. })
     ));
     plan(CheckGrade::Ok, &mut state);
     assert!(
-        has!(command(&mut state, start.clone()), Effect::StartRetry { plan, .. } if plan.spec.job_name == "cats-2")
+        has!(command(&mut state, start.clone()), Effect::Jobs(JobsEffect::StartRetry { plan, .. }) if plan.spec.job_name == "cats-2")
     );
     // Nor twice.
-    assert!(!has!(command(&mut state, start), Effect::StartRetry { .. }));
+    assert!(!has!(
+        command(&mut state, start),
+        Effect::Jobs(JobsEffect::StartRetry { .. })
+    ));
     let task = state.remote.job(&id).unwrap().retrying.unwrap();
     let result = Ok("cats-2".to_owned());
     let effects = event(
         &mut state,
-        Event::RetryStarted {
+        Event::Jobs(JobsEvent::RetryStarted {
             id: id.clone(),
             task,
             result,
-        },
+        }),
     );
-    assert!(has!(effects, Effect::WatchJob { .. }), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Jobs(JobsEffect::Watch { .. })),
+        "{effects:?}"
+    );
     assert_eq!(state.remote.open.as_ref().unwrap().name, "cats-2");
 }
 
@@ -481,27 +528,30 @@ fn only_what_was_listed_as_left_behind_is_deleted() {
     let mut state = State::default();
     let id = id("cats-1");
     watched(&mut state, &id);
-    let delete = Command::DeleteLeftovers(id.clone());
+    let delete = Command::Jobs(JobsCommand::DeleteLeftovers(id.clone()));
     assert!(!has!(
         command(&mut state, delete.clone()),
-        Effect::DeleteLeftovers { .. }
+        Effect::Jobs(JobsEffect::DeleteLeftovers { .. })
     ));
-    command(&mut state, Command::FindLeftovers(id.clone()));
-    let JobFinding::Looking(task) = state.remote.job(&id).unwrap().left else {
+    command(
+        &mut state,
+        Command::Jobs(JobsCommand::FindLeftovers(id.clone())),
+    );
+    let Loadable::Loading(task) = state.remote.job(&id).unwrap().left else {
         panic!("it is looked for");
     };
     let left = vec![Leftover::Model("cats-1".to_owned())];
     event(
         &mut state,
-        Event::LeftoversFound {
+        Event::Jobs(JobsEvent::LeftoversFound {
             id: id.clone(),
             task,
             result: Ok(Leftovers::Told(left.clone())),
-        },
+        }),
     );
     let effects = command(&mut state, delete);
     let found = effects.iter().find_map(|effect| match effect {
-        Effect::DeleteLeftovers { found, .. } => Some(found.clone()),
+        Effect::Jobs(JobsEffect::DeleteLeftovers { found, .. }) => Some(found.clone()),
         _ => None,
     });
     assert_eq!(found, Some(left));
@@ -518,55 +568,64 @@ fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be
         model: None,
     };
     let effects = command(&mut state, start);
-    assert!(has!(effects, Effect::WatchJob { .. }), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Jobs(JobsEffect::Watch { .. })),
+        "{effects:?}"
+    );
     let task = state.remote.job(&id).unwrap().watching.unwrap();
-    let failure = S3Failure::Failed {
+    let failure = Failure::Failed {
         message: "The sign-in is over".to_owned(),
         renewal: None,
     };
     event(
         &mut state,
-        Event::JobWatchEnded {
+        Event::Jobs(JobsEvent::WatchEnded {
             id: id.clone(),
             task,
             end: WatchEnd::Failed(failure),
-        },
+        }),
     );
     assert!(state.remote.job(&id).unwrap().failure.is_some());
     // The job itself goes on, so the next start looks at it, too.
     assert!(state.settings.watched_jobs.contains(&id));
-    let effects = command(&mut state, Command::WatchJob(id.clone()));
-    assert!(has!(effects, Effect::WatchJob { .. }), "{effects:?}");
+    let effects = command(&mut state, Command::Jobs(JobsCommand::Watch(id.clone())));
+    assert!(
+        has!(effects, Effect::Jobs(JobsEffect::Watch { .. })),
+        "{effects:?}"
+    );
     assert!(state.remote.job(&id).unwrap().failure.is_none());
 }
 
 #[test]
 fn a_job_that_is_not_there_or_that_nobody_wants_to_watch_is_not_watched_after_a_restart() {
-    let failure = || S3Failure::Failed {
+    let failure = || Failure::Failed {
         message: "There is no such job".to_owned(),
         renewal: None,
     };
     for end in [
         WatchEnd::NoSuchJob(failure()),
-        WatchEnd::Failed(S3Failure::Cancelled),
+        WatchEnd::Failed(Failure::Cancelled),
     ] {
         let mut state = State::default();
         let id = id("cats-1");
         let task = watched(&mut state, &id);
-        event(&mut state, Event::JobWatchEnded { id, task, end });
+        event(
+            &mut state,
+            Event::Jobs(JobsEvent::WatchEnded { id, task, end }),
+        );
         assert!(state.settings.watched_jobs.is_empty());
     }
     let mut state = State::default();
     let id = id("cats-1");
     let task = watched(&mut state, &id);
     let end = WatchEnd::Failed(failure());
-    let ended = Event::JobWatchEnded {
+    let ended = Event::Jobs(JobsEvent::WatchEnded {
         id: id.clone(),
         task,
         end,
-    };
+    });
     event(&mut state, ended);
-    command(&mut state, Command::StopWatchingJob(id));
+    command(&mut state, Command::Jobs(JobsCommand::StopWatching(id)));
     assert!(state.settings.watched_jobs.is_empty());
 }
 
@@ -586,11 +645,11 @@ fn a_prediction_from_remote_about_an_image_of_another_size_is_not_shown() {
         let sample = SampleId(0);
         event(
             &mut state,
-            Event::Displayed {
+            Event::Browse(BrowseEvent::Displayed {
                 source,
                 sample,
                 result,
-            },
+            }),
         );
         let failure = state.shown.failure.clone();
         (state.shown.prediction.is_some(), failure)
@@ -618,11 +677,11 @@ fn a_run_that_learns_more_names_of_classes_keeps_those_it_has() {
     let labels = Box::new(named(&[(1, "lion"), (2, "dog")]));
     event(
         &mut state,
-        Event::RunLabelled {
+        Event::Outputs(OutputsEvent::Labelled {
             source,
             run,
             labels,
-        },
+        }),
     );
     let known = &state.runs.get(run).unwrap().info.labels;
     assert_eq!(*known, named(&[(1, "cat"), (2, "dog")]));
@@ -647,7 +706,7 @@ fn trial(request: ReadingRequest) -> Box<ReadingTrial> {
 
 fn question(effects: &[Effect]) -> Option<u64> {
     effects.iter().find_map(|effect| match effect {
-        Effect::TryReading { question, .. } => Some(*question),
+        Effect::Outputs(OutputsEffect::TryReading { question, .. }) => Some(*question),
         _ => None,
     })
 }
@@ -657,21 +716,26 @@ fn examples_are_read_at_once_and_anew_with_each_wish_and_a_late_reading_is_dropp
     let mut state = listed();
     command(&mut state, Command::Do(Action::OpenOutputs));
     let at = OutputsAt::Folder("/outputs".into());
-    let effects = command(&mut state, Command::LookAtOutputs(Box::new(at)));
+    let effects = command(
+        &mut state,
+        Command::Outputs(OutputsCommand::Preview(Box::new(at))),
+    );
     let (source, task) = effects
         .iter()
         .find_map(|effect| match effect {
-            Effect::LookAtOutputs { source, task, .. } => Some((*source, *task)),
+            Effect::Outputs(OutputsEffect::Preview { place, ticket }) => {
+                Some((place.source, ticket.id))
+            }
             _ => None,
         })
         .unwrap();
     let effects = event(
         &mut state,
-        Event::OutputsLookedAt {
+        Event::Outputs(OutputsEvent::Previewed {
             source,
             task,
             result: Ok(examples()),
-        },
+        }),
     );
     let first = question(&effects).unwrap();
     assert!(state.remote.outputs.task.is_none());
@@ -681,11 +745,13 @@ fn examples_are_read_at_once_and_anew_with_each_wish_and_a_late_reading_is_dropp
         labels: "imagenet".to_owned(),
         ..ReadingRequest::default()
     };
-    let request = Command::TryReading(Box::new(named.clone()));
+    let request = Command::Outputs(OutputsCommand::TryReading(Box::new(named.clone())));
     let second = question(&command(&mut state, request)).unwrap();
-    let prediction = |question, request| Event::ReadingTried {
-        question,
-        trial: trial(request),
+    let prediction = |question, request| {
+        Event::Outputs(OutputsEvent::Tried {
+            question,
+            trial: trial(request),
+        })
     };
     event(&mut state, prediction(first, ReadingRequest::default()));
     assert!(state.remote.reading.trial.is_none());
@@ -701,16 +767,19 @@ fn examples_of_other_images_are_forgotten() {
     let looked_at = |state: &mut State| {
         event(
             state,
-            Event::OutputsLookedAt {
+            Event::Outputs(OutputsEvent::Previewed {
                 source,
                 task: TaskId(0),
                 result: Ok(examples()),
-            },
+            }),
         )
     };
     looked_at(&mut state);
     assert!(state.remote.reading.examples().is_some());
-    command(&mut state, Command::Open("/other".into()));
+    command(
+        &mut state,
+        Command::Browse(BrowseCommand::Open("/other".into())),
+    );
     assert!(state.remote.reading.examples().is_none());
     // What comes late is about the images before, too.
     assert!(question(&looked_at(&mut state)).is_none());

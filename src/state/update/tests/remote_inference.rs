@@ -1,11 +1,12 @@
 use super::{cat, command, event, new_prediction, opened};
-use crate::domain::{DeviceChoice, RunId};
 use crate::domain::{
-    InferenceLocation, KeepRule, LabelSet, RemoteModel, RunKey, SageMakerAccess, Sample, SampleId,
+    DeviceChoice, InferenceLocation, KeepRule, LabelSet, RemoteModel, RunId, RunKey,
+    SageMakerAccess, Sample, SampleId,
 };
 use crate::review::PredictionStatus;
 use crate::state::{
-    Action, Command, ConnectFailure, Effect, Event, FoundModel, ImageRequest, RemoteOutcome,
+    Action, BrowseCommand, Command, ConnectFailure, Effect, Event, FoundModel, ImageRequest,
+    InferenceCommand, InferenceEffect, InferenceEvent, ProjectCommand, RemoteOutcome,
     RemotePrediction, RemoteReport, SourceId, State, Step, TaskId,
 };
 
@@ -42,9 +43,9 @@ fn found(sample: Option<SampleId>) -> FoundModel {
 
 fn connects(effects: &[Effect]) -> Option<(TaskId, Vec<SampleId>)> {
     effects.iter().find_map(|effect| match effect {
-        Effect::Connect(request) => {
+        Effect::Inference(InferenceEffect::Connect(request)) => {
             let ids = |(id, _): &(SampleId, Sample)| *id;
-            Some((request.task, request.samples.iter().map(ids).collect()))
+            Some((request.ticket.id, request.samples.iter().map(ids).collect()))
         }
         _ => None,
     })
@@ -53,7 +54,9 @@ fn connects(effects: &[Effect]) -> Option<(TaskId, Vec<SampleId>)> {
 /// Task, run and sample of each request.
 fn requests(effects: &[Effect]) -> Vec<(TaskId, RunId, SampleId)> {
     let request = |effect: &Effect| match effect {
-        Effect::PredictRemotely { image, task, .. } => Some((*task, image.run, image.sample)),
+        Effect::Inference(InferenceEffect::PredictRemotely { image, ticket }) => {
+            Some((ticket.id, image.run, image.sample))
+        }
         _ => None,
     };
     effects.iter().filter_map(request).collect()
@@ -62,7 +65,10 @@ fn requests(effects: &[Effect]) -> Vec<(TaskId, RunId, SampleId)> {
 /// A window with three images whose first one was answered elsewhere.
 fn connected() -> (State, SourceId) {
     let (mut state, source, _) = opened();
-    let effects = command(&mut state, Command::PredictAt(Some(Box::new(cats()))));
+    let effects = command(
+        &mut state,
+        Command::Inference(InferenceCommand::PredictAt(Some(Box::new(cats())))),
+    );
     let (task, samples) = connects(&effects).expect("the image in view is sent");
     assert_eq!(samples, [SampleId(0)]);
     event(
@@ -73,12 +79,12 @@ fn connected() -> (State, SourceId) {
 }
 
 fn ended(source: SourceId, task: TaskId, result: Result<FoundModel, ConnectFailure>) -> Event {
-    Event::Connected {
+    Event::Inference(InferenceEvent::Connected {
         source,
         task,
         at_ms: 1,
         result: result.map(Box::new),
-    }
+    })
 }
 
 fn remote_prediction(
@@ -88,18 +94,20 @@ fn remote_prediction(
     sample: SampleId,
     outcome: RemoteOutcome,
 ) -> Event {
-    Event::RemotePredicted(Box::new(RemotePrediction {
-        image: ImageRequest {
-            source,
-            run,
-            key: found(None).key,
-            sample,
-            entry: super::page(&["a.jpg"]).samples.remove(0),
+    Event::Inference(InferenceEvent::RemotePredicted(Box::new(
+        RemotePrediction {
+            image: ImageRequest {
+                source,
+                run,
+                key: found(None).key,
+                sample,
+                entry: super::page(&["a.jpg"]).samples.remove(0),
+            },
+            task,
+            at_ms: 2,
+            outcome,
         },
-        task,
-        at_ms: 2,
-        outcome,
-    }))
+    )))
 }
 
 #[test]
@@ -116,15 +124,30 @@ fn the_image_in_view_is_sent_once_and_its_prediction_begins_a_run() {
 #[test]
 fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
     let (mut state, source) = connected();
-    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::Walk(Step::By(1))),
+    );
     let [(task, run, sample)] = requests(&effects)[..] else {
         panic!("{effects:?}");
     };
     assert_eq!(sample, SampleId(1));
     assert!(requests(&command(&mut state, Action::PredictShown)).is_empty());
     // There and back: what is answered, or on its way, is not sent again.
-    assert!(requests(&command(&mut state, Command::Walk(Step::By(-1)))).is_empty());
-    assert!(requests(&command(&mut state, Command::Walk(Step::By(1)))).is_empty());
+    assert!(
+        requests(&command(
+            &mut state,
+            Command::Browse(BrowseCommand::Walk(Step::By(-1)))
+        ))
+        .is_empty()
+    );
+    assert!(
+        requests(&command(
+            &mut state,
+            Command::Browse(BrowseCommand::Walk(Step::By(1)))
+        ))
+        .is_empty()
+    );
     let ended = remote_prediction(source, task, run, sample, RemoteOutcome::NotSent);
     event(&mut state, ended);
     assert_eq!(
@@ -137,7 +160,10 @@ fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
 #[test]
 fn a_model_out_of_reach_is_not_asked_again_before_the_user_wants_it() {
     let (mut state, source) = connected();
-    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::Walk(Step::By(1))),
+    );
     let (task, run, sample) = requests(&effects)[0];
     let out_of_reach = RemoteOutcome::OutOfReach {
         message: "sign in".to_owned(),
@@ -150,21 +176,30 @@ fn a_model_out_of_reach_is_not_asked_again_before_the_user_wants_it() {
     assert!(state.inference.failure().is_some());
     let remote = state.inference.remote.as_ref().unwrap();
     assert_eq!(remote.renewal.as_deref(), Some("aws sso login"));
-    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::Walk(Step::By(1))),
+    );
     assert!(requests(&effects).is_empty() && connects(&effects).is_none());
-    let effects = command(&mut state, Command::TryAgain);
+    let effects = command(&mut state, Command::Inference(InferenceCommand::TryAgain));
     assert_eq!(connects(&effects).unwrap().1, [SampleId(2)]);
 }
 
 #[test]
 fn an_image_that_could_not_be_predicted_does_not_keep_the_next_one_from_being_tried() {
     let (mut state, source, _) = opened();
-    let effects = command(&mut state, Command::PredictAt(Some(Box::new(cats()))));
+    let effects = command(
+        &mut state,
+        Command::Inference(InferenceCommand::PredictAt(Some(Box::new(cats())))),
+    );
     let (task, _) = connects(&effects).unwrap();
     let failure = ConnectFailure::OfImage(SampleId(0), "it is too large".to_owned());
     let effects = event(&mut state, ended(source, task, Err(failure)));
     assert!(connects(&effects).is_none());
-    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::Walk(Step::By(1))),
+    );
     assert_eq!(connects(&effects).unwrap().1, [SampleId(1)]);
 }
 
@@ -176,19 +211,31 @@ fn a_run_of_this_computer_brings_predicting_back_here_and_sends_nothing() {
     assert!(state.inference.remote.is_none());
     // What was answered elsewhere can be looked at without asking for more.
     let remote = state.runs.iter().next().unwrap().id();
-    let effects = command(&mut state, Command::SwitchRun(remote));
+    let effects = command(
+        &mut state,
+        Command::Project(ProjectCommand::SwitchRun(remote)),
+    );
     assert!(connects(&effects).is_none());
-    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::Walk(Step::By(1))),
+    );
     assert!(connects(&effects).is_none() && requests(&effects).is_empty());
 }
 
 #[test]
 fn a_late_prediction_of_another_place_is_no_connection() {
     let (mut state, source, _) = opened();
-    let effects = command(&mut state, Command::PredictAt(Some(Box::new(cats()))));
+    let effects = command(
+        &mut state,
+        Command::Inference(InferenceCommand::PredictAt(Some(Box::new(cats())))),
+    );
     let (task, _) = connects(&effects).unwrap();
     let dogs = RemoteModel::at_endpoint("dogs", SageMakerAccess::default());
-    command(&mut state, Command::PredictAt(Some(Box::new(dogs))));
+    command(
+        &mut state,
+        Command::Inference(InferenceCommand::PredictAt(Some(Box::new(dogs)))),
+    );
     event(
         &mut state,
         ended(source, task, Ok(found(Some(SampleId(0))))),

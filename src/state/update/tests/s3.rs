@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::{command, event, page, source_of};
 use crate::domain::{Credentials, Identity, S3Access, S3Address, S3Layout, S3Place, SampleId};
 use crate::state::{
-    Action, Command, Effect, Event, Overlay, S3Failure, S3FolderPage, S3RowKind, State, TaskId,
-    TaskSignal,
+    Action, BrowseCommand, BrowseEffect, BrowseEvent, Command, Effect, Event, Failure, Overlay,
+    S3Command, S3Effect, S3Event, S3FolderPage, S3RowKind, State, TaskId, TaskSignal,
 };
 
 fn access(profile: &str) -> S3Access {
@@ -17,7 +17,10 @@ fn access(profile: &str) -> S3Access {
 }
 
 fn typed(state: &mut State, text: &str) -> Vec<Effect> {
-    command(state, Command::Open(PathBuf::from(text)))
+    command(
+        state,
+        Command::Browse(BrowseCommand::Open(PathBuf::from(text))),
+    )
 }
 
 fn place(state: &State) -> &S3Place {
@@ -27,7 +30,7 @@ fn place(state: &State) -> &S3Place {
 /// The task of the question who is signed in.
 fn sign_in_of(effects: &[Effect]) -> TaskId {
     let found = effects.iter().find_map(|effect| match effect {
-        Effect::SignIn { task, .. } => Some(*task),
+        Effect::S3(S3Effect::SignIn { ticket, .. }) => Some(ticket.id),
         _ => None,
     });
     found.expect("it is asked who is signed in")
@@ -41,17 +44,17 @@ fn signed_in(
 ) -> Vec<Effect> {
     event(
         state,
-        Event::SignedIn {
+        Event::S3(S3Event::SignedIn {
             access: access.clone(),
             task,
             result: Ok(Identity::unasked("alice", expires_ms)),
             renewal: None,
-        },
+        }),
     )
 }
 
-fn expired() -> S3Failure {
-    S3Failure::Failed {
+fn expired() -> Failure {
+    Failure::Failed {
         message: "The sign-in is over".to_owned(),
         renewal: Some("aws sso login --profile work".to_owned()),
     }
@@ -61,8 +64,14 @@ fn expired() -> S3Failure {
 fn an_address_that_is_typed_opens_as_the_aws_tools_would_and_asks_who_that_is() {
     let mut state = State::default();
     let effects = typed(&mut state, "s3://photos/2024/");
-    assert!(has!(effects, Effect::OpenSource { .. }), "{effects:?}");
-    assert!(has!(effects, Effect::SignIn { .. }), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Browse(BrowseEffect::Open { .. })),
+        "{effects:?}"
+    );
+    assert!(
+        has!(effects, Effect::S3(S3Effect::SignIn { .. })),
+        "{effects:?}"
+    );
     assert_eq!(place(&state).address.to_string(), "s3://photos/2024/");
     assert_eq!(place(&state).access, S3Access::default());
 }
@@ -75,18 +84,21 @@ fn a_bucket_that_was_opened_before_is_opened_in_the_same_way() {
         access: access("work"),
         layout: S3Layout::Folder,
     };
-    let effects = command(&mut state, Command::OpenPlace(Box::new(known.clone())));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::OpenPlace(Box::new(known.clone()))),
+    );
     assert!(
         state.settings.recent_places.is_empty(),
         "not before it is there"
     );
     event(
         &mut state,
-        Event::Opened {
+        Event::Browse(BrowseEvent::Opened {
             source: source_of(&effects),
             name: "s3://photos/2024/".to_owned(),
             place: Some(known.clone()),
-        },
+        }),
     );
     assert_eq!(state.settings.recent_places, [known]);
     typed(&mut state, "s3://photos/2025/");
@@ -99,7 +111,10 @@ fn a_bucket_that_was_opened_before_is_opened_in_the_same_way() {
 fn an_address_that_is_none_is_shown_in_the_dialog_and_what_is_open_stays() {
     let mut state = State::default();
     let effects = typed(&mut state, "s3://");
-    assert!(has!(effects, Effect::ReadAwsSetup), "{effects:?}");
+    assert!(
+        has!(effects, Effect::S3(S3Effect::ReadSetup)),
+        "{effects:?}"
+    );
     assert_eq!(state.overlay, Overlay::OpenS3);
     assert_eq!(state.s3.start.address, "s3://");
     assert!(state.source.is_none());
@@ -110,41 +125,56 @@ fn the_dialog_asks_nobody_before_it_is_told_to() {
     let mut state = State::default();
     let effects = command(&mut state, Action::OpenS3);
     assert_eq!(state.overlay, Overlay::OpenS3);
-    assert!(has!(effects, Effect::ReadAwsSetup));
+    assert!(has!(effects, Effect::S3(S3Effect::ReadSetup)));
     assert_eq!(effects.len(), 1, "{effects:?}");
     assert!(state.tasks.is_idle());
-    let effects = command(&mut state, Command::ListBuckets);
-    assert!(has!(effects, Effect::SignIn { .. }), "{effects:?}");
-    assert!(has!(effects, Effect::ListBuckets { .. }), "{effects:?}");
+    let effects = command(&mut state, Command::S3(S3Command::ListBuckets));
+    assert!(
+        has!(effects, Effect::S3(S3Effect::SignIn { .. })),
+        "{effects:?}"
+    );
+    assert!(
+        has!(effects, Effect::S3(S3Effect::ListBuckets { .. })),
+        "{effects:?}"
+    );
 }
 
 #[test]
 fn another_profile_forgets_what_the_one_before_saw() {
     let mut state = State::default();
     command(&mut state, Action::OpenS3);
-    command(&mut state, Command::SetS3Access(access("work")));
-    command(&mut state, Command::ListBuckets);
+    command(
+        &mut state,
+        Command::S3(S3Command::SetAccess(access("work"))),
+    );
+    command(&mut state, Command::S3(S3Command::ListBuckets));
     let task = state.s3.tree.bucket_task().unwrap();
     event(
         &mut state,
-        Event::BucketsListed {
+        Event::S3(S3Event::BucketsListed {
             task,
             result: Ok(vec!["photos".to_owned()]),
-        },
+        }),
     );
     assert_eq!(state.s3.tree.rows().len(), 1);
     let folder = S3Address::new("photos", "");
-    command(&mut state, Command::SetFolderOpen(folder, true));
-    let effects = command(&mut state, Command::SetS3Access(access("other")));
+    command(
+        &mut state,
+        Command::S3(S3Command::SetFolderOpen(folder, true)),
+    );
+    let effects = command(
+        &mut state,
+        Command::S3(S3Command::SetAccess(access("other"))),
+    );
     assert!(
         has!(effects, Effect::Signal(_, TaskSignal::Cancel)),
         "{effects:?}"
     );
     assert!(state.s3.tree.rows().is_empty());
-    let late = Event::BucketsListed {
+    let late = Event::S3(S3Event::BucketsListed {
         task,
         result: Ok(vec!["late".to_owned()]),
-    };
+    });
     event(&mut state, late);
     assert!(state.s3.tree.rows().is_empty());
 }
@@ -153,17 +183,19 @@ fn another_profile_forgets_what_the_one_before_saw() {
 fn browsing_to_an_address_lists_each_folder_on_the_way() {
     let mut state = State::default();
     let address = S3Address::parse("s3://photos/2024/may/a.jpg").unwrap();
-    let effects = command(&mut state, Command::BrowseTo(address));
+    let effects = command(&mut state, Command::S3(S3Command::BrowseTo(address)));
     for folder in ["s3://photos/", "s3://photos/2024/", "s3://photos/2024/may/"] {
         assert!(
-            has!(effects, Effect::ListS3Folder { folder: listed, .. } if listed.to_string() == folder),
+            has!(effects, Effect::S3(S3Effect::ListFolder { listing, .. }) if listing.folder.to_string() == folder),
             "{effects:?}"
         );
     }
     let listed: Vec<(S3Address, TaskId)> = effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::ListS3Folder { folder, task, .. } => Some((folder.clone(), *task)),
+            Effect::S3(S3Effect::ListFolder { listing, ticket }) => {
+                Some((listing.folder.clone(), ticket.id))
+            }
             _ => None,
         })
         .collect();
@@ -180,19 +212,19 @@ fn browsing_to_an_address_lists_each_folder_on_the_way() {
         let folder = folder.clone();
         event(
             &mut state,
-            Event::S3FolderListed {
+            Event::S3(S3Event::FolderListed {
                 folder: folder.clone(),
                 task,
                 page,
-            },
+            }),
         );
         event(
             &mut state,
-            Event::S3FolderEnded {
+            Event::S3(S3Event::FolderEnded {
                 folder,
                 task,
                 result: Ok(None),
-            },
+            }),
         );
     }
     let kinds: Vec<&S3RowKind> = state.s3.tree.rows().iter().map(|row| &row.kind).collect();
@@ -204,19 +236,25 @@ fn browsing_to_an_address_lists_each_folder_on_the_way() {
 fn a_sign_in_that_fails_keeps_who_was_known_and_is_tried_again() {
     let mut state = State::default();
     let work = access("work");
-    let task = sign_in_of(&command(&mut state, Command::SignIn(work.clone())));
-    let again = command(&mut state, Command::SignIn(work.clone()));
+    let task = sign_in_of(&command(
+        &mut state,
+        Command::S3(S3Command::SignIn(work.clone())),
+    ));
+    let again = command(&mut state, Command::S3(S3Command::SignIn(work.clone())));
     assert!(again.is_empty(), "it is being asked: {again:?}");
     signed_in(&mut state, &work, task, Some(7));
-    let task = sign_in_of(&command(&mut state, Command::SignIn(work.clone())));
+    let task = sign_in_of(&command(
+        &mut state,
+        Command::S3(S3Command::SignIn(work.clone())),
+    ));
     event(
         &mut state,
-        Event::SignedIn {
+        Event::S3(S3Event::SignedIn {
             access: work.clone(),
             task,
             result: Err(expired()),
             renewal: Some("aws sso login --profile work".to_owned()),
-        },
+        }),
     );
     let known = state.sign_ins.get(&work).unwrap();
     assert_eq!(known.identity.as_ref().unwrap().who, "alice");
@@ -227,7 +265,10 @@ fn a_sign_in_that_fails_keeps_who_was_known_and_is_tried_again() {
         access: work.clone(),
         ..S3Place::new(S3Address::new("photos", ""))
     };
-    let effects = command(&mut state, Command::OpenPlace(Box::new(place)));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::OpenPlace(Box::new(place))),
+    );
     signed_in(&mut state, &work, sign_in_of(&effects), Some(9));
     let known = state.sign_ins.get(&work).unwrap();
     assert_eq!(known.failure, None);
@@ -242,21 +283,27 @@ fn images_that_failed_are_read_again_once_the_sign_in_is_renewed() {
         access: work.clone(),
         ..S3Place::new(S3Address::new("photos", ""))
     };
-    let effects = command(&mut state, Command::OpenPlace(Box::new(place)));
+    let effects = command(
+        &mut state,
+        Command::Browse(BrowseCommand::OpenPlace(Box::new(place))),
+    );
     let task = sign_in_of(&effects);
     let source = source_of(&effects);
     let page = page(&["a.jpg"]);
-    event(&mut state, Event::Listed { source, page });
+    event(
+        &mut state,
+        Event::Browse(BrowseEvent::Listed { source, page }),
+    );
     let failed = |state: &mut State| {
         let result = Err("The sign-in is over".to_owned());
         let sample = SampleId(0);
         event(
             state,
-            Event::Displayed {
+            Event::Browse(BrowseEvent::Displayed {
                 source,
                 sample,
                 result,
-            },
+            }),
         );
         assert!(state.samples.unreadable(sample).is_some());
     };
@@ -265,7 +312,10 @@ fn images_that_failed_are_read_again_once_the_sign_in_is_renewed() {
     assert!(state.samples.unreadable(SampleId(0)).is_some());
     let effects = signed_in(&mut state, &work, task, None);
     assert!(state.samples.unreadable(SampleId(0)).is_none());
-    assert!(has!(effects, Effect::Display { .. }), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Browse(BrowseEffect::Display { .. })),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -275,6 +325,9 @@ fn a_place_that_was_opened_before_can_be_forgotten() {
     for bucket in ["a", "b"] {
         state.settings.remember_place(&place(bucket));
     }
-    command(&mut state, Command::ForgetRecentPlace(Box::new(place("b"))));
+    command(
+        &mut state,
+        Command::Browse(BrowseCommand::ForgetRecentPlace(Box::new(place("b")))),
+    );
     assert_eq!(state.settings.recent_places, [place("a")]);
 }

@@ -9,8 +9,8 @@ use super::super::super::widgets::{
 use super::super::log::log_lines_ui;
 use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, RemoteModel, Utc};
 use crate::state::{
-    Command, EndpointDeletion, EndpointId, EndpointSight, JobFinding, KnownEndpoint, S3Failure,
-    State,
+    Command, EndpointDeletion, EndpointId, EndpointSight, EndpointsCommand, Failure,
+    InferenceCommand, KnownEndpoint, Loadable, State,
 };
 use crate::tasks::now_ms;
 
@@ -47,13 +47,17 @@ fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
                 let stop = ui.button("Stop watching");
                 let stop = stop.on_hover_text("The endpoint itself goes on, and costs money");
                 if stop.clicked() {
-                    commands.push(Command::StopWatchingEndpoint(endpoint.id.clone()));
+                    commands.push(Command::Endpoints(EndpointsCommand::StopWatching(
+                        endpoint.id.clone(),
+                    )));
                 }
             } else {
                 let is_free = endpoint.deleting.is_none();
                 let look = ui.add_enabled(is_free, Button::new("Look again"));
                 if look.clicked() {
-                    commands.push(Command::WatchEndpoint(endpoint.id.clone()));
+                    commands.push(Command::Endpoints(EndpointsCommand::Watch(
+                        endpoint.id.clone(),
+                    )));
                 }
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
@@ -69,7 +73,7 @@ fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>
         banner_ui(ui, Tone::Warning, trouble, |_| {});
     }
     for failure in [&endpoint.failure, &endpoint.undeleted] {
-        if let Some(S3Failure::Failed { message, .. }) = failure {
+        if let Some(Failure::Failed { message, .. }) = failure {
             banner_ui(ui, Tone::Error, message, |ui| {
                 copy_sign_in_ui(ui, failure.as_ref(), commands);
             });
@@ -166,7 +170,9 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
     ui.add_space(4.0);
     if state.remote.endpoints.confirming.as_ref() != Some(&endpoint.id) {
         if delete_endpoint_button(ui, endpoint).clicked() {
-            commands.push(Command::AskToDeleteEndpoint(endpoint.id.clone()));
+            commands.push(Command::Endpoints(EndpointsCommand::ConfirmDeletion(
+                endpoint.id.clone(),
+            )));
         }
         return;
     }
@@ -188,10 +194,12 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
         ui.add_space(4.0);
         ui.horizontal(|ui| {
             if ui.button("Delete it").clicked() {
-                commands.push(Command::DeleteEndpoint(endpoint.id.clone()));
+                commands.push(Command::Endpoints(EndpointsCommand::Delete(
+                    endpoint.id.clone(),
+                )));
             }
             if ui.button("Keep it").clicked() {
-                commands.push(Command::KeepEndpoint);
+                commands.push(Command::Endpoints(EndpointsCommand::Keep));
             }
         });
     });
@@ -223,14 +231,14 @@ fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Com
         );
         if predict.clicked() {
             let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
-            commands.push(Command::PredictAt(Some(Box::new(model))));
+            commands.push(Command::Inference(InferenceCommand::PredictAt(Some(Box::new(model)))));
         }
         let other = ui
             .button("Predict here in another way…")
             .on_hover_text("How images are sent, and how answers are read");
         if other.clicked() {
             let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
-            commands.push(Command::EditRemoteModel(Box::new(model)));
+            commands.push(Command::Inference(InferenceCommand::EditRemoteModel(Box::new(model))));
         }
     });
 }
@@ -251,7 +259,10 @@ fn end_ui(
     ui.horizontal_wrapped(|ui| {
         let from = record.delete_at_ms.unwrap_or_else(now_ms).max(now_ms());
         let mut set = |at: Option<i64>| {
-            commands.push(Command::SetEndpointEnd(endpoint.id.clone(), at));
+            commands.push(Command::Endpoints(EndpointsCommand::SetDeletionTime(
+                endpoint.id.clone(),
+                at,
+            )));
         };
         for hours in LATER_H {
             let label = match record.delete_at_ms {
@@ -282,22 +293,24 @@ fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
         .default_open(has_failed)
         .show(ui, |ui| {
             let label = match &endpoint.log {
-                JobFinding::NotYet => "Read the log",
-                JobFinding::Looking(_) => {
+                Loadable::NotAsked => "Read the log",
+                Loadable::Loading(_) => {
                     ui.spinner();
                     return;
                 }
-                JobFinding::Known(lines) => {
+                Loadable::Ready(lines) => {
                     log_lines_ui(ui, lines);
                     "Read it again"
                 }
-                JobFinding::Failed(why) => {
-                    banner_ui(ui, Tone::Error, why, |_| {});
+                Loadable::Failed(why) => {
+                    banner_ui(ui, Tone::Error, why.message(), |_| {});
                     "Try again"
                 }
             };
             if ui.button(label).clicked() {
-                commands.push(Command::ReadEndpointLog(endpoint.id.clone()));
+                commands.push(Command::Endpoints(EndpointsCommand::ReadLog(
+                    endpoint.id.clone(),
+                )));
             }
         });
 }

@@ -6,29 +6,29 @@ use eframe::egui::{self, Align, CollapsingHeader, Label, Layout, RichText, Ui};
 
 use super::super::super::widgets::{Tone, banner_ui, strong};
 use crate::domain::{Check, CheckGrade, CheckPoint, Preflight};
-use crate::state::{Form, SendStage};
+use crate::state::{Form, Loadable};
 
 /// The half of a form that shows its check. True if it is to be checked once more. `what` is what would fail: “the job”.
 pub(super) fn check_ui<D, P>(ui: &mut Ui, form: &Form<D, P>, what: &str) -> bool {
-    if let SendStage::Failed(why) = &form.start {
-        banner_ui(ui, Tone::Error, why, |_| {});
+    if let Loadable::Failed(why) = &form.start {
+        banner_ui(ui, Tone::Error, why.message(), |_| {});
         ui.add_space(6.0);
     }
     ui.horizontal(|ui| {
         ui.label(strong("Check"));
-        if form.check.is_running() {
+        if form.check.is_loading() {
             ui.spinner();
             ui.weak("Asking AWS…");
         }
     });
     let mut is_again = false;
     match &form.check {
-        SendStage::Done(check) => preflight_ui(ui, &check.preflight, what),
-        SendStage::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
+        Loadable::Ready(check) => preflight_ui(ui, &check.preflight, what),
+        Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
             is_again = ui.button("Check again").clicked();
         }),
-        SendStage::Running(_) => {}
-        SendStage::NotYet => {
+        Loadable::Loading(_) => {}
+        Loadable::NotAsked => {
             if let Some(missing) = &form.missing {
                 banner_ui(ui, Tone::Hint, missing, |_| {});
             }

@@ -3,7 +3,7 @@
 use eframe::egui::Ui;
 
 use super::super::super::widgets::primary_button;
-use crate::state::{Command, Form, Overlay, SendStage, State, TaskSignal};
+use crate::state::{Command, Form, Loadable, Overlay, State, TaskSignal};
 
 /// How a form calls what it starts.
 pub(in super::super) struct FootWords {
@@ -31,7 +31,7 @@ pub(super) fn foot_ui<D, P>(
     ui.add_space(8.0);
     let mut is_wanted = false;
     ui.horizontal_wrapped(|ui| {
-        if let SendStage::Running(task) = form.start {
+        if let Loadable::Loading(task) = form.start {
             ui.spinner();
             let step = state.tasks.get(task).map(|task| task.control.progress());
             let step = step.map_or_else(String::new, |progress| progress.step);
@@ -67,12 +67,12 @@ fn reason<D, P>(form: &Form<D, P>, words: &FootWords, is_checked: bool) -> Optio
         return Some("The form has changed and is checked in a moment".to_owned());
     }
     match &form.check {
-        SendStage::Done(check) if check.is_startable() => None,
-        SendStage::Done(_) => Some(format!(
+        Loadable::Ready(check) if check.is_startable() => None,
+        Loadable::Ready(_) => Some(format!(
             "The check found what would make {} fail",
             words.what
         )),
-        SendStage::Running(_) => Some("The form is being checked".to_owned()),
-        SendStage::NotYet | SendStage::Failed(_) => Some("The form is not checked yet".to_owned()),
+        Loadable::Loading(_) => Some("The form is being checked".to_owned()),
+        Loadable::NotAsked | Loadable::Failed(_) => Some("The form is not checked yet".to_owned()),
     }
 }

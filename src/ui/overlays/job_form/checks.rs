@@ -7,7 +7,9 @@ use eframe::egui::{
 use super::super::super::widgets::{Tone, banner_ui, number_field, strong};
 use super::super::form::text_ui;
 use crate::domain::TransformPlan;
-use crate::state::{Command, FormCheck, ModelFrom, RehearsalRequest, SendStage, State, TaskSignal};
+use crate::state::{
+    Command, FormCheck, JobsCommand, Loadable, ModelFrom, RehearsalOptions, State, TaskSignal,
+};
 
 /// A rehearsal is a sample: whoever wants them all here predicts them here.
 const MOST_REHEARSED: usize = 1000;
@@ -19,7 +21,7 @@ const LONGEST_LINE: usize = 2000;
 pub(super) fn rehearsal_ui(
     ui: &mut Ui,
     state: &State,
-    request: &mut RehearsalRequest,
+    request: &mut RehearsalOptions,
     commands: &mut Vec<Command>,
 ) {
     let rehearsal = &state.remote.rehearsal;
@@ -52,20 +54,20 @@ pub(super) fn rehearsal_ui(
         let images = ui.add(images).accessible_name("Images to try");
         images.on_hover_text("The first ones of those that would be sent");
         let missing = missing_for(model_from, request);
-        let is_ready = !rehearsal.is_running() && missing.is_none();
+        let is_ready = !rehearsal.is_loading() && missing.is_none();
         let button = ui.add_enabled(is_ready, Button::new("Try it here"));
         let button = match missing {
             Some(missing) => button.on_disabled_hover_text(missing),
             None => button,
         };
         if button.clicked() {
-            commands.push(Command::Rehearse(RehearsalRequest {
+            commands.push(Command::Jobs(JobsCommand::Rehearse(RehearsalOptions {
                 python: request.python.trim().to_owned(),
                 images: request.images,
                 tensorflow_serving: request.tensorflow_serving.trim().to_owned(),
-            }));
+            })));
         }
-        if let SendStage::Running(task) = rehearsal {
+        if let Loadable::Loading(task) = rehearsal {
             ui.spinner();
             if ui.button("Stop the rehearsal").clicked() {
                 commands.push(Command::SignalTask(*task, TaskSignal::Cancel));
@@ -73,7 +75,7 @@ pub(super) fn rehearsal_ui(
         }
     });
     match rehearsal {
-        SendStage::Done(report) => {
+        Loadable::Ready(report) => {
             let (sign, tone) = if report.is_well {
                 ("✓ ", Tone::Hint)
             } else {
@@ -85,13 +87,13 @@ pub(super) fn rehearsal_ui(
                 }
             });
         }
-        SendStage::Failed(why) => banner_ui(ui, Tone::Error, why, |_| {}),
-        SendStage::NotYet | SendStage::Running(_) => {}
+        Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |_| {}),
+        Loadable::NotAsked | Loadable::Loading(_) => {}
     }
 }
 
 /// What has to be said before a rehearsal can be held.
-fn missing_for(model_from: ModelFrom, request: &RehearsalRequest) -> Option<&'static str> {
+fn missing_for(model_from: ModelFrom, request: &RehearsalOptions) -> Option<&'static str> {
     if request.python.trim().is_empty() {
         return Some("Say which Python runs the handler");
     }

@@ -14,7 +14,7 @@ use crate::domain::{
     AssembleWith, BatchStrategy, Compression, DataProcessing, S3Link, SplitType, TfsBatching,
     TransformSpec, dated_name, output_folder,
 };
-use crate::state::{Command, ExportScope, JobDraft, SendStage, State};
+use crate::state::{Command, ExportScope, JobDraft, Loadable, State};
 use crate::tasks::now_ms;
 
 /// So many jobs offer their rate.
@@ -105,7 +105,7 @@ fn job_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
         "Name of the job",
         "letters, digits and hyphens",
     );
-    let checked = state.remote.job_form.check.done();
+    let checked = state.remote.job_form.check.ready();
     let image = checked.and_then(|check| check.plan.model.image());
     let spec = &mut draft.spec;
     made_model_ui(ui, state, &mut draft.model, &spec.instance_type, image);
@@ -139,7 +139,7 @@ fn cost_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, commands: &mu
 /// Rates that somebody has seen, on this machine and on such an instance, the newest job first.
 fn measured(state: &State, draft: &JobDraft) -> Vec<(f64, String)> {
     let rehearsed = match &state.remote.rehearsal {
-        SendStage::Done(report) => report
+        Loadable::Ready(report) => report
             .images_per_s
             .map(|rate| (rate, "as rehearsed on this machine".to_owned())),
         _ => None,

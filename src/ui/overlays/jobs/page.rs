@@ -20,8 +20,8 @@ use crate::domain::{
     S3Place, TransformJob, TransformSpec, TransformStatus, Utc, human_usd,
 };
 use crate::state::{
-    Action, Command, JobFinding, JobId, KnownJob, Leftovers, OutputsAt, OutputsRequest, RetryPlan,
-    S3Failure, State,
+    Action, BrowseCommand, Command, Failure, JobId, JobsCommand, KnownJob, Leftovers, Loadable,
+    OutputsAt, OutputsCommand, OutputsRequest, RetryPlan, State,
 };
 use crate::tasks::now_ms;
 
@@ -65,7 +65,7 @@ pub(super) fn page_ui(
                 }
                 return;
             };
-            loud_ui(ui, progress, job.outcome.known());
+            loud_ui(ui, progress, job.outcome.ready());
             progress_ui(ui, progress);
             missing_price_ui(ui, state, job, progress, memory, commands);
             actions_ui(ui, state, job, progress, memory, commands);
@@ -84,11 +84,11 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Comman
                 let stop = ui.button("Stop watching");
                 let stop = stop.on_hover_text("The job itself goes on");
                 if stop.clicked() {
-                    commands.push(Command::StopWatchingJob(job.id.clone()));
+                    commands.push(Command::Jobs(JobsCommand::StopWatching(job.id.clone())));
                 }
             } else {
                 if ui.button("Look again").clicked() {
-                    commands.push(Command::WatchJob(job.id.clone()));
+                    commands.push(Command::Jobs(JobsCommand::Watch(job.id.clone())));
                 }
                 if state.settings.watched_jobs.contains(&job.id) {
                     let forget = ui.button("Do not watch it");
@@ -96,7 +96,7 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Comman
                         "It would be looked at again when Spotcheck starts; the job itself goes on",
                     );
                     if forget.clicked() {
-                        commands.push(Command::StopWatchingJob(job.id.clone()));
+                        commands.push(Command::Jobs(JobsCommand::StopWatching(job.id.clone())));
                     }
                 }
             }
@@ -112,7 +112,7 @@ fn failure_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Vec<Command>) {
     if let Some(trouble) = &job.trouble {
         banner_ui(ui, Tone::Warning, trouble, |_| {});
     }
-    if let Some(S3Failure::Failed { message, .. }) = &job.failure {
+    if let Some(Failure::Failed { message, .. }) = &job.failure {
         banner_ui(ui, Tone::Error, message, |ui| {
             copy_sign_in_ui(ui, job.failure.as_ref(), commands);
         });
@@ -302,7 +302,7 @@ fn actions_ui(
     banner_ui(ui, Tone::Warning, message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Stop it").clicked() {
-                commands.push(Command::StopJob(job.id.clone()));
+                commands.push(Command::Jobs(JobsCommand::Stop(job.id.clone())));
                 memory.stopping = None;
             }
             if ui.button("Let it go on").clicked() {
@@ -323,10 +323,12 @@ fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Com
         Err(reason) => open.on_disabled_hover_text(reason),
     };
     if open.clicked() {
-        commands.push(Command::OpenOutputs(Box::new(OutputsRequest {
-            at: OutputsAt::Job(job.id.clone()),
-            reading: ReadingRequest::default(),
-        })));
+        commands.push(Command::Outputs(OutputsCommand::Open(Box::new(
+            OutputsRequest {
+                at: OutputsAt::Job(job.id.clone()),
+                reading: ReadingRequest::default(),
+            },
+        ))));
     }
     if !is_free {
         ui.spinner();
@@ -359,7 +361,7 @@ fn images_ui(
         )),
     };
     if open.clicked() {
-        commands.push(Command::OpenPlace(Box::new(place)));
+        commands.push(Command::Browse(BrowseCommand::OpenPlace(Box::new(place))));
     }
 }
 
@@ -404,25 +406,25 @@ fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mu
         return;
     }
     match &job.outcome {
-        JobFinding::NotYet => {
+        Loadable::NotAsked => {
             let has_failed = progress.job.status == TransformStatus::Failed;
             let may_miss = has_failed || progress.missing() != Some(0);
             if may_miss && ui.button("Find out what failed").clicked() {
-                commands.push(Command::FindOutcome(job.id.clone()));
+                commands.push(Command::Jobs(JobsCommand::FindOutcome(job.id.clone())));
             }
         }
-        JobFinding::Looking(_) => {
+        Loadable::Loading(_) => {
             ui.horizontal(|ui| {
                 ui.spinner();
                 ui.weak("Looking for what failed…");
             });
         }
-        JobFinding::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
+        Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
             if ui.button("Try again").clicked() {
-                commands.push(Command::FindOutcome(job.id.clone()));
+                commands.push(Command::Jobs(JobsCommand::FindOutcome(job.id.clone())));
             }
         }),
-        JobFinding::Known(outcome) => known_outcome_ui(ui, job, outcome, commands),
+        Loadable::Ready(outcome) => known_outcome_ui(ui, job, outcome, commands),
     }
 }
 
@@ -475,7 +477,7 @@ fn known_outcome_ui(
     );
     banner_ui(ui, Tone::Hint, &text, |ui| {
         if ui.button("See what it has answered").clicked() {
-            commands.push(Command::FindOutcome(job.id.clone()));
+            commands.push(Command::Jobs(JobsCommand::FindOutcome(job.id.clone())));
         }
     });
 }
@@ -483,30 +485,30 @@ fn known_outcome_ui(
 /// A job of the same kind for these images alone: planned, looked through, shown, and only then started.
 fn retry_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Vec<Command>) {
     match &job.retry {
-        JobFinding::NotYet => {
+        Loadable::NotAsked => {
             let retry = ui.add(primary_button(ui, "Retry only the failed ones…"));
             let retry = retry.on_hover_text(
                 "Plans a job of the same kind for these images alone, listed in a manifest; nothing is started yet",
             );
             if retry.clicked() {
-                commands.push(Command::PlanRetry(job.id.clone()));
+                commands.push(Command::Jobs(JobsCommand::PlanRetry(job.id.clone())));
             }
         }
-        JobFinding::Looking(_) => {
+        Loadable::Loading(_) => {
             ui.horizontal(|ui| {
                 ui.spinner();
                 ui.weak("Looking the retry through…");
                 if ui.button("Not now").clicked() {
-                    commands.push(Command::DropRetry(job.id.clone()));
+                    commands.push(Command::Jobs(JobsCommand::DropRetry(job.id.clone())));
                 }
             });
         }
-        JobFinding::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
+        Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
             if ui.button("Try again").clicked() {
-                commands.push(Command::PlanRetry(job.id.clone()));
+                commands.push(Command::Jobs(JobsCommand::PlanRetry(job.id.clone())));
             }
         }),
-        JobFinding::Known(planned) => retry_plan_ui(ui, job, planned, commands),
+        Loadable::Ready(planned) => retry_plan_ui(ui, job, planned, commands),
     }
 }
 
@@ -538,10 +540,10 @@ fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mu
         let start = primary_button(ui, "Start the retry");
         let start = ui.add_enabled(is_free && planned.is_startable(), start);
         if start.clicked() {
-            commands.push(Command::StartRetry(job.id.clone()));
+            commands.push(Command::Jobs(JobsCommand::StartRetry(job.id.clone())));
         }
         if ui.add_enabled(is_free, Button::new("Not now")).clicked() {
-            commands.push(Command::DropRetry(job.id.clone()));
+            commands.push(Command::Jobs(JobsCommand::DropRetry(job.id.clone())));
         }
         if !is_free {
             ui.spinner();
@@ -590,31 +592,31 @@ fn left_ui(
         ui.label(said);
     }
     match &job.left {
-        JobFinding::NotYet => {
+        Loadable::NotAsked => {
             ui.weak(
                 "The model in SageMaker, its archive and the manifest stay until somebody deletes them",
             );
             if ui.button("See what it left behind").clicked() {
-                commands.push(Command::FindLeftovers(job.id.clone()));
+                commands.push(Command::Jobs(JobsCommand::FindLeftovers(job.id.clone())));
             }
         }
-        JobFinding::Looking(_) => drop(ui.spinner()),
-        JobFinding::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
+        Loadable::Loading(_) => drop(ui.spinner()),
+        Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
             if ui.button("Try again").clicked() {
-                commands.push(Command::FindLeftovers(job.id.clone()));
+                commands.push(Command::Jobs(JobsCommand::FindLeftovers(job.id.clone())));
             }
         }),
-        JobFinding::Known(Leftovers::Untold) => {
+        Loadable::Ready(Leftovers::Untold) => {
             let text = format!(
                 "This job was not started on this machine, so nothing here says what was made for it; look at its model {} in the AWS console",
                 progress.job.spec.model_name
             );
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         }
-        JobFinding::Known(Leftovers::Told(left)) if left.is_empty() => {
+        Loadable::Ready(Leftovers::Told(left)) if left.is_empty() => {
             drop(ui.weak("Nothing is left behind; images and outputs stay"));
         }
-        JobFinding::Known(Leftovers::Told(left)) => known_left_ui(ui, job, left, memory, commands),
+        Loadable::Ready(Leftovers::Told(left)) => known_left_ui(ui, job, left, memory, commands),
     }
 }
 
@@ -643,7 +645,7 @@ fn known_left_ui(
     banner_ui(ui, Tone::Warning, message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Delete them").clicked() {
-                commands.push(Command::DeleteLeftovers(job.id.clone()));
+                commands.push(Command::Jobs(JobsCommand::DeleteLeftovers(job.id.clone())));
                 memory.cleaning = None;
             }
             if ui.button("Keep them").clicked() {

@@ -6,7 +6,7 @@ use super::super::super::widgets::{
     Tone, banner_ui, checkbox_ui, sign_in_banner_ui, strong, who_text,
 };
 use crate::domain::{AwsProfile, AwsSetup, Credentials, EndpointError, S3Access, parse_endpoint};
-use crate::state::{Command, State};
+use crate::state::{Command, S3Command, State};
 
 const FIELD_WIDTH: f32 = 230.0;
 
@@ -66,10 +66,10 @@ pub(in super::super) fn access_ui(
         if credentials_ui(ui, state, &mut wanted.credentials) {
             let wanted = memory.with_drafts(wanted.clone());
             let asks = wanted.credentials != Credentials::Anonymous;
-            commands.push(Command::SetS3Access(wanted));
+            commands.push(Command::S3(S3Command::SetAccess(wanted)));
             // Whoever chooses a profile wants to see what it may.
             if asks {
-                commands.push(Command::ListBuckets);
+                commands.push(Command::S3(S3Command::ListBuckets));
             }
         }
     });
@@ -200,7 +200,7 @@ fn server_ui(
         wanted = memory.with_drafts(wanted);
     }
     if wanted != *access {
-        commands.push(Command::SetS3Access(wanted));
+        commands.push(Command::S3(S3Command::SetAccess(wanted)));
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::super::theme;
 use super::super::super::widgets::{Tone, banner_ui, grouped, truncated};
 use super::access;
 use crate::domain::S3Address;
-use crate::state::{Command, S3Failure, S3Row, S3RowKind, State, TaskId, TaskSignal};
+use crate::state::{Command, Failure, S3Command, S3Row, S3RowKind, State, TaskId, TaskSignal};
 
 const ROW_HEIGHT: f32 = 24.0;
 const INDENT: f32 = 18.0;
@@ -62,7 +62,7 @@ pub(super) fn tree_ui(
     if let Some(failure) = tree.bucket_failure() {
         failure_ui(ui, failure, |ui| {
             if ui.button("Try again").clicked() {
-                commands.push(Command::ListBuckets);
+                commands.push(Command::S3(S3Command::ListBuckets));
             }
         });
     }
@@ -99,7 +99,7 @@ fn heading_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                 "List buckets"
             };
             if ui.button(label).clicked() {
-                commands.push(Command::ListBuckets);
+                commands.push(Command::S3(S3Command::ListBuckets));
             }
         });
     });
@@ -130,8 +130,8 @@ fn empty_ui(ui: &mut Ui, state: &State) {
     });
 }
 
-fn failure_ui(ui: &mut Ui, failure: &S3Failure, contents: impl FnOnce(&mut Ui)) {
-    if let S3Failure::Failed { message, .. } = failure {
+fn failure_ui(ui: &mut Ui, failure: &Failure, contents: impl FnOnce(&mut Ui)) {
+    if let Failure::Failed { message, .. } = failure {
         banner_ui(ui, Tone::Error, message, contents);
     }
 }
@@ -216,12 +216,15 @@ fn take_keys(
             if is_open {
                 target = next_folder(rows, place);
             } else {
-                commands.push(Command::SetFolderOpen(address.clone(), true));
+                commands.push(Command::S3(S3Command::SetFolderOpen(address.clone(), true)));
             }
         }
         if take(Key::ArrowLeft) {
             if is_open {
-                commands.push(Command::SetFolderOpen(address.clone(), false));
+                commands.push(Command::S3(S3Command::SetFolderOpen(
+                    address.clone(),
+                    false,
+                )));
             } else {
                 let parent = address.parent();
                 target = parent.and_then(|parent| place_of(rows, &parent));
@@ -283,15 +286,15 @@ fn row_ui(
         S3RowKind::More { folder } => line_ui(ui, content, |ui| {
             let more = ui.small_button("List more");
             if more.clicked() {
-                commands.push(Command::ListMore(folder.clone()));
+                commands.push(Command::S3(S3Command::ListMore(folder.clone())));
             }
             more.accessible_name(format!("List more of {folder}"));
         }),
         S3RowKind::Failed { folder, failure } => line_ui(ui, content, |ui| {
             if ui.small_button("Try again").clicked() {
-                commands.push(Command::ListMore(folder.clone()));
+                commands.push(Command::S3(S3Command::ListMore(folder.clone())));
             }
-            if let S3Failure::Failed { message, .. } = failure {
+            if let Failure::Failed { message, .. } = failure {
                 let color = ui.visuals().error_fg_color;
                 let text = RichText::new(format!("⚠ {message}")).color(color);
                 ui.add(Label::new(text).truncate());
@@ -358,7 +361,10 @@ fn folder_ui(
     let top = text.center().y - galley.size().y / 2.0;
     painter.galley(pos2(text.left(), top), galley, visuals.text_color());
     if toggle.clicked() || response.double_clicked() {
-        commands.push(Command::SetFolderOpen(address.clone(), !is_open));
+        commands.push(Command::S3(S3Command::SetFolderOpen(
+            address.clone(),
+            !is_open,
+        )));
     }
     let response = response.on_hover_text(address.to_string());
     (response.clicked() || toggle.clicked()).then(|| address.clone())

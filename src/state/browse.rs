@@ -1,0 +1,159 @@
+//! What can be done about the open source and its images, and what comes of it.
+
+use std::path::PathBuf;
+
+use crate::domain::{S3Place, Sample, SampleUri, TileKey};
+use crate::source::{ListingChange, Page};
+use crate::state::{
+    CacheUsage, DisplayInfo, FilePick, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step,
+    TaskId, ThumbnailRequest, Ticket, ViewSettings,
+};
+
+/// What the user can do about the open source and its images.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BrowseCommand {
+    /// A folder, file, or address of a place in S3, typed by the user or from the recent ones.
+    Open(PathBuf),
+    /// A place in S3, however it is to be reached.
+    OpenPlace(Box<S3Place>),
+    /// Files and folders dropped on the window.
+    Drop(Vec<PathBuf>),
+    /// Shows one sample and selects only it.
+    Show(SampleId),
+    /// Adds a sample to the selection or takes it away.
+    ToggleSelected(SampleId),
+    /// Selects everything from where the selection began to this sample.
+    ExtendSelection(SampleId),
+    /// Only the shown sample stays selected.
+    ClearSelection,
+    Walk(Step),
+    /// The thumbnails on screen that have no pixels yet, most wanted first. Replaces what was asked for before.
+    LoadThumbnails {
+        /// The longer side in pixels.
+        side: u32,
+        wanted: Vec<SampleId>,
+    },
+    /// Shows the first image whose name begins with this, or else has it in it, or else is in this place.
+    GoTo(String),
+    /// The next one after the shown image.
+    GoToNext(String),
+    /// What may be kept on disk; zero keeps nothing.
+    SetCacheBytes(u64),
+    /// How much is kept on disk.
+    MeasureCache,
+    ClearCache,
+    /// Shows a file or folder in the file manager.
+    Reveal(SampleUri),
+    /// The tiles of the image that are looked at and not there, most wanted first. Replaces what was asked for before.
+    LoadTiles(Vec<TileKey>),
+    /// For images that are opened from now on.
+    SetMaxMegapixels(u64),
+    ForgetRecent(PathBuf),
+    /// This place, however it was reached.
+    ForgetRecentPlace(Box<S3Place>),
+}
+
+/// What is to be done in the background about the open source and its images.
+#[derive(Debug, Clone)]
+pub enum BrowseEffect {
+    Open {
+        source: SourceId,
+        spec: SourceSpec,
+        ticket: Ticket,
+    },
+    /// Most wanted first; replaces what was asked for before.
+    MakeThumbnails {
+        source: SourceId,
+        /// The longer side in pixels.
+        side: u32,
+        wanted: Vec<ThumbnailRequest>,
+    },
+    LimitCache(u64),
+    MeasureCache,
+    ClearCache,
+    /// List what is open once more; changes are told page by page.
+    ListAgain {
+        source: SourceId,
+        ticket: Ticket,
+    },
+    /// Images that are likely to be looked at next, after everything that is on screen. Replaces what was asked for before.
+    ReadAhead {
+        source: SourceId,
+        samples: Vec<Sample>,
+    },
+    /// Replaces what was asked for before.
+    Display {
+        source: SourceId,
+        sample: SampleId,
+        uri: SampleUri,
+    },
+    /// Tiles of the displayed image, most wanted first; replaces what was asked for before.
+    MakeTiles {
+        source: SourceId,
+        sample: SampleId,
+        wanted: Vec<TileKey>,
+    },
+    /// Refuse larger images from now on.
+    LimitMegapixels(u64),
+    PickFolder,
+    PickImages,
+    Reveal(SampleUri),
+    CopyImage {
+        source: SourceId,
+        uri: SampleUri,
+        prediction: Option<Prediction>,
+        view: ViewSettings,
+        /// The boxes that are visible whatever the view.
+        confirmed: Vec<u32>,
+    },
+}
+
+/// What background work reports about the open source and its images.
+#[derive(Debug)]
+pub enum BrowseEvent {
+    /// A source could be opened and its listing begins.
+    Opened {
+        source: SourceId,
+        name: String,
+        /// Where in S3 it lies, where it does.
+        place: Option<S3Place>,
+    },
+    /// A part of a listing.
+    Listed {
+        source: SourceId,
+        page: Page,
+    },
+    /// Files appeared, changed or vanished.
+    ListingChanged {
+        source: SourceId,
+        change: ListingChange,
+    },
+    /// What is kept on disk.
+    CacheMeasured(CacheUsage),
+    /// A place was listed again; what is there came as changes before.
+    ListedAgain {
+        source: SourceId,
+        task: TaskId,
+        result: Result<Relisting, String>,
+    },
+    ListingEnded {
+        source: SourceId,
+        task: TaskId,
+        result: Result<(), String>,
+    },
+    /// A thumbnail that cannot be made.
+    ThumbnailFailed {
+        source: SourceId,
+        sample: SampleId,
+        /// Of the file.
+        version: u32,
+        reason: String,
+    },
+    /// The image for the canvas has been decoded; its pixels went to `ui`.
+    Displayed {
+        source: SourceId,
+        sample: SampleId,
+        result: Result<DisplayInfo, String>,
+    },
+    FilesPicked(FilePick),
+}

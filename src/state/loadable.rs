@@ -1,0 +1,130 @@
+//! What a task in the background loads, and why it came to nothing.
+
+use super::{TaskId, TaskOutcome};
+
+/// A value that a task loads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Loadable<T, E = Failure> {
+    NotAsked,
+    /// By this task.
+    Loading(TaskId),
+    Ready(T),
+    Failed(E),
+}
+
+/// Why there is no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The task was cancelled; nothing is wrong.
+    Cancelled,
+    Failed {
+        /// What happened, why, and what to do.
+        message: String,
+        /// The command that signs in again, if that helps.
+        renewal: Option<String>,
+    },
+}
+
+impl<T, E> Default for Loadable<T, E> {
+    fn default() -> Self {
+        Self::NotAsked
+    }
+}
+
+impl<T, E> Loadable<T, E> {
+    pub fn ready(&self) -> Option<&T> {
+        match self {
+            Self::Ready(value) => Some(value),
+            Self::NotAsked | Self::Loading(_) | Self::Failed(_) => None,
+        }
+    }
+
+    pub fn is_loading(&self) -> bool {
+        self.task().is_some()
+    }
+
+    /// The task that loads it now.
+    pub fn task(&self) -> Option<TaskId> {
+        match self {
+            Self::Loading(task) => Some(*task),
+            Self::NotAsked | Self::Ready(_) | Self::Failed(_) => None,
+        }
+    }
+
+    pub fn failure(&self) -> Option<&E> {
+        match self {
+            Self::Failed(failure) => Some(failure),
+            Self::NotAsked | Self::Loading(_) | Self::Ready(_) => None,
+        }
+    }
+
+    pub(super) fn is_by(&self, task: TaskId) -> bool {
+        self.task() == Some(task)
+    }
+}
+
+impl<T> Loadable<T> {
+    /// Takes the result of a task. False, and nothing changes, if it is late: another task loads the value by now, or
+    /// none does.
+    pub(super) fn settle(&mut self, task: TaskId, result: Result<T, Failure>) -> bool {
+        let is_wanted = self.is_by(task);
+        if is_wanted {
+            *self = match result {
+                Ok(value) => Self::Ready(value),
+                Err(Failure::Cancelled) => Self::NotAsked,
+                Err(failure) => Self::Failed(failure),
+            };
+        }
+        is_wanted
+    }
+}
+
+impl Failure {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self::Failed {
+            message: message.into(),
+            renewal: None,
+        }
+    }
+
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Cancelled => "Cancelled",
+            Self::Failed { message, .. } => message,
+        }
+    }
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self::new(message)
+    }
+}
+
+impl From<Failure> for TaskOutcome {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Cancelled => Self::Cancelled,
+            Failure::Failed { message, .. } => Self::Failed(message),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_result_is_dropped_and_a_cancelled_one_can_be_asked_for_again() {
+        let (first, second) = (TaskId(1), TaskId(2));
+        let mut value = Loadable::Loading(second);
+        assert!(!value.settle(first, Ok(1)));
+        assert_eq!(value, Loadable::Loading(second));
+        assert!(value.settle(second, Err(Failure::Cancelled)));
+        assert_eq!(value, Loadable::NotAsked);
+        assert!(!value.settle(second, Ok(2)));
+        value = Loadable::Loading(first);
+        assert!(value.settle(first, Ok(3)));
+        assert_eq!(value.ready(), Some(&3));
+    }
+}

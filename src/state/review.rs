@@ -1,0 +1,130 @@
+//! What can be done about searching, comparing and judging, and what comes of it.
+
+use crate::domain::{Saliency, SampleSet};
+use crate::evaluation::Agreement;
+use crate::review::{
+    ArrangeRequest, Arrangement, FilmFrame, FilmOrder, FilmRequest, Sort, Statistics, Suppressed,
+};
+use crate::state::{
+    Arc, ArrangeId, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest,
+    Failure, FilmstripId, Pace, RunId, SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange,
+};
+
+/// What the user can do about searching, comparing and judging.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReviewCommand {
+    /// What stands in the search field.
+    SetQuery(String),
+    SetSort(Sort),
+    SetCanvas(CanvasView),
+    SelectBox(Option<usize>),
+    /// Shows one sample with one of its boxes selected.
+    ShowBox(SampleId, usize),
+    /// Opens the strip with all boxes of a class, or shows this class in it.
+    OpenFilmstrip(u32),
+    SetFilmOrder(FilmOrder),
+    /// The boxes of the strip on screen that have no pixels yet, most wanted first. Replaces what was asked for before.
+    LoadCrops(Vec<FilmFrame>),
+    /// The class of a classifier that “Explain” is about; `None` is the top class.
+    SelectClass(Option<u32>),
+    HideExplanation,
+    /// `0.0..=1.0`
+    SetExplanationOpacity(f32),
+    /// Holds the predictions of the run on screen against those of this one.
+    Compare(RunId),
+    /// With the filters as they are now.
+    CompareAgain,
+    SetCompareLayout(CompareLayout),
+    StopComparing,
+    /// Begins or ends presentation mode.
+    Present(bool),
+    /// Whether images follow each other by themselves.
+    PlaySlides(bool),
+    SetSlideSecs(f32),
+    /// On the selected box, or else on every selected image; `None` takes the verdict back.
+    /// Many images are judged only after a question.
+    SetVerdict(Option<Verdict>),
+    /// Yes, that many.
+    ConfirmMassVerdict,
+    /// Replaces the note of these images; an empty text takes it away.
+    SetNote {
+        samples: SampleSet,
+        text: String,
+    },
+    /// To every selected image.
+    AddTag(String),
+    /// From every selected image.
+    RemoveTag(String),
+    ChangeView(ViewChange),
+    SetThumbnailSide(f32),
+}
+
+/// What is to be done in the background about searching, comparing and judging.
+#[derive(Debug, Clone)]
+pub enum ReviewEffect {
+    /// Gather all boxes of a class. A newer request takes the place of one before.
+    GatherFilmstrip {
+        id: FilmstripId,
+        what: Box<FilmRequest>,
+    },
+    /// Cut boxes out of their images, most wanted first; replaces what was asked for before.
+    MakeCrops {
+        source: SourceId,
+        run: RunId,
+        wanted: Vec<CropRequest>,
+    },
+    /// Find out which parts of an image carry a prediction.
+    Explain {
+        request: ExplainRequest,
+        ticket: Ticket,
+    },
+    /// Compare the predictions of two runs, left and right, image by image.
+    Compare {
+        request: CompareRequest,
+        ticket: Ticket,
+    },
+    /// Search, sort and count. Replaces what was asked for before.
+    Arrange {
+        id: ArrangeId,
+        pace: Pace,
+        /// Whose answers are in the request: the places of their boxes lie in the project.
+        run: Option<(SourceId, RunId)>,
+        request: Box<ArrangeRequest>,
+    },
+}
+
+/// What background work reports about searching, comparing and judging.
+#[derive(Debug)]
+pub enum ReviewEvent {
+    /// Two runs were held against each other, or why not.
+    Compared {
+        task: TaskId,
+        result: Result<Agreement, Failure>,
+    },
+    /// Which parts of the shown image carry a prediction, or how the search for them ended.
+    Explained {
+        task: TaskId,
+        result: Result<Arc<Saliency>, Failure>,
+    },
+    /// All boxes of the class that the open strip shows.
+    FilmstripGathered {
+        id: FilmstripId,
+        frames: Vec<FilmFrame>,
+    },
+    /// The order that was asked for.
+    Arranged {
+        id: ArrangeId,
+        arrangement: Arrangement,
+        /// Which boxes are hidden by better ones, where the view hides such.
+        suppressed: Option<Suppressed>,
+    },
+    /// The statistics that go with it, and the end of the prediction; `None` where there is no run.
+    Counted {
+        id: ArrangeId,
+        statistics: Option<Statistics>,
+    },
+    ArrangeFailed {
+        id: ArrangeId,
+        reason: String,
+    },
+}
