@@ -282,7 +282,7 @@ fn json_lines_of_everything_are_what_predict_wrote_and_judgements_are_added() {
 }
 
 #[test]
-fn a_prediction_about_an_older_version_of_a_file_is_left_out_and_said() {
+fn an_outdated_prediction_is_skipped_and_reported() {
     let predicted = Predicted::new(DETECTOR);
     predicted.change(vec![
         predicted.judge("coffee.png", Some(0), Verdict::Accept),
@@ -600,7 +600,7 @@ fn images_that_are_gone_are_listed_and_end_with_code_three() {
 }
 
 #[test]
-fn a_filter_may_be_long_and_one_too_long_or_too_deep_is_refused() {
+fn filters_that_are_too_long_or_too_deep_are_refused() {
     let predicted = Predicted::new(DETECTOR);
     let filtered = |name: &str, filter: &str| {
         let out = predicted.out(name);

@@ -133,7 +133,7 @@ fn what_cannot_be_used_still_shows_its_graph_and_the_reason() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_no_model_is_named_with_what_to_do() {
+fn a_file_that_is_missing_or_not_a_model_is_named_with_what_to_do() {
     for (file, reason) in [
         ("missing.onnx", "could not read the model missing.onnx"),
         ("Cargo.toml", "damaged or is not an ONNX model"),

@@ -239,7 +239,7 @@ fn an_interrupt_ends_a_stalled_download_within_a_second_and_says_how_to_go_on() 
 }
 
 #[test]
-fn a_mirror_that_failed_is_told_when_the_next_one_works() {
+fn a_failed_mirror_is_reported_when_the_next_one_works() {
     let missing = HttpServer::start(|_| Reply::status("404 Not Found"));
     let server = good_server();
     let home = Home::with_model(&[missing.url("/weights"), server.url("/")]);
@@ -306,7 +306,7 @@ fn a_download_goes_through_the_proxy_of_the_environment() {
 }
 
 #[test]
-fn a_model_that_is_not_known_is_an_error_that_names_the_known_ones() {
+fn an_unknown_model_is_an_error_that_names_the_known_ones() {
     for command in ["fetch", "remove"] {
         let ended = Home::new().models(&[command, "resnet51"]);
         assert_eq!(ended.code, Some(1));

@@ -105,7 +105,7 @@ fn files_of_the_user_are_never_replaced_by_results() {
 }
 
 #[test]
-fn results_take_the_place_of_nothing_that_the_command_reads() {
+fn results_never_replace_inputs_of_the_command() {
     let bench = Bench::new();
     // Each of them would pass as results, or as nothing.
     bench.write("labels.txt", "");

@@ -240,7 +240,7 @@ fn limit_top_k_and_min_score_keep_less() {
 }
 
 #[test]
-fn a_batch_gives_the_same_classes_and_is_refused_aloud_where_the_model_takes_one_image() {
+fn a_batch_gives_the_same_classes_and_is_refused_for_a_model_of_one_image() {
     /// Another order of the same sums moves a score this much at most.
     const TOLERANCE: f64 = 1e-5;
     let of_batch = |size: &str| {
@@ -400,7 +400,7 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_is_written_into_and_no_file_takes_its_place() {
+fn a_pipe_is_written_to_and_never_replaced_by_a_file() {
     use std::os::unix::fs::FileTypeExt;
 
     let folder = tempfile::tempdir().unwrap();
@@ -419,7 +419,7 @@ fn a_pipe_is_written_into_and_no_file_takes_its_place() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_or_sigterm_ends_a_run_within_a_second_and_keeps_what_was_done() {
+fn ctrl_c_or_sigterm_ends_a_run_within_a_second_and_keeps_its_predictions() {
     for signal in ["-INT", "-TERM"] {
         check_ends_at(signal);
     }
@@ -468,7 +468,7 @@ fn check_ends_at(signal: &str) {
 
 #[cfg(unix)]
 #[test]
-fn names_reach_the_terminal_without_what_a_terminal_obeys_and_programs_as_they_are() {
+fn control_characters_in_names_are_escaped_on_a_terminal_alone() {
     let folder = tempfile::tempdir().unwrap();
     let names = ["\u{1b}[31mred.jpg", "new\nline.jpg", "\u{9b}2Jbroken\r.jpg"];
     for name in &names[..2] {
@@ -508,7 +508,7 @@ fn names_reach_the_terminal_without_what_a_terminal_obeys_and_programs_as_they_a
 
 #[cfg(unix)]
 #[test]
-fn who_has_read_enough_ends_the_run_without_a_word() {
+fn a_closed_pipe_ends_the_run_silently() {
     let error = "error: ";
     let failed = run(predict(
         Path::new("no/such/folder"),

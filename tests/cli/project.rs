@@ -159,7 +159,7 @@ fn a_finished_run_is_in_the_project_and_is_written_again_without_computing() {
 }
 
 #[test]
-fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() {
+fn an_existing_run_is_neither_doubled_nor_overwritten_unasked() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
     let refused = bench.predict(&[]);
@@ -185,7 +185,7 @@ fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() 
 /// The disk is full after half of the predictions, until files are deleted.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_said_with_what_waits_where_and_everything_is_saved_once_there_is_room() {
+fn a_full_disk_is_reported_and_everything_is_saved_when_there_is_room() {
     let bench = Bench::with_forty_images();
     let mut child = bench.predict_on_a_full_disk();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -218,7 +218,7 @@ fn a_full_disk_is_said_with_what_waits_where_and_everything_is_saved_once_there_
 /// As in an unattended job: the disk stays full, and only Ctrl+C ends the run.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_run_that_waits_for_a_full_disk_ends_with_ctrl_c_and_goes_on_later() {
+fn a_run_that_waits_for_a_full_disk_ends_with_ctrl_c_and_continues_later() {
     let bench = Bench::with_forty_images();
     let mut child = bench.predict_on_a_full_disk();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -318,7 +318,7 @@ fn a_damaged_project_is_reported_by_every_command_and_predicting_into_it_ends() 
 
 /// Nothing is wrong with the file as it is opened, so it shows only where a prediction is to be saved.
 #[test]
-fn a_run_whose_predictions_can_never_be_saved_ends_and_says_so() {
+fn a_run_whose_predictions_cannot_be_saved_ends_with_an_error() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
     let connection = rusqlite::Connection::open(bench.project()).unwrap();
@@ -397,7 +397,7 @@ fn a_project_that_is_open_is_refused_with_the_process_that_has_it_open() {
 }
 
 #[test]
-fn a_project_is_looked_into_and_pointed_to_its_moved_images() {
+fn a_project_is_shown_and_pointed_to_its_moved_images() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "2"]), 0, &[]);
     let moved = bench.folder.path().join("moved_images").join("images");
@@ -580,7 +580,7 @@ fn a_folder_is_the_same_however_one_comes_to_it() {
 
 /// The folder goes as an unplugged disk does, and comes back.
 #[test]
-fn a_run_stops_when_its_folder_is_gone_and_predicts_exactly_the_rest_once_it_is_back() {
+fn a_run_stops_when_its_folder_is_gone_and_predicts_exactly_the_rest_when_it_is_back() {
     use std::io::{BufRead, BufReader, Read};
     use std::process::Stdio;
 

@@ -154,7 +154,7 @@ fn without_python_the_message_holds_the_commands_that_help() {
 }
 
 #[test]
-fn a_python_without_pip_is_told_from_no_python() {
+fn a_python_without_pip_is_distinguished_from_no_python() {
     let home = tempfile::tempdir().unwrap();
     let python = home.path().join("python3");
     std::fs::write(
@@ -371,7 +371,7 @@ fn ctrl_c_ends_pip_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_library_from_remote_that_cannot_be_loaded_is_an_error_and_never_a_crash() {
+fn a_foreign_library_that_cannot_be_loaded_is_an_error_and_never_a_crash() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("libonnxruntime.so");
     let whole = std::fs::read(installed_library()).unwrap();
@@ -550,7 +550,7 @@ fn the_webgpu_plug_in_gives_the_predictions_of_the_processor() {
 }
 
 #[test]
-fn auto_does_not_take_a_graphics_card_that_is_only_software() {
+fn auto_does_not_use_a_software_gpu() {
     let home = home_with_tiny_model();
     let args = [
         "predict",

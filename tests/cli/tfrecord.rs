@@ -99,7 +99,7 @@ fn single_records_are_predicted_by_their_path_and_from_a_list() {
 }
 
 #[test]
-fn a_damaged_file_costs_what_is_damaged() {
+fn a_damaged_file_loses_only_its_damaged_records() {
     let folder = tempfile::tempdir().unwrap();
     let whole = std::fs::read(fixture("photos.tfrecord")).unwrap();
     let mut bytes = whole.clone();

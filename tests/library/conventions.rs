@@ -17,7 +17,7 @@ const SCORE_TOLERANCE: f64 = 1e-4;
 const EDGE_TOLERANCE: f64 = 0.05;
 
 #[test]
-fn every_convention_is_recognised_and_what_no_graph_tells_is_only_assumed() {
+fn every_convention_is_recognised_and_the_rest_is_marked_as_assumed() {
     let runtime = Runtime::load();
     let mut complaints = String::new();
     for (case, expected) in cases()
@@ -162,7 +162,7 @@ fn a_label_file_of_another_model_is_refused_with_both_numbers() {
 }
 
 #[test]
-fn every_field_can_be_overruled_and_is_then_no_assumption_any_more() {
+fn every_field_can_be_overridden_and_is_then_not_an_assumption() {
     let runtime = Runtime::load();
     let weights = case_folder().join("caffe2-resnet50/model.onnx");
     let overrules = Overrules::parse(&[

@@ -143,7 +143,7 @@ fn redirects_are_followed() {
 }
 
 #[test]
-fn a_range_is_asked_for_behind_a_redirect_too() {
+fn a_range_is_requested_after_a_redirect_too() {
     let target = cutting_server();
     let end = target.url("/content");
     let start = HttpServer::start(move |_| Reply::redirect(end.clone()));
@@ -160,7 +160,7 @@ fn an_endless_redirect_fails() {
 }
 
 #[test]
-fn a_cut_download_goes_on_where_it_was() {
+fn a_cut_download_continues_where_it_was() {
     let server = cutting_server();
     Home::new(&[server.url("/")]).fetch_well();
     let exchanges = server.exchanges();
@@ -170,7 +170,7 @@ fn a_cut_download_goes_on_where_it_was() {
 }
 
 #[test]
-fn many_cuts_are_survived_while_there_is_progress() {
+fn a_download_with_progress_survives_many_cuts() {
     let server = HttpServer::start(|request| {
         let reply = Reply::file(&content(), ETAG, request);
         let len = reply.body.len().min(LEN / 20);
@@ -182,7 +182,7 @@ fn many_cuts_are_survived_while_there_is_progress() {
 }
 
 #[test]
-fn a_cancelled_download_goes_on_in_the_next_run() {
+fn a_cancelled_download_continues_in_the_next_run() {
     let server = HttpServer::start(|request| {
         let reply = Reply::file(&content(), ETAG, request);
         match request.number {
@@ -216,7 +216,7 @@ fn wait_for_bytes(home: &Home, bytes: usize) {
 }
 
 #[test]
-fn cancel_ends_a_connection_that_brings_nothing_within_a_second() {
+fn cancel_ends_a_silent_connection_within_a_second() {
     for ending in [
         Ending::Silent,
         Ending::StallAfter(0),
@@ -259,7 +259,7 @@ fn cancel_ends_the_pause_before_another_try() {
 }
 
 #[test]
-fn a_stalled_connection_is_replaced_by_one_that_goes_on() {
+fn a_stalled_connection_is_replaced_by_a_new_one() {
     let server = HttpServer::start(|request| {
         let reply = Reply::file(&content(), ETAG, request);
         match request.number {
@@ -352,7 +352,7 @@ fn without_an_etag_the_time_of_change_names_the_version() {
 }
 
 #[test]
-fn a_version_that_has_no_exact_name_is_not_gone_on_with() {
+fn a_version_without_an_exact_name_is_not_continued() {
     for etag in [None, Some("W/\"weak\"")] {
         let server = HttpServer::start(move |request| {
             let mut reply = Reply::whole(&content());
@@ -370,7 +370,7 @@ fn a_version_that_has_no_exact_name_is_not_gone_on_with() {
 }
 
 #[test]
-fn a_wrong_file_on_one_mirror_is_said_and_the_next_one_is_asked() {
+fn a_wrong_file_on_one_mirror_is_reported_and_the_next_one_is_used() {
     let wrong = HttpServer::start(|request| Reply::file(&other_content(), ETAG, request));
     // The second mirror's address must be known before its reply, which looks at the task.
     let control = TaskControl::new(ProgressUnit::Bytes);
@@ -445,7 +445,7 @@ fn a_mirror_whose_file_is_too_short_is_left_after_a_few_tries() {
 }
 
 #[test]
-fn a_missing_file_is_not_asked_for_twice_but_a_busy_server_is() {
+fn a_missing_file_is_requested_once_and_a_busy_server_again() {
     let missing = HttpServer::start(|_| Reply::status("404 Not Found"));
     let busy = HttpServer::start(|_| Reply::status("503 Service Unavailable"));
     let broken = HttpServer::start(|request| match request.number {
@@ -482,7 +482,7 @@ fn a_download_that_brought_nothing_leaves_nothing() {
 }
 
 #[test]
-fn where_no_mirror_works_each_is_named_with_its_reason_and_the_ways_out() {
+fn if_no_mirror_works_each_is_named_with_its_reason_and_what_to_do() {
     let first = HttpServer::start(|_| Reply::status("404 Not Found"));
     let second = HttpServer::start(|request| {
         Reply::file(&content(), ETAG, request).ending(Ending::CutAfter(0))
@@ -508,7 +508,7 @@ fn where_no_mirror_works_each_is_named_with_its_reason_and_the_ways_out() {
 }
 
 #[test]
-fn bytes_of_one_mirror_are_not_gone_on_with_on_another() {
+fn bytes_of_one_mirror_are_not_continued_on_another() {
     let cutting = HttpServer::start(|request| match request.number {
         0 => Reply::file(&content(), ETAG, request).ending(Ending::CutAfter(CUT)),
         _ => Reply::status("404 Not Found"),
@@ -519,7 +519,7 @@ fn bytes_of_one_mirror_are_not_gone_on_with_on_another() {
 }
 
 #[test]
-fn an_unfinished_download_goes_on_at_the_mirror_it_came_from() {
+fn an_unfinished_download_continues_at_its_mirror() {
     let first = HttpServer::start(|request| match request.number {
         0 => Reply::status("404 Not Found"),
         _ => Reply::file(&content(), ETAG, request),
@@ -540,7 +540,7 @@ fn an_unfinished_download_goes_on_at_the_mirror_it_came_from() {
 }
 
 #[test]
-fn rubbish_kept_from_before_does_not_count_against_the_mirror() {
+fn a_damaged_partial_file_does_not_count_against_the_mirror() {
     let server = cutting_server();
     let home = Home::new(&[server.url("/")]);
     let patient = DownloadPolicy {
@@ -558,7 +558,7 @@ fn rubbish_kept_from_before_does_not_count_against_the_mirror() {
 }
 
 #[test]
-fn a_part_that_was_complete_is_only_checked() {
+fn a_complete_partial_file_is_only_checked() {
     let server = good_server();
     let home = Home::new(&[server.url("/")]);
     home.fetch_well();
@@ -647,7 +647,7 @@ fn weights_without_a_mirror_ask_for_a_file() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_said_with_what_is_missing() {
+fn a_full_disk_is_reported_with_the_missing_space() {
     let server = good_server();
     let home = Home::new(&[server.url("/"), server.url("/")]);
     std::os::unix::fs::symlink(Path::new("/dev/full"), home.path("model.onnx.part")).unwrap();

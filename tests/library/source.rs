@@ -60,7 +60,7 @@ fn a_prefix_in_s3_keeps_the_contract() {
 }
 
 #[test]
-fn what_a_prefix_names_is_what_people_mean_by_it() {
+fn a_prefix_names_an_object_or_a_folder() {
     let bucket = Seaweed::shared().public_bucket("meant");
     for key in [
         "photos/a.jpg",
@@ -115,7 +115,7 @@ fn what_a_prefix_names_is_what_people_mean_by_it() {
 }
 
 #[test]
-fn what_is_left_out_of_a_prefix_is_said() {
+fn skipped_keys_of_a_prefix_are_reported() {
     let bucket = Seaweed::shared().public_bucket("left-out");
     for key in [
         "set/a.jpg",
@@ -142,7 +142,7 @@ fn what_is_left_out_of_a_prefix_is_said() {
 }
 
 #[test]
-fn a_long_listing_comes_page_by_page_with_etags_and_without_a_second_look() {
+fn a_long_listing_comes_page_by_page_with_etags_and_no_request_for_each_object() {
     let bucket = Seaweed::shared().public_bucket("long");
     let keys: Vec<String> = (0..2345)
         .map(|number| format!("n/{number:05}.jpg"))
@@ -172,7 +172,7 @@ fn a_long_listing_comes_page_by_page_with_etags_and_without_a_second_look() {
 }
 
 #[test]
-fn a_cancelled_task_waits_for_nothing_more() {
+fn a_cancelled_task_stops_waiting() {
     let bucket = Seaweed::shared().public_bucket("cancelled");
     bucket.put("a.jpg", b"x");
     let source: Arc<dyn Source> = Arc::new(open(&bucket, "").unwrap());

@@ -269,10 +269,10 @@ fn ask_everything(sagemaker: &SageMaker) {
 }
 
 #[test]
-fn every_request_and_every_prediction_of_the_tests_is_as_aws_describes_it() {
+fn every_request_and_response_of_the_tests_is_as_aws_describes_it() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::every_request_and_every_prediction_of_the_tests_is_as_aws_describes_it",
+        "aws_shapes::every_request_and_response_of_the_tests_is_as_aws_describes_it",
         |command| with_folder(command, home.path()),
         || {
             let server =
@@ -334,10 +334,10 @@ fn the_regions_that_are_known_are_those_of_aws() {
 }
 
 #[test]
-fn predictions_are_understood_in_full() {
+fn responses_are_parsed_in_full() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::predictions_are_understood_in_full",
+        "aws_shapes::responses_are_parsed_in_full",
         |command| with_folder(command, home.path()),
         || {
             let server =
@@ -410,10 +410,10 @@ fn least(operation: &str) -> Vec<u8> {
 }
 
 #[test]
-fn predictions_that_say_no_more_than_they_must_are_understood() {
+fn responses_with_only_required_fields_are_parsed() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::predictions_that_say_no_more_than_they_must_are_understood",
+        "aws_shapes::responses_with_only_required_fields_are_parsed",
         |command| with_folder(command, home.path()),
         || {
             let server = HttpServer::start(|request| Reply::whole(&least(operation_of(request))));
@@ -449,10 +449,10 @@ fn refusal(status: &'static str, code: &str, message: &str) -> Reply {
 }
 
 #[test]
-fn being_asked_too_much_is_waited_out_and_a_refusal_is_told_at_once() {
+fn throttling_is_waited_out_and_a_refusal_is_reported_at_once() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::being_asked_too_much_is_waited_out_and_a_refusal_is_told_at_once",
+        "aws_shapes::throttling_is_waited_out_and_a_refusal_is_reported_at_once",
         |command| with_folder(command, home.path()),
         || {
             let server = HttpServer::start(|request| match request.number {
@@ -489,10 +489,10 @@ fn being_asked_too_much_is_waited_out_and_a_refusal_is_told_at_once() {
 }
 
 #[test]
-fn an_endpoint_is_asked_with_the_bytes_as_they_are_and_its_failures_are_explained() {
+fn an_endpoint_gets_the_bytes_unchanged_and_its_failures_are_explained() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::an_endpoint_is_asked_with_the_bytes_as_they_are_and_its_failures_are_explained",
+        "aws_shapes::an_endpoint_gets_the_bytes_unchanged_and_its_failures_are_explained",
         |command| with_folder(command, home.path()),
         || {
             let server = HttpServer::start(|request| {
@@ -571,9 +571,9 @@ fn environment_variables_name_the_server_of_each_service() {
 }
 
 #[test]
-fn without_a_region_or_credentials_nothing_is_sent_and_what_is_missing_is_said() {
+fn without_a_region_or_credentials_nothing_is_sent_and_the_missing_one_is_named() {
     alone(
-        "aws_shapes::without_a_region_or_credentials_nothing_is_sent_and_what_is_missing_is_said",
+        "aws_shapes::without_a_region_or_credentials_nothing_is_sent_and_the_missing_one_is_named",
         |command| {
             without_aws(command, "http://127.0.0.1:1").env_remove("AWS_REGION");
         },

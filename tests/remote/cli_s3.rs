@@ -241,7 +241,7 @@ fn the_region_of_a_bucket_is_found_by_itself() {
 }
 
 #[test]
-fn what_is_not_there_and_what_does_not_respond_is_said_in_one_message() {
+fn missing_buckets_and_silent_servers_are_one_message() {
     let said = failure(predict(
         "s3://no-such-bucket/photos/",
         &["--profile", "reader"],
@@ -306,7 +306,7 @@ fn the_images_in_a_tfrecord_object_are_predicted_as_those_in_the_same_file() {
 }
 
 #[test]
-fn only_the_folder_itself_is_listed_where_that_is_asked_for() {
+fn only_the_folder_itself_is_listed_if_requested() {
     let bucket = Seaweed::shared().bucket("cli-layout");
     let image = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
     for key in ["a.jpg", "sub/b.jpg"] {
@@ -348,7 +348,7 @@ fn a_key_with_characters_that_xml_cannot_hold_is_read_like_any_other() {
 }
 
 #[test]
-fn annotated_images_cost_no_second_reading() {
+fn annotated_images_need_no_second_read() {
     let bucket = Seaweed::shared().bucket("cli-annotate");
     let samples = repository().join("assets/samples");
     for name in ["rocket.jpg", "coffee.png"] {
@@ -417,7 +417,7 @@ fn tiny_image() -> Vec<u8> {
 }
 
 #[test]
-fn a_run_stops_when_the_server_is_gone_and_predicts_exactly_the_rest_once_it_is_back() {
+fn a_run_stops_when_the_server_is_gone_and_predicts_exactly_the_rest_when_it_is_back() {
     const IMAGES: usize = 3000;
     const READ_BEFORE: usize = 679;
     let bucket = Seaweed::shared().bucket("outage");
@@ -467,7 +467,7 @@ fn a_run_stops_when_the_server_is_gone_and_predicts_exactly_the_rest_once_it_is_
 
 /// The results of a run with one bad object, and of a run with only such objects.
 #[test]
-fn a_server_that_fails_for_one_object_costs_that_object_and_one_that_fails_for_all_ends_the_run() {
+fn a_server_error_for_one_object_fails_that_object_and_errors_for_all_end_the_run() {
     let bucket = Seaweed::shared().bucket("faults");
     let name = |number: usize| format!("photos/{number:02}.png");
     bucket.fill(40, name, &tiny_image());

@@ -156,7 +156,7 @@ fn signatures_clocks_and_permissions_are_checked_as_aws_checks_them() {
 }
 
 #[test]
-fn a_session_is_one_by_its_token_in_every_request() {
+fn a_session_needs_its_token_in_every_request() {
     let account = Account::new();
     let ask = |token: Option<&str>| {
         let mut command = boto3(&account.plane, ADMIN);
@@ -176,7 +176,7 @@ fn a_session_is_one_by_its_token_in_every_request() {
 }
 
 #[test]
-fn an_operation_fails_as_the_test_wants_it() {
+fn an_operation_fails_as_a_test_requests() {
     let account = Account::with_inputs();
     let ask = |call: &str| ask_by_boto3(&account.plane, ADMIN, call);
     let list = "list_transform_jobs()";
@@ -331,7 +331,7 @@ fn gzip_is_unpacked_and_inputs_are_joined() {
 }
 
 #[test]
-fn the_container_is_told_what_the_job_says() {
+fn the_container_gets_the_settings_of_the_job() {
     let account = Account::new();
     account.bucket.put("in/a.txt", b"environment");
     let over = account.run("told", |request| {
@@ -365,7 +365,7 @@ fn the_container_is_told_what_the_job_says() {
 }
 
 #[test]
-fn what_the_job_leaves_open_the_container_says() {
+fn values_that_the_job_does_not_set_come_from_the_container() {
     let account = Account::with_inputs();
     account.run("asked", |request| {
         let parameters = "{\"MaxConcurrentTransforms\": 5, \"BatchStrategy\": \"MULTI_RECORD\", \"MaxPayloadInMB\": 7}";
@@ -421,7 +421,7 @@ fn a_refused_object_fails_the_job_and_leaves_the_outputs_of_the_others() {
 }
 
 #[test]
-fn a_container_that_stumbles_is_asked_again() {
+fn a_failed_request_to_the_container_is_repeated() {
     let account = Account::new();
     account.bucket.put("in/a.txt", b"fail once 503");
     assert_eq!(account.run("again", |_| {}), ("Completed".to_owned(), None));
@@ -493,7 +493,7 @@ fn an_archive_without_a_handler_fails_the_job() {
 }
 
 #[test]
-fn a_job_is_held_where_a_test_wants_to_look_and_then_goes_on() {
+fn a_job_is_paused_for_a_test_and_continues() {
     let account = Account::with_inputs();
     let describe = || {
         account

@@ -208,7 +208,7 @@ fn bare<'a>(command: &'a str, archive: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-fn an_endpoint_is_looked_through_before_anything_is_made_and_force_makes_it_all_the_same() {
+fn an_endpoint_is_checked_before_anything_is_created_and_force_ignores_problems() {
     let account = Account::new("endpoint-preflight");
     let archive = account.bucket.uri(ARCHIVE);
     let of = |command, more: &[&str]| account.run(&[&bare(command, &archive), more].concat());
@@ -264,7 +264,7 @@ fn an_endpoint_is_looked_through_before_anything_is_made_and_force_makes_it_all_
 }
 
 #[test]
-fn a_model_of_tensorflow_gets_its_container_and_no_other() {
+fn a_tensorflow_model_gets_its_container_and_no_other() {
     let account = Account::new("endpoint-saved-model");
     let folder = account.home.path().join("resnet/1");
     std::fs::create_dir_all(&folder).unwrap();
@@ -310,7 +310,7 @@ fn a_model_of_tensorflow_gets_its_container_and_no_other() {
 }
 
 #[test]
-fn what_is_left_of_an_earlier_endpoint_is_told_before_it_is_deleted() {
+fn leftovers_of_an_earlier_endpoint_are_reported_before_they_are_deleted() {
     let account = Account::new("endpoint-remains");
     account.cannot_be_undone();
     account.deploy("cats", &[]).must(1, "");
@@ -326,7 +326,7 @@ fn what_is_left_of_an_earlier_endpoint_is_told_before_it_is_deleted() {
 }
 
 #[test]
-fn names_and_regions_that_cannot_be_are_told_before_anybody_is_asked() {
+fn invalid_names_and_regions_are_reported_before_any_request() {
     let account = Account::new("endpoint-names-checked");
     let long = "c".repeat(64);
     for (args, words) in [
@@ -392,7 +392,7 @@ fn an_archive_of_this_machine_is_uploaded_and_deleted_with_the_endpoint() {
 }
 
 #[test]
-fn what_never_became_an_endpoint_does_not_block_its_name() {
+fn a_failed_deployment_does_not_block_its_name() {
     let account = Account::new("endpoint-refused");
     account.plane.fail(Failure::AccessDenied {
         operation: "CreateModel",
@@ -428,7 +428,7 @@ fn what_never_became_an_endpoint_does_not_block_its_name() {
 }
 
 #[test]
-fn a_deployment_that_fails_is_undone_the_last_thing_first() {
+fn a_failed_deployment_is_undone_in_reverse_order() {
     let account = Account::new("endpoint-undone");
     let packed = account.home.path().join("model.tar.gz");
     std::fs::write(&packed, echo_archive()).unwrap();
@@ -455,7 +455,7 @@ fn a_deployment_that_fails_is_undone_the_last_thing_first() {
 }
 
 #[test]
-fn a_deployment_that_is_interrupted_is_undone_and_one_that_is_killed_is_written_down() {
+fn an_interrupted_deployment_is_undone_and_a_killed_one_is_recorded() {
     let account = Account::new("endpoint-killed");
     account.plane.fail(Failure::Held {
         operation: "CreateEndpoint",
@@ -523,7 +523,7 @@ fn resources_of_others_with_the_same_name_are_neither_used_nor_deleted() {
 }
 
 #[test]
-fn why_an_endpoint_failed_is_said_and_what_deletes_it() {
+fn a_failed_endpoint_is_reported_with_the_reason_and_the_command_that_deletes_it() {
     let account = Account::new("endpoint-failed");
     account.plane.fail(Failure::NoPing);
     let said = [
@@ -542,7 +542,7 @@ fn why_an_endpoint_failed_is_said_and_what_deletes_it() {
 }
 
 #[test]
-fn after_an_interrupt_it_is_said_what_goes_on() {
+fn after_an_interrupt_the_running_operation_is_named() {
     let account = Account::new("endpoint-interrupt");
     account.plane.pause_jobs();
     let archive = account.bucket.uri(ARCHIVE);
@@ -576,7 +576,7 @@ fn after_an_interrupt_it_is_said_what_goes_on() {
 }
 
 #[test]
-fn an_endpoint_that_was_deployed_remote_tells_what_it_costs_by_the_table_of_prices() {
+fn an_endpoint_of_another_machine_is_priced_by_the_table_of_prices() {
     let account = Account::new("endpoint-elsewhere");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     std::fs::remove_file(account.record("cats")).unwrap();
@@ -652,7 +652,7 @@ fn an_endpoint_of_a_packed_model_predicts_as_this_machine() {
 }
 
 #[test]
-fn a_failure_for_one_image_costs_that_image_and_one_of_all_of_sagemaker_ends_the_run() {
+fn a_failure_for_one_image_fails_that_image_and_an_outage_ends_the_run() {
     let account = Account::new("endpoint-outage");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     let mapping = account.home.path().join("mine.toml");
@@ -687,7 +687,7 @@ fn a_failure_for_one_image_costs_that_image_and_one_of_all_of_sagemaker_ends_the
 }
 
 #[test]
-fn the_log_of_an_endpoint_is_shown_also_when_the_endpoint_is_gone() {
+fn the_log_of_a_deleted_endpoint_is_shown() {
     let account = Account::new("endpoint-log");
     account.endpoint(&["logs", "cats"]).must(1, "");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
@@ -706,7 +706,7 @@ fn the_log_of_an_endpoint_is_shown_also_when_the_endpoint_is_gone() {
 }
 
 #[test]
-fn a_session_signs_all_that_is_asked_and_one_that_is_over_is_said() {
+fn a_session_signs_every_request_and_an_expired_one_is_reported() {
     const TOKEN: &str = "IQoJb3JpZ2luX2VjEJ///session+token==";
     let account = Account::new("endpoint-session");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
@@ -739,7 +739,7 @@ fn a_session_signs_all_that_is_asked_and_one_that_is_over_is_said() {
 }
 
 #[test]
-fn an_endpoint_whose_time_is_over_is_deleted_when_spotcheck_is_started_again() {
+fn an_overdue_endpoint_is_deleted_at_the_next_start() {
     let account = Account::new("endpoint-timer");
     account
         .deploy("dogs", &["--delete-after", "60"])

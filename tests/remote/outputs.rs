@@ -203,7 +203,7 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
 }
 
 #[test]
-fn other_names_of_classes_make_another_run_and_the_same_ones_go_on() {
+fn other_class_names_start_another_run_and_the_same_ones_continue_it() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
     for name in ["a b+.jpg", "coffee.png"] {
@@ -230,7 +230,7 @@ fn other_names_of_classes_make_another_run_and_the_same_ones_go_on() {
 }
 
 #[test]
-fn outputs_in_csv_are_said_to_be_such_and_what_to_do() {
+fn outputs_in_csv_are_reported_with_what_to_do() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
     write(&outputs, "coffee.png.out", b"0.1,0.7,0.2\n");
@@ -457,7 +457,7 @@ fn a_first_output_that_is_not_a_prediction_does_not_block_others() {
 }
 
 #[test]
-fn nothing_that_fits_is_said_and_nothing_is_guessed() {
+fn outputs_that_do_not_fit_are_reported_and_not_guessed() {
     let bench = Bench::new();
     let photos = bench.text("photos");
     let empty = bench.path("empty");
@@ -731,7 +731,7 @@ fn records(file: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn records_without_an_image_have_a_prediction_too_and_any_other_count_is_refused() {
+fn records_without_an_image_count_as_predictions_and_any_other_count_is_refused() {
     let bench = Bench::new();
     let whole = repository().join("tests/tfrecord/photos.tfrecord");
     let photos = records(&std::fs::read(whole).unwrap());
@@ -804,7 +804,7 @@ fn joined_list(local: &[Value], input: impl Fn(&str) -> Value) -> String {
 }
 
 #[test]
-fn predictions_that_were_joined_with_their_input_are_found_by_what_it_names() {
+fn predictions_joined_with_their_input_are_found_by_the_image_that_it_names() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -871,7 +871,7 @@ fn predictions_that_were_joined_with_their_input_are_found_by_what_it_names() {
 }
 
 #[test]
-fn predictions_of_lines_are_about_the_images_of_those_lines() {
+fn predictions_of_lines_belong_to_the_images_of_those_lines() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -934,7 +934,7 @@ fn predictions_of_lines_are_about_the_images_of_those_lines() {
 }
 
 #[test]
-fn predictions_that_were_joined_in_csv_are_read_where_they_can_be_told_from_the_input() {
+fn predictions_joined_in_csv_are_read_if_they_can_be_separated_from_the_input() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -1030,7 +1030,7 @@ fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() 
 }
 
 #[test]
-fn outputs_that_could_not_be_read_because_the_server_went_away_are_read_with_resume() {
+fn outputs_missed_in_an_outage_are_read_with_resume() {
     const IMAGES: usize = 60;
     let bench = Bench::new();
     let bucket = Seaweed::shared().bucket("outage-outputs");
@@ -1070,7 +1070,7 @@ fn outputs_that_could_not_be_read_because_the_server_went_away_are_read_with_res
 }
 
 #[test]
-fn what_a_job_wrote_before_it_failed_agrees_with_this_machine() {
+fn outputs_of_a_failed_job_agree_with_this_machine() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     write(&photos, "sub/broken.jpg", b"no image");

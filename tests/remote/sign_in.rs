@@ -79,9 +79,9 @@ fn a_named_profile_wins_over_the_environment_and_is_never_replaced() {
 }
 
 #[test]
-fn a_profile_that_is_not_there_is_named_with_those_that_are() {
+fn a_missing_profile_is_named_with_the_known_ones() {
     alone(
-        "sign_in::a_profile_that_is_not_there_is_named_with_those_that_are",
+        "sign_in::a_missing_profile_is_named_with_the_known_ones",
         |command| {
             with_profiles(command);
             ADMIN.sign_in(command, &Seaweed::shared().endpoint());
@@ -120,12 +120,12 @@ fn credential_process(folder: &Path) -> String {
 }
 
 #[test]
-fn a_credential_process_signs_in_until_it_says_and_is_asked_again_for_renewal() {
+fn a_credential_process_signs_in_until_its_expiry_and_runs_again_for_renewal() {
     let home = tempfile::tempdir().unwrap();
     let config = credential_process(home.path());
     std::fs::write(home.path().join("expires"), "2099-01-02T03:04:05Z").unwrap();
     alone(
-        "sign_in::a_credential_process_signs_in_until_it_says_and_is_asked_again_for_renewal",
+        "sign_in::a_credential_process_signs_in_until_its_expiry_and_runs_again_for_renewal",
         |command| with_config(command, home.path(), &config),
         || {
             let home = std::env::home_dir().unwrap();
@@ -162,7 +162,7 @@ fn a_credential_process_signs_in_until_it_says_and_is_asked_again_for_renewal() 
 }
 
 #[test]
-fn a_sign_in_that_is_over_names_the_command_of_the_profile_it_belongs_to() {
+fn an_expired_sign_in_names_the_command_of_its_profile() {
     let home = tempfile::tempdir().unwrap();
     let session = "[sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n\
          sso_registration_scopes = sso:account:access\n";
@@ -182,7 +182,7 @@ fn a_sign_in_that_is_over_names_the_command_of_the_profile_it_belongs_to() {
     )
     .unwrap();
     alone(
-        "sign_in::a_sign_in_that_is_over_names_the_command_of_the_profile_it_belongs_to",
+        "sign_in::an_expired_sign_in_names_the_command_of_its_profile",
         |command| with_config(command, home.path(), &config),
         || {
             for name in ["work", "prod"] {

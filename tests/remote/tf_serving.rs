@@ -150,7 +150,7 @@ fn a_file_that_is_not_an_image_is_not_sent_and_one_refusal_costs_one_image() {
 }
 
 #[test]
-fn a_run_in_a_project_goes_on_where_it_stopped_and_a_busy_server_is_waited_for() {
+fn a_run_in_a_project_continues_where_it_stopped_and_waits_for_a_busy_server() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let server = HttpServer::start(move |request| {
@@ -179,7 +179,7 @@ fn a_run_in_a_project_goes_on_where_it_stopped_and_a_busy_server_is_waited_for()
 }
 
 #[test]
-fn a_failure_of_one_image_costs_that_image_and_one_of_the_server_ends_the_run() {
+fn a_failure_for_one_image_fails_that_image_and_a_server_failure_ends_the_run() {
     let is_up = Arc::new(AtomicUsize::new(1));
     let asked = Arc::new(AtomicUsize::new(0));
     let (up, count) = (Arc::clone(&is_up), Arc::clone(&asked));
@@ -235,7 +235,7 @@ fn a_failure_of_one_image_costs_that_image_and_one_of_the_server_ends_the_run() 
 }
 
 #[test]
-fn what_makes_every_request_useless_ends_the_run_at_once_and_says_what_to_do() {
+fn an_error_of_every_request_ends_the_run_at_once_with_what_to_do() {
     let missing = HttpServer::start(|_| {
         refusal(
             "404 Not Found",

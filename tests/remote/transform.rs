@@ -156,8 +156,7 @@ fn assert_same_classes(here: &Value, there: &Value, what: &str) {
 }
 
 #[test]
-fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_says_what_it_says_here()
- {
+fn a_packed_model_runs_on_sagemaker_fails_for_one_image_is_retried_and_predicts_as_here() {
     let context = Context::new();
     context.put_photos();
     let (photos, project) = (context.text("photos"), context.text("p.spotcheck"));
@@ -582,7 +581,7 @@ const NAMESAKES: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn outputs_of_a_manifest_are_about_the_photos_that_it_lists_and_no_others_of_the_same_name() {
+fn outputs_of_a_manifest_belong_to_the_images_that_it_lists_and_to_no_others_of_the_same_name() {
     let context = Context::new();
     for (name, content) in NAMESAKES {
         let from = repository().join("assets/samples").join(content);

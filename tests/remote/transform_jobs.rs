@@ -298,7 +298,7 @@ fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
 }
 
 #[test]
-fn what_is_missing_is_uploaded_first_and_clean_up_deletes_what_the_job_alone_needed() {
+fn missing_files_are_uploaded_first_and_clean_up_deletes_those_of_the_job_alone() {
     let transform = Transform::new("uploading");
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("훈련")).unwrap();
@@ -478,7 +478,7 @@ fn all_parameters_of_a_job_reach_sagemaker() {
 }
 
 #[test]
-fn the_aws_commands_are_printed_of_a_job_that_would_do_well_and_end_with_the_first_failure() {
+fn aws_commands_are_printed_only_for_a_job_without_problems_and_stop_at_the_first_failure() {
     let transform = Transform::with_images("commands-of-problems", 1);
     let print = |more: &[&str]| {
         let more = [&["--print-aws"], more].concat();
@@ -502,7 +502,7 @@ fn the_aws_commands_are_printed_of_a_job_that_would_do_well_and_end_with_the_fir
 }
 
 #[test]
-fn what_the_user_gave_as_secrets_is_kept_for_the_owner_alone_and_only_where_it_is_needed() {
+fn secrets_of_the_user_are_stored_for_the_owner_alone_and_only_if_needed() {
     let transform = Transform::with_images("secrets", 1);
     let more = ["--env", "TOKEN=hunter2", "--model-env", "KEY=correct-horse"];
     transform.start("kept", "photos/", &more).must(0, &[]);
@@ -523,7 +523,7 @@ fn what_the_user_gave_as_secrets_is_kept_for_the_owner_alone_and_only_where_it_i
 }
 
 #[test]
-fn a_password_in_the_address_of_a_server_is_neither_told_nor_written_down() {
+fn a_password_in_the_address_of_a_server_is_neither_printed_nor_stored() {
     let transform = Transform::with_images("password", 1);
     let args = transform.of_job("start", "cats", "photos/", &[]);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -539,7 +539,7 @@ fn a_password_in_the_address_of_a_server_is_neither_told_nor_written_down() {
 }
 
 #[test]
-fn the_aws_commands_that_are_printed_ask_for_the_very_same() {
+fn printed_aws_commands_send_the_same_requests() {
     let transform = Transform::with_images("commands", 2);
     let more = [
         "--env",
@@ -573,7 +573,7 @@ fn the_aws_commands_that_are_printed_ask_for_the_very_same() {
 }
 
 #[test]
-fn a_plan_that_is_well_passes_every_point_of_the_preflight() {
+fn a_valid_plan_passes_every_check_of_the_preflight() {
     let transform = Transform::with_images("preflight", 3);
     let more = ["--hourly-price", "1", "--images-per-s", "0.5"];
     let well = transform.preflight("well", "photos/", &more);
@@ -729,7 +729,7 @@ fn the_preflight_finds_traps_of_the_requests() {
 }
 
 #[test]
-fn buckets_of_another_region_than_the_job_are_a_problem_with_a_way_out() {
+fn buckets_of_another_region_than_the_job_are_a_problem_with_advice() {
     let transform = Transform::with_images("regions", 1);
     let proxy = FaultProxy::before(Seaweed::shared().address());
     let bucket = format!("/{}", transform.bucket.name);
@@ -1008,7 +1008,7 @@ fn a_model_that_only_sagemaker_understands_can_be_used() {
 }
 
 #[test]
-fn the_preflight_finds_what_does_not_go_together() {
+fn the_preflight_finds_conflicting_settings() {
     let transform = Transform::with_images("together", 2);
     let find = |more: &[&str], point, grade, said| {
         transform.must_find("photos/", more, point, grade, said);
@@ -1064,7 +1064,7 @@ fn the_preflight_finds_what_does_not_go_together() {
 }
 
 #[test]
-fn every_point_is_told_also_where_nothing_could_be_looked_at() {
+fn every_check_is_listed_even_if_nothing_can_be_checked() {
     let transform = Transform::new("nothing-there");
     let output = transform.bucket.uri("out/");
     let input = transform.bucket.uri("nothing/");
@@ -1090,7 +1090,7 @@ fn every_point_is_told_also_where_nothing_could_be_looked_at() {
 }
 
 #[test]
-fn what_files_of_records_cost_is_not_told_by_counting_the_files() {
+fn the_cost_of_record_files_is_not_estimated_from_the_number_of_files() {
     let transform = Transform::new("records-cost");
     transform.bucket.put("records/a.tfrecord", b"record");
     let more = ["--input-kind", "tfrecord", "--hourly-price", "3.6"];
@@ -1230,7 +1230,7 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
 }
 
 #[test]
-fn completed_with_fewer_outputs_than_inputs_is_said_loudly() {
+fn a_completed_job_with_missing_outputs_is_reported() {
     let transform = Transform::with_images("short", 4);
     transform.plane.fail(Failure::NoOutput("002.jpg"));
     transform.start("short", "photos/", &["--watch"]).must(
@@ -1260,7 +1260,7 @@ fn completed_with_fewer_outputs_than_inputs_is_said_loudly() {
 }
 
 #[test]
-fn images_of_a_retry_that_still_runs_are_not_sent_a_second_time() {
+fn images_of_a_running_retry_are_not_sent_again() {
     let transform = Transform::with_images("twice", 3);
     transform.plane.fail(Failure::NoOutput("002.jpg"));
     transform
@@ -1369,7 +1369,7 @@ fn images_that_were_never_sent_are_not_missing() {
 }
 
 #[test]
-fn hidden_objects_are_told_of_and_predicted_like_any_other_and_folder_markers_are_not() {
+fn hidden_objects_are_reported_and_predicted_and_folder_markers_are_not() {
     let transform = Transform::with_images("hidden", 3);
     for hidden in ["photos/.x.jpg", "photos/.thumbs/000.jpg"] {
         transform.bucket.put(hidden, b"a hidden one");
@@ -1415,7 +1415,7 @@ fn hidden_objects_are_told_of_and_predicted_like_any_other_and_folder_markers_ar
 }
 
 #[test]
-fn a_watcher_tells_the_rate_of_the_outputs_and_not_of_its_own_clock() {
+fn the_rate_is_that_of_the_outputs_and_not_of_the_watchers_clock() {
     let transform = Transform::with_images("rate", 6);
     let next_second = || {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -1451,7 +1451,7 @@ fn a_watcher_tells_the_rate_of_the_outputs_and_not_of_its_own_clock() {
 }
 
 #[test]
-fn jobs_are_told_as_json() {
+fn jobs_are_printed_as_json() {
     let transform = Transform::with_images("as-json", 3);
     transform.bucket.put("photos/bad.jpg", b"fail 400");
     transform
@@ -1479,7 +1479,7 @@ fn jobs_are_told_as_json() {
 }
 
 #[test]
-fn what_the_container_said_is_told_also_where_the_job_never_says_that_it_started() {
+fn the_log_of_a_job_without_a_start_time_is_shown() {
     let transform = Transform::with_images("unstarted", 1);
     let script = b"print('no model in /opt/ml/model', flush=True)";
     let ends_at_once = archive(&[("code/serve.py", script)]);
@@ -1529,7 +1529,7 @@ fn a_job_that_failed_before_any_image_is_not_sent_again_as_it_is() {
 }
 
 #[test]
-fn an_image_that_came_after_the_job_misses_no_output_and_is_not_sent_again() {
+fn an_image_newer_than_the_job_is_not_missing_and_not_sent_again() {
     let transform = Transform::with_images("later", 3);
     transform.plane.fail(Failure::NoOutput("002.jpg"));
     transform
@@ -1568,7 +1568,7 @@ fn an_image_that_came_after_the_job_misses_no_output_and_is_not_sent_again() {
 }
 
 #[test]
-fn an_image_that_was_too_large_says_what_would_take_it() {
+fn an_image_over_the_payload_is_reported_with_the_payload_it_needs() {
     let transform = Transform::with_images("too-large", 1);
     transform
         .bucket
@@ -1597,7 +1597,7 @@ fn an_image_that_was_too_large_says_what_would_take_it() {
 }
 
 #[test]
-fn a_log_is_looked_at_from_its_end() {
+fn a_log_is_read_from_its_end() {
     let transform = Transform::with_images("log-end", 2);
     transform.start("log-end", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("log-end");
@@ -1610,7 +1610,7 @@ fn a_log_is_looked_at_from_its_end() {
 }
 
 #[test]
-fn a_key_that_aws_does_not_know_is_told_in_the_words_of_aws() {
+fn an_unknown_access_key_is_reported_with_the_message_of_aws() {
     let transform = Transform::new("stranger");
     let mut command = transform.command(&["status", "job"]);
     transform.plane.sign_in(&mut command, STRANGER);
@@ -1668,7 +1668,7 @@ fn a_job_is_stopped_and_what_it_has_written_stays() {
 }
 
 #[test]
-fn watching_goes_on_after_the_watcher_was_killed_and_after_troubles_of_the_network() {
+fn watching_continues_after_a_kill_and_after_network_errors() {
     let transform = Transform::with_images("watching", 3);
     transform.plane.pause_jobs();
     transform
@@ -1695,7 +1695,7 @@ fn watching_goes_on_after_the_watcher_was_killed_and_after_troubles_of_the_netwo
 }
 
 #[test]
-fn a_job_that_was_started_remote_is_opened_by_its_name() {
+fn a_job_of_another_machine_is_opened_by_its_name() {
     let transform = Transform::with_images("elsewhere", 2);
     transform.start("elsewhere", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("elsewhere");
@@ -1713,7 +1713,7 @@ fn a_job_that_was_started_remote_is_opened_by_its_name() {
 }
 
 #[test]
-fn a_retry_of_a_job_that_was_started_remote_has_its_tags() {
+fn a_retry_of_a_job_of_another_machine_has_its_tags() {
     let transform = Transform::with_images("tags", 1);
     transform.bucket.put("photos/bad.jpg", b"fail 400");
     let tag = ["--tag", "team=vision"];
@@ -1743,7 +1743,7 @@ fn a_retry_of_a_job_that_was_started_remote_has_its_tags() {
 }
 
 #[test]
-fn logs_that_may_not_be_read_hide_nothing_else() {
+fn without_the_permission_to_read_logs_everything_else_is_shown() {
     let transform = Transform::with_images("no-logs", 2);
     transform.bucket.put("photos/bad.jpg", b"fail 400");
     for operation in ["DescribeLogStreams", "GetLogEvents"] {
@@ -1770,7 +1770,7 @@ fn logs_that_may_not_be_read_hide_nothing_else() {
 }
 
 #[test]
-fn what_a_refused_start_has_not_made_is_not_left_behind() {
+fn a_refused_start_lists_only_leftovers_that_exist() {
     let transform = Transform::with_images("not-made", 1);
     let left = || {
         let [record] = <[PathBuf; 1]>::try_from(transform.records()).unwrap();
@@ -1818,7 +1818,7 @@ fn what_a_refused_start_has_not_made_is_not_left_behind() {
 }
 
 #[test]
-fn a_start_that_is_refused_says_why_and_what_it_made_and_goes_on_from_there() {
+fn a_refused_start_is_reported_with_its_leftovers_and_can_be_repeated() {
     let transform = Transform::with_images("refused", 2);
     let archive = transform.home.path().join("model.tar.gz");
     std::fs::write(&archive, echo_archive()).unwrap();
@@ -1864,7 +1864,7 @@ fn a_start_that_is_refused_says_why_and_what_it_made_and_goes_on_from_there() {
 }
 
 #[test]
-fn a_start_that_aws_refuses_is_told_in_its_words() {
+fn a_start_that_aws_refuses_is_reported_with_its_message() {
     let transform = Transform::with_images("refusals", 1);
     let operation = "CreateTransformJob";
     let times = 100;
@@ -1958,7 +1958,7 @@ fn a_watcher_waits_while_there_is_no_response() {
 }
 
 #[test]
-fn recordio_is_said_to_be_out_of_sight_and_to_fail_at_everything_else() {
+fn recordio_files_get_a_warning_and_other_objects_a_problem() {
     let transform = Transform::with_images("recordio", 2);
     let split = ["--split-type", "recordio"];
     let finds = |input, grade, said| transform.must_find(input, &split, "Splitting", grade, said);
@@ -1973,7 +1973,7 @@ fn recordio_is_said_to_be_out_of_sight_and_to_fail_at_everything_else() {
 }
 
 #[test]
-fn records_of_recordio_are_predicted_one_by_one_where_the_objects_are_such() {
+fn records_of_recordio_objects_are_predicted_one_by_one() {
     let transform = Transform::new("recordio-job");
     // MXNet's: a magic number, the length, the content, filled up to a multiple of four.
     let mut packed = Vec::new();
@@ -1998,7 +1998,7 @@ fn records_of_recordio_are_predicted_one_by_one_where_the_objects_are_such() {
 }
 
 #[test]
-fn what_only_s3_knows_is_neither_offered_nor_advised_where_sagemaker_is_asked() {
+fn options_of_s3_are_not_offered_for_sagemaker() {
     let transform = Transform::new("account");
     let of_s3 = spotcheck(&["predict", "--help"]).output().unwrap();
     let of_s3 = String::from_utf8(of_s3.stdout).unwrap();
@@ -2056,7 +2056,7 @@ fn no_model_is_packed_for_an_input_with_nothing_in_it() {
 }
 
 #[test]
-fn wrong_usage_is_told_before_anybody_is_asked() {
+fn wrong_usage_is_reported_before_any_request() {
     let transform = Transform::new("usage");
     let (input, output) = (
         transform.bucket.uri("photos/"),
@@ -2118,7 +2118,7 @@ fn wrong_usage_is_told_before_anybody_is_asked() {
 }
 
 #[test]
-fn names_that_cannot_be_are_told_before_anybody_is_asked() {
+fn invalid_names_are_reported_before_any_request() {
     let transform = Transform::new("names");
     let long = "a".repeat(64);
     for what in ["status", "stop", "logs", "retry", "clean-up"] {

@@ -252,7 +252,7 @@ fn a_body_that_is_not_an_image_is_refused_with_its_reason_and_the_next_one_is_pr
 }
 
 #[test]
-fn a_port_that_is_taken_or_none_is_said_in_a_line() {
+fn a_used_or_invalid_port_is_reported_in_one_line() {
     let packed = Packed::of("efficientnet-lite0");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().port().to_string();
@@ -321,7 +321,7 @@ fn a_body_that_is_malformed_or_too_large_is_refused_by_its_head() {
 }
 
 #[test]
-fn records_and_lines_are_predicted_one_a_line_and_a_bad_one_does_not_spoil_the_others() {
+fn records_and_lines_are_predicted_one_per_line_and_a_bad_one_does_not_affect_the_others() {
     let packed = Packed::of("efficientnet-lite0");
     let served = Served::plainly(&packed.contents);
     let file = repository().join("tests/tfrecord/photos.tfrecord");
@@ -415,7 +415,7 @@ fn ray_serve_predicts_from_the_same_archive() {
 }
 
 #[test]
-fn a_container_with_a_card_gets_the_other_onnx_runtime_and_a_card_for_each_replica() {
+fn a_gpu_container_gets_the_gpu_onnx_runtime_and_a_gpu_for_each_replica() {
     let folder = tempfile::tempdir().unwrap();
     let archive = package(folder.path(), &["--model", "efficientnet-lite0", "--gpu"]);
     let contents = unpacked(&archive, folder.path());
@@ -425,7 +425,7 @@ fn a_container_with_a_card_gets_the_other_onnx_runtime_and_a_card_for_each_repli
 }
 
 #[test]
-fn nothing_is_replaced_or_left_behind_without_being_asked_for() {
+fn nothing_is_replaced_or_left_behind_unasked() {
     let folder = tempfile::tempdir().unwrap();
     let archive = package(folder.path(), &["--model", "efficientnet-lite0"]);
     let before = std::fs::read(&archive).unwrap();

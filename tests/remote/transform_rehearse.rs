@@ -293,7 +293,7 @@ fn image_of(bytes: usize, folder: &Path) -> String {
 }
 
 #[test]
-fn payload_and_requests_at_once_are_those_that_the_job_would_be_started_with() {
+fn payload_and_concurrency_are_those_of_the_job() {
     let folder = tempfile::tempdir().unwrap();
     let place = image_of(9_300_000, folder.path());
     let check = |flags: &[&str], limits: &str| {
@@ -358,7 +358,7 @@ __main__.Handler.body = body";
 }
 
 #[test]
-fn records_and_lines_are_put_together_as_far_as_the_payload_reaches() {
+fn records_and_lines_are_packed_up_to_the_payload() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "
 _respond = respond
@@ -550,7 +550,7 @@ fn nothing_of_the_user_reaches_the_code_of_an_archive() {
 }
 
 #[test]
-fn what_a_handler_prints_before_it_ends_is_shown_wherever_it_prints_it() {
+fn the_output_of_a_handler_that_exits_is_shown_from_stdout_and_stderr() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "
 import sys
@@ -612,7 +612,7 @@ fn nothing_is_sent_before_the_ping_succeeds() {
 }
 
 #[test]
-fn a_package_that_is_older_than_the_archive_wants_is_told() {
+fn a_package_older_than_the_archive_requires_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let archive = with_lines(
         folder.path(),
@@ -632,7 +632,7 @@ fn a_package_that_is_older_than_the_archive_wants_is_told() {
 }
 
 #[test]
-fn where_no_image_has_a_prediction_nothing_is_said_to_be_as_here() {
+fn without_predictions_nothing_is_reported_as_equal() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
     let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())])
@@ -645,7 +645,7 @@ fn where_no_image_has_a_prediction_nothing_is_said_to_be_as_here() {
 }
 
 #[test]
-fn unreadable_images_fail_as_here_and_what_a_job_makes_of_them_is_said() {
+fn unreadable_images_fail_as_here_and_their_effect_on_a_job_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
     std::fs::copy(
@@ -667,7 +667,7 @@ fn unreadable_images_fail_as_here_and_what_a_job_makes_of_them_is_said() {
 
 #[cfg(unix)]
 #[test]
-fn a_python_without_the_packages_is_told_what_to_install() {
+fn a_python_without_the_packages_is_reported_with_the_command_to_install_them() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let bare = folder.path().join("bare-python");
@@ -704,7 +704,7 @@ fn a_python_without_the_packages_is_told_what_to_install() {
 }
 
 #[test]
-fn without_a_model_it_is_said_how_to_name_one() {
+fn without_a_model_the_option_to_name_one_is_reported() {
     let output = rehearse(&[&samples()]).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -715,7 +715,7 @@ fn without_a_model_it_is_said_how_to_name_one() {
 }
 
 #[test]
-fn archives_that_could_do_harm_or_are_none_are_refused() {
+fn harmful_archives_and_files_that_are_not_archives_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("model.tar.gz");
     let refused = |bytes: &[u8], reason: &str| {

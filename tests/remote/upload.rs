@@ -165,7 +165,7 @@ fn a_folder_arrives_as_it_is_and_the_second_time_nothing_is_sent() {
 }
 
 #[test]
-fn the_listing_is_asked_for_in_pages_and_only_objects_of_the_same_size_one_by_one() {
+fn the_listing_comes_in_pages_and_only_objects_of_the_same_size_are_requested_one_by_one() {
     let upload = Upload::new("listing");
     upload.add_small(20);
     upload.add("same-size.jpg", b"here");
@@ -248,7 +248,7 @@ fn parts_of_a_large_file_that_arrived_before_a_kill_are_not_sent_again() {
 }
 
 #[test]
-fn a_file_that_is_another_one_than_when_its_upload_began_is_sent_anew() {
+fn a_file_that_was_replaced_since_its_upload_began_is_sent_again_from_the_start() {
     let upload = killed_after_two_parts("other-large");
     let mut other = large_content();
     other[0] ^= 1;
@@ -287,7 +287,7 @@ fn a_cancelled_upload_leaves_nothing_that_costs_money() {
 }
 
 #[test]
-fn an_object_with_other_content_stays_until_it_shall_be_replaced() {
+fn an_object_with_other_content_stays_unless_overwriting_is_requested() {
     let upload = Upload::new("conflict");
     upload.add("same size.jpg", b"mine");
     upload.add("other size.jpg", b"mine");
@@ -357,7 +357,7 @@ fn an_object_that_appears_while_the_rest_is_sent_is_not_overwritten() {
 }
 
 #[test]
-fn a_server_that_knows_no_conditions_is_looked_at_right_before() {
+fn without_conditional_requests_the_object_is_checked_right_before_the_upload() {
     let upload = Upload::new("unconditional");
     upload.add("one.jpg", b"mine");
     upload.add("two.jpg", b"mine");
@@ -384,7 +384,7 @@ fn a_server_that_knows_no_conditions_is_looked_at_right_before() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_done_and_does_nothing() {
+fn a_dry_run_prints_the_plan_and_uploads_nothing() {
     let upload = Upload::new("dry");
     upload.add("a/new.jpg", &[1; 2048]);
     upload.add("conflict.png", b"mine");
@@ -407,7 +407,7 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
 }
 
 #[test]
-fn cut_connections_and_a_busy_server_cost_another_try() {
+fn cut_connections_and_a_busy_server_are_retried() {
     let upload = Upload::new("bad-line");
     upload.add_small(3);
     upload.add("large.tfrecord", &large_content());
@@ -452,7 +452,7 @@ fn a_response_that_gets_lost_is_not_a_conflict() {
 }
 
 #[test]
-fn a_session_that_ends_in_between_stops_the_upload_and_it_goes_on_later() {
+fn a_session_that_expires_stops_the_upload_and_it_continues_later() {
     let upload = Upload::new("expired");
     upload.add_small(40);
     upload.add("large.tfrecord", &large_content());
@@ -481,7 +481,7 @@ fn a_session_that_ends_in_between_stops_the_upload_and_it_goes_on_later() {
 }
 
 #[test]
-fn without_the_permission_to_write_it_is_said_which_is_missing() {
+fn without_the_permission_to_write_the_missing_one_is_named() {
     let upload = Upload::new("reader");
     upload.add_small(100);
     let mut command = upload.command_of(READER, &[]);
@@ -533,7 +533,7 @@ fn files_that_cannot_be_read_or_named_are_listed_and_the_rest_arrives() {
 }
 
 #[test]
-fn the_way_there_can_be_wrong() {
+fn wrong_addresses_are_reported() {
     let upload = Upload::new("wrong");
     upload.add_small(1);
     let folder = upload.folder.path();

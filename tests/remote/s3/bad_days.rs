@@ -60,7 +60,7 @@ fn a_place_that_cannot_be_listed_is_one_message() {
 }
 
 #[test]
-fn a_bucket_that_is_not_there_is_one_message() {
+fn a_missing_bucket_is_one_message() {
     let endpoint = Seaweed::shared().endpoint();
     let said = refusal(&predict_as_reader("s3://no-such-bucket/photos/", &endpoint));
     assert!(
@@ -70,7 +70,7 @@ fn a_bucket_that_is_not_there_is_one_message() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_names_what_is() {
+fn a_missing_folder_is_reported_with_its_siblings() {
     let bucket = bucket_with_a_photo("misspelt");
     let endpoint = Seaweed::shared().endpoint();
     let said = refusal(&predict_as_reader(&bucket.uri("photo/"), &endpoint));
@@ -81,7 +81,7 @@ fn a_folder_that_is_not_there_names_what_is() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_one_message() {
+fn a_missing_server_is_one_message() {
     let closed = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
@@ -126,7 +126,7 @@ fn a_bucket_in_another_region_is_found_and_its_region_remembered() {
 }
 
 #[test]
-fn a_listing_that_falters_is_complete_all_the_same() {
+fn a_listing_with_failed_requests_is_still_complete() {
     let bucket = bucket_with_a_photo("faltering");
     for fault in [
         Fault::CutAfter(100),
@@ -143,7 +143,7 @@ fn a_listing_that_falters_is_complete_all_the_same() {
 }
 
 #[test]
-fn a_listing_that_ends_in_the_middle_says_so_and_what_it_has_is_predicted() {
+fn an_incomplete_listing_is_reported_and_its_images_are_predicted() {
     let server = Seaweed::shared();
     let bucket = server.bucket("unfinished");
     bucket.put("photos/0000.jpg", &photo("rocket.jpg"));
@@ -168,7 +168,7 @@ fn a_listing_that_ends_in_the_middle_says_so_and_what_it_has_is_predicted() {
 }
 
 #[test]
-fn on_the_worst_of_days_each_image_has_its_own_fate_and_the_good_ones_their_predictions() {
+fn with_many_faults_each_image_has_its_own_error_and_good_ones_are_predicted() {
     let server = Seaweed::shared();
     let bucket = server.bucket("worst");
     let fates = [
@@ -266,7 +266,7 @@ fn inject_all(proxy: &FaultProxy, bucket: &Bucket) {
 }
 
 #[test]
-fn as_many_images_are_read_at_once_as_the_network_likes_and_no_more() {
+fn the_number_of_parallel_reads_is_bounded() {
     let server = Seaweed::shared();
     let bucket = server.bucket("crowd");
     bucket.fill(300, |number| format!("{number:04}.jpg"), b"no image");

@@ -18,7 +18,7 @@ fn predicts_one(mut command: Command) {
 }
 
 #[test]
-fn who_may_list_and_read_predicts_and_others_are_told_what_they_lack() {
+fn with_permissions_predict_works_and_missing_ones_are_named() {
     let bucket = bucket_with_a_photo("rights");
     let place = bucket.uri("photos/");
     let endpoint = Seaweed::shared().endpoint();
@@ -42,7 +42,7 @@ fn who_may_list_and_read_predicts_and_others_are_told_what_they_lack() {
 }
 
 #[test]
-fn who_may_read_but_not_list_opens_an_object_by_its_address() {
+fn without_the_permission_to_list_an_object_opens_by_its_address() {
     let bucket = bucket_with_a_photo("blind");
     let mut command = predict(&bucket.uri("photos/rocket.jpg"));
     BLIND.sign_in(&mut command, &Seaweed::shared().endpoint());
@@ -66,7 +66,7 @@ fn profiles_and_roles_of_the_aws_configuration_are_used() {
 }
 
 #[test]
-fn a_profile_that_is_not_there_is_never_replaced_by_another() {
+fn a_missing_profile_is_never_replaced_by_another() {
     let bucket = bucket_with_a_photo("missing-profile");
     let server = Seaweed::shared();
     let config = std::fs::read_to_string(server.aws_config()).unwrap();
@@ -81,7 +81,7 @@ fn a_profile_that_is_not_there_is_never_replaced_by_another() {
 }
 
 #[test]
-fn without_credentials_it_is_said_how_to_sign_in() {
+fn without_credentials_the_way_to_sign_in_is_reported() {
     let bucket = bucket_with_a_photo("signed-out");
     let mut command = predict(&bucket.uri("photos/"));
     without_aws(&mut command, &Seaweed::shared().endpoint());
@@ -93,7 +93,7 @@ fn without_credentials_it_is_said_how_to_sign_in() {
 }
 
 #[test]
-fn an_expired_session_says_so_and_how_it_is_renewed() {
+fn an_expired_session_is_reported_with_how_to_renew_it() {
     let bucket = bucket_with_a_photo("expired");
     let proxy = FaultProxy::before(Seaweed::shared().address());
     let expired = Fault::error("400 Bad Request", "ExpiredToken");
@@ -112,7 +112,7 @@ fn an_expired_session_says_so_and_how_it_is_renewed() {
 }
 
 #[test]
-fn anybody_reads_a_public_bucket_and_is_told_where_a_bucket_is_not() {
+fn a_public_bucket_is_read_unsigned_and_a_private_one_is_reported() {
     let server = Seaweed::shared();
     let private = bucket_with_a_photo("private");
     let public = server.public_bucket("photos");

@@ -60,7 +60,7 @@ fn most_reads_of_one(proxy: &FaultProxy) -> usize {
 }
 
 #[test]
-fn each_object_is_asked_for_once_however_often_it_is_read_and_by_how_many() {
+fn each_object_is_requested_once_for_all_its_readers() {
     let (bucket, proxy) = (bucket_of_images("once"), proxy());
     let folder = tempfile::tempdir().unwrap();
     let source = open_keeping(&bucket, &proxy, folder.path(), PLENTY);
@@ -80,7 +80,7 @@ fn each_object_is_asked_for_once_however_often_it_is_read_and_by_how_many() {
 }
 
 #[test]
-fn nothing_is_asked_for_again_after_a_restart() {
+fn nothing_is_requested_again_after_a_restart() {
     let (bucket, proxy) = (bucket_of_images("restart"), proxy());
     let folder = tempfile::tempdir().unwrap();
     let read = || {
@@ -135,7 +135,7 @@ fn an_object_that_was_written_to_is_noticed_when_it_is_read_and_when_it_is_liste
 }
 
 #[test]
-fn a_response_about_another_object_than_was_asked_for_is_not_kept() {
+fn a_response_with_another_object_is_not_kept() {
     let (bucket, proxy) = (bucket_of_images("wrong"), proxy());
     let folder = tempfile::tempdir().unwrap();
     let source = open_keeping(&bucket, &proxy, folder.path(), PLENTY);

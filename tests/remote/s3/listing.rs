@@ -18,7 +18,7 @@ fn samples(pages: Vec<Page>) -> Vec<Sample> {
 }
 
 #[test]
-fn a_hundred_thousand_keys_are_listed_page_by_page_in_order_and_each_is_asked_for_once() {
+fn a_hundred_thousand_keys_are_listed_page_by_page_in_order_and_each_is_requested_once() {
     let server = Seaweed::shared();
     let bucket = server.public_bucket("many");
     bucket.fill(MANY, |number| format!("photos/{number:06}.jpg"), b"a photo");

@@ -130,7 +130,7 @@ fn an_object_that_is_replaced_while_it_is_read_is_never_mixed() {
 }
 
 #[test]
-fn an_object_that_vanished_after_it_was_listed_is_said_to_be_gone() {
+fn an_object_that_vanished_after_the_listing_is_reported_as_gone() {
     let object = Object::new("vanished");
     assert_eq!(object.source.pages().next().unwrap().samples.len(), 1);
     object.bucket.delete(KEY);
@@ -179,7 +179,7 @@ fn a_slow_connection_is_waited_for() {
 }
 
 #[test]
-fn after_a_connection_stalls_the_rest_of_the_object_is_read() {
+fn after_a_stall_the_rest_of_the_object_is_read() {
     let object = Object::new("stalled");
     object.inject(Often::First(1), Fault::StallAfter(600_000));
     object.read_well();
