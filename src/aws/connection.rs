@@ -22,7 +22,7 @@ use super::setup;
 use crate::domain::{Credentials, Identity, S3Access, without_password};
 use crate::tasks::TaskControl;
 
-/// Where to ask for a bucket whose region nobody named.
+/// The region that is asked first for a bucket of unknown region.
 const FIRST_REGION: &str = "us-east-1";
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
@@ -38,7 +38,7 @@ pub(super) struct Connection {
     pub(super) access: S3Access,
     /// `None` before the first request, and after credentials failed: they may have been renewed since.
     loaded: tokio::sync::Mutex<Option<Arc<Loaded>>>,
-    /// Of buckets that are elsewhere than where they were asked for first.
+    /// The regions of buckets that turned out to be in another region than the one that was asked first.
     regions: Mutex<HashMap<String, String>>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Loaded {
     /// The server, where it is not AWS.
     pub(super) endpoint: Option<String>,
     region: String,
-    /// Nobody named the region: it is the one where S3 is asked first.
+    /// No region is configured: S3 is asked in the default one first.
     region_is_guessed: bool,
     /// The command that signs in anew, where a person does that.
     pub(super) renewal: Option<String>,
@@ -305,14 +305,14 @@ impl Loaded {
         })
     }
 
-    /// The region that somebody named: other services than S3 do not tell where a thing is.
+    /// The configured region. Services other than S3 do not report the region of a resource.
     pub(super) fn known_region(&self, operation: &Operation<'_>) -> Result<&str, AwsError> {
         if self.region_is_guessed {
             return Err(AwsError::new(
                 AwsErrorKind::NoRegion,
                 format!(
-                    "Could not {operation}: no region is set; choose one, set AWS_REGION, or add it to the profile with \
-                    `aws configure`"
+                    "Could not {operation}: no region is set; choose one, set AWS_REGION, or add it to the profile \
+                     with `aws configure`"
                 ),
             ));
         }
@@ -332,7 +332,7 @@ impl Loaded {
             let mut config = aws_sdk_s3::config::Builder::from(&self.config)
                 .region(Region::new(region.to_owned()))
                 .force_path_style(access.path_style.unwrap_or(!is_aws));
-            // Without the password that the configuration may hold in it, which no signature fits.
+            // The configured URL without a password, which a signature cannot contain.
             config.set_endpoint_url(self.endpoint.clone());
             if !is_aws {
                 // Other servers do not know the trailing checksums that AWS has asked for since 2025.
@@ -357,7 +357,7 @@ fn configured_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
             .ok()?;
         config.service_config()?.load_config(key)
     };
-    // In a profile, AWS's documentation joins words with `_`; this SDK looks for `-`.
+    // AWS's documentation joins the words of a service with `_` in a profile; this SDK expects `-`.
     of_service(&service.replace(' ', "_"))
         .or_else(|| of_service(service))
         .or_else(|| config.endpoint_url().map(str::to_owned))

@@ -32,8 +32,8 @@ use serde::de::DeserializeOwned;
 use super::connection::{Connection, Loaded};
 use super::error::{AwsError, AwsErrorKind, Caller, Operation};
 
-/// What a service calls it when it is asked too much: `THROTTLING_ERRORS` of AWS's runtime, and what SageMaker and
-/// CloudWatch Logs say.
+/// The error codes for throttling: `THROTTLING_ERRORS` of AWS's runtime, and those of SageMaker and
+/// CloudWatch Logs.
 const THROTTLING: &[&str] = &[
     "Throttling",
     "ThrottlingException",
@@ -53,7 +53,7 @@ pub(super) enum Service {
 }
 
 impl Service {
-    /// As AWS's configuration files and environment variables name it.
+    /// The service's name in AWS's configuration files and environment variables.
     fn id(self) -> &'static str {
         match self {
             Self::SageMaker => "SageMaker",
@@ -99,7 +99,7 @@ impl Service {
     }
 }
 
-/// Which of AWS's hosts the user's configuration asks for.
+/// The kind of AWS hosts that the user's configuration selects.
 #[derive(Debug, Clone, Copy, Default)]
 struct Hosts {
     fips: bool,
@@ -113,7 +113,7 @@ struct Partition {
 }
 
 impl Partition {
-    /// By the beginning of a region's name, as botocore's `partitions.json` tells them apart.
+    /// The partition by the prefix of a region's name, as in botocore's `partitions.json`.
     fn of(region: &str) -> Self {
         const OTHERS: &[(&str, &str, &str)] = &[
             ("cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"),
@@ -132,7 +132,7 @@ impl Partition {
     }
 }
 
-/// What is asked of a service, and how it is told to people.
+/// An operation of a service, and its name for people.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) service: Service,
@@ -304,7 +304,8 @@ fn read<A: DeserializeOwned>(
         AwsError::new(
             AwsErrorKind::NotS3,
             format!(
-                "Could not {operation}: the response of {} is not one of {} ({error}); check the endpoint URL and proxies",
+                "Could not {operation}: the response of {} is not one of {} ({error}); check the endpoint URL and \
+                 proxies",
                 caller.server(),
                 operation.service()
             ),

@@ -91,7 +91,7 @@ pub(super) fn ambient(http: &SharedHttpClient, region: &Region) -> impl ProvideC
     )
 }
 
-/// Those of one profile, whatever the environment says.
+/// The credentials of one profile, regardless of the environment.
 pub(super) fn of_profile(
     name: &str,
     http: &SharedHttpClient,

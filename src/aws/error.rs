@@ -37,7 +37,7 @@ pub enum AwsErrorKind {
     Profile,
     AccessDenied,
     NoSuchBucket,
-    /// There is no such object, or no longer.
+    /// The object or resource does not exist.
     NotFound,
     /// The object is another one than it was, or there is one where none was expected.
     Changed,
@@ -50,17 +50,17 @@ pub enum AwsErrorKind {
     WrongRegion,
     /// The name of the server is not known.
     Dns,
-    /// Nobody answers there, or not in a way that can be trusted.
+    /// No server responds, or none that can be trusted.
     Unreachable,
-    /// Somebody answers, but not S3, or not the service that was asked: a wrong endpoint, or a proxy.
+    /// The server is not S3 or the requested service: a wrong endpoint URL, or a proxy.
     NotS3,
-    /// Nobody said in which region.
+    /// No region is configured.
     NoRegion,
     /// What was asked for is not allowed to be so: a name, a number, what does not go together.
     Invalid,
     /// The account's quota does not allow it.
     Limit,
-    /// It is used, or there is one of this name already.
+    /// The resource is in use, or its name is taken.
     InUse,
     /// The model behind an endpoint failed.
     Model,
@@ -105,7 +105,7 @@ impl AwsErrorKind {
     }
 }
 
-/// What was asked for.
+/// An operation of S3 or another service, for messages and errors.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Operation<'a> {
     List {
@@ -149,7 +149,7 @@ pub(super) enum Operation<'a> {
     },
 }
 
-/// As whom and where it was asked for.
+/// The credentials, server and region of an operation.
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     pub(super) credentials: Credentials,
@@ -177,7 +177,7 @@ impl AwsError {
         Self::new(AwsErrorKind::Cancelled, "Cancelled")
     }
 
-    /// Of a request that was tried as often as makes sense.
+    /// The error of a request after all its retries.
     pub(super) fn of<E>(
         error: &SdkError<E, HttpResponse>,
         operation: &Operation<'_>,
@@ -193,7 +193,7 @@ impl AwsError {
             SdkError::ServiceError(failed) => {
                 let status = failed.raw().status().as_u16();
                 let body = failed.raw().body().bytes().unwrap_or_default();
-                // S3 names a code wherever it says anything; a page for people is from somebody in between.
+                // S3 always sends an error code; a web page instead is from a proxy in between.
                 if failed.err().code().is_none() && !body.is_empty() && status != 407 {
                     return not_s3(status, operation, caller);
                 }
@@ -224,7 +224,7 @@ impl AwsError {
         }
     }
 
-    /// Of credentials that could not be had.
+    /// The error of credentials that could not be obtained.
     pub(super) fn of_credentials(
         error: &CredentialsError,
         operation: &Operation<'_>,
@@ -249,7 +249,7 @@ impl AwsError {
                     ),
                     (_, None) => {
                         let ways_out = match operation {
-                            // Nobody may ask these anonymously.
+                            // AWS does not allow these operations anonymously.
                             Operation::Call { .. } | Operation::Identity => {
                                 "choose a profile, or create one with `aws configure`"
                             }
@@ -282,7 +282,7 @@ impl AwsError {
         }
     }
 
-    /// Of an object whose connection was cut more often than makes sense.
+    /// The error of a download that was cut too often.
     pub(super) fn cut(
         error: &(dyn Error + 'static),
         operation: &Operation<'_>,
@@ -297,8 +297,8 @@ impl AwsError {
         Self::new(
             kind,
             format!(
-                "Could not {operation}: the connection to {server} kept dropping ({text}); check your network, then try \
-                again",
+                "Could not {operation}: the connection to {server} kept dropping ({text}); check your network, then \
+                 try again",
                 server = caller.server()
             ),
         )
@@ -344,7 +344,7 @@ impl std::fmt::Display for Operation<'_> {
 }
 
 impl Operation<'_> {
-    /// What whoever asks must be allowed to do, and on what.
+    /// The permission that the caller needs, and the resource.
     fn permission(&self) -> String {
         match *self {
             Self::List { bucket, .. } => format!("s3:ListBucket on the bucket {bucket}"),
@@ -415,7 +415,7 @@ fn of_response(response: &Response<'_>, operation: &Operation<'_>, caller: &Call
         .unwrap_or_else(|| target_error(response, operation, caller))
 }
 
-/// Refusals of whoever asks.
+/// Errors about the caller: its credentials and permissions.
 fn caller_error(
     response: &Response<'_>,
     operation: &Operation<'_>,
@@ -455,8 +455,8 @@ fn caller_error(
 
 /// “ (AWS says: Throttling: …)”, to go on after what it means.
 ///
-/// Of a signature that is wrong some services show all that should have been signed, the session's token with it: that
-/// stays out.
+/// The server's message. For wrong signatures some services repeat the signed text with the session token, which is
+/// left out.
 fn said(response: &Response<'_>, caller: &Caller) -> String {
     let message = response.message.map(|message| {
         let ends = ["The Canonical String", "The String-to-Sign"].map(|words| message.find(words));
@@ -490,8 +490,8 @@ fn clock_skew(response: &Response<'_>, operation: &Operation<'_>, caller: &Calle
     AwsError::new(
         AwsErrorKind::ClockSkew,
         format!(
-            "Could not {operation}: the clock of this computer differs{by} from that of {server}{said}; correct it, then \
-            try again"
+            "Could not {operation}: the clock of this computer differs{by} from that of {server}{said}; correct it, \
+             then try again"
         ),
     )
 }
@@ -589,7 +589,7 @@ fn target_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Cal
         ("PreconditionFailed", _) | (_, 412) => error(Kind::Changed, CHANGED.to_owned()),
         ("InvalidRange", _) | (_, 416) => error(
             Kind::BehindEnd,
-            "the requested part is unsupported the end of the object; it may have changed since it was listed"
+            "the requested range is past the end of the object; it may have changed since it was listed"
                 .to_owned(),
         ),
         ("RequestTimeout", _) | (_, 408 | 504) => timeout(operation, caller),
@@ -697,7 +697,8 @@ fn timeout(operation: &Operation<'_>, caller: &Caller) -> AwsError {
     AwsError::new(
         AwsErrorKind::Timeout,
         format!(
-            "Could not {operation}: {} did not respond in time; check your network and the endpoint URL, then try again",
+            "Could not {operation}: {} did not respond in time; check your network and the endpoint URL, then try \
+             again",
             caller.server()
         ),
     )
@@ -715,7 +716,7 @@ fn not_s3(status: u16, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     )
 }
 
-/// Nobody could be asked at all.
+/// The server could not be reached at all.
 fn of_connection(text: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     let server = caller.server();
     let (kind, why) = if text.contains("dns error") || text.contains("failed to lookup") {

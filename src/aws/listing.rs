@@ -32,7 +32,7 @@ impl S3 {
                     .as_ref()
                     .ok()
                     .and_then(|page| page.continuation.clone());
-                // Nobody wants the rest.
+                // The listing was dropped.
                 if sender.send(page).await.is_err() {
                     return;
                 }

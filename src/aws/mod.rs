@@ -65,17 +65,17 @@ impl Aws {
         }))
     }
 
-    /// What the user's AWS configuration offers to sign in with. Reads its files; asks nobody.
+    /// The sign-in options of the user's AWS configuration. Reads its files; sends no request.
     pub fn setup(&self) -> Result<AwsSetup, AwsError> {
         self.0.network.wait(None, setup::read())
     }
 
-    /// S3 as reached this way. Asks nobody yet; all handles of one way share their connections and their credentials.
+    /// S3 with this access. Sends no request yet; all handles with the same access share connections and credentials.
     pub fn s3(&self, access: &S3Access) -> S3 {
         S3::new(self.connection(access))
     }
 
-    /// SageMaker, its endpoints and its logs, as the same person as S3. Asks nobody yet.
+    /// SageMaker, its endpoints and its logs, with the same identity as S3. Sends no request yet.
     pub fn sagemaker(&self, access: &SageMakerAccess) -> SageMaker {
         SageMaker::new(self.connection(&S3Access {
             credentials: access.credentials.clone(),

@@ -23,18 +23,18 @@ const MAX_REQUESTS: usize = 64;
 /// Threads that move bytes. What waits for a response does so on its own thread.
 const THREADS: usize = 2;
 
-/// How long a server is waited for, and how often it is asked again.
+/// Timeouts and retries of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Until the first byte of a response.
+    /// The time until the first byte of a response.
     pub response_timeout: Duration,
-    /// The same where content is sent: it begins before that is on its way, and a slow line takes long.
+    /// The same for uploads: it includes the time to send the content over a slow line.
     pub send_timeout: Duration,
-    /// How long an object may come slower than a byte a second.
+    /// The time that a download may be slower than a byte per second.
     pub stall_timeout: Duration,
-    /// At most so long before a failed request is made again; doubled each time, a random share of it.
+    /// The longest wait before the first retry; doubles with each retry, and a random share of it is used.
     pub first_backoff: Duration,
-    /// How often a request is made before it has failed.
+    /// The number of attempts, including the first.
     pub attempts: u32,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Network {
 }
 
 struct Started {
-    /// Taken when it ends, so that nobody waits for a connection that hangs.
+    /// Taken at the end, so that the program does not wait for a connection that hangs.
     runtime: Option<Runtime>,
     http: SharedHttpClient,
 }

@@ -25,9 +25,9 @@ pub struct ListRequest {
     pub prefix: String,
     /// Whether keys are listed only up to the next slash; what is deeper is told as folders.
     pub by_folder: bool,
-    /// From the page before.
+    /// The continuation token of the page before.
     pub continuation: Option<String>,
-    /// At most 1000; the server's own choice where it is `None`.
+    /// At most 1000; `None` leaves it to the server.
     pub max_keys: Option<u16>,
 }
 
@@ -48,7 +48,7 @@ pub struct ListedPage {
     pub objects: Vec<ObjectInfo>,
     /// Whole prefixes, with a slash at the end.
     pub folders: Vec<String>,
-    /// For the next request; `None` after the last page.
+    /// The token for the next request; `None` after the last page.
     pub continuation: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl ListedPage {
 pub struct ObjectInfo {
     pub key: String,
     pub size_bytes: u64,
-    /// Without quotes.
+    /// The ETag without quotes.
     pub etag: Option<String>,
     /// Nanoseconds since 1970-01-01 UTC.
     pub modified_ns: Option<i64>,
@@ -375,7 +375,7 @@ fn range_after(range: Option<&Range<u64>>, done: usize) -> Option<String> {
     }
 }
 
-/// Of a key as a form encodes it: a plus is a space. What is not UTF-8 stays as it is.
+/// A form-encoded key: a plus is a space. What is not UTF-8 stays as it is.
 fn decoded(text: &str) -> String {
     if !text.contains(['%', '+']) {
         return text.to_owned();

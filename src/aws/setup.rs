@@ -49,7 +49,7 @@ fn describe(profiles: &ProfileSet, profile: &Profile) -> AwsProfile {
     }
 }
 
-/// In the order in which the SDK looks at them.
+/// The way a profile signs in, checked in the order of the SDK.
 fn means_of(profile: &Profile) -> SignInMeans {
     let has = |key| profile.get(key).is_some_and(|value| !value.is_empty());
     if has("web_identity_token_file") {
@@ -85,7 +85,7 @@ fn renewal_of(profiles: &ProfileSet, profile: &Profile) -> Option<String> {
     None
 }
 
-/// In the order in which [`super::credentials::ambient`] looks at them.
+/// The default sign-in, checked in the order of [`super::credentials::ambient`].
 fn ambient(profiles: &ProfileSet, env: &Env) -> AmbientSignIn {
     let is_set = |name: &str| env.get(name).is_ok_and(|value| !value.is_empty());
     if is_set("AWS_ACCESS_KEY_ID") && is_set("AWS_SECRET_ACCESS_KEY") {

@@ -34,7 +34,7 @@ pub struct NewObject<'a> {
     pub bucket: &'a str,
     pub key: &'a str,
     pub content_type: &'a str,
-    /// Of the whole content; kept with the object.
+    /// The hash of the whole content; stored with the object.
     pub sha256: &'a Sha256Digest,
 }
 
@@ -42,7 +42,7 @@ pub struct NewObject<'a> {
 /// [`AwsErrorKind::Changed`], or [`AwsErrorKind::Unsupported`] from a server that cannot look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteCondition {
-    /// There is no object of this key.
+    /// Writes only if no object has this key.
     Absent,
     /// The object there has this `ETag`, without quotes.
     Unchanged(String),
@@ -54,9 +54,9 @@ pub enum WriteCondition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredObject {
     pub size_bytes: u64,
-    /// Without quotes.
+    /// The ETag without quotes.
     pub etag: Option<String>,
-    /// `None` where nobody kept it.
+    /// `None` if none was stored.
     pub sha256: Option<Sha256Digest>,
 }
 
@@ -74,7 +74,7 @@ pub struct UnfinishedUpload {
 /// A part that has arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentPart {
-    /// With quotes, as the server gave it.
+    /// The ETag with quotes, as the server sent it.
     pub etag: String,
     pub crc32: u32,
 }
@@ -189,7 +189,7 @@ impl S3 {
                 ignore_missing(self.0.abort_parts(upload).await)?;
                 match self.0.parts(upload).await {
                     Ok(parts) if !parts.is_empty() => {}
-                    // Whoever may not look has done what there is to do.
+                    // Without the permission to list parts, this is all that can be done.
                     _ => break,
                 }
             }
@@ -437,12 +437,12 @@ impl UnfinishedUpload {
     }
 }
 
-/// What we kept, or what whoever wrote the object had S3 compute of the whole content.
+/// The checksum that was stored by Spotcheck, or that S3 computed of the whole content for the writer.
 fn sha256_of(response: &HeadObjectOutput) -> Option<Sha256Digest> {
     let kept = response
         .metadata()
         .and_then(|metadata| from_hexadecimal(metadata.get(SHA256_METADATA)?));
-    // Of an object in parts it is a checksum of checksums, with their number behind a hyphen.
+    // For an object in parts it is a checksum of checksums, followed by a hyphen and their number.
     kept.or_else(|| {
         let whole = BASE64_STANDARD.decode(response.checksum_sha256()?).ok()?;
         whole.try_into().ok()
@@ -487,7 +487,7 @@ mod tests {
 
     #[test]
     fn a_checksum_is_taken_from_where_it_stands_for_the_whole_content() {
-        // Of nothing at all, by `sha256sum` and by `openssl dgst -sha256 -binary | base64`.
+        // The hash of no bytes, by `sha256sum` and by `openssl dgst -sha256 -binary | base64`.
         let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         let base64 = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
         let digest = sha256_of(&head(Some(hex), None)).unwrap();
@@ -505,7 +505,8 @@ mod tests {
 
     #[test]
     fn a_crc_is_written_as_s3_wants_it() {
-        // Of "hello\n": `gzip -c | tail -c8 | head -c4`, the other way round, in base64.
+        // The CRC of "hello
+        // ": `gzip -c | tail -c8 | head -c4`, byte-swapped, in base64.
         assert_eq!(crc32_text(0x363a_3020), "NjowIA==");
     }
 }

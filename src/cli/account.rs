@@ -1,4 +1,4 @@
-//! Who asks SageMaker on the command line, and in which region.
+//! The AWS account and region of SageMaker commands.
 
 use clap::Args;
 
@@ -19,7 +19,7 @@ pub(super) struct AccountArgs {
 }
 
 impl AccountArgs {
-    /// New regions come, so one that is not known is asked all the same.
+    /// An unknown region is only a warning: AWS adds regions.
     pub(super) fn warn_if_unknown(&self) {
         warn_about_region(self.region.as_deref());
     }
@@ -31,11 +31,11 @@ pub(super) fn warn_about_region(region: Option<&str>) {
     }
 }
 
-/// What flags say of an account, over what is known without them.
+/// Flags for an AWS account, with fallbacks.
 pub(super) trait Account {
     fn is_given(&self) -> bool;
 
-    /// As given, and else as the AWS tools would.
+    /// The account from the flags; defaults are those of the AWS CLI.
     fn sagemaker(&self) -> SageMakerAccess;
 
     /// `access` as changed by what is given.

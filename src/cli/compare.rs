@@ -34,7 +34,7 @@ pub(super) struct CompareArgs {
     holding: RunPairArgs,
 }
 
-/// What is told of two runs, and where.
+/// The comparison of two runs: thresholds and output.
 #[derive(Debug, Args)]
 pub(super) struct RunPairArgs {
     /// Output file (.json or .csv) for the summary and the differences of each image; default: summary on stdout
@@ -123,7 +123,7 @@ pub(super) fn hold(
     Ok(summary_text(&context, &summary))
 }
 
-/// On stdout, unless the result is a file.
+/// Prints to stdout, or to stderr if the result is a file.
 pub(super) fn print_note(args: &RunPairArgs, text: &str) -> anyhow::Result<()> {
     if args.out.is_some() {
         eprint!("{text}");

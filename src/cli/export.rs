@@ -24,7 +24,7 @@ use crate::review::{
 };
 use crate::source::{Source, WithRecords, absolute, for_task};
 use crate::store::{
-    OpenRequest, Project, StoredStamp, Wanted, default_path, default_path_of_place,
+    OpenMode, OpenRequest, Project, StoredStamp, default_path, default_path_of_place,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -184,7 +184,7 @@ pub(super) fn open_project(
     let request = OpenRequest {
         path: &path,
         root: None,
-        wanted: Wanted::Read,
+        mode: OpenMode::Read,
         program,
     };
     let opened = Project::open(&request, |_| ())?;
@@ -261,7 +261,7 @@ pub(super) fn list_of_runs(runs: &[RunInfo]) -> String {
     lines.collect()
 }
 
-/// As the project was looked at last.
+/// The last view settings of the project.
 pub(super) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<ViewSettings> {
     let name = ViewSettings::name_in_project(&run.key.model_id);
     let Some(json) = project.views()?.remove(&name) else {
@@ -275,7 +275,7 @@ pub(super) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<Vi
     }))
 }
 
-/// As the project was looked at last, changed by the command line.
+/// The last view settings of the project, changed by the flags.
 fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Result<ViewSettings> {
     let mut view = stored_view(project, run)?;
     if let Some(min_score) = args.min_score {
@@ -351,8 +351,7 @@ impl Known {
         Ok(Self { samples })
     }
 
-    /// In the order of the listing, as `predict` writes them, and with the files as they are now; what is not listed
-    /// any more comes last.
+    /// Sorts the images as `predict` lists them, with the current files; unlisted ones come last.
     fn follow_listing(&mut self, source: &dyn Source) {
         let listed = source.pages().flat_map(|page| page.samples);
         let places: HashMap<SampleUri, (usize, Sample)> = listed
@@ -501,7 +500,7 @@ fn marks(judgements: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, Samp
     marks
 }
 
-/// The path below the root, with `/` between its parts; the whole path for an image elsewhere.
+/// The path below the root, with `/` between its parts; the whole path for an image outside of it.
 pub(super) fn name_below(root: Option<&str>, uri: &SampleUri) -> String {
     let below = root.and_then(|root| {
         let root = root.trim_end_matches(std::path::is_separator);

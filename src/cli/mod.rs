@@ -2,12 +2,12 @@
 //!
 //! Results go to stdout or into the file that was asked for, everything else to stderr.
 
-/// For people, in this module and those below: control characters of names are shown, never obeyed.
+/// Replaces `eprint!` in this module and those below: control characters in names are shown, never obeyed.
 macro_rules! eprint {
     ($($said:tt)*) => { $crate::cli::terminal::print_note(&::std::format!($($said)*)) };
 }
 
-/// As [`eprint`], with the end of the line.
+/// Like [`eprint`], with a line break.
 macro_rules! eprintln {
     ($($said:tt)*) => {
         $crate::cli::terminal::print_note(&(::std::format!($($said)*) + "\n"))
@@ -84,7 +84,7 @@ enum Outcome {
     SomeImagesFailed,
 }
 
-/// As the shell sees a program that the system ends for writing into a closed pipe: 128 and SIGPIPE.
+/// The exit code of a program that a closed pipe ends: 128 + SIGPIPE.
 const READER_GONE: u8 = 141;
 
 /// Runs what the program's arguments ask for.

@@ -18,7 +18,7 @@ pub(in crate::cli) fn is_stdout(out: &Path) -> bool {
     out.as_os_str() == "-"
 }
 
-/// Something that a command reads, as people call it: “the model”.
+/// An input of a command, with its name for messages: “the model”.
 pub(in crate::cli) type Input<'i> = (&'static str, Option<&'i Path>);
 
 /// What may be replaced without a word.
@@ -26,7 +26,7 @@ pub(in crate::cli) type Input<'i> = (&'static str, Option<&'i Path>);
 pub(in crate::cli) enum Replaceable {
     /// Only a file that holds nothing.
     Empty,
-    /// Also JSON Lines as `predict` and `transform fetch` write them.
+    /// An existing JSON Lines file of `predict` or `transform fetch` may be replaced.
     JsonLines,
 }
 
@@ -87,7 +87,7 @@ pub(in crate::cli) fn check_is_no_image(out: &Path, samples: &[Sample]) -> anyho
         return Ok(());
     };
     let place = place_of(out);
-    // Where sizes differ, nobody has to ask the disk.
+    // Files of different sizes are not the same; only equal ones need a read.
     let mut alike = samples
         .iter()
         .filter(|sample| sample.size_bytes == found.len());
@@ -158,7 +158,7 @@ fn holds_json_lines(path: &Path) -> bool {
     }
     let read = || -> io::Result<bool> {
         let mut file = BufReader::new(std::fs::File::open(path)?.take(LONGEST_LINE));
-        // What is no text at all need not be read to the end of its first line.
+        // A binary file may have no line break, so the first line is read up to a limit.
         if !file.fill_buf()?.starts_with(b"{") {
             return Ok(false);
         }

@@ -38,7 +38,7 @@ pub(super) struct S3Args {
 }
 
 impl S3Args {
-    /// As given here, and else as the AWS tools would.
+    /// The access from the flags; defaults are those of the AWS CLI.
     pub(super) fn access(&self) -> S3Access {
         self.over(S3Access::default())
     }
@@ -91,7 +91,7 @@ fn parse_endpoint(text: &str) -> Result<String, String> {
     endpoint.ok_or_else(|| EndpointError::NoHost.to_string())
 }
 
-/// What a command is to work on.
+/// The source or target of a command.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     /// Paths on standard input.
@@ -102,7 +102,7 @@ pub(super) enum Place {
 
 impl Place {
     /// # Errors
-    /// It is no place in S3 although it looks like one, or is none and was given what only such a place has.
+    /// The address looks like S3 but is invalid, or it is not S3 and has flags that only S3 has.
     pub(super) fn parse(text: &Path, args: &S3Args) -> anyhow::Result<Self> {
         if let Some(address) = text.to_str().filter(|text| S3Link::is_meant_by(text)) {
             let place = S3Place::of_link(S3Link::parse(address)?);
@@ -140,7 +140,7 @@ impl Place {
     }
 
     /// # Errors
-    /// A layout was given for what is no place in S3.
+    /// A layout was given for a source other than S3.
     pub(super) fn listed(self, args: LayoutArgs) -> anyhow::Result<Self> {
         let Some(layout) = args.layout else {
             return Ok(self);

@@ -1,4 +1,4 @@
-//! Progress of long work on the terminal: a bar where someone watches, plain lines elsewhere.
+//! Progress of long work: a bar on a terminal, plain lines otherwise.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -10,7 +10,7 @@ use super::Outcome;
 use super::place::{Place, S3Args};
 use crate::cli::terminal::stdout;
 use crate::domain::{JudgedSample, S3Access};
-use crate::store::{Access, OpenRequest, Project, Wanted};
+use crate::store::{Access, OpenMode, OpenRequest, Project};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ enum ProjectCommand {
 
 pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
     match &args.command {
-        ProjectCommand::Info { project } => info(&open(project, Wanted::Read)?)?,
+        ProjectCommand::Info { project } => info(&open(project, OpenMode::Read)?)?,
         ProjectCommand::Relocate {
             project,
             folder,
@@ -56,7 +56,7 @@ pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
             let folder = opened
                 .root
                 .context("the folder's name is not valid Unicode; rename it")?;
-            let project = open(project, Wanted::Write)?;
+            let project = open(project, OpenMode::Write)?;
             if let Access::ReadOnly { reason } = project.access() {
                 bail!("the project is read-only: {reason}; close it there");
             }
@@ -70,15 +70,15 @@ pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::AllWell)
 }
 
-fn open(path: &std::path::Path, wanted: Wanted) -> anyhow::Result<Project> {
+fn open(path: &std::path::Path, mode: OpenMode) -> anyhow::Result<Project> {
     let request = OpenRequest {
         path,
         root: None,
-        wanted,
+        mode,
         program: "spotcheck project",
     };
     let opened = Project::open(&request, |_| ())?;
-    if wanted == Wanted::Write {
+    if mode == OpenMode::Write {
         for note in opened.notes {
             eprintln!("note: {note}");
         }

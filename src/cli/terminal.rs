@@ -1,4 +1,4 @@
-//! The person at the terminal: interrupts, answers, and reads times as the clock on the wall shows them.
+//! The terminal: interrupts, confirmations, and local times.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use crate::domain::{LogLine, visible_lines};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// A line or more on stderr. Where nobody reads it, there is nobody to tell that.
+/// Prints to stderr; ignores a closed stderr.
 pub(in crate::cli) fn print_note(text: &str) {
     let _ = std::io::stderr().write_all(visible_lines(text).as_bytes());
 }
@@ -47,7 +47,7 @@ impl Write for Stdout {
     }
 }
 
-/// Who reads standard output has had enough, as `head` has.
+/// Standard output was closed by its reader, as `head` does.
 #[derive(Debug, thiserror::Error)]
 #[error("the reader of the output is gone")]
 struct OutputClosed;
@@ -60,7 +60,7 @@ fn marked(error: io::Error) -> io::Error {
     }
 }
 
-/// Whether a command ended because nobody reads its output any more.
+/// Whether a command ended because its standard output was closed.
 pub(in crate::cli) fn is_output_closed(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| {
         cause
@@ -107,7 +107,7 @@ fn outlives_terminal() -> bool {
 #[cfg(not(unix))]
 fn ignore_end_of_terminal() {}
 
-/// Asks on the terminal; nobody there is no prediction.
+/// Asks for confirmation on the terminal. Without a terminal it is an error.
 pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("{question} Not a terminal: pass --yes to confirm");

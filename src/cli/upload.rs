@@ -33,7 +33,12 @@ pub(super) struct UploadArgs {
     #[arg(long)]
     overwrite: bool,
     /// Parallel requests; each uses up to 16 MiB of memory
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_CONCURRENCY as u32, value_parser = clap::value_parser!(u32).range(1..=MAX_CONCURRENCY as i64))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = DEFAULT_CONCURRENCY as u32,
+        value_parser = clap::value_parser!(u32).range(1..=MAX_CONCURRENCY as i64)
+    )]
     concurrency: u32,
     #[command(flatten)]
     s3: S3Args,

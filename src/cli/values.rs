@@ -22,7 +22,7 @@ where
     })
 }
 
-/// What SageMaker calls a job: it would refuse any other name.
+/// A job name that SageMaker accepts.
 pub(in crate::cli) fn parse_job_name(text: &str) -> Result<String, String> {
     match name_problem(text) {
         None => Ok(text.to_owned()),
@@ -30,7 +30,7 @@ pub(in crate::cli) fn parse_job_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// The name of a profile. An empty one is a variable that nobody has set, and must not stand for no profile at all.
+/// A profile name. An empty one comes from an unset variable; it is an error, not “no profile”.
 pub(in crate::cli) fn parse_profile(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err(
@@ -67,7 +67,7 @@ pub(in crate::cli) fn parse_endpoint_name(text: &str) -> Result<String, String> 
     }
 }
 
-/// Of SageMaker, which only AWS has.
+/// A region of SageMaker, which only AWS has.
 pub(in crate::cli) fn parse_region(text: &str) -> Result<String, String> {
     match region_problem(text) {
         Some(problem) => Err(problem),
@@ -75,7 +75,7 @@ pub(in crate::cli) fn parse_region(text: &str) -> Result<String, String> {
     }
 }
 
-/// Of a bucket. Servers other than AWS may call their regions anything that host names can hold.
+/// A region of a bucket. Servers other than AWS may use any host name characters.
 pub(in crate::cli) fn parse_bucket_region(text: &str) -> Result<String, String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if (1..=63).contains(&text.len()) && text.bytes().all(fits) {

@@ -30,9 +30,8 @@ pub use limits::{
 pub(super) use limits::{MAX_INSTANCES, Problems};
 pub use payload::{PayloadSuggestion, needed_payload_mb};
 pub use plan::{
-    EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, ImagesInside, LINES_CONTENT_TYPE, ManifestPlan,
-    ModelSource, TfsBatching, TransformPlan, USUAL_INSTANCE, archive_address, manifest_address,
-    output_folder, support_folder,
+    ImagesInside, ManifestPlan, ModelSource, TfsBatching, TransformPlan, archive_address,
+    manifest_address, output_folder, support_folder,
 };
 pub use preflight::{Check, CheckGrade, CheckPoint, InputSurvey, KeySample, Preflight};
 pub use progress::{
@@ -40,8 +39,9 @@ pub use progress::{
 };
 pub use record::{JobRecord, Leftover};
 pub use spec::{
-    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment,
-    InputObjects, ModelClient, SplitType, TransformInput, TransformOutput, TransformSpec,
+    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE,
+    Experiment, IMAGE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelClient, SplitType,
+    TransformInput, TransformOutput, TransformSpec, USUAL_INSTANCE,
 };
 
 use super::{Credentials, ListPage, ListQuery, S3Access, S3Address};

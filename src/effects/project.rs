@@ -13,7 +13,7 @@ use crate::state::{
     ProjectStatus, SourceId, StoredPrediction, StoredRow, Ticket,
 };
 use crate::store::{
-    Access, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Summary, Wanted,
+    Access, OpenMode, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Summary,
     default_path, default_path_of_place,
 };
 use crate::tasks::{Cancelled, TaskControl};
@@ -194,7 +194,7 @@ fn open_file(
     let request = OpenRequest {
         path,
         root,
-        wanted: Wanted::Write,
+        mode: OpenMode::Write,
         program: PROGRAM,
     };
     let mut attempts_left = HANDOVER_ATTEMPTS;

@@ -1,5 +1,4 @@
-//! Remote model, as a person names it, becomes one that can be asked: its first response says what it is, or a mapping
-//! does.
+//! Connects to a remote model and recognises its response format, or takes it from a mapping.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,33 +16,33 @@ use crate::library::{Library, built_in_labels};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
-/// Parallel requests where nobody says it.
+/// The default number of parallel requests.
 pub const USUAL_LANES: usize = 4;
 
-/// Whom to ask, and how.
+/// A connection to a remote model: transport, request format and location.
 #[derive(Clone)]
 pub struct RemoteClient {
     pub transport: Arc<dyn Transport>,
     pub encoding: RequestEncoding,
     pub made: InferenceLocation,
-    /// What the model is called where its responses do not say it.
+    /// The model's id if its responses contain none.
     id: String,
-    /// What the user says that classes are called by.
+    /// The class names that the user chose.
     labels: Option<String>,
 }
 
-/// Remote model, ready to be asked, and what a run of it begins with.
+/// A remote model whose response format is known, with the key and card of its run.
 pub struct ReadyModel {
     pub predictor: Arc<RemotePredictor>,
     pub key: RunKey,
     pub card: ModelCard,
-    /// As far as they are known before the first response.
+    /// The class names that are known before the first response.
     pub labels: LabelSet,
-    /// How answers are read, for people.
+    /// A description of the response format.
     pub reading: String,
 }
 
-/// Why nobody can be asked.
+/// Why the model cannot be called.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("{0}")]
@@ -56,10 +55,10 @@ pub enum ConnectError {
 }
 
 impl RemoteClient {
-    /// Asks nobody yet.
+    /// Sends no request yet.
     ///
     /// # Errors
-    /// Nobody said in which region an endpoint is, or its name or an address is none.
+    /// The region of an endpoint is unknown, or its name or the address is invalid.
     pub fn of(model: &RemoteModel, aws: &Aws, control: &TaskControl) -> Result<Self, ConnectError> {
         let encoding = RequestEncoding {
             form: model.form,
@@ -127,7 +126,7 @@ impl RemoteClient {
                     labels
                 } else {
                     assumed.push(
-                        "class names are those of the responses; the local model of this name has others"
+                        "class names are from the responses; the local model of this name has others"
                             .to_owned(),
                     );
                     LabelSource::Outputs
@@ -192,7 +191,7 @@ impl RemoteClient {
         send(&*self.transport, &self.encoding, image, control)
     }
 
-    /// All that responses of the same model may differ by.
+    /// Everything in the request and its reading that may change predictions.
     fn origin(&self, reading: &str) -> String {
         let mut parts = vec![
             self.transport.name(),
@@ -219,7 +218,7 @@ pub fn known_to(library: &Library) -> impl Fn(&str) -> Option<(ModelCard, LabelS
     }
 }
 
-/// What a mapping says need not be recognised.
+/// A mapping makes recognition unnecessary.
 pub fn from_mapping(mapping: OutputMapping) -> Recognition {
     Recognition {
         shape: OutputShape::Mapped(Box::new(mapping)),

@@ -1,5 +1,4 @@
-//! What happens elsewhere: a model packed for SageMaker, jobs and endpoints that run it, and their responses read as
-//! predictions.
+//! Remote models: packages for SageMaker, jobs and endpoints that run them, and their responses read as predictions.
 //!
 //! Plain data and calls that wait; the command line and the window both are on it. Never runs a model itself.
 

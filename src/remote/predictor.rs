@@ -1,7 +1,7 @@
-//! Remote model is asked about one image at a time: behind an endpoint, or in TensorFlow Serving.
+//! Predictions from a remote model, one image per request: behind an endpoint, or in TensorFlow Serving.
 //!
-//! Images go as they are in their files; answers are read by [`OutputReader`], as those of Batch Transform are. Knows
-//! nothing of how a request gets there: that is a [`Transport`]'s.
+//! Images are sent as files; responses are read by [`OutputReader`], like those of Batch Transform. How a request is
+//! sent is up to the [`Transport`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::domain::{
 use crate::tasks::TaskControl;
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError};
 
-/// Takes a request to a model, and its response back.
+/// Sends a request to a model and returns the response.
 pub trait Transport: Send + Sync {
     /// Waits for the whole response, no longer than until `control` is cancelled.
     ///
@@ -30,7 +30,7 @@ pub trait Transport: Send + Sync {
     fn name(&self) -> String;
 }
 
-/// One image, wrapped up.
+/// A request with one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// `application/x-image`
@@ -38,11 +38,11 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-/// How an image is wrapped up for the model.
+/// The request format of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestEncoding {
     pub form: RequestForm,
-    /// Of a model in TensorFlow Serving with several; in JSON alone.
+    /// The signature of a model in TensorFlow Serving; only in JSON requests.
     pub signature: Option<String>,
 }
 
@@ -88,7 +88,7 @@ pub fn send(
     Ok((response, sent.elapsed()))
 }
 
-/// Finds out what a model answers by asking it about one image.
+/// Recognises the response format of a model by predicting one image.
 ///
 /// # Errors
 /// As [`Transport::carry`]; also [`PredictError::OutOfReach`] where the response has no shape that is known: no other
@@ -149,7 +149,7 @@ impl RemotePredictor {
         self.reader.given_labels()
     }
 
-    /// From sending an image to having its response; `None` before the first.
+    /// The latency of requests; `None` before the first.
     pub fn latency(&self) -> Option<LatencyMs> {
         let mut took = self.took_ms.lock().clone();
         took.sort_by(f32::total_cmp);
@@ -179,7 +179,7 @@ impl RemotePredictor {
     /// Reads what the model answered about an image of this width and height, `took` after it was sent.
     ///
     /// # Errors
-    /// It is no response, or about another image.
+    /// The response cannot be read, or is about another image.
     pub fn read(
         &self,
         response: &[u8],
@@ -218,8 +218,7 @@ impl EncodedPredictor for RemotePredictor {
     }
 }
 
-/// The card of a model whose inside nobody here knows: it names the model and what it answers; of weights and input it
-/// holds nothing.
+/// The card of a model that is only known by its responses: its id and task, without weights and input.
 ///
 /// `id`: made fit for a card's. `origin`: where the model is, for people.
 pub fn card_of_remote(id: &str, task: ModelTask, assumed: &[String], origin: &str) -> ModelCard {
@@ -264,7 +263,7 @@ mod tests {
     use super::*;
     use crate::tasks::ProgressUnit;
 
-    /// Answers every request alike.
+    /// Returns the same response to every request.
     struct Always(&'static str);
 
     impl Transport for Always {

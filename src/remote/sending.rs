@@ -33,7 +33,7 @@ impl From<AwsError> for SendError {
     }
 }
 
-/// Who sends.
+/// The sender of a job's or an endpoint's files.
 pub(super) struct Sender<'s> {
     pub(super) aws: &'s Aws,
     pub(super) s3: &'s S3Access,
@@ -127,10 +127,11 @@ fn must_be_complete(report: &UploadReport, target: &S3Address) -> Result<(), Sen
         (None, Some(problem)) => {
             let (files, first) = match report.conflicts.len() + report.failures.len() {
                 1 => ("A file is".to_owned(), ""),
-                count => (format!("{count} files are"), "The first: "),
+                count => (format!("{count} files are"), "For example: "),
             };
             Err(SendError::Incomplete(format!(
-                "{files} not in {target} as here, so nothing was started. {first}{problem}"
+                "{files} missing in {target} or different from the local file. Nothing was started. \
+                 {first}{problem}"
             )))
         }
     }

@@ -23,7 +23,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
 /// How often a server that is busy is asked, and how long is waited in between.
 const ATTEMPTS: u32 = 4;
 const WAIT: Duration = Duration::from_millis(500);
-/// Of the message of a server.
+/// The longest shown message of a server.
 const MAX_MESSAGE_CHARS: usize = 600;
 
 /// A model in TensorFlow Serving.
@@ -33,7 +33,7 @@ pub struct TfServing {
     agent: Agent,
 }
 
-/// Where a model answers.
+/// The predict URL of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TfServingAddress {
     /// Whole, with `:predict`.
@@ -112,7 +112,7 @@ impl TfServingAddress {
 }
 
 impl TfServing {
-    /// Asks nobody yet.
+    /// Sends no request yet.
     pub fn new(address: TfServingAddress) -> Self {
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
         let mut config = Agent::config_builder()
@@ -151,7 +151,7 @@ impl TfServing {
         self.on_own_thread(control, move |this| this.send(&request))
     }
 
-    /// Once, on a thread of its own, so that whoever waits can be cancelled whatever the network does.
+    /// Sends one request on its own thread, so that waiting can be cancelled at any time.
     fn on_own_thread(
         &self,
         control: &TaskControl,
@@ -165,7 +165,7 @@ impl TfServing {
         });
         let this = self.clone();
         std::thread::spawn(move || {
-            // Nobody waits for it any more.
+            // The request was cancelled.
             let _ = sender.send(call(&this));
         });
         select! {

@@ -33,7 +33,7 @@ use rusqlite::Connection;
 pub use columns::{SampleSummary, Summary};
 pub use default_path::{default_path, default_path_of_place};
 pub use error::StoreError;
-pub use open::{OpenRequest, Opened, Wanted};
+pub use open::{OpenMode, OpenRequest, Opened};
 pub use pairs::{PredictionPair, PredictionPairs};
 pub use reader::{PredictionCounts, StoredStamp};
 

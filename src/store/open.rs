@@ -34,13 +34,13 @@ pub struct OpenRequest<'r> {
     pub path: &'r Path,
     /// The folder whose images it is about; samples below it are named from there. A project that has a root keeps it.
     pub root: Option<&'r str>,
-    pub wanted: Wanted,
+    pub mode: OpenMode,
     /// Who asks, for whoever comes second: “the window of Spotcheck”.
     pub program: &'r str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum OpenMode {
     /// Read-only all the same where somebody else has it, or where it cannot be written; see [`Project::access`].
     Write,
     /// Keeps nobody from writing.
@@ -71,9 +71,9 @@ impl Project {
         on_save: impl Fn(SaveEvent) + Send + 'static,
     ) -> Result<Opened, StoreError> {
         let path = resolve(request.path)?;
-        match request.wanted {
-            Wanted::Read => open_to_read(&path, READ_ON_PURPOSE.to_owned()),
-            Wanted::Write => open_to_write(&path, request, Box::new(on_save)),
+        match request.mode {
+            OpenMode::Read => open_to_read(&path, READ_ON_PURPOSE.to_owned()),
+            OpenMode::Write => open_to_write(&path, request, Box::new(on_save)),
         }
     }
 

@@ -31,7 +31,7 @@ impl Bench {
     }
 
     fn open(&self) -> Opened {
-        open_at(&self.path(), Wanted::Write).unwrap().0
+        open_at(&self.path(), OpenMode::Write).unwrap().0
     }
 
     /// Does something with the project, and closes it.
@@ -51,12 +51,12 @@ impl Bench {
     }
 }
 
-fn open_at(path: &Path, wanted: Wanted) -> Result<(Opened, Receiver<SaveEvent>), StoreError> {
+fn open_at(path: &Path, mode: OpenMode) -> Result<(Opened, Receiver<SaveEvent>), StoreError> {
     let (sender, events) = channel();
     let request = OpenRequest {
         path,
         root: Some("/photos"),
-        wanted,
+        mode,
         program: "a test",
     };
     let opened = Project::open(&request, move |event| drop(sender.send(event)))?;
@@ -368,7 +368,7 @@ fn a_deleted_run_takes_its_predictions_and_verdicts_and_its_id_is_never_given_ag
 #[test]
 fn what_can_never_be_saved_is_said_and_does_not_hold_up_the_rest() {
     let bench = Bench::new();
-    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let nobody = predictions(RunId(99), vec![stored("/photos/a.jpg", Err(String::new()))]);
     opened.project.write(1, nobody).unwrap();
     opened
@@ -387,7 +387,7 @@ fn what_can_never_be_saved_is_said_and_does_not_hold_up_the_rest() {
 #[test]
 fn a_full_disk_is_said_the_changes_are_kept_and_saved_once_there_is_room() {
     let bench = Bench::new();
-    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let project = &opened.project;
     project
         .write(1, note("/photos/before.jpg", "saved"))
@@ -426,7 +426,7 @@ fn limit_pages(project: &Project, pages: u32) {
 #[test]
 fn a_copy_holds_what_could_not_be_saved_in_the_full_original() {
     let bench = Bench::new();
-    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let run = add_run(&opened.project, "run");
     opened.project.flush().unwrap();
     limit_pages(&opened.project, 1);
@@ -441,7 +441,7 @@ fn a_copy_holds_what_could_not_be_saved_in_the_full_original() {
         .save_as(&bench.folder.path().join("copy"), "a test")
         .unwrap();
     drop(opened);
-    let (opened, _) = open_at(&copy, Wanted::Write).unwrap();
+    let (opened, _) = open_at(&copy, OpenMode::Write).unwrap();
     assert_eq!(
         notes_of(&opened.project),
         [("/photos/a.jpg".to_owned(), long)]
@@ -452,7 +452,7 @@ fn a_copy_holds_what_could_not_be_saved_in_the_full_original() {
 #[test]
 fn a_project_file_that_was_removed_while_open_is_said_and_can_be_saved_remote() {
     let bench = Bench::new();
-    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     opened
         .project
         .write(1, note("/photos/a.jpg", "before"))
@@ -471,7 +471,7 @@ fn a_project_file_that_was_removed_while_open_is_said_and_can_be_saved_remote() 
     let copy = bench.folder.path().join("elsewhere.spotcheck");
     let again = opened.project.save_as(&copy, "a test").unwrap();
     drop(opened);
-    let (opened, _) = open_at(&again, Wanted::Write).unwrap();
+    let (opened, _) = open_at(&again, OpenMode::Write).unwrap();
     assert_eq!(notes_of(&opened.project).len(), 2);
 }
 
@@ -479,7 +479,7 @@ fn a_project_file_that_was_removed_while_open_is_said_and_can_be_saved_remote() 
 fn the_second_opener_reads_is_told_who_writes_and_sees_what_is_saved() {
     let bench = Bench::new();
     let first = bench.open().project;
-    let (second, _) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let (second, _) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let Access::ReadOnly { reason } = second.project.access() else {
         panic!("two writers")
     };
@@ -510,12 +510,12 @@ fn the_second_opener_reads_is_told_who_writes_and_sees_what_is_saved() {
 fn reading_on_purpose_keeps_nobody_from_writing() {
     let bench = Bench::new();
     bench.with(|project| project.write(1, note("/photos/a.jpg", "first")).unwrap());
-    let (reader, _) = open_at(&bench.path(), Wanted::Read).unwrap();
+    let (reader, _) = open_at(&bench.path(), OpenMode::Read).unwrap();
     bench.with(|project| project.write(1, note("/photos/b.jpg", "second")).unwrap());
     assert_eq!(notes_of(&reader.project).len(), 2);
     drop(reader);
     assert_eq!(bench.names(), ["photos.spotcheck"]);
-    let missing = open_at(&bench.folder.path().join("none.spotcheck"), Wanted::Read);
+    let missing = open_at(&bench.folder.path().join("none.spotcheck"), OpenMode::Read);
     assert!(matches!(missing, Err(StoreError::Io { .. })));
 }
 
@@ -548,7 +548,7 @@ fn a_project_in_memory_does_everything_but_stay() {
     let copy = project
         .save_as(&folder.path().join("kept"), "a test")
         .unwrap();
-    let (opened, _) = open_at(&copy, Wanted::Read).unwrap();
+    let (opened, _) = open_at(&copy, OpenMode::Read).unwrap();
     assert_eq!(opened.project.prediction_counts(run).unwrap().predicted, 1);
 }
 
@@ -601,7 +601,7 @@ fn a_hundred_thousand_predictions_are_streamed_and_counted() {
 #[test]
 fn a_worker_waits_while_too_much_is_queued_and_can_be_cancelled() {
     let bench = Bench::new();
-    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     opened.project.flush().unwrap();
     limit_pages(&opened.project, 1);
     let note = note("/photos/a.jpg", &"x".repeat(80 << 20));
@@ -657,7 +657,7 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
         assert_eq!(project.new_run_id(), RunId(4));
     };
     let before = std::fs::read(bench.path()).unwrap();
-    let (reader, _) = open_at(&bench.path(), Wanted::Read).unwrap();
+    let (reader, _) = open_at(&bench.path(), OpenMode::Read).unwrap();
     check(&reader.project);
     drop(reader);
     assert!(
@@ -699,7 +699,7 @@ fn a_file_of_the_second_format_still_knows_which_files_its_predictions_belong_to
         assert_eq!(stamps[&cat].stamp, Some(stamp));
         assert_eq!(project.judgements().unwrap()[0].tags, ["night"]);
     };
-    let (reader, _) = open_at(&bench.path(), Wanted::Read).unwrap();
+    let (reader, _) = open_at(&bench.path(), OpenMode::Read).unwrap();
     check(&reader.project);
     drop(reader);
     let opened = bench.open();
@@ -724,7 +724,7 @@ fn runs_of_the_third_format_were_made_here() {
         let etag = project.stamps(run).unwrap()[&cat].stamp.clone();
         assert_eq!(etag.unwrap().etag.as_deref(), Some("abc"));
     };
-    let (reader, _) = open_at(&bench.path(), Wanted::Read).unwrap();
+    let (reader, _) = open_at(&bench.path(), OpenMode::Read).unwrap();
     check(&reader.project);
     let info = reader.project.runs().unwrap().remove(0);
     drop(reader);
@@ -831,8 +831,8 @@ fn a_file_of_a_newer_format_is_refused_and_left_as_it_is() {
     connection.pragma_update(None, "user_version", 99).unwrap();
     drop(connection);
     let before = std::fs::read(bench.path()).unwrap();
-    for wanted in [Wanted::Write, Wanted::Read] {
-        let error = open_at(&bench.path(), wanted).err().unwrap();
+    for mode in [OpenMode::Write, OpenMode::Read] {
+        let error = open_at(&bench.path(), mode).err().unwrap();
         assert!(
             error.to_string().contains("newer version of Spotcheck"),
             "{error}"
@@ -851,13 +851,13 @@ fn another_programs_file_is_refused_and_left_as_it_is() {
     drop(connection);
     let before = std::fs::read(bench.path()).unwrap();
     assert!(matches!(
-        open_at(&bench.path(), Wanted::Write),
+        open_at(&bench.path(), OpenMode::Write),
         Err(StoreError::NotAProject(_))
     ));
     assert!(std::fs::read(bench.path()).unwrap() == before);
     let photo = bench.folder.path().join("photo.jpg");
     assert!(matches!(
-        open_at(&photo, Wanted::Write),
+        open_at(&photo, OpenMode::Write),
         Err(StoreError::WrongExtension(_))
     ));
 }
@@ -905,7 +905,7 @@ fn a_damaged_file_is_kept_aside_and_what_can_be_read_is_rescued() {
         let mut bytes = filled(&bench, 1000);
         damage(&mut bytes);
         std::fs::write(bench.path(), &bytes).unwrap();
-        let reading = open_at(&bench.path(), Wanted::Read);
+        let reading = open_at(&bench.path(), OpenMode::Read);
         assert!(matches!(reading, Err(StoreError::Damaged { .. })), "{name}");
         drop(reading);
 
@@ -1001,13 +1001,13 @@ fn a_file_with_other_tables_than_those_of_a_project_is_damaged() {
         } else {
             edit(&bench.path(), &damage, &to);
         }
-        let reading = open_at(&bench.path(), Wanted::Read);
+        let reading = open_at(&bench.path(), OpenMode::Read);
         assert!(
             matches!(reading, Err(StoreError::Damaged { .. })),
             "{damage}"
         );
         drop(reading);
-        let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+        let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
         assert_eq!(opened.notes.len(), 2, "{damage}: {:?}", opened.notes);
         let is_kept = |name: &String| name.contains(".damaged-2");
         assert!(bench.names().iter().any(is_kept), "{damage}");
@@ -1056,7 +1056,7 @@ fn what_no_attempt_can_save_is_not_tried_again_and_kept_for_another_file() {
     let bench = Bench::new();
     bench.with(|_| ());
     let connection = forbid_predictions(&bench.path());
-    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let project = &opened.project;
     let run = add_run(project, "run");
     let boxes = || Ok(prediction(&[(1, 0.5, [1.0; 4])]));
@@ -1106,7 +1106,7 @@ fn an_empty_file_is_begun_anew_and_said() {
 fn a_copy_replaces_what_was_there_and_is_about_the_same_images() {
     let bench = Bench::new();
     let target = bench.folder.path().join("copy.spotcheck");
-    let (old, _) = open_at(&target, Wanted::Write).unwrap();
+    let (old, _) = open_at(&target, OpenMode::Write).unwrap();
     old.project
         .write(1, note("/photos/old.jpg", "old"))
         .unwrap();
@@ -1120,7 +1120,7 @@ fn a_copy_replaces_what_was_there_and_is_about_the_same_images() {
         assert!(matches!(same, StoreError::SamePath(_)));
     });
     assert_eq!(bench.names(), ["copy.spotcheck", "photos.spotcheck"]);
-    let (opened, _) = open_at(&target, Wanted::Write).unwrap();
+    let (opened, _) = open_at(&target, OpenMode::Write).unwrap();
     assert_eq!(
         notes_of(&opened.project),
         [("/photos/a.jpg".to_owned(), "new".to_owned())]
@@ -1131,7 +1131,7 @@ fn a_copy_replaces_what_was_there_and_is_about_the_same_images() {
 fn a_project_goes_on_in_its_copy_and_nothing_queued_meanwhile_is_lost() {
     let bench = Bench::new();
     let target = bench.folder.path().join("copy.spotcheck");
-    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let project = &opened.project;
     project.write(1, note("/photos/a.jpg", "before")).unwrap();
     project.flush().unwrap();
@@ -1151,7 +1151,7 @@ fn a_project_goes_on_in_its_copy_and_nothing_queued_meanwhile_is_lost() {
             "the former file is free, and as it was"
         );
     });
-    let (second, _) = open_at(&target, Wanted::Write).unwrap();
+    let (second, _) = open_at(&target, OpenMode::Write).unwrap();
     assert!(
         matches!(second.project.access(), Access::ReadOnly { .. }),
         "the copy is held"
@@ -1172,14 +1172,14 @@ fn a_project_in_memory_goes_on_in_a_file() {
     project.flush().unwrap();
     assert_eq!(notes_of(&project).len(), 2);
     drop(project);
-    let (opened, _) = open_at(&path, Wanted::Write).unwrap();
+    let (opened, _) = open_at(&path, OpenMode::Write).unwrap();
     assert_eq!(notes_of(&opened.project).len(), 2);
 }
 
 #[test]
 fn a_run_under_the_number_of_another_one_is_refused_with_its_predictions() {
     let bench = Bench::new();
-    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let project = &opened.project;
     let run = add_run(project, "first");
     let boxes = |count| Ok(prediction(&vec![(1, 0.5, [1.0; 4]); count]));
@@ -1217,7 +1217,7 @@ fn a_project_that_moves_together_with_its_images_finds_them() {
         let request = OpenRequest {
             path: &folder.join("p.spotcheck"),
             root: Some(&root),
-            wanted: Wanted::Write,
+            mode: OpenMode::Write,
             program: "a test",
         };
         Project::open(&request, |_| ()).unwrap()

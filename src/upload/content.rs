@@ -10,9 +10,9 @@ use crate::aws::Sha256Digest;
 use crate::source::SourceError;
 use crate::tasks::{Cancelled, TaskControl};
 
-/// From this size on a file is sent in parts.
+/// The size from which a file is sent in parts.
 pub(super) const LARGE: u64 = 16 * MIB;
-/// Of one part, unless there would be too many.
+/// The size of a part, unless that makes too many parts.
 const PART: u64 = 8 * MIB;
 /// What S3 takes.
 const MAX_PARTS: u64 = 10_000;
@@ -102,7 +102,7 @@ impl Large {
             }
             parts_crc32.push(part.finalize());
         }
-        // It was not empty when it was listed.
+        // The file was not empty when it was listed.
         if parts_crc32.is_empty() {
             return Err(ContentError::Changed);
         }
@@ -153,7 +153,7 @@ impl Large {
     }
 }
 
-/// Of all parts but the last.
+/// The size of all parts except the last.
 fn part_bytes(size_bytes: u64) -> u64 {
     let least = size_bytes.div_ceil(MAX_PARTS);
     PART.max(least.div_ceil(MIB) * MIB)

@@ -84,7 +84,7 @@ pub fn files_of<'u>(
     Ok(found)
 }
 
-/// The path below `root`, with `/` between its parts; the file name where it is elsewhere.
+/// The path below `root`, with `/` between its parts; the file name if it is outside of it.
 fn name_below(root: &str, path: &str) -> String {
     let root = root.trim_end_matches(MAIN_SEPARATOR);
     let below = Some(path)

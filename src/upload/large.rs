@@ -27,7 +27,7 @@ pub(super) struct LargeUpload<'a> {
 }
 
 struct State {
-    /// Nobody has taken them yet.
+    /// Parts that no thread has taken yet.
     waiting: VecDeque<u32>,
     in_flight: usize,
     unfinished: Unfinished,
@@ -64,7 +64,7 @@ impl<'a> LargeUpload<'a> {
         })
     }
 
-    /// A part that nobody has taken yet. Whoever takes it sends it.
+    /// Takes a part that no thread has taken yet; the caller sends it.
     pub(super) fn take_part(&self) -> Option<u32> {
         let mut state = self.state.lock();
         let number = state.waiting.pop_front()?;
@@ -127,7 +127,7 @@ impl<'a> LargeUpload<'a> {
                 sender.journal.remove(key);
                 Ok(Sent::Sent)
             }
-            // Somebody else was quicker: our parts are of no use.
+            // Another upload was faster: our parts are of no use.
             Ok(Sent::Same) => {
                 sender.discard(&self.upload);
                 Ok(Sent::Same)
@@ -220,7 +220,7 @@ impl Sender<'_> {
             Err(error) if error.kind == AwsErrorKind::Cancelled || is_retryable(error.kind) => {
                 Err(error.into())
             }
-            // It is over, or nobody may look at it.
+            // The upload has ended, or the permission is missing.
             Err(_) => {
                 self.discard(&upload);
                 Ok(None)
@@ -240,7 +240,7 @@ impl Sender<'_> {
     }
 
     fn write_down(&self, unfinished: &Unfinished) {
-        // Without it a killed upload begins anew; that is no reason to stop this one.
+        // Without this state, a killed upload starts from the beginning; this one can continue.
         if let Err(error) = self.journal.write(unfinished) {
             log::warn!("could not save the state of the unfinished upload: {error}");
         }

@@ -1,8 +1,8 @@
 //! Local files become objects below a prefix in S3.
 //!
-//! First a plan: what would be sent, what is there already, what is in the way. Then the transfer of that plan.
-//! Whatever is in the bucket stays as it is, unless somebody wants it replaced; then only the very object that the plan
-//! saw is. Nothing is ever deleted. Knows nothing of what is inside an image.
+//! Uploads local files in two steps: a plan of what to send, what exists and what conflicts, then its transfer.
+//! Existing objects stay unless the user agrees to a replacement; then exactly the object of the plan is replaced.
+//! Nothing is ever deleted. Knows nothing of the content of images.
 
 mod content;
 mod files;
@@ -16,6 +16,6 @@ pub use files::{LocalFiles, files_below, files_of};
 pub use planning::plan;
 pub use transfer::{Existing, UploadOptions, upload};
 
-/// Requests at once where nobody says otherwise. Each holds a part or a smaller file in the memory, at most 16 MiB.
+/// The default number of parallel requests. Each holds a part or a smaller file in memory, at most 16 MiB.
 pub const DEFAULT_CONCURRENCY: usize = 16;
 pub const MAX_CONCURRENCY: usize = 64;

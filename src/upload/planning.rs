@@ -68,7 +68,7 @@ fn key_problem(key: &str) -> Option<String> {
     })
 }
 
-/// The objects that stand where files would go, by the index of the file.
+/// The existing objects at the files' keys, by the index of the file.
 fn list(
     s3: &S3,
     plan: &UploadPlan,
@@ -109,7 +109,7 @@ fn list(
     Ok(there)
 }
 
-/// With what all of them begin.
+/// The common prefix of all names.
 fn common_beginning<'n>(mut names: impl Iterator<Item = &'n str>) -> &'n str {
     let mut common = names.next().unwrap_or_default();
     for name in names {
@@ -240,7 +240,7 @@ fn other_size(object: &ObjectInfo) -> PlannedState {
     }
 }
 
-/// Of an object that is not known to be the same.
+/// The reason why a stored object is not known to be the same.
 pub(super) fn why_not_same(stored: &StoredObject) -> &'static str {
     if stored.sha256.is_some() {
         "an object with other content exists"
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_nobody_could_list_are_refused() {
+    fn keys_that_s3_could_not_list_are_refused() {
         assert_eq!(key_problem("photos/고양이 + %.jpg"), None);
         assert!(key_problem("a\nb.jpg").unwrap().contains("control"));
         assert!(

@@ -20,7 +20,7 @@ pub(super) struct Job<'a> {
     pub(super) replaces: Option<Replaces>,
 }
 
-/// An object that somebody wants replaced.
+/// An object that the user agreed to replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Replaces {
     pub(super) etag: Option<String>,
@@ -30,7 +30,7 @@ pub(super) struct Replaces {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
     Sent,
-    /// Somebody else wrote the same in the meantime.
+    /// Another program wrote the same content in the meantime.
     Same,
 }
 
@@ -118,7 +118,7 @@ impl Job<'_> {
             if !is_refused || tries == MAX_TRIES {
                 return Err(error.into());
             }
-            // Also where our own response got lost, and the object was written all the same.
+            // The object may have been written although the response was lost.
             let there = self.look(s3, sha256, control)?;
             condition = match there {
                 ExistingObject::Same => return Ok(Sent::Same),
@@ -178,14 +178,14 @@ impl Job<'_> {
     }
 }
 
-/// What stands where a file should go.
+/// The existing object at a file's key.
 pub(super) enum ExistingObject {
     Nothing,
     Same,
     Other { etag: Option<String>, why: String },
 }
 
-/// By the name, for browsers and other programs that look at the objects.
+/// The MIME type by name, for browsers and other programs that read the objects.
 fn content_type(name: &str) -> &'static str {
     let extension = Path::new(name).extension();
     let extension = extension.and_then(|extension| extension.to_str());

@@ -36,8 +36,8 @@ pub enum Existing {
     Replace,
 }
 
-/// Sends what the plan says. Each object appears whole or not at all; an upload that ended early goes on with a new
-/// plan, which finds what is there. Files that are there already are no work.
+/// Sends the files of a plan. Each object appears whole or not at all; an interrupted upload continues with a new plan,
+/// which finds the finished files.
 pub fn upload(
     aws: &Aws,
     plan: &UploadPlan,
@@ -108,7 +108,7 @@ struct Transfer<'a> {
 
 #[derive(Default)]
 struct Queue<'a> {
-    /// In `work`.
+    /// The index of the next file in `work`.
     next: usize,
     /// Large files of which parts may be waiting.
     large: Vec<Arc<LargeUpload<'a>>>,

@@ -20,7 +20,7 @@ pub(super) struct Unfinished {
     bucket: String,
     key: String,
     upload_id: String,
-    /// Of the file that is sent.
+    /// The hash of the file.
     sha256: Sha256Digest,
     pub(super) part_bytes: u64,
     /// The `ETag`, with quotes, of each part that has arrived; from 1.

@@ -12,7 +12,7 @@ use spotcheck::domain::{
     VerdictTarget,
 };
 use spotcheck::library::Library;
-use spotcheck::store::{OpenRequest, Project, Wanted};
+use spotcheck::store::{OpenMode, OpenRequest, Project};
 
 use crate::support::{python_packages, repository, runtime_home, spotcheck};
 
@@ -89,7 +89,7 @@ impl Predicted {
         let request = OpenRequest {
             path: &path,
             root: images.to_str(),
-            wanted: Wanted::Write,
+            mode: OpenMode::Write,
             program: "a test",
         };
         let project = Project::open(&request, |_| ()).unwrap().project;

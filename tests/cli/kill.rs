@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use spotcheck::domain::{RunId, SamplePrediction};
-use spotcheck::store::{OpenRequest, Project, Wanted};
+use spotcheck::store::{OpenMode, OpenRequest, Project};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use crate::support::spotcheck;
@@ -174,7 +174,7 @@ impl<'b> Bench<'b> {
         let request = OpenRequest {
             path: &self.project,
             root: None,
-            wanted: Wanted::Write,
+            mode: OpenMode::Write,
             program: "a test",
         };
         let opened = Project::open(&request, |_| ()).unwrap();

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use spotcheck::domain::{Change, SampleUri, Verdict, VerdictTarget};
-use spotcheck::store::{OpenRequest, Opened, Project, Wanted};
+use spotcheck::store::{OpenMode, OpenRequest, Opened, Project};
 
 use crate::support::{repository, spotcheck};
 
@@ -109,11 +109,11 @@ impl Bench {
         limited.spawn().unwrap()
     }
 
-    fn open(&self, wanted: Wanted) -> Opened {
+    fn open(&self, mode: OpenMode) -> Opened {
         let request = OpenRequest {
             path: &self.project(),
             root: None,
-            wanted,
+            mode,
             program: "a test",
         };
         Project::open(&request, |_| ()).unwrap()
@@ -150,7 +150,7 @@ fn a_finished_run_is_in_the_project_and_is_written_again_without_computing() {
     );
     assert_eq!(first.stdout, again.stdout);
 
-    let project = bench.open(Wanted::Read).project;
+    let project = bench.open(OpenMode::Read).project;
     let run = &project.runs().unwrap()[0];
     let counts = project.prediction_counts(run.id).unwrap();
     assert_eq!((counts.predicted, counts.failed), (5, 1));
@@ -179,7 +179,7 @@ fn an_existing_run_is_neither_doubled_nor_overwritten_unasked() {
         0,
         &["no run of this model and settings", "scores ≥ 0.5"],
     );
-    assert_eq!(bench.open(Wanted::Read).project.runs().unwrap().len(), 3);
+    assert_eq!(bench.open(OpenMode::Read).project.runs().unwrap().len(), 3);
 }
 
 /// The disk is full after half of the predictions, until files are deleted.
@@ -361,7 +361,7 @@ fn a_prediction_that_a_person_judged_is_not_replaced_when_its_image_changes() {
     let bench = Bench::new();
     let before = bench.predict(&[]);
     let sample = SampleUri::new(bench.images().join("0.png").to_str().unwrap());
-    let opened = bench.open(Wanted::Write);
+    let opened = bench.open(OpenMode::Write);
     let run = opened.project.runs().unwrap()[0].id;
     let judged = Change::SetVerdict {
         sample,
@@ -386,7 +386,7 @@ fn a_prediction_that_a_person_judged_is_not_replaced_when_its_image_changes() {
 #[test]
 fn a_project_that_is_open_is_refused_with_the_process_that_has_it_open() {
     let bench = Bench::new();
-    let _open = bench.open(Wanted::Write);
+    let _open = bench.open(OpenMode::Write);
     let refused = bench.predict(&[]);
     let process = format!("by a test (process {}", std::process::id());
     check_says(
@@ -522,7 +522,7 @@ fn a_project_is_about_its_own_images_and_takes_no_others() {
     let bench = Bench::new();
     check_says(&bench.predict(&[]), 3, &[]);
     let counts = || {
-        let project = bench.open(Wanted::Read).project;
+        let project = bench.open(OpenMode::Read).project;
         let runs = project.runs().unwrap();
         let counts = project.prediction_counts(runs[0].id).unwrap();
         (runs.len(), counts.predicted, counts.failed)
@@ -639,7 +639,7 @@ fn a_run_stops_when_its_folder_is_gone_and_predicts_exactly_the_rest_when_it_is_
             &format!("{rest} images in"),
         ],
     );
-    let project = bench.open(Wanted::Read).project;
+    let project = bench.open(OpenMode::Read).project;
     let counts = project
         .prediction_counts(project.runs().unwrap()[0].id)
         .unwrap();

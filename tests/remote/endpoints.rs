@@ -164,8 +164,8 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
         .deploy("cats", &[])
         .must(0, "cats\tInService\n")
         .says(&[
-            "$0.25 an hour",
-            "it costs money until: spotcheck endpoint delete cats",
+            "$0.25 per hour",
+            "billed around the clock until you run: spotcheck endpoint delete cats",
         ]);
     let mode = account.record("cats").metadata().unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
@@ -178,10 +178,10 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
     account
         .deploy("cats", &[])
         .must(1, "")
-        .says(&["there is an endpoint cats in us-east-1 already"]);
+        .says(&["endpoint cats exists in us-east-1 already"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account.endpoint(&["delete", "cats"]).must(1, "").says(&[
-        "to be deleted: endpoint cats\nto be deleted: configuration cats\nto be deleted: model cats\n",
+        "will delete endpoint cats\nwill delete configuration cats\nwill delete model cats\n",
         "--yes",
     ]);
     assert_eq!(account.plane.count("DeleteEndpoint"), 0);
@@ -191,7 +191,7 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
             0,
             "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n",
         )
-        .says(&["cats is gone, and costs nothing any more"]);
+        .says(&["endpoint cats was deleted and costs nothing any more"]);
     assert!(!account.has_endpoint("cats"));
     account.endpoint(&["status", "cats"]).must(1, "");
     account
@@ -551,7 +551,7 @@ fn after_an_interrupt_the_running_operation_is_named() {
         .interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3)
         .must(1, "")
         .says(&[
-            "it goes on and costs money",
+            "endpoint cats still costs money",
             "spotcheck endpoint status cats --watch",
             "spotcheck endpoint delete cats",
         ]);
@@ -566,11 +566,11 @@ fn after_an_interrupt_the_running_operation_is_named() {
             1,
             "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n",
         )
-        .says(&["Left: the endpoint cats, which SageMaker goes on deleting"]);
+        .says(&["SageMaker is still deleting endpoint cats"]);
     account
         .deploy("cats", &[])
         .must(1, "")
-        .says(&["is still being deleted"]);
+        .says(&["is being deleted"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account.plane.resume_jobs();
 }
@@ -583,7 +583,7 @@ fn an_endpoint_of_another_machine_is_priced_by_the_table_of_prices() {
     account
         .endpoint(&["status", "cats"])
         .must(0, "cats\tInService\n")
-        .says(&["what it costs is not known"]);
+        .says(&["cost unknown"]);
     let prices = account.home.path().join("config/prices.toml");
     std::fs::create_dir_all(prices.parent().unwrap()).unwrap();
     let table = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 36.0\nsource = \"me\"\ndate = \
@@ -747,10 +747,7 @@ fn an_overdue_endpoint_is_deleted_at_the_next_start() {
     account
         .endpoint(&["status", "dogs"])
         .must(0, "dogs\tInService\n")
-        .says(&[
-            "it will be deleted at ",
-            " minutes, by a Spotcheck that runs then",
-        ]);
+        .says(&["auto-delete at ", " minutes, if Spotcheck is running then"]);
     let record = account.record("dogs");
     let text = std::fs::read_to_string(&record).unwrap();
     let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -761,7 +758,7 @@ fn an_overdue_endpoint_is_deleted_at_the_next_start() {
     std::fs::write(&record, json.to_string()).unwrap();
     account
         .run(&["models", "list"])
-        .says(&["endpoint dogs was deleted: its time was over"]);
+        .says(&["deleted endpoint dogs: its auto-delete time was reached"]);
     assert_eq!(account.plane.count("DeleteEndpoint"), 1);
     assert!(!record.exists());
 }

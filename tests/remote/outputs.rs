@@ -471,7 +471,7 @@ fn outputs_that_do_not_fit_are_reported_and_not_guessed() {
     check(
         Bench::fetch(&bench.text("missing/folder"), &photos, &[]),
         1,
-        &["there is no such folder"],
+        &["the folder does not exist"],
     );
     let others = bench.path("others");
     write(&others, "dog.jpg.out", b"{}");

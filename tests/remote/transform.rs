@@ -218,7 +218,7 @@ fn a_packed_model_runs_on_sagemaker_fails_for_one_image_is_retried_and_predicts_
     ];
     // With the prediction of the second job for the image that failed in the first.
     let fetched = context.run(0, &fetch);
-    fetched.must_say(&format!("1 by the retry {retried}"));
+    fetched.must_say(&format!("1 by retry {retried}"));
     let compared = context.run(0, &["transform", "compare", &project]);
     compared.must_say("100.0 % agree");
     compared.must_say("4 images");

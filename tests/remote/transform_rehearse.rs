@@ -23,7 +23,7 @@ fn rehearse(arguments: &[&str]) -> Command {
 }
 
 /// The message about images that the handler predicts as this machine does.
-const EQUAL: &str = "a prediction that is as here";
+const EQUAL: &str = "a prediction, equal to the local one";
 const LACKS: &str = "this Python does not have all packages";
 
 fn samples() -> String {
@@ -228,7 +228,7 @@ Model.predict = predict";
     );
     assert_eq!(said.matches("  DIFFERENT  ").count(), 8, "{said}");
     assert!(
-        said.contains("8 of 8 images do not come back as here"),
+        said.contains("8 of 8 images have other predictions than the local model"),
         "{said}"
     );
 }
@@ -414,8 +414,8 @@ def respond(model, body, content_type):
     let said = said(&output);
     for part in [
         "photos.jsonl/0  equal",
-        "photos.jsonl/2  refused    here and by the handler: the line is not valid base64",
-        "1 image is refused here and there",
+        "photos.jsonl/2  refused    locally and by the handler: the line is not valid base64",
+        "1 image is refused locally and by the handler",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -658,7 +658,7 @@ fn unreadable_images_fail_as_here_and_their_effect_on_a_job_is_reported() {
         .unwrap();
     must_be_equal(&output, 1);
     assert!(
-        said(&output).contains("a job over them ends Failed")
+        said(&output).contains("a job with them ends as Failed")
             && said(&output).contains(&format!("\n1 image has {EQUAL}")),
         "{}",
         said(&output)
@@ -979,7 +979,7 @@ fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
         .unwrap();
         let said = said(&output);
         assert_eq!(output.status.code(), Some(0), "{said}");
-        assert_eq!(said.matches("answered\n").count(), 8, "{said}");
+        assert_eq!(said.matches("predicted\n").count(), 8, "{said}");
         let request: serde_json::Value = serde_json::from_str(&bodies.recv().unwrap()).unwrap();
         assert_eq!(request["signature_name"], "classify");
         let image = request["instances"][0]["image"]["b64"].as_str().unwrap();

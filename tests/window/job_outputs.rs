@@ -89,7 +89,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             wait_until(&mut window, "the predictions of both jobs", |window| {
                 predicted_remote(window) == ["a/1.png", "a/2.png"]
             });
-            let said = format!("1 by the retry {}", retry.name);
+            let said = format!("1 by retry {}", retry.name);
             wait_until(&mut window, "what the retry answered", |window| {
                 let notice = window.state().state().notice.as_ref();
                 notice.is_some_and(|notice| notice.text.contains(&said))

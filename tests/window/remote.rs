@@ -179,7 +179,7 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
                 .command(Command::Jobs(JobsCommand::Open(first_id)));
             wait_for(
                 &mut window,
-                &format!("All 3 images have an output, 1 by the retry {second}"),
+                &format!("All 3 images have an output, 1 by retry {second}"),
             );
             assert!(!sees(&window, RETRY_FAILED));
             window

@@ -132,7 +132,7 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
             type_into(&mut window, "Images a second on an instance", "0.1");
             wait_for(
                 &mut window,
-                "6 images at 0.10 per second and instance take about 60 s",
+                "6 images at 0.10 per second and instance: about 60 s",
             );
             start(&mut window);
         },
@@ -226,7 +226,7 @@ fn price_and_rate_of_one_instance_type_are_not_used_for_another() {
             type_into(&mut window, "Images a second on an instance", "0.5");
             wait_for(
                 &mut window,
-                "1 object at 0.50 per second and instance take about 2 s",
+                "1 object at 0.50 per second and instance: about 2 s",
             );
             wait_for(&mut window, "$0.25 per instance and hour, as given");
 

@@ -126,13 +126,13 @@ fn in_use(said: &str, operation: &Operation<'_>) -> AwsError {
     AwsError::new(
         AwsErrorKind::InUse,
         format!(
-            "Could not {operation}: the name exists already or is in use{said}; choose another name, or wait until it is \
-            free"
+            "Could not {operation}: the name exists already or is in use{said}; choose another name, or wait until it \
+             is free"
         ),
     )
 }
 
-/// With the permission that AWS names, which may be another one than that of the operation: `iam:PassRole`.
+/// A denied permission as AWS names it, which may differ from that of the operation: `iam:PassRole`.
 fn denied_action(
     message: &str,
     said: &str,

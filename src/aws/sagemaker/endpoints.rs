@@ -12,7 +12,7 @@ use crate::domain::{
 };
 use crate::tasks::TaskControl;
 
-/// As the console names the only one.
+/// The variant name that AWS's console uses for a single variant.
 const VARIANT: &str = "AllTraffic";
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! A model behind an endpoint is asked.
+//! Requests to a model behind an endpoint.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::tasks::TaskControl;
 pub const MAX_INVOCATION_BYTES: usize = 6_291_456;
 /// SageMaker gives the model 60 seconds.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
-/// Of the message of a model: enough to see what it is about.
+/// The longest shown message of a model.
 const MAX_MESSAGE_CHARS: usize = 600;
 
 /// What a model answered.
@@ -27,7 +27,7 @@ pub struct Invocation {
     pub content_type: Option<String>,
     /// The production variant that answered.
     pub variant: Option<String>,
-    /// From sending the request to having the whole response, with the attempts that it took.
+    /// The time from the request to the end of the response, including retries.
     pub took: Duration,
 }
 
@@ -137,7 +137,7 @@ fn failed_model(failed: &ModelError, operation: &Operation<'_>) -> AwsError {
         .or_else(|| failed.message())
         .unwrap_or_default()
         .trim();
-    let non_empty = if message.is_empty() {
+    let message = if message.is_empty() {
         "no message".to_owned()
     } else {
         format!("message: {}", shortened(message))
@@ -152,8 +152,8 @@ fn failed_model(failed: &ModelError, operation: &Operation<'_>) -> AwsError {
     AwsError::new(
         AwsErrorKind::Model,
         format!(
-            "Could not {operation}: the model container returned status {status}, {non_empty} (AWS: ModelError); \
-            {what_to_do}{log}"
+            "Could not {operation}: the model container returned status {status}, {message} (AWS: ModelError); \
+             {what_to_do}{log}"
         ),
     )
 }

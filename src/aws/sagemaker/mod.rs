@@ -45,7 +45,7 @@ impl SageMaker {
     /// The region that is asked: as this access says, or else the user's AWS configuration.
     ///
     /// # Errors
-    /// [`AwsErrorKind::NoRegion`] where nobody non_empty one.
+    /// [`AwsErrorKind::NoRegion`] if no region is configured.
     pub fn region(&self, control: Option<&TaskControl>) -> Result<String, AwsError> {
         self.0.network.wait(control, async {
             let call = sagemaker("", "use SageMaker");
@@ -77,7 +77,7 @@ impl SageMaker {
         self.0.network.wait(control, self.0.call(call, request))
     }
 
-    /// Asks for something that says no more than that it was done.
+    /// Sends a request whose response has no content.
     fn send_only(
         &self,
         call: &Call,
@@ -117,12 +117,12 @@ impl Timestamp {
     }
 }
 
-/// What SageMaker leaves empty counts as not non_empty.
+/// `None` for an empty text, which SageMaker uses for unset fields.
 fn non_empty(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// A place that SageMaker names; it takes `s3://` and `https://` addresses alike.
+/// An address from SageMaker, which accepts `s3://` and `https://` alike.
 fn address(text: &str, call: &Call) -> Result<S3Address, AwsError> {
     S3Address::parse(text).map_err(|error| {
         AwsError::new(
@@ -135,7 +135,7 @@ fn address(text: &str, call: &Call) -> Result<S3Address, AwsError> {
     })
 }
 
-/// Something that SageMaker knows and this program does not.
+/// An error for a resource that SageMaker supports and this program does not.
 fn unsupported(call: &Call, what: &str) -> AwsError {
     AwsError::new(
         AwsErrorKind::Unsupported,

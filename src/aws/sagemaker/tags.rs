@@ -8,7 +8,7 @@ use super::{SageMaker, non_empty, sagemaker};
 use crate::aws::AwsError;
 use crate::tasks::TaskControl;
 
-/// AWS gives such tags itself, and lets nobody else give them.
+/// The prefix of tags that only AWS can set.
 const OF_AWS: &str = "aws:";
 
 #[derive(Serialize)]
@@ -46,7 +46,7 @@ struct ListedTag {
 }
 
 impl SageMaker {
-    /// The tags of something by its ARN, but for those that AWS itself gives. Descriptions do not send_only them.
+    /// The tags of a resource by its ARN, without those of AWS itself. Descriptions do not contain tags.
     pub fn tags_of(
         &self,
         arn: &str,

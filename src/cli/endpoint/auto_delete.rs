@@ -1,5 +1,5 @@
-//! Endpoints that are to be deleted by now are deleted beside whatever else a command does: at its start, and while it runs. The window has a
-//! keeper of its own.
+//! Deletes endpoints whose auto-delete time is reached, at the start of a command and while it runs. The window has an
+//! auto-deleter of its own.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -34,16 +34,17 @@ impl AutoDeleter {
                 for (record, done) in delete_due(&aws, &records, now_ms(), &of_thread) {
                     match done {
                         Ok(_) => eprintln!(
-                            "the endpoint {} was deleted: its time was over",
+                            "deleted endpoint {}: its auto-delete time was reached",
                             record.name
                         ),
                         Err(error) => eprintln!(
-                            "the time of the endpoint {} is over, and it still costs money, as it could not be deleted yet: {error}",
+                            "endpoint {} is past its auto-delete time but still costs money, because it could not be \
+                             deleted: {error}",
                             record.name
                         ),
                     }
                 }
-                // Nobody waits for it any more.
+                // The command has ended.
                 let _ = looked.try_send(());
                 if of_thread.sleep(EVERY).is_err() {
                     return;
@@ -59,7 +60,7 @@ impl AutoDeleter {
 
     /// Waits until it has looked once.
     pub(in crate::cli) fn finish(self) {
-        // It ended early only where it panicked.
+        // The thread ends early only if it panicked.
         let _ = self.has_looked.recv();
         self.control.cancel();
         let _ = self.thread.join();

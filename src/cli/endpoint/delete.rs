@@ -23,13 +23,13 @@ const MAX_WAIT: Duration = Duration::from_mins(15);
 pub(super) struct DeleteArgs {
     #[arg(value_parser = parse_endpoint_name)]
     name: String,
-    /// Also a model that was not made for this endpoint
+    /// Deletes the model even if it was not created for this endpoint
     #[arg(long)]
     with_model: bool,
-    /// Without asking
+    /// Deletes without asking for confirmation
     #[arg(long)]
     yes: bool,
-    /// Does not wait until the endpoint is gone
+    /// Returns before the endpoint is deleted
     #[arg(long)]
     no_wait: bool,
     #[command(flatten)]
@@ -63,33 +63,36 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
     out.flush()?;
     if was_there && !args.no_wait {
         let sagemaker = aws.sagemaker(&access);
-        let left = with_progress("Waiting until it is gone", control, || {
+        let left = with_progress("Deleting", control, || {
             wait_until_gone(&sagemaker, name, MAX_WAIT, control)
         });
         match left {
-            Ok(None) => eprintln!("the endpoint {name} is gone, and costs nothing any more"),
+            Ok(None) => eprintln!("endpoint {name} was deleted and costs nothing any more"),
             Ok(Some(endpoint)) if endpoint.status == EndpointStatus::Deleting => bail!(
-                "left: the endpoint {name}, which SageMaker is still deleting after {} minutes; look again with: spotcheck endpoint status {name}",
+                "SageMaker is still deleting endpoint {name} after {} minutes. Check with: spotcheck endpoint status \
+                 {name}",
                 MAX_WAIT.as_secs() / 60
             ),
             Ok(Some(endpoint)) => bail!(
-                "left: the endpoint {name}, which was not deleted: it is {}{}; it may still cost money, so try again: spotcheck endpoint delete {name}",
+                "endpoint {name} was not deleted: it is {}{}. It may still cost money. Try again with: spotcheck \
+                 endpoint delete {name}",
                 endpoint.status,
                 endpoint
                     .failure
                     .map_or_else(String::new, |why| format!(" ({why})"))
             ),
             Err(_) if control.is_cancelled() => bail!(
-                "cancelled: nobody waits any more. Left: the endpoint {name}, which SageMaker goes on deleting; whether it is gone says: spotcheck endpoint \
-                 status {name}"
+                "stopped waiting; SageMaker is still deleting endpoint {name}. Check with: spotcheck endpoint status \
+                 {name}"
             ),
             Err(error) => bail!(
-                "left, as far as can be told: the endpoint {name}, which SageMaker was told to delete, but whether it is gone could not be asked: {error}"
+                "SageMaker was asked to delete endpoint {name}, but its status could not be read: {error}. Check \
+                 with: spotcheck endpoint status {name}"
             ),
         }
     }
     if done.kept.len() > stays {
-        bail!("not everything was deleted; the same command tries again");
+        bail!("not everything was deleted; run the command again");
     }
     Ok(Outcome::AllWell)
 }
@@ -97,10 +100,10 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
 /// Asks, after listing what goes and what stays.
 fn confirmed(deletion: &Deletion) -> anyhow::Result<bool> {
     for what in deletion.goes() {
-        eprintln!("to be deleted: {what}");
+        eprintln!("will delete {what}");
     }
     for (what, why) in deletion.stays() {
-        eprintln!("stays: {what}: {why}");
+        eprintln!("will keep {what}: {why}");
     }
     confirm("Delete these?")
 }

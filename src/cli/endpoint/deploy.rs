@@ -21,10 +21,10 @@ use crate::tasks::now_ms;
 pub(super) struct DeployArgs {
     #[command(flatten)]
     plan: PlanArgs,
-    /// Deploys although the preflight finds problems
+    /// Deploys even if the preflight finds problems
     #[arg(long)]
     force: bool,
-    /// Does not wait until the endpoint answers
+    /// Returns before the endpoint is ready
     #[arg(long)]
     no_wait: bool,
 }
@@ -65,7 +65,7 @@ pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
     Ok(Outcome::AllWell)
 }
 
-/// An endpoint that is there keeps its name. What is left of one that was never started, or deleted elsewhere, goes: it is in the way.
+/// Deletes what an endpoint of the same name left behind, if the endpoint itself does not exist.
 fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> anyhow::Result<()> {
     let (name, region) = (planned.name(), planned.region());
     let left = Deletion::of(
@@ -83,16 +83,17 @@ fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> 
     match left.status() {
         None => {}
         Some(EndpointStatus::Deleting) => bail!(
-            "the endpoint {name} in {region} is still being deleted; wait some minutes until it is gone, or choose another name"
+            "endpoint {name} in {region} is being deleted; wait a few minutes, or choose another name"
         ),
         Some(_) => bail!(
-            "there is an endpoint {name} in {region} already; choose another name, or delete that one with: spotcheck endpoint delete {name}"
+            "endpoint {name} exists in {region} already; choose another name, or delete it with: spotcheck endpoint \
+             delete {name}"
         ),
     }
     let stays = left.stays().len();
     let done = left.carry_out(aws, &context.records, &context.control)?;
     for what in &done.deleted {
-        eprintln!("deleted {what}, left of an earlier endpoint of this name that is not there");
+        eprintln!("deleted {what}, which an earlier endpoint of this name left behind");
     }
     if done.kept.len() > stays {
         let kept: Vec<String> = done
@@ -101,7 +102,7 @@ fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> 
             .map(|(what, why)| format!("{what} ({why})"))
             .collect();
         bail!(
-            "an earlier endpoint of this name left something that could not be deleted: {}; choose another name",
+            "an earlier endpoint of this name left something that could not be deleted: {}. Choose another name",
             kept.join(", ")
         );
     }

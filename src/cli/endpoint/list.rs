@@ -13,7 +13,7 @@ use crate::domain::EndpointQuery;
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// Only those with this in their name
+    /// Only endpoints whose name contains this text
     #[arg(long, value_name = "TEXT")]
     name_contains: Option<String>,
     #[command(flatten)]
@@ -42,13 +42,13 @@ pub(super) fn run(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<
         }
     }
     if is_empty {
-        eprintln!("there are no such endpoints in {region}");
+        eprintln!("no matching endpoints in {region}");
     }
     print_other_regions(context, &region);
     Ok(Outcome::AllWell)
 }
 
-/// What costs money in another region is easily forgotten.
+/// Endpoints in other regions cost money too and are easily forgotten.
 fn print_other_regions(context: &EndpointContext, region: &str) {
     let (records, problems) = context.records.all();
     for problem in problems {
@@ -58,7 +58,7 @@ fn print_other_regions(context: &EndpointContext, region: &str) {
         let of_record = record.sagemaker.region.as_deref().unwrap_or_default();
         if of_record != region {
             eprintln!(
-                "deployed from here in {of_record}: {name}; spotcheck endpoint status {name} looks at it",
+                "deployed from here in {of_record}: {name}; check it with: spotcheck endpoint status {name}",
                 name = record.name
             );
         }

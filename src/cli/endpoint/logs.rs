@@ -13,10 +13,10 @@ use crate::remote::endpoint::log_tail;
 
 #[derive(Debug, Args)]
 pub(super) struct LogsArgs {
-    /// The endpoint, wherever it was deployed
+    /// Name of the endpoint
     #[arg(value_parser = parse_endpoint_name)]
     name: String,
-    /// Number of lines, the newest
+    /// Number of lines, counted from the newest
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     lines: u32,
     #[command(flatten)]
@@ -36,11 +36,11 @@ pub(super) fn run(args: &LogsArgs, context: &EndpointContext) -> anyhow::Result<
         {
             let region = sagemaker.region(Some(control))?;
             bail!(
-                "there is no endpoint {} in {region}, and no log of one",
+                "endpoint {} does not exist in {region} and has no log",
                 args.name
             );
         }
-        eprintln!("there is nothing in the log of {} yet", args.name);
+        eprintln!("the log of {} is empty so far", args.name);
     }
     print_log(&lines)?;
     Ok(Outcome::AllWell)

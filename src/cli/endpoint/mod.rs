@@ -29,17 +29,17 @@ pub(super) struct EndpointArgs {
 
 #[derive(Debug, Subcommand)]
 enum EndpointCommand {
-    /// Make a model answer at an endpoint. It costs money until it is deleted
+    /// Deploy a model to an endpoint, which costs money until it is deleted
     Deploy(Box<deploy::DeployArgs>),
-    /// Look an endpoint through before it is paid for
+    /// Check an endpoint before it costs money
     Preflight(Box<preflight::PreflightArgs>),
-    /// Show how an endpoint is, what it has cost so far, and when it will be deleted
+    /// Show the status, cost and deletion time of an endpoint
     Status(status::StatusArgs),
     /// List the endpoints of the account and region, the newest first
     List(list::ListArgs),
-    /// Show what the containers of an endpoint wrote last
+    /// Show the newest log lines of an endpoint's containers
     Logs(logs::LogsArgs),
-    /// Delete an endpoint with its configuration, and what else was made for it
+    /// Delete an endpoint, its configuration and what else was created for it
     Delete(delete::DeleteArgs),
 }
 
@@ -59,7 +59,7 @@ pub(super) fn run(args: &EndpointArgs) -> anyhow::Result<Outcome> {
     }
 }
 
-/// What all these commands work with.
+/// The context of all endpoint commands.
 struct EndpointContext {
     /// Ctrl+C cancels it.
     control: TaskControl,
@@ -68,7 +68,7 @@ struct EndpointContext {
 }
 
 impl EndpointContext {
-    /// As the flags say; without any, as the endpoint was deployed from here; and else as the AWS tools would.
+    /// The account and region from the flags; else from the record of the deployment; else the AWS defaults.
     fn access_to(&self, name: &str, account: &AccountArgs) -> SageMakerAccess {
         account.warn_if_unknown();
         if account.is_given() {

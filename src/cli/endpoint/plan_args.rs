@@ -75,7 +75,7 @@ struct InstanceArgs {
     /// KMS key for the disks of the instances
     #[arg(long, value_name = "KEY")]
     volume_kms_key: Option<String>,
-    /// Tag of the endpoint, its configuration and a new model; repeat for several
+    /// Tag of the endpoint, its configuration and a new model; repeatable
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse_pair)]
     tags: Vec<(String, String)>,
 }

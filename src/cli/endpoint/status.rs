@@ -21,10 +21,10 @@ use crate::tasks::{TaskControl, now_ms};
 pub(super) struct StatusArgs {
     #[arg(value_parser = parse_endpoint_name)]
     name: String,
-    /// Waits until it does not change by itself any more
+    /// Waits until the endpoint reaches a final status
     #[arg(long)]
     watch: bool,
-    /// What an hour of one instance costs; as it was deployed, or from the table of prices, where it is not given
+    /// Price of one instance in USD per hour; default: as at the deployment, or from the price table
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
     #[command(flatten)]
@@ -56,18 +56,20 @@ pub(super) fn run(args: &StatusArgs, context: &EndpointContext) -> anyhow::Resul
 fn not_there(name: &str, region: &str, record: Option<&EndpointRecord>) -> anyhow::Result<Outcome> {
     match record {
         Some(record) if record.is_started => bail!(
-            "the endpoint {name} is gone from {region}, deleted elsewhere; what was made for it goes with: spotcheck endpoint delete {name}"
+            "endpoint {name} was deleted in {region} by another program. Delete what was created for it with: \
+             spotcheck endpoint delete {name}"
         ),
         Some(_) => bail!(
-            "the endpoint {name} was never started in {region}; what was made for it goes with: spotcheck endpoint delete {name}"
+            "endpoint {name} was never started in {region}. Delete what was created for it with: spotcheck endpoint \
+             delete {name}"
         ),
-        None => bail!("there is no endpoint {name} in {region}"),
+        None => bail!("endpoint {name} does not exist in {region}"),
     }
 }
 
 /// What an endpoint costs, as far as that is known.
 pub(super) struct CostSoFar {
-    /// Of one instance.
+    /// The price of one instance.
     usd_per_hour: Option<f64>,
     instances: u32,
     since_ms: i64,
@@ -82,7 +84,7 @@ impl CostSoFar {
         }
     }
 
-    /// Of one that was deployed elsewhere: its configuration says on what it runs.
+    /// The costs of an endpoint that was deployed on another machine, from its configuration.
     fn of_endpoint(
         sagemaker: &SageMaker,
         endpoint: &Endpoint,
@@ -121,13 +123,13 @@ impl CostSoFar {
     pub(super) fn print_note(&self, now_ms: i64) {
         let Some(price) = self.usd_per_hour else {
             eprintln!(
-                "what it costs is not known: give the instance's price with --hourly-price, or add it to the table of prices"
+                "cost unknown: set the price of an instance with --hourly-price, or add it to the price table"
             );
             return;
         };
         let seconds = (now_ms - self.since_ms).max(0) as f64 / 1e3;
         eprintln!(
-            "cost so far: about {}, {} an hour, since {}",
+            "cost so far: about {}, {} per hour since {}",
             human_usd(cost_usd(price, self.instances, seconds)),
             human_usd(cost_usd(price, self.instances, 3600.0)),
             local_time(self.since_ms)
@@ -139,7 +141,7 @@ impl CostSoFar {
 pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
     let Some(at_ms) = record.delete_at_ms else {
         eprintln!(
-            "it costs money until: spotcheck endpoint delete {}",
+            "billed around the clock until you run: spotcheck endpoint delete {}",
             record.name
         );
         return;
@@ -151,12 +153,12 @@ pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
         minutes => format!("{minutes} minutes"),
     };
     eprintln!(
-        "it will be deleted at {}, in {minutes}, by a Spotcheck that runs then or is started later",
+        "auto-delete at {}, in {minutes}, if Spotcheck is running then; otherwise at its next start",
         local_time(at_ms)
     );
 }
 
-/// Waits until it does not change by itself any more, and says how it is then.
+/// Waits until the endpoint reaches a final status
 pub(super) fn settled(
     sagemaker: &SageMaker,
     name: &str,
@@ -165,18 +167,18 @@ pub(super) fn settled(
     let found = with_progress("Waiting", control, || wait_for(sagemaker, name, control));
     let found = match found {
         Err(_) if control.is_cancelled() => bail!(
-            "cancelled: nobody waits for the endpoint {name} any more, but it goes on and costs money; spotcheck endpoint status {name} --watch \
-             waits for it, and this deletes it: spotcheck endpoint delete {name}"
+            "stopped waiting; endpoint {name} still costs money. Wait again with: spotcheck endpoint status {name} \
+             --watch. Delete it with: spotcheck endpoint delete {name}"
         ),
         found => found?,
     };
     match found {
         Some(endpoint) => conclude(&endpoint),
-        None => bail!("the endpoint {name} is gone: it was deleted meanwhile"),
+        None => bail!("endpoint {name} was deleted while this command waited"),
     }
 }
 
-/// On stdout, its name and status.
+/// Prints name and status to stdout.
 fn conclude(endpoint: &Endpoint) -> anyhow::Result<Outcome> {
     let mut out = stdout();
     writeln!(out, "{}\t{}", endpoint.name, endpoint.status)?;
@@ -184,13 +186,10 @@ fn conclude(endpoint: &Endpoint) -> anyhow::Result<Outcome> {
         endpoint.status,
         EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed
     ) {
-        let why = endpoint
-            .failure
-            .as_deref()
-            .unwrap_or("AWS does not say why");
+        let why = endpoint.failure.as_deref().unwrap_or("AWS gives no reason");
         bail!(
-            "the endpoint {name} failed: {why}; its log is /aws/sagemaker/Endpoints/{name} in CloudWatch Logs, and this deletes it: spotcheck endpoint \
-             delete {name}",
+            "endpoint {name} failed: {why}. Its log is /aws/sagemaker/Endpoints/{name} in CloudWatch Logs. Delete it \
+             with: spotcheck endpoint delete {name}",
             name = endpoint.name
         );
     }

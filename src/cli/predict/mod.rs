@@ -93,7 +93,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let opened = place.open(&interrupt)?;
     let mut source = Arc::clone(&opened.source);
     if args.annotate.is_some() && opened.place.is_some() {
-        // For the model, and to draw over it.
+        // Each image is read twice: for the model, and to draw on.
         source = Arc::new(ReadTwice::new(source));
     }
     let Page {
@@ -310,7 +310,7 @@ pub(super) fn list(
     Ok(listed)
 }
 
-/// A model, here or elsewhere.
+/// A local or remote model.
 enum Loaded {
     Here(Arc<OnnxPredictor>),
     RemoteInference(Box<Remote>),
@@ -371,7 +371,7 @@ impl Loaded {
         }
     }
 
-    /// Nobody here knows the weights of a model elsewhere, whatever its name.
+    /// The weights of a remote model are unknown, whatever its name.
     fn weights_sha256(&self) -> String {
         match self {
             Self::Here(predictor) => predictor.card().file.sha256.clone(),

@@ -24,7 +24,7 @@ pub(in crate::cli) struct Outputs {
     onlooker: Option<PredictionObserver>,
 }
 
-/// Sees every prediction that is written.
+/// A callback for every prediction that is written.
 type PredictionObserver = Box<dyn FnMut(&Sample, &Prediction)>;
 
 /// JSON Lines, on stdout or in a file that appears under its name only once it is whole.
@@ -67,7 +67,7 @@ impl Outputs {
         })
     }
 
-    /// Lets somebody see every prediction that is written.
+    /// Calls `see` with every prediction that is written.
     pub(in crate::cli) fn observe(&mut self, see: impl FnMut(&Sample, &Prediction) + 'static) {
         self.onlooker = Some(Box::new(see));
     }

@@ -1,4 +1,4 @@
-//! `spotcheck predict` with a model elsewhere: behind an endpoint of SageMaker, or in TensorFlow Serving.
+//! `spotcheck predict` with a remote model: a SageMaker endpoint, or TensorFlow Serving.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::source::{Source, SourceError};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
-/// How many images are tried to find out what a model answers.
+/// The number of images that are tried to recognise the response format.
 const PROBES: usize = 3;
 
 /// Remote model, instead of `--model`.
@@ -31,7 +31,12 @@ const PROBES: usize = 3;
 #[command(next_help_heading = "Remote model")]
 pub(in crate::cli) struct RemoteArgs {
     /// Name of a SageMaker real-time endpoint
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["model", "tensorflow_serving"], value_parser = parse_endpoint_name)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["model", "tensorflow_serving"],
+        value_parser = parse_endpoint_name
+    )]
     endpoint: Option<String>,
     /// URL of a model in TensorFlow Serving: `http://host:8501/v1/models/NAME:predict`
     #[arg(long, value_name = "URL", conflicts_with = "model", value_parser = parse_address)]
@@ -50,13 +55,24 @@ pub(in crate::cli) struct RemoteArgs {
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "model")]
     labels: Option<String>,
     /// Parallel requests
-    #[arg(long, value_name = "N", conflicts_with = "model", default_value_t = USUAL_LANES as u32, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "model",
+        default_value_t = USUAL_LANES as u32,
+        value_parser = clap::value_parser!(u32).range(1..=64)
+    )]
     concurrency: u32,
     /// AWS profile for the endpoint; default: that of the images
     #[arg(long, value_name = "NAME", conflicts_with_all = ["model", "tensorflow_serving"])]
     sagemaker_profile: Option<String>,
     /// AWS region of the endpoint; default: that of the images, or from your AWS configuration
-    #[arg(long, value_name = "REGION", conflicts_with_all = ["model", "tensorflow_serving"], value_parser = parse_region)]
+    #[arg(
+        long,
+        value_name = "REGION",
+        conflicts_with_all = ["model", "tensorflow_serving"],
+        value_parser = parse_region
+    )]
     sagemaker_region: Option<String>,
 }
 
@@ -72,7 +88,7 @@ pub(super) struct Remote {
 }
 
 impl RemoteArgs {
-    /// Asks about the first images to find out what the model answers, unless a mapping says it.
+    /// Connects to the model. Predicts the first images to recognise the response format, unless a mapping is given.
     pub(super) fn load(
         &self,
         place: Option<&S3Place>,
@@ -152,7 +168,7 @@ impl RemoteArgs {
         self.endpoint.is_some()
     }
 
-    /// Those of `--mapping` and `--labels`, where they name files.
+    /// The values of `--mapping` and `--labels` that are files.
     pub(super) fn files(&self) -> [Option<&Path>; 2] {
         [&self.mapping, &self.labels].map(|named| {
             let path = named.as_deref().map(Path::new);

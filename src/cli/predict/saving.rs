@@ -1,4 +1,4 @@
-//! `spotcheck predict --project`: answers go into a project as they come, and a run goes on where it stopped.
+//! `spotcheck predict --project`: saves predictions as they come, and continues an earlier run.
 
 use std::collections::HashSet;
 use std::io::IsTerminal;
@@ -17,10 +17,10 @@ use crate::domain::{
 };
 use crate::predict::SampleResult;
 use crate::source::absolute;
-use crate::store::{Access, OpenRequest, Project, SaveEvent, StoreError, Wanted};
+use crate::store::{Access, OpenMode, OpenRequest, Project, SaveEvent, StoreError};
 use crate::tasks::{TaskControl, now_ms};
 
-/// Stored answers that are read at once while they are written out.
+/// The number of stored predictions that are read at once for the output.
 const READ_AT_ONCE: usize = 256;
 /// A line on how much is saved comes at least this often, and whenever it has doubled.
 const TELL_EVERY: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ impl SavingArgs {
             let request = OpenRequest {
                 path: project,
                 root: None,
-                wanted: Wanted::Read,
+                mode: OpenMode::Read,
                 program: "",
             };
             // Why it cannot be read is told where it is opened to be written.
@@ -103,7 +103,7 @@ impl SavingArgs {
         let request = OpenRequest {
             path,
             root: opened.root.as_deref(),
-            wanted: Wanted::Write,
+            mode: OpenMode::Write,
             program,
         };
         let told = Arc::clone(&reporter);
@@ -171,7 +171,7 @@ pub(in crate::cli) struct Saving {
     missing: SampleSet,
     /// Up to which place stored predictions were written out.
     written: usize,
-    /// Answers that were queued, which is also the ticket of the last one.
+    /// The number of queued predictions, which is also the ticket of the last one.
     queued: u64,
     reporter: Arc<SaveReporter>,
 }
@@ -370,8 +370,8 @@ impl Saving {
         )
     }
 
-    /// Waits until everything is saved, however long the disk refuses it, or until the user gives up; and says what
-    /// waits, and for what. Where nothing can be saved any more, it ends.
+    /// Waits until everything is saved, until nothing can be saved any more, or until the user cancels; reports what is
+    /// unsaved and why.
     pub(in crate::cli) fn finish(self, interrupt: &TaskControl) -> anyhow::Result<()> {
         let path = self.project.path().unwrap_or_default();
         let mut told = None;
@@ -409,7 +409,7 @@ fn changes_are(count: usize) -> String {
     }
 }
 
-/// Outputs that were made elsewhere may be read in several ways, which their description tells.
+/// Remote outputs may be read in several ways; the description of the run tells which.
 fn is_same(run: &RunInfo, key: &RunKey, card: &ModelCard) -> bool {
     run.key == *key && (key.made.is_here() || run.card.origin == card.origin)
 }
@@ -422,17 +422,16 @@ pub(in crate::cli) struct SavedLabels {
 
 /// Where the names of classes come from.
 enum Naming {
-    /// From the model itself, which its key tells.
+    /// The labels of the model, which its key identifies.
     OfModel,
-    /// From whoever reads the predictions: other names make another run.
+    /// From the reader of the predictions: other names make another run.
     Given,
-    /// From the predictions, one after the other; whoever reads them writes them down.
+    /// From the predictions as they come; the reader writes them down.
     OfPredictions,
-    /// The same, and they are looked up here.
     KnownLabels(KnownLabels),
 }
 
-/// Tells all names that are known by now.
+/// A callback for the class names that are known so far.
 type KnownLabels = Box<dyn Fn() -> LabelSet>;
 
 impl SavedLabels {
@@ -460,7 +459,7 @@ impl SavedLabels {
         }
     }
 
-    /// In what a run with these labels is another one, for people.
+    /// A description of how these labels differ from the stored ones, which makes another run.
     fn difference(&self, stored: &LabelSet) -> Option<String> {
         if !matches!(self.naming, Naming::Given) {
             return None;
@@ -478,7 +477,7 @@ impl SavedLabels {
         ))
     }
 
-    /// With those that the run had when it stopped.
+    /// Adds the labels that the run had when it stopped.
     fn with(mut self, stored: &LabelSet) -> Self {
         self.known = self.known.with_more(stored);
         self
@@ -562,20 +561,20 @@ fn find_missing(
     Ok((missing, failed))
 }
 
-/// Says on stderr how much is saved, and only once it is.
+/// Reports on stderr how much is saved, once it is.
 struct SaveReporter {
-    /// Where is saved.
+    /// The project file.
     path: PathBuf,
     counts: Mutex<SaveCounts>,
 }
 
 #[derive(Default)]
 struct SaveCounts {
-    /// Answers that were saved when this run began.
+    /// The number of predictions that were saved before this run began.
     before: u64,
     saved: u64,
     total: u64,
-    /// Shows the progress bar, where there is one.
+    /// The task with the progress bar, if there is one.
     control: Option<TaskControl>,
     told: u64,
     told_at: Option<Instant>,
@@ -600,7 +599,7 @@ impl SaveReporter {
         counts.control = std::io::stderr().is_terminal().then(|| control.clone());
     }
 
-    /// So many of those that were saved before are to be saved again. Before the first is.
+    /// Lowers the count of saved predictions by those that will be saved again. Called before the first of them.
     fn forget(&self, again: u64) {
         let mut counts = self.counts.lock();
         counts.before = counts.before.saturating_sub(again);
@@ -608,7 +607,7 @@ impl SaveReporter {
         counts.told = counts.before;
     }
 
-    /// On the thread that saves.
+    /// Called on the thread that saves.
     fn print_note(&self, event: &SaveEvent) {
         let mut counts = self.counts.lock();
         match event {
@@ -654,7 +653,7 @@ impl SaveReporter {
 }
 
 impl SaveCounts {
-    /// In the progress bar, or as a line: at first often, to see that it works, then rarely.
+    /// Updates the progress bar, or prints a line: often at first, then rarely.
     fn print_saved(&mut self) {
         if let Some(control) = &self.control {
             control.set_step(format!("{} saved", self.saved));

@@ -17,13 +17,13 @@ use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(super) struct CleanUpArgs {
-    /// A job that was started on this machine
+    /// Name of a job that was started on this machine
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Lists what would be deleted, and deletes nothing
+    /// Lists what would be deleted, without deleting it
     #[arg(long)]
     dry_run: bool,
-    /// Without asking
+    /// Deletes without asking for confirmation
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -36,7 +36,8 @@ pub(super) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
     let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
     let Some(record) = named.record else {
         bail!(
-            "the job {} was not started on this machine, so nothing here says what was made for it; look at its model in the AWS console",
+            "job {} was not started on this machine, so it is unknown what was created for it. See its model in the \
+             AWS console",
             args.job
         );
     };
@@ -45,7 +46,7 @@ pub(super) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
         writeln!(out, "{left}")?;
     }
     if record.left.is_empty() {
-        eprintln!("the job {} left nothing behind", args.job);
+        eprintln!("job {} left nothing behind", args.job);
         return Ok(Outcome::AllWell);
     }
     if args.dry_run {
@@ -63,7 +64,7 @@ pub(super) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
     for (left, why) in &done.kept {
         eprintln!("kept the {left}: {why}");
     }
-    eprintln!("{} deleted", done.deleted.len());
+    eprintln!("deleted {}", done.deleted.len());
     if done.kept.is_empty() {
         Ok(Outcome::AllWell)
     } else {

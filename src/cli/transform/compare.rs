@@ -1,4 +1,4 @@
-//! `spotcheck transform compare`: what this machine says against what was said elsewhere.
+//! `spotcheck transform compare`: compares a local run with a remote one.
 
 use std::path::PathBuf;
 
@@ -14,15 +14,15 @@ use crate::domain::RunInfo;
 
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
-    /// A project file (`*.spotcheck`), or a folder of images or `s3://bucket/folder/` whose project lies in the data folder
+    /// Project file (`*.spotcheck`), or a folder of images or `s3://bucket/folder/` with a project in the data folder
     project: PathBuf,
-    /// The run of this machine, by name or number; the newest where it is not given
+    /// Local run, by name or number; default: the newest
     #[arg(long, value_name = "NAME|NUMBER")]
     local: Option<String>,
-    /// The run that was made elsewhere, by name or number; the newest where it is not given
+    /// Remote run, by name or number; default: the newest
     #[arg(long, value_name = "NAME|NUMBER")]
     remote: Option<String>,
-    /// The names of the images end with what they show, as `0017_cat.png` does: tell accuracy and confusion matrix of both runs
+    /// Image names end in their class, such as `0017_cat.png`: print accuracy and confusion matrix of both runs
     #[arg(long)]
     truth_from_names: bool,
     #[command(flatten)]
@@ -88,11 +88,12 @@ fn choose(runs: &[RunInfo], wanted: Option<&str>, side: Side) -> anyhow::Result<
     let list = list_of_runs(runs);
     match side {
         Side::Local => bail!(
-            "the project has no run of this machine; `spotcheck predict --project` makes one, or choose with --local; it has:{list}"
+            "the project has no run from this machine. Create one with `spotcheck predict --project`, or choose one \
+             with --local:{list}"
         ),
         Side::Remote => bail!(
-            "the project has no run of its kind that was made elsewhere; `spotcheck transform fetch` reads the outputs of one, or choose with \
-             --remote; it has:{list}"
+            "the project has no remote run of this kind. Read the outputs of a job with `spotcheck transform fetch`, \
+             or choose one with --remote:{list}"
         ),
     }
 }

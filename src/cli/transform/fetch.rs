@@ -40,27 +40,27 @@ const CIFAR_10: &str = "cifar-10";
 
 #[derive(Debug, Args)]
 pub(super) struct FetchArgs {
-    /// The name of a job, `s3://bucket/folder/` with its outputs, or a folder of them on this machine
+    /// Name of a job, or a folder with its outputs: `s3://bucket/folder/` or local
     #[arg(value_name = "JOB|s3://…/|FOLDER")]
     outputs: String,
-    /// The images that the outputs are about: a folder, an image, a TFRecord file, a file of lines (`.jsonl`), or one of these in S3
+    /// Images of the outputs: a folder, an image, a TFRecord file or a file of lines (`.jsonl`), local or in S3
     source: PathBuf,
-    /// Write JSON Lines to this file, or to stdout with `-`; without it a table goes to stdout
+    /// JSON Lines output file, or `-` for stdout; default: a table on stdout
     #[arg(long, value_name = "FILE.jsonl|-")]
     out: Option<PathBuf>,
-    /// How the outputs are read, where Spotcheck does not know them: a mapping of yours by its id, or a file
+    /// Response mapping, by id or file; default: recognised from the outputs
     #[arg(long, value_name = "ID|FILE.toml")]
     mapping: Option<String>,
-    /// The names of the classes: imagenet, coco-80, coco-91, cifar-10, a label file, or a label map (`.pbtxt`)
+    /// Class names: imagenet, coco-80, coco-91, cifar-10, a label file, or a label map (`.pbtxt`)
     #[arg(long, value_name = "NAME|FILE")]
     labels: Option<String>,
-    /// The names of the images end with what they show, as `0017_cat.png` does: tell accuracy and confusion matrix
+    /// Image names end in their class, such as `0017_cat.png`: print accuracy and confusion matrix
     #[arg(long)]
     truth_from_names: bool,
-    /// Detections below this score are left out
+    /// Minimum score of detections
     #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = crate::cli::values::parse_score)]
     min_score: f32,
-    /// How many classes of a classifier are kept
+    /// Number of classes per image for classifiers
     #[arg(long, default_value_t = KeepRule::default().top_k as u32, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: u32,
     #[command(flatten)]
@@ -69,7 +69,7 @@ pub(super) struct FetchArgs {
     s3: S3Args,
 }
 
-/// Where the outputs lie, and what is known of who made them.
+/// The location of the outputs, and what is known about the job.
 struct Origin {
     parts: Vec<OutputsPart>,
     made: InferenceLocation,
@@ -94,7 +94,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
         eprintln!("note: {note}");
     }
     if page.samples.is_empty() {
-        bail!("there is no image in {}", source.name());
+        bail!("{} contains no images", source.name());
     }
     if let Some(out) = &args.out {
         check_is_no_image(out, &page.samples)?;
@@ -119,7 +119,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
         eprintln!("assumed, not known: {assumed}");
     }
     if run.labels.is_empty() && matches!(run.reader.shape(), OutputShape::Mapped(_)) {
-        eprintln!("note: nothing tells what the classes are called; --labels names them");
+        eprintln!("note: the outputs have no class names; set them with --labels");
     }
 
     let control = TaskControl::new(ProgressUnit::Images);
@@ -179,21 +179,19 @@ fn print_found(found: &FoundOutputs) {
         lists_text(found.lists())
     );
     if let Some(retries) = found.retries_text() {
-        eprintln!("what had failed was answered later: {retries}");
+        eprintln!("predicted by retries: {retries}");
     }
     for note in found.notes() {
         eprintln!("note: {note}");
     }
 }
 
-/// What is said of outputs that are about images which nobody knows yet.
+/// Describes the outputs for lists, whose images are not known yet.
 fn lists_text(lists: usize) -> String {
     match lists {
         0 => String::new(),
-        1 => " of their own; 1 output is of a list, and its lines name their images".to_owned(),
-        lists => format!(
-            " of their own; {lists} outputs are of lists, and their lines name their images"
-        ),
+        1 => " of their own; 1 output is for a list of images".to_owned(),
+        lists => format!(" of their own; {lists} outputs are for lists of images"),
     }
 }
 
@@ -222,7 +220,7 @@ fn begin_saving(
     }
     match SeenOutputs::of_run(saving.project(), saving.run())? {
         Some(seen) => saving.request_again(&seen.newer(found)),
-        // Who goes on before the end has read none that is newer than these.
+        // If reading stopped before the end, no output newer than these was read.
         None => saving.note(SeenOutputs::all_of(found).change(saving.run()))?,
     }
     Ok(Some(saving))
@@ -284,7 +282,7 @@ fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
     match built_in_labels(wanted) {
         Some(labels) => Ok(labels),
         None if !Path::new(wanted).exists() => bail!(
-            "“{wanted}” is neither imagenet, coco-80, coco-91 or cifar-10, nor a file with the names of the classes"
+            "“{wanted}” is not imagenet, coco-80, coco-91, cifar-10 or an existing label file"
         ),
         None => Ok(labels_from_file(Path::new(wanted))?),
     }
@@ -300,27 +298,25 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
     };
     if S3Link::is_meant_by(wanted) {
         let Place::S3(place) = Place::parse(Path::new(wanted), &args.s3)? else {
-            bail!("this is no place in S3: {wanted}");
+            bail!("this is not an s3:// address: {wanted}");
         };
         return Ok(of_folder(OutputFolder::in_s3(&Aws::new(), &place)));
     }
     if wanted.trim().is_empty() {
-        bail!(
-            "nothing says which outputs are read: give the name of a job, s3://bucket/folder/, or a folder of this machine"
-        );
+        bail!("no outputs given: add the name of a job, an s3://bucket/folder/ or a local folder");
     }
     let path = absolute(Path::new(wanted))?;
     if path.is_dir() {
         return Ok(of_folder(OutputFolder::local(&path)));
     }
     if wanted.contains(['/', '\\', '.']) {
-        bail!("there is no such folder: {wanted}");
+        bail!("the folder does not exist: {wanted}");
     }
     if let Some(problem) = name_problem(wanted) {
-        bail!("there is no such folder, and the job name {problem}");
+        bail!("this folder does not exist, and the job name {problem}");
     }
     let no_folder =
-        || format!("“{wanted}” is no folder of this machine, so it was looked for among the jobs");
+        || format!("“{wanted}” is not a local folder, so it was taken for the name of a job");
     let named = NamedJob::find(wanted, &args.s3, dirs, control).with_context(no_folder)?;
     let asked = (&named.sagemaker, &named.s3);
     let outputs = JobOutputs::find(&named.aws, asked, wanted, &named.records, control);
@@ -340,17 +336,15 @@ fn print_status(job: &TransformJob) {
     match job.status {
         TransformStatus::Completed => {}
         TransformStatus::Failed => eprintln!(
-            "note: the job {name} failed ({}); the outputs that it wrote before can be used",
-            job.failure.as_deref().unwrap_or("it does not say why")
+            "note: job {name} failed ({}); the outputs that it wrote before are read",
+            job.failure.as_deref().unwrap_or("no reason given")
         ),
         TransformStatus::Stopped | TransformStatus::Stopping => {
-            eprintln!(
-                "note: the job {name} was stopped; images that it did not come to have no output"
-            );
+            eprintln!("note: job {name} was stopped; images that it did not reach have no output");
         }
-        TransformStatus::InProgress => eprintln!(
-            "note: the job {name} is still running; what it writes later is read with --resume"
-        ),
+        TransformStatus::InProgress => {
+            eprintln!("note: job {name} is still running; read its later outputs with --resume")
+        }
     }
 }
 
@@ -371,7 +365,8 @@ fn describe(
         let run = found.describe(made.clone(), choice, known, control);
         run.map_err(|error| match error {
             OutputsError::Unknown { example, reason } => anyhow::anyhow!(
-                "{reason}\n--mapping FILE.toml says how they are read; docs/outputs-and-mappings.md shows how to write one. The output: {example}"
+                "{reason}\nSet how to read them with --mapping FILE.toml; docs/outputs-and-mappings.md shows how to \
+                 write one. The output: {example}"
             ),
             error => error.into(),
         })
@@ -396,7 +391,7 @@ fn describe(
         ..choice
     })?;
     run.card.assumed.push(
-        "the classes are those of CIFAR-10, in their usual order, as the names of the images say them"
+        "the classes are those of CIFAR-10 in the standard order, as the image names suggest"
             .to_owned(),
     );
     Ok(run)
@@ -445,27 +440,29 @@ fn conclude(
         && outcome.unreachable.is_none()
     {
         eprintln!(
-            "WITHOUT OUTPUT: {} of {images} images, such as {}; they have no prediction, and --resume reads outputs that come later",
+            "WITHOUT OUTPUT: {} of {images} images, such as {}. They have no prediction; read later outputs with \
+             --resume",
             without.len(),
             found.samples()[*first].uri
         );
     }
     if outcome.is_cancelled {
         bail!(
-            "cancelled after {} images; what was read is written, and --resume goes on",
+            "cancelled after {} images; their predictions are saved. Continue with --resume",
             outcome.done + outcome.failed
         );
     }
     if let Some(reason) = &outcome.unreachable {
         bail!(
-            "outputs or images cannot be read any more, after {} of {images} images; what was read is written, and --resume goes on: {reason}",
+            "outputs or images became unreadable after {} of {images} images; their predictions are saved. Continue \
+             with --resume: {reason}",
             outcome.done + outcome.failed
         );
     }
     if failures.is_empty() && outcome.problems.is_empty() && without.is_empty() {
         return Ok(Outcome::AllWell);
     }
-    // Those of a job that is over are among the failed ones.
+    // Missing outputs of a finished job are among the failed ones.
     let failed_there = found.permanently_missing().count();
     let others = without.len().saturating_sub(failed_there);
     let parts = [

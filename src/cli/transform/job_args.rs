@@ -55,8 +55,8 @@ struct InputArgs {
     /// Folder in S3 that a local folder is uploaded to
     #[arg(long, value_name = "s3://BUCKET/PREFIX/")]
     input_to: Option<S3Address>,
-    /// List of the images to send, one per line: a name below the input or an `s3://` address; `-` reads standard input.
-    /// Spotcheck writes a manifest for them
+    /// List of the images to send, through a manifest: on each line a name below the input or an `s3://` address; `-`
+    /// reads standard input
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["input_to", "manifest"])]
     images: Option<PathBuf>,
     /// Treats the input as an existing manifest
@@ -324,7 +324,7 @@ impl Planned {
         }
     }
 
-    /// Packs the model, if needed and if the input is not empty. The plan's archive exists as long as the returned value.
+    /// Packs the model, if needed and if the input is not empty. The archive exists as long as the returned value.
     pub(super) fn pack(
         &mut self,
         aws: &Aws,

@@ -19,13 +19,13 @@ pub(super) struct ListArgs {
     /// Only jobs with this status
     #[arg(long, value_parser = variant::<TransformStatus>())]
     status: Option<TransformStatus>,
-    /// Only those whose name holds this
+    /// Only jobs whose name contains this text
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
-    /// At most so many, the newest first
+    /// Maximum number of jobs, the newest first
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Output format; json is a list with an object for each job
+    /// Output format; json is a list with one object per job
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     output: Format,
     #[command(flatten)]
@@ -71,12 +71,9 @@ pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
         )?;
     }
     if jobs.is_empty() {
-        eprintln!(
-            "there are no such jobs in {}",
-            sagemaker.region(Some(&control))?
-        );
+        eprintln!("no matching jobs in {}", sagemaker.region(Some(&control))?);
     } else if is_more {
-        eprintln!("there are more; --limit shows them");
+        eprintln!("more jobs exist; show them with --limit");
     }
     Ok(Outcome::AllWell)
 }

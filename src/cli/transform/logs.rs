@@ -18,13 +18,13 @@ const PAUSE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
 pub(super) struct LogsArgs {
-    /// The job, wherever it was started
+    /// Name of the job
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// SageMaker's own log: which objects went wrong, and why
+    /// Shows SageMaker's own log: failed objects and reasons
     #[arg(long)]
     data_log: bool,
-    /// Goes on until the job is over
+    /// Follows the log until the job ends
     #[arg(long)]
     follow: bool,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
         control.sleep(PAUSE)?;
     }
     if is_empty {
-        eprintln!("there is nothing in this log of {} (yet)", args.job);
+        eprintln!("this log of {} is empty so far", args.job);
     }
     Ok(Outcome::AllWell)
 }

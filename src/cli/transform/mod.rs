@@ -31,27 +31,27 @@ pub(super) struct TransformArgs {
 enum TransformCommand {
     /// Pack a model as a `model.tar.gz` that SageMaker's containers can serve
     Package(package::PackageArgs),
-    /// Run an archive's handler on this machine, and compare its predictions with those of the model here
+    /// Run an archive's handler on this machine and compare its predictions with the local model's
     Rehearse(Box<rehearse::RehearseArgs>),
-    /// Look a job through before it is paid for
+    /// Check a job before it costs money
     Preflight(Box<preflight::PreflightArgs>),
-    /// Upload what is missing, make the model and start a job
+    /// Upload files, create the model and start a job
     Start(Box<start::StartArgs>),
     /// List the jobs of the account and region
     List(list::ListArgs),
-    /// Show how far a job is, and what became of its images
+    /// Show the progress of a job and the results of its images
     Status(status::StatusArgs),
-    /// Stop a job; what it has written stays
+    /// Stop a job; its outputs stay
     Stop(stop::StopArgs),
-    /// Show what a job's containers say, or what SageMaker says of its objects
+    /// Show the log of a job's containers, or SageMaker's messages per object
     Logs(logs::LogsArgs),
-    /// Send the images of a job that have no output again
+    /// Send the images without an output again
     Retry(retry::RetryArgs),
     /// Delete what a job left behind: model, archive, manifest
     CleanUp(clean_up::CleanUpArgs),
     /// Read the outputs of a job as predictions of its images
     Fetch(Box<fetch::FetchArgs>),
-    /// Hold a run of this machine against one that was made elsewhere
+    /// Compare a local run with a remote one
     Compare(compare::CompareArgs),
 }
 

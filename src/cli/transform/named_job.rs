@@ -1,4 +1,4 @@
-//! Who asks SageMaker about a job, and where its record lies.
+//! A job by its name, with the account that it runs in and its record.
 
 use crate::aws::Aws;
 use crate::cli::account::Account;
@@ -7,18 +7,18 @@ use crate::domain::{JobRecord, S3Access, SageMakerAccess};
 use crate::remote::transform::{JobRecords, find_record};
 use crate::tasks::TaskControl;
 
-/// A job by its name, and how it is reached.
+/// A job, and the access to it.
 pub(super) struct NamedJob {
     pub(super) aws: Aws,
     pub(super) sagemaker: SageMakerAccess,
     pub(super) s3: S3Access,
     pub(super) records: JobRecords,
-    /// Where the job was started on this machine.
+    /// `None` if the job was started on another machine.
     pub(super) record: Option<JobRecord>,
 }
 
 impl NamedJob {
-    /// As the flags say; without any, as the job was started on this machine; and else as the AWS tools would.
+    /// The account is from the flags; without flags, from the record of the job; else the AWS defaults.
     pub(super) fn find(
         name: &str,
         args: &impl Account,
@@ -45,7 +45,7 @@ impl NamedJob {
         let s3 = args.over(S3Access::default());
         let sagemaker = args.sagemaker();
         let record = find_record(&aws, &records, &sagemaker, name, control)?;
-        // Whoever says another server or region for the bucket now, means it.
+        // Flags for the bucket's server or region override those of the record.
         let s3 = record
             .as_ref()
             .map_or(s3, |record| args.over(record.s3.clone()));

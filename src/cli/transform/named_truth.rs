@@ -15,7 +15,7 @@ pub(super) struct NamedTruth {
     /// The names as they were met, and their number by the name in lower case.
     names: Vec<String>,
     numbers: BTreeMap<String, u32>,
-    /// Whether names can be true that no label names, because nobody knows the labels.
+    /// Whether an image name may contain a class that no label has, because the labels are unknown.
     is_open: bool,
     matrix: ConfusionMatrix,
     /// Images whose names say no class that the labels have, and one of them.
@@ -68,7 +68,7 @@ impl NamedTruth {
         self.names.get(number as usize).map_or("", String::as_str)
     }
 
-    /// For people; ends with a line break.
+    /// The report; ends with a line break.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |line: String| {
@@ -76,9 +76,9 @@ impl NamedTruth {
             text.push('\n');
         };
         match self.matrix.accuracy() {
-            None => line("no image's name says a class that the labels have".to_owned()),
+            None => line("no image name ends in a class of the labels".to_owned()),
             Some(accuracy) => line(format!(
-                "accuracy by the names of the images: {:.2} %, {} of {}",
+                "accuracy by image names: {:.2} %, {} of {}",
                 accuracy * 100.0,
                 self.matrix.correct(),
                 self.matrix.total()
@@ -86,7 +86,7 @@ impl NamedTruth {
         }
         if let Some(example) = &self.example {
             line(format!(
-                "images whose names say no class that the labels have: {}, such as {example}",
+                "images whose name has no class of the labels: {}, such as {example}",
                 self.unknown
             ));
         }
@@ -108,7 +108,7 @@ impl NamedTruth {
         let width = names.iter().map(|name| name.chars().count()).max();
         let width = width.unwrap_or(0).max(4);
         let mut table = format!(
-            "confusion matrix: a row for each true class, a column for each prediction, in parts of the row\n{:width$}",
+            "confusion matrix: rows are true classes, columns are predictions, as fractions of the row\n{:width$}",
             ""
         );
         for name in &names {
@@ -138,7 +138,7 @@ impl NamedTruth {
         let mut text = String::new();
         for (count, truth, prediction) in pairs.iter().take(MAX_CONFUSIONS) {
             let (truth, prediction) = (self.name(*truth), self.name(*prediction));
-            let _ = writeln!(text, "{truth} taken for {prediction}: {count}");
+            let _ = writeln!(text, "{truth} predicted as {prediction}: {count}");
         }
         if let Some(more) = pairs
             .len()

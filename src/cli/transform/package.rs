@@ -28,18 +28,18 @@ pub(in crate::cli) const ARCHIVE: &str = "model.tar.gz";
 pub(super) struct PackageArgs {
     #[command(flatten)]
     what: ModelFileArgs,
-    /// The archive to write. It must not exist yet
+    /// Archive to write; must not exist
     #[arg(long, value_name = "FILE.tar.gz", default_value = ARCHIVE)]
     out: PathBuf,
-    /// Replace a file of that name
+    /// Replaces an existing file
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     onnx: OnnxArgs,
-    /// The signature that TensorFlow Serving is asked for; its default where it is not given
+    /// Signature for TensorFlow Serving; default: the model's own default
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     signature: Option<String>,
-    /// The input of the signature that takes encoded images, where it has several
+    /// Input of the signature that takes encoded images; needed if it has several
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     input: Option<String>,
 }
@@ -48,11 +48,11 @@ pub(super) struct PackageArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct ModelFileArgs {
-    /// A model of `spotcheck models list`, or an ONNX file
+    /// Model id from `spotcheck models list`, or an ONNX file
     #[arg(long, value_name = "ID|FILE.onnx")]
     model: Option<String>,
-    /// A TensorFlow `SavedModel`: a folder with `saved_model.pb`, or with a folder a version (`1/saved_model.pb`), and its own
-    /// `code/inference.py` where it has one
+    /// TensorFlow `SavedModel` folder: with `saved_model.pb`, or with version folders (`1/saved_model.pb`), and
+    /// optionally `code/inference.py`
     #[arg(long, value_name = "FOLDER")]
     saved_model: Option<PathBuf>,
 }
@@ -60,13 +60,13 @@ struct ModelFileArgs {
 /// What is fixed when an ONNX model is packed.
 #[derive(Debug, Clone, Args)]
 pub(super) struct OnnxArgs {
-    /// For containers with an NVIDIA card: onnxruntime-gpu, and a card for each replica of Ray Serve
+    /// Packs for containers with an NVIDIA GPU: onnxruntime-gpu, and one GPU per replica of Ray Serve
     #[arg(long)]
     gpu: bool,
-    /// Detections below this score are left out; 0.005 where it is not given
+    /// Minimum score of detections; default: 0.005
     #[arg(long, value_parser = parse_score)]
     min_score: Option<f32>,
-    /// How many classes of a classifier are kept; 5 where it is not given
+    /// Number of classes per image for classifiers; default: 5
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: Option<u32>,
 }
@@ -118,8 +118,7 @@ pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
         }
         (None, folder) => {
             let folder = folder.as_deref().unwrap_or(Path::new("."));
-            args.onnx
-                .must_not_be_given("a SavedModel decides these itself")?;
+            args.onnx.must_not_be_given("a SavedModel has its own")?;
             let options = SavedModelOptions {
                 signature: args.signature.clone(),
                 input: args.input.clone(),
@@ -217,7 +216,7 @@ fn processor(has_gpu: bool) -> Processor {
 
 fn print_assumptions(model: &Model) {
     for assumed in &model.card.assumed {
-        eprintln!("assumed, not known: {assumed}");
+        eprintln!("assumed: {assumed}");
     }
 }
 

@@ -36,23 +36,23 @@ use crate::vision::Predictor;
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
 pub(super) struct RehearseArgs {
-    /// An archive of `spotcheck transform package`, of this machine or in S3; leave it away with --model
+    /// Archive from `spotcheck transform package`, local or in S3; omit it with --model
     #[arg(value_name = "ARCHIVE", conflicts_with = "model")]
     archive: Option<PathBuf>,
-    /// A folder, an image, a TFRecord file, a file of lines (`.jsonl`), or one of these in S3
+    /// Images: a folder, an image, a TFRecord file or a file of lines (`.jsonl`), local or in S3
     source: PathBuf,
-    /// Pack this model first, as `transform package` would: one of `spotcheck models list`, or an ONNX file
+    /// Model to pack first: a model id from `spotcheck models list`, or an ONNX file
     #[arg(long, value_name = "ID|FILE.onnx")]
     model: Option<String>,
     #[command(flatten)]
     onnx: OnnxArgs,
-    /// How many images are tried: the first ones
+    /// Number of images, from the first
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     samples: u32,
-    /// The Python that runs the handler; it needs what the archive's `code/requirements.txt` lists
+    /// Python that runs the handler; needs the packages of the archive's `code/requirements.txt`
     #[arg(long, value_name = "PATH", default_value_t = RehearseOptions::default().python)]
     python: String,
-    /// Form of the requests: image sends the file, tfrecord a record and line a line of JSON; default: as in the source
+    /// Form of the requests: image sends the file, tfrecord a record, line a line of JSON; default: as in the source
     #[arg(long = "as", value_name = "FORM", value_parser = variant::<RequestForm>())]
     form: Option<RequestForm>,
     /// Records or lines per request: one, or as many as fit into the payload
@@ -63,29 +63,34 @@ pub(super) struct RehearseArgs {
         default_value = "single-record"
     )]
     batch_strategy: BatchStrategy,
-    /// What the requests say they are; without it what the form is usually called
+    /// MIME type of the requests; default: by their form
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
-    /// `MaxPayloadInMB` of the job, 0 for chunks without a limit; without it as `transform start` would choose it, by the largest request
+    /// `MaxPayloadInMB` of the job in MB; 0 sends chunks without a limit; default: as `transform start` chooses it
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(0..=MAX_PAYLOAD_IN_FLIGHT_MB as i64))]
     max_payload_mb: Option<u32>,
-    /// `MaxConcurrentTransforms` of the job, 0 for as many as the handler asks for; without it as `transform start` would choose it, by the
-    /// instance
+    /// `MaxConcurrentTransforms` of the job; 0 takes the handler's own number; default: as `transform start` chooses it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MAX_PAYLOAD_IN_FLIGHT_MB as i64))]
     max_concurrent: Option<u32>,
-    /// The instance of the job, for the choice of how many requests there are at once
+    /// EC2 instance type of the job, for the choice of --max-concurrent
     #[arg(long, value_name = "TYPE", default_value = USUAL_INSTANCE)]
     instance_type: String,
-    /// A variable of the container, as the job or the model sets it
+    /// Environment variable of the container; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     env: Vec<(String, String)>,
-    /// How long the handler may take until it answers its ping
-    #[arg(long, value_name = "SECONDS", default_value_t = RehearseOptions::default().ready_within.as_secs(), value_parser = clap::value_parser!(u64).range(1..=3600))]
+    /// Seconds until the handler must be ready
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = RehearseOptions::default().ready_within.as_secs(),
+        value_parser = clap::value_parser!(u64).range(1..=3600)
+    )]
     ready_within: u64,
-    /// Where the model runs on this machine, to compare with
+    /// Device of the local model
     #[arg(long, default_value = "cpu")]
     device: DeviceChoice,
-    /// For an archive with a `SavedModel`: a running TensorFlow Serving, `http://host:8501/v1/models/NAME:predict`
+    /// URL of a running TensorFlow Serving, for an archive with a `SavedModel`:
+    /// `http://host:8501/v1/models/NAME:predict`
     #[arg(long, value_name = "URL", conflicts_with = "model")]
     tensorflow_serving: Option<String>,
     #[command(flatten)]
@@ -96,8 +101,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Bytes)?;
     if args.archive.is_none() && args.model.is_none() {
         bail!(
-            "nothing says which model is rehearsed over {}: --model packs one of this machine first, or an archive of `spotcheck transform package` \
-             goes before the images",
+            "no model given for {}: add --model, or put an archive of `spotcheck transform package` before the images",
             args.source.display()
         );
     }
@@ -108,7 +112,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
         eprintln!("skipped {problem}");
     }
     if page.samples.is_empty() {
-        bail!("there is no image in {}", source.name());
+        bail!("{} contains no images", source.name());
     }
     let samples = RehearseSamples {
         source,
@@ -182,8 +186,7 @@ fn unpacked(
 ) -> anyhow::Result<Unpacked> {
     let here = folder.join("model.tar.gz");
     if archive.is_some() {
-        args.onnx
-            .must_not_be_given("in an archive they are fixed")?;
+        args.onnx.must_not_be_given("an archive has fixed values")?;
     }
     let archive = match archive {
         Some(Place::S3(place)) => {
@@ -196,7 +199,7 @@ fn unpacked(
             here
         }
         Some(Place::Path(archive)) => archive,
-        Some(Place::Stdin) => bail!("an archive cannot be read from stdin; give its path"),
+        Some(Place::Stdin) => bail!("the archive cannot come from standard input; give its path"),
         None => {
             let model = find_model(args.model.as_deref().unwrap_or_default(), control)?;
             let target = ExportTarget {
@@ -269,7 +272,8 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     if refused > 0 {
         let are = images_are(refused);
         eprintln!(
-            "note: {are} refused here and there; a job over them ends Failed, with the outputs of the others"
+            "note: {are} refused locally and by the handler; a job with them ends as Failed, with outputs for the \
+             others"
         );
     }
     let too_large = rehearsal.images.iter().filter_map(|image| match image {
@@ -278,7 +282,7 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     });
     let needed_mb = too_large.max();
     if let Some(needed_mb) = needed_mb.filter(|mb| *mb <= u64::from(MAX_PAYLOAD_IN_FLIGHT_MB)) {
-        eprintln!("note: --max-payload-mb {needed_mb} would take the largest of these images");
+        eprintln!("note: --max-payload-mb {needed_mb} fits the largest of these images");
     }
     let as_here = rehearsal
         .images
@@ -286,21 +290,22 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
         .filter(|image| image.matches_local());
     let others = total - as_here.count();
     if others > 0 {
-        bail!("{others} of {total} images do not come back as here");
+        bail!("{others} of {total} images have other predictions than the local model");
     }
     let predicted = rehearsal.predicted();
     let have_predictions = match predicted {
         0 => bail!(
-            "the handler answered about no image, so nothing was compared; rehearse with images that can be read"
+            "the handler returned no prediction, so nothing was compared; use images that can be read"
         ),
         1 => "1 image has a prediction".to_owned(),
         predicted => format!("{predicted} images have a prediction"),
     };
     if rehearsal.images.contains(&Rehearsed::Predicted) {
-        eprintln!("{have_predictions}; there is no model on this machine to compare with");
+        eprintln!("{have_predictions}; there is no local model to compare with");
     } else {
         eprintln!(
-            "{have_predictions} that is as here: scores within {SCORE_TOLERANCE}, boxes within {EDGE_TOLERANCE_PX} px"
+            "{have_predictions}, equal to the local one: scores within {SCORE_TOLERANCE}, boxes within \
+             {EDGE_TOLERANCE_PX} px"
         );
     }
     Ok(Outcome::AllWell)
@@ -343,26 +348,27 @@ fn describe(image: &Rehearsed) -> String {
     match image {
         Rehearsed::Equal(difference) => format!("equal      {}", distance(difference)),
         Rehearsed::Different(difference) => format!("DIFFERENT  {}", distance(difference)),
-        Rehearsed::Predicted => "answered".to_owned(),
+        Rehearsed::Predicted => "predicted".to_owned(),
         Rehearsed::RefusedByBoth { here, .. } => {
-            format!("refused    here and by the handler: {here}")
+            format!("refused    locally and by the handler: {here}")
         }
         Rehearsed::RefusedHere(reason) => {
-            format!("DIFFERENT  answered by the handler, but here it {reason}")
+            format!("DIFFERENT  predicted by the handler, but the local model {reason}")
         }
         Rehearsed::RefusedThere(reason) => {
-            format!("DIFFERENT  answered here, but for the handler it {reason}")
+            format!("DIFFERENT  predicted locally, but the handler {reason}")
         }
         Rehearsed::TooLarge { bytes, needed_mb }
             if *needed_mb > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) =>
         {
             format!(
-                "TOO LARGE  {}, and a request has at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB; only MaxPayloadInMB 0, in chunks, has no limit",
+                "TOO LARGE  {}; a request has at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB unless MaxPayloadInMB is 0, which \
+                 sends chunks",
                 human_bytes(*bytes)
             )
         }
         Rehearsed::TooLarge { bytes, needed_mb } => format!(
-            "TOO LARGE  {} need MaxPayloadInMB {needed_mb}; SageMaker would end the job with status 413",
+            "TOO LARGE  {} needs MaxPayloadInMB {needed_mb}; SageMaker would end the job with status 413",
             human_bytes(*bytes)
         ),
         Rehearsed::HandlerFailed(reason) => format!("FAILED     {reason}"),
@@ -372,7 +378,7 @@ fn describe(image: &Rehearsed) -> String {
 
 fn distance(difference: &Difference) -> String {
     if difference.incomparable {
-        return "another size of the image, or another number of classes".to_owned();
+        return "different image size or number of classes".to_owned();
     }
     let mut text = if difference.largest_score > 0.0 {
         format!("scores differ by at most {:.1e}", difference.largest_score)

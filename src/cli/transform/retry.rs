@@ -18,22 +18,22 @@ use crate::tasks::{ProgressUnit, now_ms};
 
 #[derive(Debug, Args)]
 pub(super) struct RetryArgs {
-    /// A job that is over
+    /// Name of a job that has ended
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Leaves out the images that the model refused: only those that the job did not come to
+    /// Skips images that the model refused
     #[arg(long)]
     not_refused: bool,
-    /// Sends all images again also where the job failed before it answered a single one
+    /// Sends all images again, even if the job failed before its first output
     #[arg(long)]
     all: bool,
-    /// The largest request, in place of the job's, or of what the largest of the failed images needs
+    /// Largest request in MB; default: that of the job, or what the largest failed image needs
     #[arg(long, value_name = "MB")]
     max_payload_mb: Option<u32>,
-    /// Requests at once on each instance, in place of the job's
+    /// Parallel requests per instance; default: that of the job
     #[arg(long, value_name = "N")]
     max_concurrent: Option<u32>,
-    /// In place of the job's
+    /// EC2 instance type; default: that of the job
     #[arg(long, value_name = "TYPE")]
     instance_type: Option<String>,
     #[command(flatten)]
@@ -56,13 +56,13 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
         .map_or(0, |manifest| manifest.names.len());
     match doubt {
         Some(doubt) if !args.all => {
-            anyhow::bail!("{doubt}. Nothing was started; --all sends them all the same")
+            anyhow::bail!("{doubt}. Nothing was started; send all images with --all")
         }
         Some(doubt) => eprintln!("note: {doubt}"),
         None => {}
     }
-    let (s, are) = if count == 1 { ("", "is") } else { ("s", "are") };
-    eprintln!("{count} image{s} without an output {are} sent again");
+    let s = if count == 1 { "" } else { "s" };
+    eprintln!("sending {count} image{s} without an output again");
     for note in notes {
         eprintln!("note: {note}");
     }
@@ -86,7 +86,7 @@ fn plan_of(
     let job = sagemaker.describe_transform_job(&args.job, Some(control))?;
     if !job.status.is_over() {
         anyhow::bail!(
-            "the job {} is {}; its images may still get an output, so wait until it is over",
+            "job {} is {}; wait until it ends, as its images may still get an output",
             args.job,
             job.status.into_str()
         );

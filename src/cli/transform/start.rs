@@ -29,16 +29,17 @@ pub(super) struct StartArgs {
     how: LaunchArgs,
 }
 
-/// How a job is started.
+/// Flags for the start of a job.
 #[derive(Debug, Args)]
 pub(super) struct LaunchArgs {
-    /// Starts, or prints the commands, although the preflight finds problems
+    /// Starts, or prints the commands, even if the preflight finds problems
     #[arg(long)]
     force: bool,
-    /// Prints what the `aws` command line would do, for a POSIX shell, and starts nothing. The values of --env and --model-env are in it
+    /// Prints the equivalent `aws` commands for a POSIX shell, with the values of --env and --model-env, and starts
+    /// nothing
     #[arg(long)]
     print_aws: bool,
-    /// Watches the job until it is over
+    /// Watches the job until it ends
     #[arg(long)]
     watch: bool,
 }
@@ -52,7 +53,7 @@ pub(super) fn run(args: &StartArgs) -> anyhow::Result<Outcome> {
     start(&aws, planned, prices, &args.how, &dirs, &control)
 }
 
-/// Looks a plan through, starts it, and watches it where that is wanted.
+/// Checks a plan, starts its job, and watches it if requested.
 pub(super) fn start(
     aws: &Aws,
     mut planned: Planned,
@@ -62,7 +63,7 @@ pub(super) fn start(
     control: &TaskControl,
 ) -> anyhow::Result<Outcome> {
     if how.print_aws {
-        // For what is chosen by the objects that are there.
+        // The preflight fills in values that depend on the objects.
         let found = planned.preflight(aws, &prices, None, control)?;
         must_pass(&found, how.force)?;
         return print_commands(&planned.plan, planned.packing.as_ref());
@@ -71,7 +72,7 @@ pub(super) fn start(
     let found = planned.preflight(aws, &prices, packed.as_ref(), control)?;
     must_pass(&found, how.force)?;
     if planned.packing.is_some() && packed.is_none() {
-        bail!("nothing was started: there is nothing to send to the model, so it was not packed");
+        bail!("nothing was started: the input is empty");
     }
     let plan = planned.plan;
     let records = JobRecords::in_folder(dirs.jobs());
@@ -92,7 +93,7 @@ pub(super) fn start(
     print_note(&record)?;
     if !how.watch {
         eprintln!(
-            "spotcheck transform status {} --watch shows how far it is",
+            "watch it with: spotcheck transform status {} --watch",
             record.spec.job_name
         );
         return Ok(Outcome::AllWell);
@@ -116,7 +117,7 @@ fn print_note(record: &JobRecord) -> anyhow::Result<()> {
     writeln!(stdout(), "{}", spec.job_name)?;
     let count = record.input_objects.unwrap_or_default();
     eprintln!(
-        "started over {count} object{} on {} × {}; outputs go to {}",
+        "started a job for {count} object{} on {} × {}; outputs go to {}",
         if count == 1 { "" } else { "s" },
         spec.instance_count,
         spec.instance_type,
@@ -125,7 +126,7 @@ fn print_note(record: &JobRecord) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A start that failed may have made something.
+/// A failed start may have created resources.
 fn print_leftovers(records: &JobRecords, name: &str) {
     let (all, _) = records.all();
     let left = all
@@ -137,7 +138,8 @@ fn print_leftovers(records: &JobRecords, name: &str) {
     };
     let left: Vec<String> = left.iter().map(Leftover::to_string).collect();
     eprintln!(
-        "left behind: {}; the same command with --job-name {name} goes on with it, and spotcheck transform clean-up {name} deletes it",
+        "left behind: {}. Run the same command with --job-name {name} to continue, or delete it with: spotcheck \
+         transform clean-up {name}",
         left.join(", ")
     );
 }

@@ -23,21 +23,21 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Lines of the container's log that are shown.
 const LOG_LINES: usize = 5;
-/// Images without an output that are named although nobody gives a reason.
+/// The number of images without an output that are listed even if no reason is known.
 const UNNAMED_FAILURES: usize = 20;
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
-    /// The job, wherever it was started
+    /// Name of the job
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Looks again and again until the job is over
+    /// Watches the job until it ends
     #[arg(long)]
     watch: bool,
-    /// What an hour of one instance costs; from the table of prices where it is not given
+    /// Price of one instance in USD per hour; default: from the price table
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
-    /// Output format; json is one object, with every image that has no output and why, and comes at the end of --watch
+    /// Output format; json is one object, with each image without an output and the reason; with --watch at the end
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     output: Format,
     #[command(flatten)]
@@ -115,13 +115,14 @@ fn watch(watched: &Watched<'_>, control: &TaskControl) -> anyhow::Result<Outcome
                 control.set_detail(cost_text(progress).unwrap_or_default());
             }
             WatchEvent::Trouble { why, again_in } => {
-                control.set_step(format!("{why}; trying again in {} s", again_in.as_secs()));
+                control.set_step(format!("{why}; retrying in {} s", again_in.as_secs()));
             }
         })
     });
     let progress = match progress {
         Err(error) if control.is_cancelled() => bail!(
-            "{error}: the job goes on; spotcheck transform status {} shows how far it is, and spotcheck transform stop ends it",
+            "{error}: the job continues. Check it with: spotcheck transform status {0}; stop it with: spotcheck \
+             transform stop {0}",
             watched.job_name
         ),
         progress => progress?,
@@ -174,7 +175,8 @@ fn conclude(
     };
     if asks || !progress.log_tail.is_empty() {
         eprintln!(
-            "spotcheck transform logs {0} shows all that the container says, and with --data-log what SageMaker says of the images",
+            "see the container's log with: spotcheck transform logs {0}; SageMaker's messages per image are in it \
+             with --data-log",
             watched.job_name
         );
     }
@@ -184,7 +186,7 @@ fn conclude(
     outcome
 }
 
-/// What became of the images of a job that is over.
+/// Reports the images of a job that has ended.
 fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Outcome> {
     print_failures(found, &job.spec.job_name);
     let retried = found.retries_text();
@@ -192,31 +194,28 @@ fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Out
     let name = &job.spec.job_name;
     if found.failed.is_empty() {
         eprintln!(
-            "all {} images of the job {name} have an output{retried}",
+            "all {} images of job {name} have an output{retried}",
             found.inputs
         );
         return Ok(Outcome::AllWell);
     }
     let what_next = match found.retry_under_way() {
         Some(retry) => format!(
-            "the retry {} is still at work on {} of them",
+            "retry {} is still processing {} of them",
             retry.job_name, retry.under_way
         ),
-        None => format!("spotcheck transform retry {name} sends the others again"),
+        None => format!("send the others again with: spotcheck transform retry {name}"),
     };
     match (job.status, found.outputs) {
         (TransformStatus::Completed, outputs) => eprintln!(
-            "SageMaker says “Completed”, BUT ONLY {outputs} OF {} INPUTS HAVE AN OUTPUT{retried}; {what_next}",
+            "SageMaker reports “Completed”, BUT ONLY {outputs} OF {} INPUTS HAVE AN OUTPUT{retried}; {what_next}",
             found.inputs
         ),
         (status, 0) if retried.is_empty() => {
-            bail!(
-                "the job {name} {}, and no image has an output",
-                past_tense(status)
-            )
+            bail!("job {name} {}; no image has an output", past_tense(status))
         }
         (status, outputs) => eprintln!(
-            "the job {name} {}; {outputs} of {} inputs have an output{retried}, and {what_next}",
+            "job {name} {}; {outputs} of {} inputs have an output{retried}; {what_next}",
             past_tense(status),
             found.inputs
         ),
@@ -231,7 +230,7 @@ fn print_clean_up(watched: &Watched<'_>) {
     };
     let left: Vec<String> = record.left.iter().map(ToString::to_string).collect();
     eprintln!(
-        "left behind: {}; spotcheck transform clean-up {} deletes it",
+        "left behind: {}. Delete it with: spotcheck transform clean-up {}",
         left.join(", "),
         record.spec.job_name
     );
@@ -244,7 +243,7 @@ fn past_tense(status: TransformStatus) -> &'static str {
     }
 }
 
-/// All that the data-log gives a reason for, and the first of the others: a job that was stopped may have left most of its images.
+/// Prints all failures with a reason, and the first of the others: a stopped job may have left most of its images.
 fn print_failures(found: &JobOutcome, job_name: &str) {
     let mut unnamed = 0;
     for failed in &found.failed {
@@ -309,9 +308,7 @@ fn outputs_text(progress: &JobProgress) -> String {
     let percent = progress
         .fraction()
         .map(|fraction| format!(" ({:.0} %)", (fraction * 100.0).floor()));
-    let rate = progress
-        .outputs_per_s
-        .map(|rate| format!(", {rate:.1} a second"));
+    let rate = progress.outputs_per_s.map(|rate| format!(", {rate:.1}/s"));
     let left = progress
         .seconds_left(progress.seen_at_ms)
         .map(|left| format!(", {left:.0} s left"));
@@ -329,7 +326,7 @@ fn billed_text(progress: &JobProgress) -> String {
     let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
     let Some(billed_s) = progress.billed_s else {
         let nothing = if progress.job.status.is_over() {
-            "SageMaker does not report it"
+            "not reported by SageMaker"
         } else {
             "nothing yet"
         };
@@ -337,7 +334,7 @@ fn billed_text(progress: &JobProgress) -> String {
     };
     let cost = match progress.cost_usd {
         Some(usd) => human_usd(usd),
-        None => "its price is not known; --hourly-price says it".to_owned(),
+        None => "price unknown; set it with --hourly-price".to_owned(),
     };
     format!("{billed_s:.0} s on {instances}, {cost}")
 }

@@ -13,10 +13,10 @@ use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(super) struct StopArgs {
-    /// A job that goes on, wherever it was started
+    /// Name of a running job
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Without asking
+    /// Stops without asking for confirmation
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -31,19 +31,19 @@ pub(super) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
     let job = sagemaker.describe_transform_job(&args.job, Some(&control))?;
     if job.status.is_over() {
-        bail!("the job {} is {} already", args.job, job.status.into_str());
+        bail!("job {} is {} already", args.job, job.status.into_str());
     }
     let question = format!(
-        "Stop the job {}? What it has written stays; the other images get no output.",
+        "Stop job {}? Its outputs stay; the other images get none.",
         args.job
     );
     if !args.yes && !confirm(&question)? {
-        eprintln!("the job goes on");
+        eprintln!("the job continues");
         return Ok(Outcome::AllWell);
     }
     sagemaker.stop_transform_job(&args.job, Some(&control))?;
     eprintln!(
-        "the job {} stops, which takes a while and is billed until then; spotcheck transform status {0} --watch waits for it",
+        "stopping job {}; it is billed until it has stopped. Wait with: spotcheck transform status {0} --watch",
         args.job
     );
     Ok(Outcome::AllWell)

@@ -19,7 +19,7 @@ pub struct Headline {
     pub instance_type: &'static str,
 }
 
-/// “AWS tells of 100,000 images in 12 minutes on 2 ml.p3.2xlarge”
+/// “AWS reports 100,000 images in 12 minutes on 2 ml.p3.2xlarge”
 impl std::fmt::Display for Headline {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
@@ -31,7 +31,7 @@ impl std::fmt::Display for Headline {
         let (thousands, rest) = (images / 1000, images % 1000);
         write!(
             formatter,
-            "AWS tells of {thousands},{rest:03} images in {minutes} minutes on {instances} {instance_type}"
+            "AWS reports {thousands},{rest:03} images in {minutes} minutes on {instances} {instance_type}"
         )
     }
 }
@@ -177,7 +177,7 @@ mod tests {
     fn an_estimate_bills_every_instance_for_the_whole_time() {
         assert_eq!(
             HEADLINE.to_string(),
-            "AWS tells of 100,000 images in 12 minutes on 2 ml.p3.2xlarge"
+            "AWS reports 100,000 images in 12 minutes on 2 ml.p3.2xlarge"
         );
         let headline = HEADLINE.images_per_s();
         let estimate = CostEstimate::of(100_000, headline, 2, Some(4.0)).unwrap();

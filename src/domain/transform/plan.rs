@@ -6,19 +6,10 @@ use std::path::PathBuf;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::{
-    AssembleWith, InputObjects, ModelSpec, SageMakerAccess, SplitType, TransformInput,
-    TransformOutput, TransformSpec,
+    AssembleWith, EXAMPLE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelSpec,
+    SageMakerAccess, SplitType, TransformInput, TransformOutput, TransformSpec,
 };
 use crate::domain::{S3Access, S3Address, Sample};
-
-/// What the handler of our archive takes, one image a request.
-pub const IMAGE_CONTENT_TYPE: &str = "application/x-image";
-/// What it takes of a TFRecord file, one example a request.
-pub const EXAMPLE_CONTENT_TYPE: &str = "application/x-tfexample";
-/// What it takes of a file of lines, each `{"b64": "…"}`.
-pub const LINES_CONTENT_TYPE: &str = "application/jsonlines";
-/// The instance of a job where nobody says another one.
-pub const USUAL_INSTANCE: &str = "ml.m5.xlarge";
 
 /// A job, and what has to be made for it first.
 #[derive(Debug, Clone, PartialEq)]

@@ -132,14 +132,14 @@ impl Unexplained {
     pub fn words(self, job_name: &str) -> String {
         match self {
             Self::NotInLog => {
-                format!("no output, and the data-log of the job {job_name} says nothing of it")
+                format!("no output; the data-log of job {job_name} gives no reason")
             }
             Self::NotProcessed => {
-                format!("not processed: the job {job_name} was stopped before it came to it")
+                format!("not processed: job {job_name} was stopped before it reached this image")
             }
-            Self::LogUnread => format!(
-                "no output; the data-log of the job {job_name} could not be read, so the reason is not known"
-            ),
+            Self::LogUnread => {
+                format!("no output; the data-log of job {job_name} could not be read")
+            }
         }
     }
 }
@@ -172,11 +172,11 @@ impl JobOutcome {
         self.place.uri_of(&failed.key)
     }
 
-    /// “2 by the retry cats-retry-20261121-140509007”, as far as retries have answered something.
+    /// “2 by retry cats-retry-20261121-140509007”, as far as retries have answered something.
     pub fn retries_text(&self) -> Option<String> {
         let predicted = self.retries.iter().filter(|retry| retry.predicted > 0);
         let texts: Vec<String> = predicted
-            .map(|retry| format!("{} by the retry {}", retry.predicted, retry.job_name))
+            .map(|retry| format!("{} by retry {}", retry.predicted, retry.job_name))
             .collect();
         (!texts.is_empty()).then(|| texts.join(", "))
     }

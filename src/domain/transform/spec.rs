@@ -9,8 +9,16 @@ use super::limits::{
     DEFAULT_PAYLOAD_MB, FieldProblem, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, MAX_S3_URI,
     Problems, in_flight_problem, is_name,
 };
-use super::{IMAGE_CONTENT_TYPE, USUAL_INSTANCE};
 use crate::domain::S3Address;
+
+/// The content type of an image per request, for the handler of our archive.
+pub const IMAGE_CONTENT_TYPE: &str = "application/x-image";
+/// The content type of a TFRecord example per request.
+pub const EXAMPLE_CONTENT_TYPE: &str = "application/x-tfexample";
+/// The content type of a line `{"b64": "…"}` per request.
+pub const LINES_CONTENT_TYPE: &str = "application/jsonlines";
+/// The default instance type of jobs and endpoints.
+pub const USUAL_INSTANCE: &str = "ml.m5.xlarge";
 
 const JSON: &str = "application/json";
 const MAX_MEDIA_TYPE: usize = 256;

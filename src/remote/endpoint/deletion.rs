@@ -36,7 +36,7 @@ impl Deletion {
     /// Looks up what belongs to an endpoint. Its model goes with it where it was made for it, or `with_model` says so.
     ///
     /// # Errors
-    /// Nobody knows such an endpoint, or SageMaker cannot be asked.
+    /// The endpoint does not exist, or SageMaker could not be reached.
     pub fn of(
         aws: &Aws,
         records: &EndpointRecords,
@@ -100,7 +100,7 @@ impl Deletion {
         }
     }
 
-    /// As it is now; `None` where SageMaker does not know it, or no longer.
+    /// The current status; `None` if SageMaker does not know the endpoint any more.
     pub fn status(&self) -> Option<EndpointStatus> {
         self.status
     }
@@ -131,7 +131,8 @@ impl Deletion {
     /// made here.
     ///
     /// # Errors
-    /// The endpoint could not be deleted, so that it still costs money. Anything else that stays is no error, and told.
+    /// The endpoint could not be deleted, so it still costs money. Other resources that could not be deleted are not an
+    /// error but reported.
     pub fn carry_out(
         self,
         aws: &Aws,
@@ -141,7 +142,7 @@ impl Deletion {
         let mut done = Deleted::default();
         match self.status {
             None => {}
-            // Somebody was faster.
+            // Another program deleted it first.
             Some(EndpointStatus::Deleting) => done.deleted.push(endpoint_text(&self.name)),
             Some(_) => {
                 control.set_step(format!("deleting endpoint {}", self.name));
@@ -208,8 +209,8 @@ fn archive_text(archive: &UploadedArchive) -> String {
 /// archive that was uploaded for it.
 ///
 /// # Errors
-/// Nobody knows such an endpoint, or it could not be deleted, so that it still costs money. Anything else that stays is
-/// no error, and told.
+/// The endpoint does not exist, or it could not be deleted, so it still costs money. Other resources that could not be
+/// deleted are not an error but reported.
 pub fn delete(
     aws: &Aws,
     records: &EndpointRecords,

@@ -61,8 +61,8 @@ pub fn deploy(
     }
 }
 
-/// Also where the user has cancelled. `Ok` where SageMaker took the endpoint all the same, and only its response got
-/// lost.
+/// Deletes what a failed deployment created, also after a cancellation. `Ok` if SageMaker created the endpoint and only
+/// its response was lost.
 fn undo(
     aws: &Aws,
     records: &EndpointRecords,
@@ -182,8 +182,8 @@ fn send_archive(
     sent
 }
 
-/// Writes down that there is one more thing, makes it, and takes the note back where SageMaker has surely not made it:
-/// what is there under the same name is somebody else's then.
+/// Records a resource before it is created, and removes it from the record if SageMaker has certainly not created it:
+/// an existing resource of that name belongs to something else.
 fn make(
     records: &EndpointRecords,
     record: &mut EndpointRecord,

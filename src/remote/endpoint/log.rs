@@ -4,7 +4,7 @@ use crate::aws::{AwsError, SageMaker};
 use crate::domain::{LogFrom, LogLine};
 use crate::tasks::TaskControl;
 
-/// Of the one variant that our endpoints have, and those of AWS's console.
+/// The log streams of our only variant, and of the default one of AWS's console.
 const STREAMS: &str = "AllTraffic/";
 /// Instances come and go; what the last ones wrote says what is wrong.
 const LAST_STREAMS: usize = 3;

@@ -9,24 +9,24 @@ use crate::domain::{
 use crate::remote::transform::{ModelPlan, preflight_model};
 use crate::tasks::{Cancelled, TaskControl};
 
-/// What becomes of what is left of an earlier endpoint of the same name that is not there any more.
+/// What happens to resources that an earlier endpoint of the same name left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftovers {
-    /// It is in the way.
+    /// They are a problem.
     Block,
-    /// It is deleted before anything is made.
+    /// They are deleted first.
     Go,
 }
 
 /// A plan that was checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedEndpoint {
-    /// With the price of the price table, if none was given.
+    /// The plan, with the price from the table if none was given.
     pub plan: EndpointPlan,
     pub preflight: Preflight,
 }
 
-/// Looks at every point. What cannot be found out is a point of its own, never an error.
+/// Checks a plan. What cannot be checked is a warning, never an error.
 ///
 /// # Errors
 /// The task was cancelled.
@@ -118,8 +118,8 @@ fn check_name(
         Err(error) if error.kind == AwsErrorKind::Cancelled => Err(Cancelled),
         Err(error) => problem(error.message, ""),
         Ok((_, Some(there))) if there.status == EndpointStatus::Deleting => problem(
-            format!("The endpoint {name} is still being deleted"),
-            "Wait some minutes until it is deleted, or choose another name",
+            format!("Endpoint {name} is being deleted"),
+            "Wait a few minutes, or choose another name",
         ),
         Ok((region, Some(_))) => problem(
             format!("Endpoint {name} already exists in {region}"),
@@ -219,7 +219,7 @@ fn check_instances(config: &EndpointConfig) -> Check {
     check(CheckPoint::Instance, CheckGrade::Ok, finding, "")
 }
 
-/// Also gives the price.
+/// The check of the price, and the price.
 fn check_cost(
     plan: &EndpointPlan,
     prices: &PriceTable,
@@ -244,7 +244,7 @@ fn check_cost(
     };
     let hour = cost_usd(usd, config.instance_count, 3600.0);
     let finding = format!(
-        "{} × {name} cost {} per hour, {} per day ({} per instance and hour, {source})",
+        "{} per hour or {} per day for {} × {name} ({} per instance and hour, {source})",
         config.instance_count,
         human_usd(hour),
         human_usd(hour * 24.0),
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_will_have_cost_is_said_and_an_end_that_nobody_sets_is_warned_of() {
+    fn the_cost_until_auto_delete_is_estimated_and_a_missing_auto_delete_is_a_warning() {
         let config = config("ml.m5.xlarge");
         let check = check_deletion(Some(90 * 60_000), &config, Some(0.25));
         assert_eq!(

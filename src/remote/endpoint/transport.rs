@@ -17,7 +17,7 @@ pub struct EndpointTransport {
 
 impl EndpointTransport {
     /// # Errors
-    /// Nobody said in which region.
+    /// No region is configured.
     pub fn new(
         sagemaker: SageMaker,
         endpoint: impl Into<String>,
@@ -37,8 +37,8 @@ impl EndpointTransport {
 }
 
 impl EndpointTransport {
-    /// Of an endpoint that does not answer yet, or no longer, the runtime only says that there is none, or fails as it
-    /// may for one image.
+    /// Explains a failed request by the endpoint's status: the runtime only says that it does not exist, or fails as
+    /// for a single image.
     fn explained(&self, error: AwsError, control: &TaskControl) -> AwsError {
         use AwsErrorKind as Kind;
         let is_trouble = |kind| {
@@ -55,10 +55,10 @@ impl EndpointTransport {
             .describe_endpoint(&self.endpoint, Some(control));
         let there = match there {
             Ok(Some(there)) => there,
-            Err(nobody) if nobody.kind.concerns_everything() || is_trouble(nobody.kind) => {
+            Err(outage) if outage.kind.concerns_everything() || is_trouble(outage.kind) => {
                 return AwsError {
                     kind: Kind::Unreachable,
-                    ..nobody
+                    ..outage
                 };
             }
             Ok(None) if error.kind != Kind::NotFound => {
@@ -70,7 +70,7 @@ impl EndpointTransport {
                     ),
                 };
             }
-            // Who may ask it need not be allowed to look at it.
+            // Permission to invoke an endpoint does not include permission to describe it.
             Ok(None) | Err(_) => return error,
         };
         if there.status.accepts_requests() {

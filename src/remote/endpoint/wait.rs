@@ -1,4 +1,4 @@
-//! An endpoint is looked at until it does not change by itself any more.
+//! Polls an endpoint until its status is final.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use crate::tasks::TaskControl;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 
-/// What comes of looking once.
+/// The result of one poll.
 #[derive(Debug)]
 pub enum Poll<'l> {
-    /// `None`: there is none of this name, or no longer.
+    /// `None` if the endpoint does not exist any more.
     Seen(Option<&'l Endpoint>),
-    /// It could not be looked at just now.
+    /// The request failed and is retried.
     Trouble { why: String, again_in: Duration },
 }
 
-/// Looks again and again until the endpoint does not change by itself any more, and tells what comes of it each time.
-/// Waits longer each time, and through a network that is away for a while.
+/// Polls until the endpoint's status is final, and reports each result. The interval grows; network failures are
+/// retried.
 ///
 /// # Errors
-/// Whoever asks may not, or the task was cancelled.
+/// The permission is missing, or the task was cancelled.
 pub fn watch(
     sagemaker: &SageMaker,
     name: &str,
@@ -32,11 +32,11 @@ pub fn watch(
     poll_until_settled(sagemaker, name, None, control, &mut tell).map(drop)
 }
 
-/// Looks again and again until the endpoint does not change by itself any more; `None` once it is gone. Waits longer
-/// each time, and through a network that is away for a while.
+/// Polls until the endpoint's status is final; `None` once it is deleted. The interval grows; network failures are
+/// retried.
 ///
 /// # Errors
-/// Whoever asks may not, or the task was cancelled.
+/// The permission is missing, or the task was cancelled.
 pub fn wait_for(
     sagemaker: &SageMaker,
     name: &str,
@@ -47,7 +47,7 @@ pub fn wait_for(
     })
 }
 
-/// The same for an endpoint that is being deleted, but no longer than `patience`: it is answered as it stands then.
+/// Like [`wait_for`] for an endpoint that is being deleted, but for at most `limit`; then returns its current state.
 ///
 /// # Errors
 /// As [`wait_for`].
@@ -62,7 +62,7 @@ pub fn wait_until_gone(
     })
 }
 
-/// As the step of the task.
+/// Shows the status as the step of the task.
 fn note(control: &TaskControl, poll: Poll<'_>) {
     match poll {
         Poll::Seen(Some(endpoint)) => control.set_step(endpoint.status.to_string()),

@@ -1,10 +1,9 @@
-//! A line of CSV, as SageMaker writes it where it joins answers to an input in CSV: the columns of the input, and
-//! behind them the answer. Pure.
+//! A line of CSV, as SageMaker joins predictions to CSV inputs: the columns of the input, then the prediction. Pure.
 
 use super::json::Json;
 use super::recognise::SUM_SLACK;
 
-/// Under which name the columns of the input stand beside the response. No line of JSON has it.
+/// The key of the input's columns beside the response. No line of JSON has it.
 pub(super) const COLUMNS: &str = "columns of the input";
 const RESPONSE: &str = "SageMakerOutput";
 
@@ -14,11 +13,11 @@ pub(super) fn is_csv(key: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".csv")
 }
 
-/// The columns, and the response where there is one: JSON, in quotes or as it is, or probabilities of classes that add
-/// up to 1. Other numbers could be of the input as well, so they are no response.
+/// The columns, and the response if there is one: JSON, quoted or not, or class probabilities that sum to 1. Other
+/// numbers could be part of the input, so they are not taken for a response.
 ///
 /// # Errors
-/// It is no CSV.
+/// The line is not valid CSV.
 pub(super) fn read_csv_line(line: &[u8]) -> Result<Json, String> {
     let line = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8 text".to_owned())?;
     let line = line.trim_end_matches('\r');
@@ -118,7 +117,7 @@ mod tests {
         );
         check("a.jpg,0.25, 0.75", &["a.jpg"], Some("[0.25,0.75]"));
         check("0.25,0.75", &[], Some("[0.25,0.75]"));
-        // Which of them are the response nobody can tell.
+        // It is ambiguous which of them are the response.
         check(
             "a.jpg,640,480,0.25,0.75",
             &["a.jpg", "640", "480", "0.25", "0.75"],

@@ -17,9 +17,9 @@ use crate::domain::{
 use crate::source::{Source, for_task};
 use crate::tasks::TaskControl;
 
-/// Answers that are looked at.
+/// The number of responses that are shown.
 const EXAMPLES: usize = 3;
-/// Of an output that holds many responses; those that end behind it are not looked at.
+/// The part of an output that is searched for responses.
 const BEGINNING: u64 = 1 << 20;
 /// Outputs that are tried until enough can be read.
 const TRIED: usize = 20;
@@ -29,11 +29,11 @@ const UNKNOWN: &str = "the response format is unknown; add a mapping that sets t
 /// What examples read as.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExampleReadings {
-    /// How they are read, for people; or why nobody knows how.
+    /// The response format, or why it is unknown.
     pub shape: Result<OutputShape, String>,
     /// What the responses do not say and was taken for granted, for people.
     pub assumed: Vec<String>,
-    /// For each example what it says, or why it cannot be read.
+    /// The prediction of each example, or why it cannot be read.
     pub readings: Vec<Result<Prediction, String>>,
 }
 
@@ -57,7 +57,7 @@ impl FoundOutputs {
         ResponseExamples::of(responses)
     }
 
-    /// With the places of their images.
+    /// The first responses, with the positions of their images.
     fn first_responses(
         &self,
         work: &Work,
@@ -180,7 +180,7 @@ impl ExampleReadings {
     }
 }
 
-/// By the first of them that has a shape.
+/// Recognises the format by the first response that has a known one.
 fn recognise(examples: &[ExampleResponse]) -> Result<Recognition, String> {
     let mut reason = None;
     for example in examples {
@@ -189,7 +189,7 @@ fn recognise(examples: &[ExampleResponse]) -> Result<Recognition, String> {
             Err(Unrecognised::Broken(why)) => {
                 reason.get_or_insert(why);
             }
-            // The response itself stands beside it.
+            // The response itself is beside it.
             Err(Unrecognised::Unknown(_)) => return Err(UNKNOWN.to_owned()),
         }
     }

@@ -50,7 +50,7 @@ impl OutputFolder {
         Self::of(Kind::Local(path.to_owned()))
     }
 
-    /// Everything below a place in S3. Asks nobody yet.
+    /// Everything below a prefix in S3. Sends no request yet.
     pub fn in_s3(aws: &Aws, place: &S3Place) -> Self {
         Self::of(Kind::S3 {
             s3: aws.s3(&place.access),
@@ -95,11 +95,11 @@ impl OutputFolder {
         }
     }
 
-    /// The file with this name below the folder, with `/` between its parts. On this machine the folder is listed for
-    /// it: a name from elsewhere never becomes a path.
+    /// The file with this name below the folder, with `/` between its parts. A local folder is listed for it: a name
+    /// from an output never becomes a path.
     ///
     /// # Errors
-    /// Nobody can tell whether it is there.
+    /// It could not be checked whether the file exists.
     pub(super) fn find(
         &self,
         name: &str,
@@ -107,7 +107,7 @@ impl OutputFolder {
     ) -> Result<Option<OutputFile>, String> {
         match &self.kind {
             Kind::Local(path) => {
-                // Its progress is not that of whoever asks.
+                // Its progress is not the caller's.
                 let listing = TaskControl::new(ProgressUnit::Bytes);
                 let files = list_local(path, &listing).map_err(|error| error.to_string())?;
                 Ok(files.into_iter().find(|file| file.key == name))
@@ -259,7 +259,7 @@ fn list_local(folder: &Path, control: &TaskControl) -> Result<Vec<OutputFile>, O
             continue;
         }
         let below = entry.path().strip_prefix(folder);
-        // A name that is no Unicode is that of no image that is listed.
+        // A name that is not Unicode matches no listed image.
         let Some(key) = below.ok().and_then(Path::to_str) else {
             continue;
         };

@@ -11,10 +11,10 @@ use crate::source::is_hidden_name;
 /// Outputs that are looked at to find out what their keys are relative to.
 const LOOKED_AT: usize = 1000;
 
-/// What there is to read, and what there is not.
+/// The outputs to read, and the images without one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Joined {
-    /// In the order of the images.
+    /// The outputs in the order of their images.
     pub(super) works: Vec<Work>,
     /// Places in the listing of the images that no output is about.
     pub(super) without_output: Vec<usize>,
@@ -38,7 +38,7 @@ pub(super) enum Work {
     /// A response for each record of a file of many, in their order.
     Records {
         output: usize,
-        /// By the number of the record, ascending.
+        /// The positions of the images by record number, ascending.
         places: BTreeMap<u64, usize>,
     },
     /// Lines that name their images themselves, or are about those that the lines of a list are about.
@@ -217,8 +217,8 @@ impl Images<'_> {
         else {
             return OutputKeys::confirmed(&root, inputs, folder, outputs);
         };
-        // Somebody else's manifest may name a folder further in than the one that was opened: of images of the same
-        // name, the one whose folders are named alike counts.
+        // A manifest may refer to another folder level than the opened one. Of images with the same name, the one with
+        // the same parent folders is taken.
         let mut bases: Vec<String> = folders_within(&listed.prefix)
             .map(|inner| format!("{root}{inner}"))
             .collect();
@@ -268,8 +268,8 @@ impl Joined {
         }
     }
 
-    /// With what a later job has to say of the same images: it counts where both have an output, as it was only asked
-    /// because the first had none.
+    /// Adds the outputs of a later job for the same images. They take precedence: the later job was started because the
+    /// first ones were missing.
     pub(super) fn then(self, later: Self) -> Self {
         let predicted: HashSet<usize> = later.works.iter().flat_map(Work::places).collect();
         let earlier = self.works.into_iter().filter_map(|work| match work {
@@ -302,8 +302,8 @@ impl Joined {
 }
 
 impl Joined {
-    /// With what another job has to say of images that have no output yet, and of no others. Nobody knows whom its
-    /// lists are about, nor whether it was made for these images at all.
+    /// Adds the outputs of another job for images that have no output yet. Its lists are left out: they may be about
+    /// other images.
     pub(super) fn filled_by(self, other: Self) -> Self {
         let gaps: HashSet<usize> = self.without_output.iter().copied().collect();
         let works = other.works.into_iter().filter_map(|work| match work {

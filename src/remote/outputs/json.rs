@@ -1,4 +1,4 @@
-//! JSON from elsewhere, in a form that takes little memory, and places in it.
+//! JSON of outputs in a form that takes little memory, and pointers into it.
 //!
 //! What is not JSON (`NaN`, half a document, a number that no float holds), and an object that has a key twice, is
 //! refused: a wrong prediction is worse than none.
@@ -21,7 +21,7 @@ pub(super) enum Json {
     /// A list of nothing but numbers, which is most of what models answer; also an empty one.
     Numbers(Box<[f64]>),
     List(Box<[Json]>),
-    /// In the order of the document.
+    /// Members in the order of the document.
     Object(Box<[(Box<str>, Json)]>),
 }
 

@@ -1,5 +1,5 @@
-//! Answers that were made elsewhere, read as predictions: the `.out` objects of Batch Transform, and what endpoints and
-//! TensorFlow Serving answer.
+//! Remote outputs read as predictions: the `.out` objects of Batch Transform, and responses of endpoints and TensorFlow
+//! Serving.
 //!
 //! The shape of outputs is recognised once, from the first that can be read, and said; every other output must have it,
 //! too. An output that is broken, or that says what cannot be, is a problem of its image and never a wrong prediction.

@@ -265,7 +265,7 @@ mod tests {
             &["/photos/sub/b.jpg", "sub/a.jpg", "elsewhere", "b.jpg"],
             &[Some("sub/b.jpg"), Some("sub/a.jpg"), None, None],
         );
-        // Whoever opens two folders may have two images of one name.
+        // Two opened folders may contain images of the same name.
         check(&["a.jpg", "a.jpg"], &["s3://b/a.jpg"], &[None]);
     }
 }

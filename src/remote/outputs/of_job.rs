@@ -18,7 +18,7 @@ use crate::tasks::TaskControl;
 /// A folder of outputs, and what is known of who wrote them.
 pub struct OutputsPart {
     pub folder: OutputFolder,
-    /// `None` where nobody knows: from the folder that the images are named from.
+    /// `None` if unknown; then names start at the folder of the images.
     pub named_from: Option<NamedFrom>,
     /// `None` for the outputs of the job itself.
     pub retry: Option<RetryPart>,
@@ -26,7 +26,7 @@ pub struct OutputsPart {
     pub sent: Option<Sent>,
 }
 
-/// What a job was given, as far as there is no output of it, or its outputs do not tell.
+/// The inputs of a job without an output.
 #[derive(Debug, Clone, Default)]
 pub struct Sent {
     /// The job is over: what has no output now gets none.
@@ -66,9 +66,9 @@ impl Sent {
 /// A job that took up again what had failed in the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetryPart {
-    /// It was started on this machine: where both have a response about an image, the later one counts.
+    /// A retry from this machine: its outputs take precedence.
     Known(String),
-    /// SageMaker has it, and it has all the looks of such a job: it answers what has no response, and nothing else.
+    /// A job in SageMaker that looks like a retry of this one: only images without an output are taken from it.
     ByItsLooks(String),
 }
 
@@ -83,7 +83,7 @@ impl OutputsPart {
         }
     }
 
-    /// Of a retry that was started elsewhere. Its manifest was written by Spotcheck all the same.
+    /// A retry from another machine. Its manifest was written by Spotcheck too.
     fn recognised_by_name(mut self, job_name: &str) -> Self {
         if let Some(NamedFrom::Manifest { is_ours, .. }) = &mut self.named_from {
             *is_ours = true;

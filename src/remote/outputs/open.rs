@@ -21,7 +21,7 @@ use crate::tasks::{Cancelled, TaskControl};
 
 /// Outputs that are looked at until one can be recognised.
 const LOOKED_AT: usize = 50;
-/// So much of an output of unknown shape is in the message.
+/// The part of an unrecognised output that is in the message.
 const RAW_BYTES: u64 = 400;
 /// How many names a message gives as examples.
 const EXAMPLES: usize = 3;
@@ -83,9 +83,9 @@ impl From<AwsError> for OutputsError {
 /// How outputs are to be read.
 #[derive(Debug, Clone, Default)]
 pub struct ReadingChoice {
-    /// In place of what would be recognised.
+    /// The mapping; `None` recognises the format.
     pub mapping: Option<OutputMapping>,
-    /// In place of the labels of the mapping, of the model's card, and of the outputs.
+    /// The labels; `None` takes those of the mapping, the model's card or the outputs.
     pub labels: Option<LabelSet>,
     pub keep: KeepRule,
 }
@@ -94,7 +94,7 @@ pub struct ReadingChoice {
 pub struct FoundOutputs {
     /// The first is that of the run, the others are of jobs that took up again what had failed.
     parts: Vec<FoundPart>,
-    /// Of all parts, one behind the other.
+    /// The outputs of all parts.
     pub(super) files: Vec<OutputFile>,
     pub(super) samples: Arc<[Sample]>,
     pub(super) joined: Joined,
@@ -202,10 +202,10 @@ impl FoundOutputs {
         &self.parts[behind.saturating_sub(1)].folder
     }
 
-    /// The list that an output answers, and the folder that it is in.
+    /// The list of images that an output is for, and its folder.
     ///
     /// # Errors
-    /// It is not there, or nobody can tell; where it was looked for, and what to do.
+    /// The list does not exist or could not be read; the message says where it was expected, and what to do.
     pub(super) fn list_of(
         &self,
         output: usize,
@@ -253,7 +253,7 @@ impl FoundOutputs {
             let works = works.filter(|work| numbers.contains(&work.output()));
             let images: usize = works.map(|work| work.places().count()).sum();
             match retry {
-                RetryPart::Known(job) => texts.push(format!("{images} by the retry {job}")),
+                RetryPart::Known(job) => texts.push(format!("{images} by retry {job}")),
                 // Perhaps it was about something else.
                 RetryPart::ByItsLooks(_) if images == 0 => {}
                 RetryPart::ByItsLooks(job) => texts.push(format!(
@@ -388,7 +388,7 @@ impl FoundOutputs {
                     of_card
                 } else {
                     assumed.push(
-                        "class names are those of the outputs; the local model of this name has others"
+                        "class names are from the outputs; the local model of this name has others"
                             .to_owned(),
                     );
                     LabelSource::Outputs
@@ -476,7 +476,7 @@ impl FoundOutputs {
         Ok(())
     }
 
-    /// The first response that can be recognised: one that is no response, such as a page of a proxy, blocks no other.
+    /// The first response with a known format. Others, such as the error page of a proxy, are skipped.
     fn first(&self, control: &TaskControl) -> Result<First, OutputsError> {
         let (mut unknown, mut broken) = (None, None);
         for work in self.joined.works.iter().take(LOOKED_AT) {

@@ -1,5 +1,5 @@
-//! Results that wait for their turn. Answers of a list come in its order and not in that of the images, so all of them
-//! may have to wait: beyond a number they wait in a temporary file.
+//! Results that wait for their turn. Responses of a list come in its order, not in that of the images, so all of them
+//! may have to wait: beyond a number they are kept in a temporary file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,7 +11,7 @@ use crate::predict::SampleResult;
 /// Results that wait in memory: a hundred megabytes of large ones.
 const IN_MEMORY: usize = 20_000;
 
-/// By their place in the listing.
+/// Pending results by position in the listing.
 pub(super) struct PendingResults {
     in_memory: BTreeMap<usize, SampleResult>,
     most_in_memory: usize,
@@ -22,7 +22,7 @@ pub(super) struct PendingResults {
     file_len: u64,
 }
 
-/// As it is in the file.
+/// A result as it is written to the file.
 type Written = Result<Prediction, (Option<SampleUri>, String)>;
 
 impl PendingResults {

@@ -1,4 +1,4 @@
-//! What stands where in a response, found by walking through it.
+//! The values of a response and their pointers, found by walking through it.
 
 use super::json::Json;
 use crate::domain::{JsonPlace, JsonPointer, PlaceContent};
@@ -219,7 +219,8 @@ mod tests {
                 vec!["/boxes: 1 row of 4 numbers", "/boxes/0: 4 numbers"],
             ),
             (
-                r#"{"items": [{"box": [1, 2, 3, 4], "at": {"x": 1}, "tag": "a"}, {"box": [5, 6, 7, 8], "at": {"x": 2}, "tag": "b", "more": 1}]}"#,
+                r#"{"items": [{"box": [1, 2, 3, 4], "at": {"x": 1}, "tag": "a"},
+                    {"box": [5, 6, 7, 8], "at": {"x": 2}, "tag": "b", "more": 1}]}"#,
                 vec![
                     "/items/*/box: 2 rows of 4 numbers",
                     "/items/*/at/x: 2 numbers",

@@ -29,7 +29,7 @@ const TREE_BYTES: u64 = 8;
 const WINDOW: usize = 256;
 /// Results that may wait to be handed over.
 const WAITING: usize = 64;
-/// Answers of one output that are handed over at once.
+/// The number of responses of one output that are delivered at once.
 const CHUNK: usize = 256;
 
 /// Takes the responses, on the thread that called [`FoundOutputs::read`].
@@ -40,7 +40,7 @@ pub trait OutputSink: ResultSink {
 
 /// How the responses of a list find their images.
 enum LineRule {
-    /// They name them, behind what all of them put before the names.
+    /// Lines name images, behind a common prefix.
     Named { base: String },
     /// Each is about the image of the same line of the list, or why of none.
     InOrder(Vec<Result<usize, String>>),
@@ -57,10 +57,9 @@ pub struct ReadOutcome {
     pub problems: Vec<Problem>,
     /// Images that no output is about, as places in the listing. Those that lists may be about only after all was read.
     pub without_output: Vec<usize>,
-    /// Answers that say how large their image is, which was not held against the image: it is far away, and nothing
-    /// else needed it.
+    /// Responses whose stated image size was not compared with the image, because that would need a download.
     pub sizes_unchecked: u64,
-    /// It was cancelled before its end; what was handed over before stays.
+    /// The task was cancelled; results that were delivered before stay.
     pub is_cancelled: bool,
     /// Why neither outputs nor images could be read any more before its end. Those that were not read have no result.
     pub unreachable: Option<String>,
@@ -85,7 +84,7 @@ struct Chunk {
     /// The number of the work.
     work: usize,
     results: Vec<(usize, SampleResult)>,
-    /// Images that a list is about, also where nobody wants their responses.
+    /// Images that a list is about, including those whose responses are not requested.
     named: Vec<usize>,
     problems: Vec<Problem>,
     is_last: bool,
@@ -96,8 +95,8 @@ struct Shared<'r> {
     reader: &'r OutputReader,
     /// Where the sizes of images are looked up.
     source: &'r dyn Source,
-    /// Looking at an image costs next to nothing, so that what outputs say of its size is held against it. Elsewhere it
-    /// would cost as much again as the output.
+    /// Reading the size of a local image is cheap, so sizes in outputs are checked. For remote images it would cost as
+    /// much as the outputs.
     is_near: bool,
     sizes_unchecked: AtomicU64,
     works: &'r [&'r Work],
@@ -169,7 +168,7 @@ impl FoundOutputs {
             room: &room,
             unreachable: OnceLock::new(),
         };
-        // Before the first reader can learn more.
+        // Taken before a reader adds labels.
         let labels = reader.labels().len();
         let mut outcome = std::thread::scope(|scope| {
             let (sender, results) = bounded(WAITING);
@@ -257,7 +256,7 @@ fn deliver(
             sink.in_order(place, result);
         }
     }
-    // Those that were named by lines.
+    // The results of lines that name images.
     while let Some((place, result)) = pending.remove_first() {
         sink.in_order(place, result);
     }
@@ -297,7 +296,8 @@ impl Shared<'_> {
                 }
                 Work::Named { .. } => self.named(work, &mut chunk, sender),
             }
-            // What was aborted with the task is no problem of an image, nor is what could not be read like any other.
+            // An aborted read is not a problem of the image, and an unreadable output is reported once for all its
+            // images.
             if self.control.is_cancelled() || self.outage().is_some() {
                 self.gate.close();
                 return;
@@ -364,7 +364,7 @@ impl Shared<'_> {
                 self.send_full(chunk, sender);
             }
         });
-        // It was whole a moment ago.
+        // The output was complete before.
         if let Err(reason) = visited {
             let rest = places.range(number..).map(|(_, place)| *place);
             for place in rest.filter(|place| self.is_requested(*place)) {
@@ -519,7 +519,7 @@ impl Shared<'_> {
                 problems: Vec::new(),
                 is_last: false,
             };
-            // Nobody waits for it any more only where the task has ended.
+            // The receiver is gone only if the task has ended.
             let _ = sender.send(full);
         }
     }

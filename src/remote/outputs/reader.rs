@@ -17,7 +17,7 @@ use crate::vision::{rank_classes, softmax};
 
 /// Far above any real model. More classes, boxes or pixels are a fault.
 const MAX_COUNT: usize = 1_000_000;
-/// By how much scores may leave `0.0..=1.0`, as sums of floats do; they are clipped then.
+/// The tolerance of the range `0.0..=1.0` of scores, for rounding errors; such scores are clipped.
 const SCORE_SLACK: f64 = 1e-3;
 
 /// Reads outputs of one shape. Shared by those who read side by side.
@@ -25,7 +25,7 @@ pub struct OutputReader {
     shape: OutputShape,
     keep: KeepRule,
     labels: Mutex<Labels>,
-    /// Of a classifier whose labels nobody knows, as the first response has them.
+    /// The class names of the first response of a classifier without known labels.
     class_count: OnceLock<usize>,
 }
 
@@ -40,9 +40,9 @@ struct Labels {
 /// Where the names of classes come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LabelSource {
-    /// From the user, the mapping or the model's card. Empty: classes are shown by number.
+    /// Labels from the user, the mapping or the model's card. Empty: classes are shown by number.
     Known(LabelSet),
-    /// From the outputs, which say name and number of each class: those of our own container.
+    /// Labels from the outputs, which contain name and number of each class: those of our own container.
     Outputs,
 }
 
@@ -147,7 +147,7 @@ impl OutputReader {
         agree("classes", "index") && agree("detections", "class_id")
     }
 
-    /// What `predict` writes, and our container answers.
+    /// The format of `spotcheck predict` and of our container.
     fn read_own(&self, output: &Json, model: &str, task: ModelTask) -> Result<Prediction, String> {
         match output.get("status").and_then(Json::text) {
             Some("ok") => {}
@@ -473,7 +473,7 @@ fn best_first<T>(found: &mut [T], score: impl Fn(&T) -> f32) {
     found.sort_by(|left, right| score(right).total_cmp(&score(left)));
 }
 
-/// TensorFlow Serving answers a list with an element for each input; more than one is not about one image.
+/// TensorFlow Serving returns a list with one element per input; several elements are not about one image.
 fn one_response(mapping: &OutputMapping, output: &Json) -> Result<(), String> {
     let pointers: [Option<&JsonPointer>; 4] = match &mapping.content {
         MappedContent::Classification(classes) => [
@@ -548,7 +548,7 @@ fn class_ids(
     let mut by_name: BTreeMap<&str, u32> = BTreeMap::new();
     if has_text {
         for (id, name) in labels.iter() {
-            // Of several classes with one name the first counts.
+            // Of several classes with one name, the first is taken.
             by_name.entry(name).or_insert(id);
         }
     }
@@ -623,7 +623,7 @@ fn no_class(number: f64) -> String {
     format!("the output has an invalid class {number}")
 }
 
-/// In pixels of the upright image, xyxy.
+/// The box in pixels of the upright image, xyxy.
 fn in_image(mapping: &MappedBoxes, edges: [f64; 4], size: [u32; 2]) -> Result<BoundingBox, String> {
     let [a, b, c, d] = edges;
     let [x1, y1, x2, y2] = match mapping.box_format {

@@ -6,13 +6,13 @@ use crate::domain::{
     ModelTask, OutputMapping, ScoreValues,
 };
 
-/// By how much probabilities may miss a sum of 1: those of 8-bit models are rounded to 255ths.
+/// The tolerance of the sum of probabilities: 8-bit models round to 255ths.
 pub(super) const SUM_SLACK: f64 = 0.05;
 
 /// How outputs are read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutputShape {
-    /// What our own container answers: as `spotcheck predict` writes it.
+    /// The format of our own container, which is that of `spotcheck predict`.
     Spotcheck {
         /// The model's id.
         model: String,
@@ -21,7 +21,7 @@ pub enum OutputShape {
     Mapped(Box<OutputMapping>),
 }
 
-/// What was found out from an output.
+/// The format of an output, as far as recognised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recognition {
     pub shape: OutputShape,
@@ -32,10 +32,10 @@ pub struct Recognition {
 /// No shape that is known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unrecognised {
-    /// It cannot be read at all, or is an error message. Other outputs may do better.
+    /// The output cannot be read, or is an error message. Other outputs may be fine.
     #[error("{0}")]
     Broken(String),
-    /// It is JSON; a mapping can say what it means.
+    /// The output is JSON of an unknown format, which a mapping can describe.
     #[error(
         "the output format is unknown; add a mapping that sets the fields of scores, boxes and classes. For example: \
         {0}"
@@ -62,7 +62,7 @@ impl OutputShape {
         }
     }
 
-    /// Whether outputs say the size of the image themselves, so that nobody has to look at the image.
+    /// Whether outputs contain the image size, so that the image need not be read.
     pub fn says_size(&self) -> bool {
         matches!(self, Self::Spotcheck { .. })
     }
@@ -129,7 +129,7 @@ pub(super) fn response_within(output: &Json) -> &Json {
     }
 }
 
-/// What our own container answers to `instances`, one for each: as `spotcheck predict` writes them, each with a status.
+/// The format of our own container, which is that of `spotcheck predict`.
 pub(super) fn own_predictions(output: &Json) -> Option<&[Json]> {
     match output.get("predictions")? {
         Json::List(list) if list.iter().all(|each| each.get("status").is_some()) => Some(list),
@@ -162,7 +162,7 @@ fn own(output: &Json, status: &Json) -> Result<Recognition, Unrecognised> {
     })
 }
 
-/// TensorFlow Serving answers `{"predictions": [one an input]}`, or `{"outputs": {"name": [one an input]}}`.
+/// TensorFlow Serving returns `{"predictions": [one per input]}`, or `{"outputs": {"name": [one per input]}}`.
 fn of_serving(output: &Json) -> Option<Recognition> {
     if let Some(predictions) = output.get("predictions") {
         let first = first_of(predictions)?;
@@ -298,7 +298,7 @@ fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
     let mut assumed = vec![if are_probabilities {
         "the numbers are probabilities: in the first output they sum to 1".to_owned()
     } else {
-        "the numbers are logits, and Spotcheck applies the softmax: in the first output they do not sum to 1"
+        "the numbers are logits, so Spotcheck applies the softmax: in the first output they do not sum to 1"
             .to_owned()
     }];
     let background = scores.len() == IMAGENET + 1;
@@ -306,7 +306,7 @@ fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
         assumed.push("class 0 of 1001 is the background".to_owned());
     }
     let labels = (background || scores.len() == IMAGENET).then(|| {
-        assumed.push("a thousand classes are those of ImageNet, in the standard order".to_owned());
+        assumed.push("1000 classes are those of ImageNet, in the standard order".to_owned());
         "imagenet".to_owned()
     });
     let mapping = OutputMapping {

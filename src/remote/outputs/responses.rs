@@ -52,7 +52,7 @@ impl Responses<'_> {
         })
     }
 
-    /// As [`Responses::each`], until `visit` has seen enough; what is behind is not read.
+    /// Like [`Responses::each`], until `visit` breaks; the rest is not read.
     ///
     /// # Errors
     /// The output cannot be read so far.
@@ -66,7 +66,7 @@ impl Responses<'_> {
                 .try_for_each(|one| visit(Ok(one))),
             broken => visit(broken),
         };
-        // Who has seen enough knows it.
+        // The visitor stopped and knows it.
         let _ = if is_csv(&self.file.key) {
             self.visit_csv(&mut visit)?
         } else if self.file.size_bytes <= WHOLE_BYTES {
@@ -78,7 +78,7 @@ impl Responses<'_> {
         Ok(())
     }
 
-    /// Nobody writes a column that holds a line break behind an image; it would be a broken line.
+    /// A column with a line break behind an image is a broken line.
     fn visit_csv(&self, visit: Visit<'_>) -> Result<ControlFlow<()>, String> {
         let bytes = self.folder.read(self.file, self.control)?;
         let mut lines = bytes
@@ -186,8 +186,7 @@ struct Line {
     bytes: Vec<u8>,
     /// Bytes of a response that is too long, and so not kept but for the end of them.
     passed_over: u64,
-    /// How the response begins that is passed over; the next one on its line begins so, too. Empty where nobody can
-    /// tell.
+    /// The start of the skipped response; the next one on its line starts so, too. Empty if unknown.
     opening: Vec<u8>,
 }
 
@@ -256,8 +255,8 @@ enum Ending {
     MayGoOn,
 }
 
-/// Answers one behind the other; how many bytes they took. A broken one costs no other: the next begins as the first
-/// does.
+/// Consecutive responses; returns the number of bytes that they took. A broken one does not affect the others: the next
+/// one starts like the first.
 fn visit_several(text: &[u8], ending: Ending, visit: Visit<'_>) -> ControlFlow<(), usize> {
     let mut taken = 0;
     loop {
@@ -298,7 +297,7 @@ fn next_like_first(text: &[u8], from: usize) -> Option<usize> {
     place_of(opening, text.get(from..)?).map(|at| from + at)
 }
 
-/// The beginning of a response up to its first value; `None` where it is no object.
+/// The start of a response up to its first value; `None` if it is not an object.
 fn opening_of(text: &[u8]) -> Option<&[u8]> {
     /// Names of fields are short.
     const LONGEST: usize = 100;
@@ -398,7 +397,7 @@ mod tests {
                     "{predictions: [{status: failed}]}",
                 ][..],
             ),
-            // Of a model in TensorFlow Serving.
+            // A model in TensorFlow Serving.
             (
                 r#"{"predictions": [{"probabilities": "p"}, {"probabilities": "q"}]}"#,
                 &[
@@ -406,7 +405,7 @@ mod tests {
                     "{predictions: [{probabilities: q}]}",
                 ],
             ),
-            // It means something else in other formats.
+            // This key has another meaning in other formats.
             (
                 r#"{"predictions": [{"box": "b"}, {"box": "c"}]}"#,
                 &["{predictions: [{box: b}, {box: c}]}"],

@@ -1,4 +1,4 @@
-//! Which outputs a run has read already, so that opening them again reads only what is new.
+//! The outputs that a run has read already, so that opening them again reads only new ones.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ impl SeenOutputs {
         }
     }
 
-    /// The images whose outputs were written since, or may have been.
+    /// The images whose outputs are newer, or may be.
     pub fn newer(self, found: &FoundOutputs) -> SampleSet {
         let is_newer = |output: usize| match (found.files[output].modified_ns, self.newest_ns) {
             (Some(modified), Some(newest)) => modified > newest,

@@ -10,7 +10,7 @@ const NUMBERS: usize = 6;
 const ELEMENTS: usize = 3;
 const FIELDS: usize = 40;
 const TEXT: usize = 60;
-/// In all; more is cut off.
+/// The longest text; more is cut off.
 const LONGEST: usize = 6000;
 /// Deeper than anybody reads.
 const MAX_DEPTH: usize = 16;
@@ -26,7 +26,7 @@ pub(super) fn shown(response: &Json) -> String {
     text
 }
 
-/// What is no JSON, from its beginning.
+/// The start of an output that is not JSON.
 pub(super) fn shown_raw(response: &[u8]) -> String {
     let beginning = &response[..response.len().min(LONGEST)];
     let mut text = String::from_utf8_lossy(beginning).into_owned();
@@ -100,7 +100,7 @@ fn write_rest(all: usize, written: usize, depth: usize, text: &mut String) {
     }
 }
 
-/// As many digits as tell two scores apart.
+/// Writes as many digits as distinguish two scores.
 fn write_number(number: f64, text: &mut String) {
     let is_whole = number.fract() == 0.0 && number.abs() < 1e15;
     if is_whole {
@@ -151,7 +151,8 @@ mod tests {
     fn a_response_is_indented_and_what_is_left_out_is_said() {
         assert_eq!(
             of(
-                r#"{"scores": [0.25, 0.75000001, 1e-9, 4, 5, 6, 7, 8], "name": "a \"cat\"", "boxes": [[1, 2], [3, 4], [5, 6], [7, 8]]}"#
+                r#"{"scores": [0.25, 0.75000001, 1e-9, 4, 5, 6, 7, 8], "name": "a \"cat\"",
+                "boxes": [[1, 2], [3, 4], [5, 6], [7, 8]]}"#
             ),
             concat!(
                 "{\n",

@@ -68,7 +68,7 @@ pub enum PackageError {
 }
 
 impl PackageError {
-    /// For `map_err`: what could not be read.
+    /// An adapter for `map_err`.
     pub(super) fn read(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Read { what, path, source }

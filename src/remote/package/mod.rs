@@ -26,7 +26,7 @@ pub struct Packaged {
     /// Absolute.
     pub path: PathBuf,
     pub bytes: u64,
-    /// Of the whole file, lower-case hexadecimal.
+    /// The sha256 of the whole file, lower-case hex.
     pub sha256: String,
     /// Names in the archive with their sizes, in its order.
     pub files: Vec<(String, u64)>,

@@ -53,11 +53,11 @@ pub enum Processor {
 /// What `spotcheck-model.json` holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct PackagedCard {
-    /// Of Spotcheck that packed it.
+    /// The version of Spotcheck that packed it.
     pub(super) spotcheck: String,
-    /// With [`WEIGHTS_FILE`] as its file.
+    /// The card, whose file is [`WEIGHTS_FILE`].
     pub(super) card: ModelCard,
-    /// By class id; empty where the card names none.
+    /// Class names by id; empty if the card has none.
     pub(super) labels: BTreeMap<u32, String>,
     pub(super) keep: KeepRule,
 }

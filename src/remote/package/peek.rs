@@ -13,7 +13,7 @@ use super::saved_model::is_graph_of_version;
 use super::unpack::{Bounded, MAX_HEADER_BYTES};
 use crate::domain::ArchiveContent;
 
-/// So much of an archive is looked at: what Spotcheck packs begins with what tells.
+/// The part of an archive that is searched: Spotcheck packs the decisive files first.
 const LOOKED_AT: u64 = 64 << 20;
 /// And so much of what it unpacks to.
 const UNPACKED: u64 = 1 << 30;
@@ -45,7 +45,7 @@ pub fn peek(archive: impl Read) -> Option<ArchiveContent> {
     None
 }
 
-/// As [`peek`], of a file.
+/// Like [`peek`], for a file.
 ///
 /// # Errors
 /// There is no such file, or it cannot be opened.

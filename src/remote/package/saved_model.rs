@@ -12,7 +12,7 @@ use super::{PackageError, Packaged};
 use crate::export::ExportTarget;
 use crate::tasks::TaskControl;
 
-/// In the folder of each version.
+/// The graph in the folder of each version.
 const GRAPH_FILE: &str = "saved_model.pb";
 const CODE_FOLDER: &str = "code";
 const CODE_PREFIX: &str = "code/";
@@ -138,7 +138,7 @@ fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
 }
 
 struct PackedFile {
-    /// In the archive.
+    /// The file's name in the archive.
     name: String,
     path: PathBuf,
 }

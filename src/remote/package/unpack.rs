@@ -22,7 +22,7 @@ const MAX_BYTES: u64 = 20 << 30;
 const MAX_RATIO: u64 = 20;
 /// Whatever the ratio, this much does no harm.
 const SMALL_BYTES: u64 = 256 << 20;
-/// Of the disk, so much stays free.
+/// The disk space that stays free.
 const SPARE_BYTES: u64 = 512 << 20;
 /// Files and folders.
 const MAX_ENTRIES: usize = 10_000;
@@ -40,7 +40,7 @@ pub struct Unpacked {
 pub enum ArchiveKind {
     /// The model as it is in the folder, and what of its responses the handler keeps.
     Onnx { model: Box<Model>, keep: KeepRule },
-    /// For TensorFlow Serving.
+    /// A SavedModel for TensorFlow Serving.
     SavedModel,
 }
 
@@ -108,7 +108,7 @@ struct Unpacking<'a> {
     bound: Bound,
 }
 
-/// How much an archive may hold, and why no more.
+/// The size limit of an archive, and its reason.
 pub(super) struct Bound {
     pub(super) bytes: u64,
     reason: String,
@@ -147,7 +147,7 @@ impl Bound {
     }
 }
 
-/// Of the disk that the folder is on, for who is no administrator; `None` where the system does not say.
+/// The free space for users without administrator rights on the folder's disk; `None` if unknown.
 #[cfg(unix)]
 pub(super) fn free_bytes(folder: &Path) -> Option<u64> {
     use std::os::unix::ffi::OsStrExt;
@@ -192,7 +192,7 @@ impl Unpacking<'_> {
                 self.make_folder(&name)?;
                 Ok(None)
             }
-            // Before the first of its bytes is written.
+            // Checked before the first byte is written.
             EntryType::Regular | EntryType::Continuous if entry.size() > self.bytes_left => {
                 Err(self.too_large())
             }
@@ -308,7 +308,7 @@ fn onnx_model(archive: &Path, folder: &Path) -> Result<ArchiveKind, PackageError
     })
 }
 
-/// No more of what comes out of `inner` than is left.
+/// A reader that fails beyond its limit.
 pub(super) struct Bounded<'b, R> {
     pub(super) inner: R,
     pub(super) left: &'b Cell<u64>,
@@ -324,7 +324,7 @@ impl<R: Read> Read for Bounded<'_, R> {
     }
 }
 
-/// The archive's own bytes, counted; ends when the task is cancelled.
+/// A reader that counts the archive's bytes and ends when the task is cancelled.
 struct Counted<'c> {
     file: File,
     control: &'c TaskControl,

@@ -20,7 +20,7 @@ pub enum RehearseError {
     )]
     MissingPackages {
         python: String,
-        /// As they are in the file: `pillow>=10.1`.
+        /// The missing requirements, as in the file: `pillow>=10.1`.
         missing: Vec<String>,
     },
     #[error(
@@ -65,7 +65,7 @@ pub enum RehearseError {
     Cancelled(#[from] Cancelled),
 }
 
-/// For a shell: `>` would be taken for a redirection.
+/// Quoted for a shell, where `>` is a redirection.
 fn quoted(requirements: &[String]) -> String {
     let quoted = requirements.iter().map(|one| format!("\"{one}\""));
     quoted.collect::<Vec<String>>().join(" ")

@@ -1,4 +1,4 @@
-//! The archive's handler as a process of this machine, on loopback. It ends with whoever started it, however that ends.
+//! The archive's handler as a local process on loopback. It ends when the process that started it ends, in any way.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
@@ -43,7 +43,7 @@ pub(super) struct Handler {
     _kill_on_cancel: CancelHook,
 }
 
-/// Nothing is ever sent.
+/// A channel that carries no values, only its closing.
 enum Never {}
 
 /// What came back for a request.
@@ -63,9 +63,9 @@ pub(super) struct HandlerRequest<'a> {
 /// How a body is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transfer {
-    /// With its length before it.
+    /// With a Content-Length header.
     Whole,
-    /// In pieces, as SageMaker sends it where `MaxPayloadInMB` is 0.
+    /// Chunked, as SageMaker sends it if `MaxPayloadInMB` is 0.
     Chunked,
 }
 
@@ -82,12 +82,12 @@ pub(super) struct Launch<'a> {
     pub(super) home: &'a Path,
     /// Beside what every process needs: nothing of ours or the user's reaches it.
     pub(super) environment: Environment,
-    /// Until it answers its ping.
+    /// The time until it responds to GET /ping.
     pub(super) ready_within: Duration,
 }
 
 impl Handler {
-    /// Returns once it answers its ping, and so has loaded its model.
+    /// Returns once it responds to GET /ping, and so has loaded its model.
     pub(super) fn start(launch: &Launch<'_>, control: &TaskControl) -> Result<Self, RehearseError> {
         let child = launch.command().spawn();
         let mut child = child.map_err(|error| RehearseError::NoPython {
@@ -144,7 +144,7 @@ impl Handler {
                         log: self.log.lines(),
                     });
                 }
-                // It has closed its output, which only its end does.
+                // The process has ended: only that closes its output.
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = self.child.lock().wait();
                     control.checkpoint()?;
@@ -218,7 +218,7 @@ impl Handler {
         };
         let response = match question.transfer {
             Transfer::Whole => request.send(question.body),
-            // Of a reader nobody knows the length.
+            // The length of a reader is unknown.
             Transfer::Chunked => {
                 let mut body = question.body;
                 request.send(SendBody::from_reader(&mut body))
@@ -240,8 +240,7 @@ impl Handler {
 }
 
 impl Launch<'_> {
-    /// With an empty environment but for what is here, and no open file of ours: the code of an archive may be
-    /// anybody's.
+    /// The command has an almost empty environment and no open files of ours: the archive's code is not trusted.
     fn command(&self) -> Command {
         keep_files_to_ourselves();
         let mut command = Command::new(&self.python.program);
@@ -286,7 +285,7 @@ fn keep_files_to_ourselves() {
 #[cfg(not(unix))]
 fn keep_files_to_ourselves() {}
 
-/// How long it is waited for.
+/// The time limit of a step.
 #[derive(Clone, Copy)]
 struct Deadline {
     begun: Instant,
@@ -302,7 +301,7 @@ impl Deadline {
 impl Drop for Handler {
     fn drop(&mut self) {
         end(&self.child);
-        // So that no zombie stays.
+        // Waits, so that no zombie process stays.
         if let Err(error) = self.child.lock().wait() {
             log::warn!("could not wait for the handler to end: {error}");
         }
@@ -310,14 +309,14 @@ impl Drop for Handler {
 }
 
 fn end(child: &Mutex<Child>) {
-    // It fails where the process has ended already.
+    // Fails if the process has ended already.
     let _ = child.lock().kill();
 }
 
 fn agent() -> Agent {
     let config = Agent::config_builder()
         .http_status_as_error(false)
-        // Nobody on the way: it is this machine.
+        // Without a proxy: the handler is on this machine.
         .proxy(None)
         .timeout_connect(Some(Duration::from_secs(10)))
         .timeout_recv_response(Some(RESPONSES_WITHIN))

@@ -16,7 +16,7 @@ pub struct RequestLimits {
 }
 
 impl RequestLimits {
-    /// Of a job whose largest request has so many bytes.
+    /// The limits of a job with this largest request.
     pub(super) fn of(options: &RehearseOptions, largest_bytes: u64) -> Result<Self, RehearseError> {
         let given = (options.max_payload_mb, options.max_concurrent);
         let instance = InstanceType::parse(&options.instance_type);
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_gives_is_what_a_job_would_be_started_with() {
+    fn unset_limits_are_those_that_a_job_would_be_started_with() {
         for (given, largest, expected) in [
             ((None, None), 9_300_000, Some((10, Some(4)))),
             ((None, None), 40_000_000, Some((40, Some(2)))),

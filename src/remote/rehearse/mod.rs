@@ -62,11 +62,11 @@ pub struct RehearseOptions {
     pub max_concurrent: Option<u32>,
     /// `ml.m5.xlarge`; the rehearsal itself is held on this machine.
     pub instance_type: String,
-    /// Of the model and the job.
+    /// The environment variables of the model and the job.
     pub environment: BTreeMap<String, String>,
-    /// How long the handler may take until it answers its ping.
+    /// The time limit until the handler responds to GET /ping.
     pub ready_within: Duration,
-    /// Of a `SavedModel`: `http://host:8501/v1/models/NAME:predict`.
+    /// The predict URL of a `SavedModel`: `http://host:8501/v1/models/NAME:predict`.
     pub tensorflow_serving: Option<String>,
 }
 
@@ -99,13 +99,13 @@ pub struct RehearseSamples {
 pub struct Rehearsal {
     /// One for each sample, in their order.
     pub images: Vec<Rehearsed>,
-    /// From its start until the handler answered its ping.
+    /// The time from the handler's start to its response to GET /ping.
     pub ready_after: Duration,
-    /// From the first request to the last response.
+    /// The time from the first request to the last response.
     pub asked_for: Duration,
     /// `0..=100`; 0: in chunks without a limit.
     pub max_payload_mb: u32,
-    /// So many at once, `1..`.
+    /// The number of parallel requests, `1..`.
     pub max_concurrent: u32,
     /// What is not as in the container, for people.
     pub notes: Vec<String>,
@@ -114,10 +114,10 @@ pub struct Rehearsal {
 /// What became of one image.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rehearsed {
-    /// Both answers are the same within the tolerances.
+    /// Both predictions are the same within the tolerances.
     Equal(Difference),
     Different(Difference),
-    /// There is a response, and nothing to hold it against.
+    /// A prediction without a local one to compare with.
     Predicted,
     /// A job over it ends Failed, with the outputs of the others.
     RefusedByBoth {
@@ -133,7 +133,7 @@ pub enum Rehearsed {
     },
     /// The handler failed, did not answer, or answered something else.
     HandlerFailed(String),
-    /// It could not be read from its source.
+    /// The image could not be read from its source.
     Unread(String),
 }
 
@@ -172,13 +172,13 @@ impl Rehearsal {
         self.images.iter().filter(is_response).count()
     }
 
-    /// Images that nobody can read, here or there.
+    /// The number of images that both refuse.
     pub fn refused_by_both(&self) -> usize {
         let is_refused = |image: &&Rehearsed| matches!(image, Rehearsed::RefusedByBoth { .. });
         self.images.iter().filter(is_refused).count()
     }
 
-    /// Of the images that were sent, on this machine; a container has other processors. `None` where none was.
+    /// The rate of the handler on this machine; a container has other processors. `None` if no image was sent.
     pub fn images_per_s(&self) -> Option<f64> {
         let sent = self.sent();
         (sent > 0).then(|| sent as f64 / self.asked_for.as_secs_f64().max(1e-9))
@@ -204,7 +204,7 @@ pub fn rehearse(
     for folder in [&scripts, &home] {
         std::fs::create_dir(folder).map_err(RehearseError::Temporary)?;
     }
-    // First: what the Python lacks does not matter to whoever has no TensorFlow Serving.
+    // Checked first: missing Python packages do not matter without TensorFlow Serving.
     let (script, mut environment) = server(archive, options, &scripts)?;
     let requirements = archive.folder.join("code/requirements.txt");
     let python = python::check_python(&options.python, &requirements, &scripts)?;
@@ -319,7 +319,7 @@ fn of_job(strategy: BatchStrategy, limits: &RequestLimits) -> Environment {
     environment
 }
 
-/// In bytes, with what the form puts around the images. What cannot be read counts for nothing.
+/// The size of the largest request in bytes. Unreadable images are skipped.
 fn largest_request(
     source: &dyn Source,
     samples: &[Sample],
@@ -345,7 +345,7 @@ fn predict_here(
     samples: &RehearseSamples,
     control: &TaskControl,
 ) -> Result<Vec<SampleResult>, RehearseError> {
-    control.set_step("Predicting here");
+    control.set_step("Predicting locally");
     let request = PredictRequest {
         source: Arc::clone(&samples.source),
         samples: Arc::clone(&samples.samples),

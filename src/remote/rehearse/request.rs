@@ -20,7 +20,7 @@ pub enum RequestForm {
 }
 
 impl RequestForm {
-    /// As the image is in its source.
+    /// The form of the image in its source.
     pub fn of(sample: &Sample) -> Self {
         match sample.uri.record() {
             Some(_) if sample.uri.is_line() => Self::Line,

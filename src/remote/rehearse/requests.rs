@@ -1,4 +1,4 @@
-//! The handler is asked about images in the requests that Batch Transform would make of them.
+//! Sends images to the handler in the requests that Batch Transform would make of them.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::predict::SampleResult;
 use crate::source::Source;
 use crate::tasks::TaskControl;
 
-/// What came back for one image.
+/// The handler's result for one image.
 #[derive(Clone)]
 pub(super) enum HandlerResult {
     Response(Vec<u8>),
@@ -22,7 +22,7 @@ pub(super) enum HandlerResult {
     Over(Rehearsed),
 }
 
-/// How the handler is asked about images.
+/// The handler, its images and limits.
 pub(super) struct HandlerClient<'a> {
     pub(super) handler: &'a Handler,
     pub(super) source: &'a dyn Source,
@@ -31,7 +31,7 @@ pub(super) struct HandlerClient<'a> {
 }
 
 impl HandlerClient<'_> {
-    /// So many requests at once; one result for each sample, in their order.
+    /// Predicts all samples with `at_once` parallel requests; results are in the order of the samples.
     pub(super) fn predict_all(
         &self,
         samples: &[Sample],
@@ -73,7 +73,7 @@ impl HandlerClient<'_> {
         control: &TaskControl,
     ) -> Result<Vec<Range<usize>>, RehearseError> {
         let mut requests: Vec<Range<usize>> = Vec::new();
-        // Of the last request, where more may be put into it, and how large it is.
+        // The open request and its size.
         let (mut open, mut bytes) = (None, 0);
         for (index, sample) in samples.iter().enumerate() {
             control.checkpoint()?;

@@ -1,4 +1,4 @@
-//! What the handler of our archive answers, in the words of `predict`.
+//! The response of our archive's handler, in the format of `spotcheck predict`.
 
 use serde::Deserialize;
 
@@ -50,7 +50,7 @@ pub(super) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
     }
 }
 
-/// For messages.
+/// The start of a response, for messages.
 pub(super) fn beginning(body: &[u8]) -> String {
     const SHOWN: usize = 200;
     let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);

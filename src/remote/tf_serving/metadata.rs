@@ -10,9 +10,9 @@ use crate::vision::PredictError;
 
 /// The signature that is used where none is named.
 const USUAL_SIGNATURE: &str = "serving_default";
-/// Of a version that responses.
+/// The state of a version that serves requests.
 const LOADED: &str = "AVAILABLE";
-/// Of a tensor of encoded images.
+/// The type of a tensor of encoded images.
 const TEXTS: &str = "DT_STRING";
 
 /// A model in TensorFlow Serving.
@@ -77,7 +77,7 @@ impl TfServing {
     /// Asks for the state of the model and its signatures; costs no prediction.
     ///
     /// # Errors
-    /// Nobody answers there, or there is no such model.
+    /// The server does not respond, or it has no such model.
     pub fn inspect(&self, control: &TaskControl) -> Result<ServedModel, PredictError> {
         let place = self.address.url.trim_end_matches(":predict").to_owned();
         let status: StatusResponse = self.get(place.clone(), control)?;
@@ -94,7 +94,7 @@ impl TfServing {
             versions: versions.map(|it| (it.version, it.state)).collect(),
             signatures: signatures
                 .into_iter()
-                // Those of TensorFlow itself.
+                // TensorFlow's own signatures are left out.
                 .filter(|(name, _)| !name.starts_with("__"))
                 .map(|(name, signature)| ServedSignature {
                     name,

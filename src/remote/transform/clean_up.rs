@@ -8,7 +8,7 @@ use crate::tasks::TaskControl;
 /// What clean-up did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CleanedUp {
-    /// In their order. What was gone already counts as deleted.
+    /// The deleted resources in order, including those that did not exist any more.
     pub deleted: Vec<Leftover>,
     /// What stays, and why.
     pub kept: Vec<(Leftover, String)>,
@@ -80,7 +80,7 @@ fn status_of(
     }
 }
 
-/// Another job that was started here and is not over.
+/// Another job from this machine that is running.
 struct RunningJob {
     record: JobRecord,
     archive: Option<S3Address>,
@@ -96,7 +96,7 @@ impl RunningJob {
     }
 }
 
-/// Those that share something with this one: a retry has the model of the job that it takes up again.
+/// The running jobs that share a resource with this one: a retry uses the model of its first job.
 fn running_jobs(
     sagemaker: &SageMaker,
     records: &JobRecords,

@@ -15,10 +15,10 @@ const MAX_MANIFEST_BYTES: u64 = 512 * 1024 * 1024;
 pub(super) struct Inputs {
     /// The prefix, or the folder of the manifest.
     pub(super) place: S3Address,
-    /// In the order of the bytes of their keys.
+    /// The objects by key, in byte order.
     pub(super) objects: Vec<InputObject>,
-    /// Keys of folder markers, which are no images. It is unknown whether a job writes outputs for them, so an output
-    /// for one is neither missing nor strange.
+    /// Keys of folder markers, which are not images. Jobs may or may not write outputs for them, so these are neither
+    /// missing nor unexpected.
     pub(super) markers: Vec<String>,
     /// Keys that a manifest names and that are not there.
     pub(super) missing: KeySample,
@@ -129,7 +129,7 @@ impl Inputs {
         self.find(key).is_some()
     }
 
-    /// Of one of them; 0 for any other.
+    /// The size of an object; 0 if it is not an input.
     pub(super) fn size_of(&self, key: &str) -> u64 {
         self.find(key).map_or(0, |object| object.size_bytes)
     }

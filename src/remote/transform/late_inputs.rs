@@ -24,8 +24,8 @@ impl InputListed {
         }
     }
 
-    /// Those of `inputs` that came too late. `is_known` says of an object whether the job has shown that it knows it:
-    /// by an output, or by a line of the data-log.
+    /// The inputs that came too late for the job. `is_known` tells whether the job has processed an object, by an
+    /// output or a line of the data-log.
     ///
     /// An object that was written anew while the job ran, or since, looks the same. Where as many were counted at the
     /// start as there are now, all are such, and none came too late.
@@ -56,7 +56,7 @@ impl InputListed {
     }
 }
 
-/// In the order of the bytes of their keys.
+/// The objects by key, in byte order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LateInputs<'i>(Vec<&'i str>);
 
@@ -69,7 +69,7 @@ impl LateInputs<'_> {
         self.0.binary_search(&key).is_ok()
     }
 
-    /// For people; `None` where there are none.
+    /// A note for the user; `None` if there are none.
     pub(super) fn note(&self) -> Option<String> {
         let mut sample = KeySample::default();
         self.0.iter().for_each(|key| sample.add(key));
@@ -115,7 +115,7 @@ mod tests {
         for (at_ms, count, expected) in [
             (Some(1000), None, &["late"][..]),
             (Some(1000), Some(4), &["late"]),
-            // As many as there were: it was there before, and was written anew.
+            // As many as before: an object was there before and was written again.
             (Some(1000), Some(5), &[]),
             (None, Some(4), &[]),
         ] {

@@ -14,7 +14,7 @@ const DATA_LOG: &str = "data-log";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
-    /// Of the containers: what the model's handler and its server print.
+    /// The log of the containers: the output of the model's handler and its server.
     Container,
     /// SageMaker's own, of the objects that went wrong.
     Data,
@@ -26,7 +26,7 @@ pub struct LogReader {
     kind: LogKind,
     /// Where each stream is begun with.
     from: LogFrom,
-    /// By the name of the stream.
+    /// The tokens by stream name.
     tokens: BTreeMap<String, String>,
 }
 

@@ -17,13 +17,13 @@ pub enum NamedFrom {
         folder: S3Address,
         /// Whole keys of what it lists, in the order of their bytes; `None` where it was deleted after the job.
         keys: Option<Vec<String>>,
-        /// It was written here: its folder is the one that people name their images from.
+        /// The manifest was written by Spotcheck, so its folder is the base of image names.
         is_ours: bool,
     },
 }
 
 impl NamedFrom {
-    /// Of a job. A manifest that is gone is no loss where the record of the job knows its folder.
+    /// The base folder of a job's output names. If its manifest is deleted, the record of the job has the folder.
     ///
     /// # Errors
     /// The manifest cannot be read, and nothing here tells its folder: what the outputs are about could only be

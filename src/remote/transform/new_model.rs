@@ -9,7 +9,7 @@ use crate::domain::{ArchiveContent, ModelSource, ModelSpec, S3Address, default_i
 use crate::remote::package::{peek, peek_file};
 use crate::tasks::{Cancelled, TaskControl};
 
-/// So much of an archive in S3 is read to find out what it holds.
+/// The part of an archive in S3 that is read to recognise its content.
 const LOOKED_AT: u64 = 1 << 20;
 
 /// A model that is to be made.
@@ -28,9 +28,9 @@ pub struct NewModel {
 /// Where the archive of a new model comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewArchive {
-    /// It is in S3.
+    /// An archive in S3.
     There(S3Address),
-    /// It is a file of this machine, which goes to S3 first.
+    /// A local file, which is uploaded first.
     Here {
         path: PathBuf,
         to: S3Address,
@@ -54,7 +54,7 @@ impl NewModel {
         let image = if let Some(image) = self.image {
             image
         } else {
-            // One that nobody knows is taken for one of ours; the preflight says that nobody knows it.
+            // An archive with unknown content is taken for ours; the preflight warns about it.
             let content = self.archive.content(s3, control)?;
             let content = content.unwrap_or(ArchiveContent::Onnx);
             default_image(region, instance_type, content)

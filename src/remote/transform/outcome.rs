@@ -15,7 +15,7 @@ use crate::tasks::TaskControl;
 
 /// How SageMaker's own lines begin, behind the time.
 const MARK: &str = "[sagemaker logs]: ";
-/// Of what the data-log says of one object, in characters.
+/// The longest reason from the data-log, in characters.
 const LONGEST_REASON: usize = 500;
 /// Lines of the data-log that concern no object and are shown.
 const MAX_NOTES: usize = 20;
@@ -114,7 +114,7 @@ impl Account {
         })
     }
 
-    /// Of a job whose manifest is gone, where it has written as many outputs as it was given images.
+    /// The outcome of a job whose manifest was deleted, if it has as many outputs as inputs.
     fn by_count(record: Option<&JobRecord>, outputs: &Outputs) -> Option<Self> {
         let record = record?;
         let (count, place) = (record.input_objects?, record.manifest_folder.clone()?);
@@ -372,7 +372,7 @@ fn says_too_large(line: &str) -> bool {
         .any(|words| line.contains(words))
 }
 
-/// What our handler answers where it cannot read an image: `{"status":"failed","error":"…"}`.
+/// The response of our handler for an unreadable image: `{"status":"failed","error":"…"}`.
 fn handler_error(line: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Failed {
@@ -403,7 +403,10 @@ mod tests {
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/bad.jpg: ClientError: 400",
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/bad.jpg: ",
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/bad.jpg: Message:",
-            r#"2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/bad.jpg: {"status":"failed","error":"it is no image"}"#,
+            concat!(
+                "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/bad.jpg: ",
+                r#"{"status":"failed","error":"not an image"}"#
+            ),
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/a: b.jpg: ClientError: 413",
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/a: b.jpg: <!DOCTYPE HTML>",
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/large.jpg: Too much data for max payload size",
@@ -417,7 +420,7 @@ mod tests {
                 "photos/a: b.jpg",
                 "ClientError: 413: its request exceeds MaxPayloadInMB; send it again with a larger value",
             ),
-            ("photos/bad.jpg", "ClientError: 400: it is no image"),
+            ("photos/bad.jpg", "ClientError: 400: not an image"),
             (
                 "photos/large.jpg",
                 "Too much data for max payload size: its request exceeds MaxPayloadInMB; send it again with a larger \

@@ -100,7 +100,7 @@ impl OutputKeys {
         Some(format!("{}{relative}{OUT}", self.folder))
     }
 
-    /// The key of the input that an output is of; `None` for what is no output of this job.
+    /// The key of an output's input; `None` if it is not an output of this job.
     pub fn input_of(&self, output: &str) -> Option<String> {
         let relative = output.strip_prefix(&self.folder)?.strip_suffix(OUT)?;
         (!relative.is_empty()).then(|| format!("{}{relative}", self.base))

@@ -8,22 +8,17 @@ use toml_edit::{DocumentMut, Value};
 use super::JobError;
 use crate::domain::{InstanceType, Price, PriceChange, PriceTable};
 
-/// How a new table begins.
-const HEADER: &str =
-    "# What an hour of an instance costs, for Spotcheck's estimates. Nothing is looked up and \
-    nothing is guessed: what is not here is asked for.
-# Each entry says where its price comes from and when it was \
-    looked up. Of two for the same type and region, the last counts.
+/// The beginning of a new table.
+const HEADER: &str = r#"# Prices of instances in USD per hour, for Spotcheck's estimates. Spotcheck looks up no prices.
+# Each entry has a source and a date. Of two entries for the same type and region, the last one counts.
 #
 # [[price]]
-# instance_type = \
-    \"ml.m5.xlarge\"
-# region = \"eu-west-1\"        # left out: for all regions that no other entry names
-# \
-    usd_per_hour = 1.0
-# source = \"https://aws.amazon.com/sagemaker/pricing/\"
-# date = \"2026-11-21\"
-";
+# instance_type = "ml.m5.xlarge"
+# region = "eu-west-1"        # optional; without it, for all regions that have no entry of their own
+# usd_per_hour = 1.0
+# source = "https://aws.amazon.com/sagemaker/pricing/"
+# date = "2026-11-21"
+"#;
 
 /// Reads the table; an empty one where there is no file.
 ///
@@ -93,7 +88,7 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
         return Err(cannot(&problem));
     }
     let mut table = read_prices(path)?;
-    // Of two that are the same, the last counts.
+    // Of two equal entries, the last one counts.
     let place = table.prices.iter().rposition(|price| *price == change.from);
     let place = place.ok_or_else(|| cannot(&"it changed in the file; check it again"))?;
     table.prices[place] = change.to.clone();
@@ -115,8 +110,7 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
     Ok(table)
 }
 
-/// The text with the values of a price in its entry, counted from 0; `None` where the entries are no tables of their
-/// own.
+/// The text of the table with one entry changed, counted from 0; `None` if entries are not tables of their own.
 fn with_entry(text: &str, entry: usize, price: &Price) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let entry = document
@@ -240,7 +234,7 @@ mod tests {
             "{changed}"
         );
 
-        // It is not there any more.
+        // The entry was removed.
         let error = change_price(&path, &change).unwrap_err().to_string();
         assert!(error.contains("it changed in the file"), "{error}");
         let no_price = PriceChange {

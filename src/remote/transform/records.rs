@@ -78,7 +78,7 @@ impl JobRecords {
         (records, errors)
     }
 
-    /// A name may hold anything where somebody typed it; only letters, digits and hyphens become the name of a file.
+    /// A job name from the user may have any characters; only letters, digits and hyphens go into the file name.
     fn path_of(&self, job_name: &str, region: Option<&str>) -> PathBuf {
         let plain = |text: &str| {
             text.replace(

@@ -20,7 +20,7 @@ pub struct FoundRetry {
 
 #[derive(Debug, Clone, Default)]
 pub struct FoundRetries {
-    /// Those that were started on this machine, the oldest first, and then the others.
+    /// Retries from this machine, the oldest first, then the others.
     pub retries: Vec<FoundRetry>,
     /// What could not be looked for, for people.
     pub notes: Vec<String>,

@@ -17,7 +17,7 @@ use crate::tasks::TaskControl;
 pub enum RetryChoice {
     /// All that have no output.
     Missing,
-    /// Those of them that the data-log gives no reason for: the job ended before it came to them.
+    /// Only images without a reason in the data-log: the job ended before it reached them.
     NotRefused,
 }
 
@@ -26,9 +26,9 @@ pub enum RetryChoice {
 pub struct Retry<'r> {
     pub sagemaker: &'r SageMakerAccess,
     pub s3: &'r S3Access,
-    /// As it ran.
+    /// The job as it ran.
     pub job: &'r TransformJob,
-    /// `None` where it was started elsewhere.
+    /// `None` if it was started on another machine.
     pub record: Option<&'r JobRecord>,
     pub outcome: &'r JobOutcome,
     pub choice: RetryChoice,
@@ -70,7 +70,7 @@ pub fn plan_retry(
     let doubt = retry.doubt();
     let sagemaker = aws.sagemaker(retry.sagemaker);
     let there = match sagemaker.describe_model(&spec.model_name, Some(control)) {
-        // It is there, and of a kind that only SageMaker needs to understand.
+        // The model exists, but its kind is unknown to Spotcheck.
         Err(error) if error.kind == AwsErrorKind::Unsupported => true,
         there => there?.is_some(),
     };
@@ -131,8 +131,8 @@ pub fn plan_retry(
 }
 
 impl RetryChanges {
-    /// Tells where the payload is another one than the job's although nobody asked for that: requests of the images
-    /// that failed, of at most `largest_bytes`, did not fit into it.
+    /// Notes a payload that differs from the job's without a request of the user: the failed images, of at most
+    /// `largest_bytes`, did not fit.
     fn apply(&self, spec: &mut TransformSpec, largest_bytes: u64) -> Option<String> {
         if let Some(instance_type) = &self.instance_type {
             spec.instance_type.clone_from(instance_type);
@@ -141,7 +141,7 @@ impl RetryChanges {
         let is_too_small = of_job > 0 && needed_payload_mb(largest_bytes) > u64::from(of_job);
         spec.max_payload_mb = self.max_payload_mb.or(spec.max_payload_mb);
         spec.max_concurrent = self.max_concurrent.or(spec.max_concurrent);
-        // How large records inside of files are, nobody knows from outside.
+        // The sizes of records inside files are unknown.
         if !is_too_small || self.max_payload_mb.is_some() || spec.input.split != SplitType::None {
             return None;
         }
@@ -227,7 +227,7 @@ fn spec_of_retry(
         .iter()
         .map(|failed| place.uri_of(&failed.key))
         .collect();
-    // In the folder of the first job, so that the same image has the same name in both.
+    // The manifest keeps the base folder of the first job, so that images keep their names.
     let manifest = manifest_of(&uris, place)?;
     let address = manifest_address(&base, &job_name);
     let of_retry = TransformSpec {
@@ -405,9 +405,9 @@ mod tests {
         );
         check_payload(nothing, nothing, large, (Some(12), Some(4), true));
         check_payload(nothing, nothing, small, (None, None, false));
-        // In chunks, everything fits.
+        // Chunks have no size limit.
         check_payload((Some(0), None), nothing, large, (Some(0), None, false));
-        // Whoever says something means it.
+        // A value from the user is not changed.
         check_payload(
             (Some(6), None),
             (Some(7), None),

@@ -265,7 +265,7 @@ impl Start<'_> {
     }
 }
 
-/// Whether SageMaker may have done all the same what ended like this.
+/// Whether SageMaker may have carried out a request that ended like this.
 fn is_in_doubt(error: &JobError) -> bool {
     match error {
         JobError::Cancelled => true,
@@ -273,7 +273,7 @@ fn is_in_doubt(error: &JobError) -> bool {
     }
 }
 
-/// Before it is made: what is made and not written down would stay for ever.
+/// Records a resource before it is created: an unrecorded one would stay forever.
 fn record_leftover(
     record: &mut JobRecord,
     records: &JobRecords,
@@ -295,7 +295,7 @@ fn check_same_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobErro
     )))
 }
 
-/// Whether the job of our name that is there is the one that was asked for: nobody else writes into its folder.
+/// Whether an existing job of the same name is the requested one: only that one writes into its folder.
 fn is_same_job(
     wanted: &crate::domain::TransformSpec,
     there: &crate::domain::TransformSpec,

@@ -1,7 +1,7 @@
 //! A job is watched: its phase, its outputs counted against its inputs, what it costs, what it says.
 //!
-//! Everything is told by SageMaker, S3 and CloudWatch anew each time, so nothing is lost when this program or this
-//! machine sleeps or is started again, and a job that was started elsewhere is watched as well.
+//! All state is read from SageMaker, S3 and CloudWatch each time, so nothing is lost when this program or machine
+//! sleeps or restarts, and jobs from other machines can be watched, too.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ const REQUEST: &str = "POST /invocations";
 /// How long to wait before the next look: at once after something happened, then less and less often.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// After SageMaker or S3 could not be reached.
+/// The longest wait after SageMaker or S3 could not be reached.
 const LONGEST_TROUBLE_WAIT: Duration = Duration::from_mins(1);
 /// Looking takes at most such a share of the time.
 const LOOKING_SHARE: u32 = 10;
@@ -44,7 +44,7 @@ pub struct Watch {
     region: Option<String>,
     /// Listed once; `None` until that worked.
     inputs: Option<Inputs>,
-    /// As they were listed last.
+    /// The outputs of the last listing.
     counted: Option<OutputCount>,
     log: LogReader,
     log_tail: VecDeque<LogLine>,
@@ -57,7 +57,7 @@ pub struct Watch {
 #[derive(Debug, Clone, PartialEq)]
 pub enum WatchEvent<'p> {
     Progress(&'p JobProgress),
-    /// It could not be looked at the job, and will be tried again.
+    /// A request failed and is retried.
     Trouble {
         why: String,
         again_in: Duration,
@@ -65,8 +65,7 @@ pub enum WatchEvent<'p> {
 }
 
 impl Watch {
-    /// A job of this name. Asks nobody yet. Who asks, and a price, come from the record where the job was started here
-    /// and nobody says otherwise.
+    /// A job by its name. Sends no request yet. Account and price are from the record of the job unless given.
     pub fn of(
         aws: &Aws,
         sagemaker: &SageMakerAccess,
@@ -244,7 +243,7 @@ impl Watch {
                 }
                 Err(JobError::Cancelled) => return Err(JobError::Cancelled),
                 Err(error) if is_transient(&error) => notes.push(error.to_string()),
-                // Whoever may not read logs may not a moment later either.
+                // A missing permission to read logs does not change within moments.
                 Err(error) => self.log_trouble = Some(error.to_string()),
             }
         }
@@ -268,7 +267,7 @@ fn show_progress(control: &TaskControl, seen: &JobProgress) {
 /// The record of a job that was started here, by its name, in the region that `sagemaker` means.
 ///
 /// # Errors
-/// Nobody said which region, or the record cannot be read.
+/// No region is configured, or the record cannot be read.
 pub fn find_record(
     aws: &Aws,
     records: &JobRecords,
@@ -284,7 +283,7 @@ pub fn find_record(
 #[derive(Debug, Clone)]
 struct OutputCount {
     count: u64,
-    /// With those that are of no input.
+    /// The number of listed outputs, including those without an input.
     listed: u64,
     /// Objects that the job reads; `None` where they could not be listed.
     inputs: Option<u64>,

@@ -17,7 +17,7 @@ use spotcheck::remote::outputs::{
 use spotcheck::remote::transform::{add_price, read_prices};
 use spotcheck::review::{Query, complete};
 use spotcheck::source::{MemorySource, Source, WithRecords, framed_record};
-use spotcheck::store::{OpenRequest, Project, Wanted};
+use spotcheck::store::{OpenMode, OpenRequest, Project};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 /// The only file of a folder that this thread has for itself, for parsers that take a path.
@@ -263,7 +263,7 @@ pub(crate) fn project(bytes: &[u8]) -> bool {
     let request = OpenRequest {
         path: &path,
         root: None,
-        wanted: Wanted::Read,
+        mode: OpenMode::Read,
         program: "a test",
     };
     let Ok(opened) = Project::open(&request, |_| ()) else {

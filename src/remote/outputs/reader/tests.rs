@@ -152,7 +152,8 @@ fn what_predict_writes_reads_back_bit_for_bit() {
 fn hostile_outputs_are_problems_and_never_predictions() {
     let boxes = |boxes: &str, classes: &str, scores: &str| {
         format!(
-            r#"{{"predictions": [{{"detection_boxes": {boxes}, "detection_classes": {classes}, "detection_scores": {scores}}}]}}"#
+            r#"{{"predictions": [{{"detection_boxes": {boxes}, "detection_classes": {classes},
+                "detection_scores": {scores}}}]}}"#
         )
     };
     let own = |detections: &str| {
@@ -331,7 +332,7 @@ fn what_cannot_be_read_is_told_apart_from_what_is_unknown() {
 }
 
 #[test]
-fn a_mapping_reads_what_nobody_knows() {
+fn a_mapping_reads_an_unknown_format() {
     let detector = mapped(
         r#"
             id = "shelf"
@@ -345,7 +346,8 @@ fn a_mapping_reads_what_nobody_knows() {
         "#,
         "tin\nbottle",
     );
-    let output = r#"{"found": [{"box": [10, 20, 30, 5], "name": "bottle", "score": 0.5}, {"box": [0, 0, 1, 1], "name": "tin", "score": 0.75}]}"#;
+    let output = r#"{"found": [{"box": [10, 20, 30, 5], "name": "bottle", "score": 0.5},
+        {"box": [0, 0, 1, 1], "name": "tin", "score": 0.75}]}"#;
     let found = detector.read(output.as_bytes(), Some([100, 50])).unwrap();
     let [tin, bottle] = found.detections() else {
         panic!("{found:?}");

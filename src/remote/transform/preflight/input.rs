@@ -257,10 +257,7 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
         });
     let markers = match survey.folder_markers {
         0 => String::new(),
-        count => format!(
-            "; {}, which are not images and are ignored",
-            counted(count, "folder marker")
-        ),
+        count => format!("; {}, not counted", counted(count, "folder marker")),
     };
     let summary = format!(
         "{}, {}{largest}{markers}",
@@ -338,7 +335,7 @@ fn misplaced(survey: &InputSurvey) -> Vec<String> {
     // Where nothing has a name that says something, nothing is out of place.
     if survey.others.count > 0 && kinds.iter().any(|count| *count > 0) {
         odd.push(format!(
-            "{} that are not images or TFRecord files by name: {}",
+            "{} with names other than images and TFRecord files: {}",
             counted(survey.others.count, "object"),
             survey.others
         ));

@@ -23,14 +23,13 @@ use crate::tasks::{Cancelled, TaskControl};
 /// A plan that was looked through.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
-    /// As it was looked at, and as it is to be shown and started: what nobody has set is set.
+    /// The checked plan, in which unset values are filled in.
     pub plan: TransformPlan,
     pub preflight: Preflight,
 }
 
-/// Looks at every point of a plan, as it is to be started: payload and concurrency that nobody has set become those of
-/// the suggestion ([`PayloadSuggestion::fill_in`]), here and nowhere else. What cannot be found out is a point of its
-/// own, never an error.
+/// Checks a plan. Unset payload and concurrency become those of the suggestion ([`PayloadSuggestion::fill_in`]); only
+/// this function does that. What cannot be checked is a warning, never an error.
 ///
 /// # Errors
 /// The task was cancelled.
@@ -45,7 +44,7 @@ pub fn preflight(
     Ok(Checked { plan, preflight })
 }
 
-/// What was found, and the job with what nobody had set.
+/// The checks, and the job with its filled-in values.
 fn run_checks(
     aws: &Aws,
     plan: &TransformPlan,
@@ -179,9 +178,9 @@ fn known_price(
 enum Records {
     /// Each object is one.
     Objects(u64),
-    /// Objects are split, and somebody has counted the images in them.
+    /// Objects are split, and the number of images in them is known.
     Counted(u64),
-    /// Objects are split, and nobody knows into how many.
+    /// Objects are split into an unknown number of records.
     Uncounted,
 }
 
@@ -213,7 +212,7 @@ impl Records {
     }
 }
 
-/// For the largest object. How large the records inside a file are, nobody knows from outside.
+/// The suggestion for the largest object. The sizes of records inside a file are unknown.
 fn suggestion(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<PayloadSuggestion> {
     let vcpus = InstanceType::parse(&plan.spec.instance_type).and_then(|instance| instance.vcpus());
     let largest = match plan.spec.input.split {
@@ -229,7 +228,7 @@ fn suggestion(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<Payl
     PayloadSuggestion::of(largest, vcpus)
 }
 
-/// A response, or why there is none in words; cancelling is neither.
+/// The value or the error's message; cancellation ends the preflight.
 fn unless_cancelled<T>(result: Result<T, JobError>) -> Result<Result<T, String>, Cancelled> {
     match result {
         Err(JobError::Cancelled) => Err(Cancelled),
@@ -279,7 +278,7 @@ impl Checks {
         });
     }
 
-    /// A point without a word would look as if it were well.
+    /// A missing check would look like a passed one.
     fn add_unchecked(&mut self) {
         for point in CheckPoint::ALWAYS {
             if self.0.iter().all(|check| check.point != point) {
@@ -389,7 +388,7 @@ impl Checks {
         });
         let time = estimate.as_ref().map(|estimate| {
             format!(
-                "{} at {} per second and instance take about {}",
+                "{} at {} per second and instance: about {}",
                 records.words().unwrap_or_default(),
                 human_rate(estimate.images_per_s),
                 human_duration(estimate.seconds)
@@ -419,7 +418,7 @@ impl Checks {
             (Some(price), ..) => self.warning(
                 CheckPoint::Cost,
                 format!(
-                    "{} × {} cost {} per hour ({}), but {unknown}. For orientation, {HEADLINE}",
+                    "{} per hour for {} × {} ({}), but {unknown}. For orientation, {HEADLINE}",
                     spec.instance_count,
                     spec.instance_type,
                     human_usd(price.usd_per_hour * f64::from(spec.instance_count)),

@@ -66,7 +66,7 @@ pub(super) fn check_output(
     Ok(())
 }
 
-/// Whether a job over `input` would read what lies in `folder`: keys match by their beginning.
+/// Whether a job with this input would read the files in `folder`: keys match by prefix.
 fn is_under(folder: &S3Address, input: &S3Address) -> bool {
     folder.bucket == input.bucket && folder.prefix.starts_with(&input.prefix)
 }

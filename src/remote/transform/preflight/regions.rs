@@ -6,7 +6,7 @@ use crate::domain::{CheckPoint, ModelSource, S3Address, TransformPlan};
 use crate::remote::transform::JobError;
 use crate::tasks::{Cancelled, TaskControl};
 
-/// A bucket, and what the job has it for.
+/// A bucket, and the job's use of it.
 struct BucketUse<'p> {
     bucket: &'p str,
     purposes: Vec<&'static str>,
@@ -25,7 +25,7 @@ pub(super) fn check_regions(
     let mut silent = Vec::new();
     for used in buckets(plan) {
         let asked = s3.bucket_region(used.bucket, Some(control));
-        // What is in a bucket that there is not, or that nobody may look at, is told by its own point.
+        // A missing or forbidden bucket is reported by its own check.
         let is_told = asked.as_ref().is_err_and(|error| {
             matches!(
                 error.kind,

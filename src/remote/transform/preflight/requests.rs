@@ -8,14 +8,14 @@ use crate::domain::{
     needed_payload_mb,
 };
 
-/// Whether concurrency and payload are what was suggested, as nobody has set them.
+/// Whether concurrency and payload were suggested by the preflight, not set by the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IsSuggested {
     Yes,
     No,
 }
 
-/// What was found out of the inputs and of the model.
+/// What the preflight knows about the inputs and the model.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'k> {
     pub(super) survey: Option<&'k InputSurvey>,
@@ -115,15 +115,15 @@ fn check_concurrency(checks: &mut Checks, spec: &TransformSpec, was_chosen: IsSu
         (Some(count), IsSuggested::Yes) => checks.ok(
             CheckPoint::Concurrency,
             format!(
-                "{count} requests at once on each instance, one per vCPU; with {} MB each they stay within \
-                {MAX_PAYLOAD_IN_FLIGHT_MB}",
+                "{count} requests at once on each instance, one per vCPU; with {} MB each they stay within the limit \
+                 of {MAX_PAYLOAD_IN_FLIGHT_MB} MB",
                 spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB)
             ),
         ),
         (None, _) => checks.warning(
             CheckPoint::Concurrency,
-            "MaxConcurrentTransforms is not set; SageMaker asks the container, and sends one request at a time if it \
-            does not respond, as Ray Serve's",
+            "MaxConcurrentTransforms is not set; SageMaker asks the container, and sends one request at a time if the \
+             container does not say, which is the case for Ray Serve",
             "Set it to the number of vCPUs of the instance",
         ),
     }
@@ -184,14 +184,14 @@ impl Content {
     }
 }
 
-/// SageMaker looks into JSON, JSON Lines and CSV only, and our handler answers in JSON only.
+/// SageMaker filters JSON, JSON Lines and CSV only, and our handler responds in JSON only.
 fn check_processing(checks: &mut Checks, spec: &TransformSpec) {
     let processing = &spec.data_processing;
     let mut unfit = Vec::new();
     if processing.join_input {
         unfit.push("JoinSource Input");
     }
-    // “$” is all of it, as SageMaker itself says where nobody has chosen.
+    // “$” selects everything, which is SageMaker's default.
     if processing
         .input_filter
         .as_deref()
@@ -323,7 +323,7 @@ fn check_splitting(
     }
 }
 
-/// Of objects whose names say nothing.
+/// The check for objects whose names do not show their content.
 fn check_unknown_splitting(checks: &mut Checks, spec: &TransformSpec) {
     match spec.input.split {
         SplitType::None => {}
