@@ -14,7 +14,7 @@ use eframe::egui;
 use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::SampleId;
-use spotcheck::state::{BrowseCommand, Command, InferenceCommand, Listing};
+use spotcheck::state::{BrowseCommand, InferenceCommand, Listing};
 
 const SIZE: egui::Vec2 = egui::vec2(1360.0, 860.0);
 const FRAME: Duration = Duration::from_millis(16);
@@ -140,14 +140,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         begun: Instant::now(),
         texts: Vec::new(),
     };
-    bench
-        .app
-        .command(Command::Inference(InferenceCommand::SetPredictOnOpen(
-            false,
-        )));
-    bench
-        .app
-        .command(Command::Browse(BrowseCommand::Open(folder)));
+    bench.app.command(InferenceCommand::SetPredictOnOpen(false));
+    bench.app.command(BrowseCommand::Open(folder));
     let begun = Instant::now();
     let listing = bench.wait(|app| {
         let source = app.state().source.as_ref();

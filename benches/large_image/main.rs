@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use egui_kittest::Harness;
 use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
-use spotcheck::state::{CanvasView, Command, Display, InferenceCommand, ReviewCommand};
+use spotcheck::state::{CanvasView, Display, InferenceCommand, ReviewCommand};
 
 const FRAMES: usize = 600;
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -48,9 +48,7 @@ fn measure(file: &Path) {
         .with_size((1920.0, 1080.0))
         .build_eframe(|creation| {
             let mut app = App::new(creation, &options);
-            app.command(Command::Inference(InferenceCommand::SetPredictOnOpen(
-                false,
-            )));
+            app.command(InferenceCommand::SetPredictOnOpen(false));
             app
         });
     wait(&mut window, App::image_is_complete);
@@ -108,9 +106,7 @@ fn measure(file: &Path) {
 
 fn look_at(window: &mut Harness<'static, App>, zoom: f32, centre: [f32; 2]) {
     let view = CanvasView::Free { zoom, centre };
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::SetCanvas(view)));
+    window.state_mut().command(ReviewCommand::SetCanvas(view));
 }
 
 fn wait(window: &mut Harness<'static, App>, condition: impl Fn(&App) -> bool) {

@@ -140,8 +140,8 @@ impl App {
     }
 
     /// As if the user had done it.
-    pub fn command(&mut self, command: Command) {
-        self.apply(Message::Command(command));
+    pub fn command(&mut self, command: impl Into<Command>) {
+        self.apply(Message::Command(command.into()));
     }
 
     fn apply(&mut self, message: Message) {

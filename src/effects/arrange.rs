@@ -9,7 +9,7 @@ use super::overlaps::Overlaps;
 use super::{Shared, guarded};
 use crate::domain::RunId;
 use crate::review::{ArrangeRequest, Arrangement, Arranger, statistics};
-use crate::state::{ArrangeId, Event, Pace, ReviewEvent, SourceId};
+use crate::state::{ArrangeId, Pace, ReviewEvent, SourceId};
 
 /// While answers stream in, nobody reads more orders than this allows.
 const CALM_PERIOD: Duration = Duration::from_millis(150);
@@ -92,25 +92,25 @@ fn prediction(
         Err(reason) => {
             // Whatever it was in the middle of.
             *arranger = Arranger::default();
-            return shared.report(Event::Review(ReviewEvent::ArrangeFailed { id, reason }));
+            return shared.report(ReviewEvent::ArrangeFailed { id, reason });
         }
     };
-    if !shared.report(Event::Review(ReviewEvent::Arranged {
+    if !shared.report(ReviewEvent::Arranged {
         id,
         arrangement,
         suppressed: request.what.suppressed.clone(),
-    })) {
+    }) {
         return false;
     }
     let Some(predictions) = &request.what.predictions else {
         let statistics = None;
-        return shared.report(Event::Review(ReviewEvent::Counted { id, statistics }));
+        return shared.report(ReviewEvent::Counted { id, statistics });
     };
     let (view, marks) = (&request.what.view, &request.what.marks);
     let suppressed = request.what.suppressed.as_ref();
     match guarded(|| Ok(statistics(predictions, view, suppressed, marks, cancelled))) {
         Ok(None) => true,
-        Ok(statistics) => shared.report(Event::Review(ReviewEvent::Counted { id, statistics })),
-        Err(reason) => shared.report(Event::Review(ReviewEvent::ArrangeFailed { id, reason })),
+        Ok(statistics) => shared.report(ReviewEvent::Counted { id, statistics }),
+        Err(reason) => shared.report(ReviewEvent::ArrangeFailed { id, reason }),
     }
 }

@@ -9,7 +9,7 @@ use crate::domain::S3Place;
 use crate::source::{
     LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task,
 };
-use crate::state::{BrowseEffect, BrowseEvent, Event, Relisting, SourceId, SourceSpec, Ticket};
+use crate::state::{BrowseEffect, BrowseEvent, Relisting, SourceId, SourceSpec, Ticket};
 use crate::tasks::TaskControl;
 
 pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
@@ -26,7 +26,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
             wanted,
         } => effects.thumbnails.want(shared, source, side, wanted),
         BrowseEffect::ReadAhead { source, samples } => {
-            effects.thumbnails.read_ahead(source, samples)
+            effects.thumbnails.read_ahead(source, samples);
         }
         BrowseEffect::ListAgain { source, ticket } => list_again(shared, source, ticket),
         BrowseEffect::LimitCache(bytes) => shared.cache.set_max_bytes(bytes),
@@ -68,12 +68,10 @@ pub(super) fn open(shared: &Arc<Shared>, source: SourceId, spec: SourceSpec, tic
             Err(_) if ticket.control.is_cancelled() => Ok(()),
             listed => listed,
         },
-        move |task, result| {
-            Event::Browse(BrowseEvent::ListingEnded {
-                source,
-                task,
-                result,
-            })
+        move |task, result| BrowseEvent::ListingEnded {
+            source,
+            task,
+            result,
         },
     );
 }
@@ -89,10 +87,7 @@ fn list(
     let listener = Arc::downgrade(shared);
     place.source.watch(Box::new(move |change| {
         if let Some(shared) = listener.upgrade() {
-            shared.report(Event::Browse(BrowseEvent::ListingChanged {
-                source: id,
-                change,
-            }));
+            shared.report(BrowseEvent::ListingChanged { source: id, change });
         }
     }));
     let pages = for_task(&place.source, control).pages();
@@ -103,18 +98,18 @@ fn list(
         let in_s3 = in_s3.map(|in_s3| in_s3.on_server(server.as_deref()));
         project::open_default(shared, id, root, in_s3);
     }
-    shared.report(Event::Browse(BrowseEvent::Opened {
+    shared.report(BrowseEvent::Opened {
         source: id,
         name: place.name,
         place: place.in_s3,
-    }));
+    });
     for page in pages {
         // Cancelled: another source is being opened. What was listed so far stays.
         if control.checkpoint().is_err() {
             break;
         }
         control.add_done(page.samples.len() as u64);
-        if !shared.report(Event::Browse(BrowseEvent::Listed { source: id, page })) {
+        if !shared.report(BrowseEvent::Listed { source: id, page }) {
             break;
         }
     }
@@ -127,12 +122,10 @@ pub(super) fn list_again(shared: &Arc<Shared>, source: SourceId, ticket: Ticket)
         "list images again",
         ticket,
         move |shared, ticket| relist(shared, source, &ticket.control),
-        move |task, result| {
-            Event::Browse(BrowseEvent::ListedAgain {
-                source,
-                task,
-                result,
-            })
+        move |task, result| BrowseEvent::ListedAgain {
+            source,
+            task,
+            result,
         },
     );
 }
@@ -150,10 +143,7 @@ fn relist(shared: &Shared, id: SourceId, control: &TaskControl) -> Result<Relist
         found.problems.extend(page.problems);
         found.notes.extend(page.notes);
         let change = ListingChange::Seen(page.samples);
-        if !shared.report(Event::Browse(BrowseEvent::ListingChanged {
-            source: id,
-            change,
-        })) {
+        if !shared.report(BrowseEvent::ListingChanged { source: id, change }) {
             break;
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Shared;
 use crate::domain::SampleId;
 use crate::evaluation::Agreement;
-use crate::state::{CompareRequest, Event, Failure, ReviewEvent, Ticket};
+use crate::state::{CompareRequest, Failure, ReviewEvent, Ticket};
 use crate::store::{PredictionPairs, Project};
 
 pub(super) fn compare(shared: &Arc<Shared>, request: CompareRequest, ticket: Ticket) {
@@ -16,7 +16,7 @@ pub(super) fn compare(shared: &Arc<Shared>, request: CompareRequest, ticket: Tic
             let project = shared.project(request.source);
             agreement(project.ok_or(Failure::Cancelled)?, request, ticket)
         },
-        |task, result| Event::Review(ReviewEvent::Compared { task, result }),
+        |task, result| ReviewEvent::Compared { task, result },
     );
 }
 

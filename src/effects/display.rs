@@ -11,7 +11,7 @@ use crate::domain::{
     DisplayImage, PixelSource, SampleId, SampleUri, TileKey, TileLayout, Truth, human_bytes,
 };
 use crate::source::for_task;
-use crate::state::{BrowseEvent, DisplayInfo, Event, SourceId};
+use crate::state::{BrowseEvent, DisplayInfo, SourceId};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Boxes of the file that are told one by one.
@@ -237,11 +237,11 @@ fn open(shared: &Shared, queue: &DisplayQueue, request: &Request) -> bool {
         Err(_) if request.control.is_cancelled() => return true,
         Err(reason) => Err(reason),
     };
-    shared.report(Event::Browse(BrowseEvent::Displayed {
+    shared.report(BrowseEvent::Displayed {
         source,
         sample,
         result,
-    }))
+    })
 }
 
 fn open_image(shared: &Shared, request: &Request) -> Result<(DisplayInfo, ImagePyramid), String> {

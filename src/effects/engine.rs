@@ -41,10 +41,10 @@ pub(super) fn carry_out(effects: &mut Effects, effect: InferenceEffect) {
         }
         InferenceEffect::Connect(request) => effects.remote_inference.connect(shared, request),
         InferenceEffect::PredictRemotely { image, ticket } => {
-            effects.remote_inference.predict(shared, image, ticket)
+            effects.remote_inference.predict(shared, image, ticket);
         }
         InferenceEffect::CheckRemoteModel { model, ticket } => {
-            remote_inference::check(shared, model, ticket)
+            remote_inference::check(shared, model, ticket);
         }
         InferenceEffect::ShowResponse {
             source,
@@ -93,10 +93,10 @@ impl BulkModel {
         match (self, &outcome.stopped) {
             (Self::Here(predictor), _) => report_device(shared, key, predictor, outcome),
             (Self::Remote(_), Some(Stopped::OutOfReach(reason))) => {
-                shared.report(Event::Inference(InferenceEvent::DeviceLost {
+                shared.report(InferenceEvent::DeviceLost {
                     key: Box::new(key),
                     message: format!("All predictions so far are kept. {reason}"),
-                }));
+                });
             }
             (Self::Remote(remote), _) => remote.report_latency(shared),
         }
@@ -311,12 +311,12 @@ fn predict_single(
         let bytes = match for_task(&source, reading).read(uri) {
             Err(SourceError::Cancelled) => return Ok(None),
             Err(SourceError::Unreachable(message)) => {
-                shared.report(Event::Inference(InferenceEvent::SourceUnreachable {
+                shared.report(InferenceEvent::SourceUnreachable {
                     source: request.source,
                     run: request.run,
                     sample: request.sample,
                     message,
-                }));
+                });
                 return Ok(None);
             }
             read => read.map_err(|error| error.to_string())?,
@@ -339,12 +339,12 @@ fn predict_single(
         Ok(None) => return,
         Err(reason) => predictions.push(new_prediction(Err(reason.clone()))),
     }
-    shared.report(Event::Inference(InferenceEvent::Predicted {
+    shared.report(InferenceEvent::Predicted {
         source: request.source,
         run: request.run,
         at_ms: now_ms(),
         predictions,
-    }));
+    });
     if let Ok(Some(outcome)) = outcome {
         report_device(shared, request.key, predictor, &outcome);
     }
@@ -474,12 +474,11 @@ impl<'s> Bundle<'s> {
         }
         self.model
             .before_predictions(self.shared, self.source, self.run);
-        self.shared
-            .report(Event::Inference(InferenceEvent::Predicted {
-                source: self.source,
-                run: self.run,
-                at_ms: now_ms(),
-                predictions: std::mem::take(&mut self.predictions),
-            }));
+        self.shared.report(InferenceEvent::Predicted {
+            source: self.source,
+            run: self.run,
+            at_ms: now_ms(),
+            predictions: std::mem::take(&mut self.predictions),
+        });
     }
 }

@@ -7,7 +7,7 @@ use super::engine::EngineWorker;
 use crate::decode;
 use crate::domain::Saliency;
 use crate::source::{SourceError, for_task};
-use crate::state::{Event, ExplainRequest, Failure, ReviewEvent, Ticket};
+use crate::state::{ExplainRequest, Failure, ReviewEvent, Ticket};
 use crate::tasks::TaskControl;
 use crate::vision::{OcclusionGrid, PredictError, Predictor, occlusion_saliency};
 
@@ -27,7 +27,7 @@ pub(super) fn explain(
             let predictor = predictor.ok_or(Failure::Cancelled)?;
             search(shared, &*predictor, &request, &ticket.control).map(Arc::new)
         },
-        |task, result| Event::Review(ReviewEvent::Explained { task, result }),
+        |task, result| ReviewEvent::Explained { task, result },
     );
 }
 

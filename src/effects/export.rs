@@ -11,8 +11,8 @@ use crate::export::{
 };
 use crate::review::count_boxes;
 use crate::state::{
-    BoxCountId, BoxCountRequest, BoxCounts, Event, ExportComparisonRequest, ExportEffect,
-    ExportEvent, ExportFile, ExportRequest, Exported, Failure, Ticket,
+    BoxCountId, BoxCountRequest, BoxCounts, ExportComparisonRequest, ExportEffect, ExportEvent,
+    ExportFile, ExportRequest, Exported, Failure, Ticket,
 };
 use crate::store::PredictionPairs;
 use crate::tasks::TaskControl;
@@ -22,7 +22,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
     match effect {
         ExportEffect::Start { request, ticket } => export(shared, *request, ticket),
         ExportEffect::StartComparison { request, ticket } => {
-            export_comparison(shared, request, ticket)
+            export_comparison(shared, request, ticket);
         }
         ExportEffect::PickTarget(name) => desktop::pick_export_target(shared, name),
         ExportEffect::CountBoxes { id, what } => effects.box_counts.want(id, what),
@@ -41,7 +41,7 @@ impl BoxCountWorker {
             while let Some((id, what)) = taken.take() {
                 let counts = guarded(|| Ok(counts(&what)));
                 let counts = counts.map_err(|mistake| shared.went_wrong(mistake)).ok();
-                if !shared.report(Event::Export(ExportEvent::BoxesCounted { id, counts })) {
+                if !shared.report(ExportEvent::BoxesCounted { id, counts }) {
                     break;
                 }
             }
@@ -83,7 +83,7 @@ pub(super) fn export(shared: &Arc<Shared>, request: ExportRequest, ticket: Ticke
         "export",
         ticket,
         move |shared, ticket| write(shared, request, &ticket.control),
-        |task, result| Event::Export(ExportEvent::Ended { task, result }),
+        |task, result| ExportEvent::Ended { task, result },
     );
 }
 
@@ -126,7 +126,7 @@ pub(super) fn export_comparison(
         "export a comparison",
         ticket,
         move |shared, ticket| write_comparison(shared, request, &ticket.control),
-        |task, result| Event::Export(ExportEvent::Ended { task, result }),
+        |task, result| ExportEvent::Ended { task, result },
     );
 }
 

@@ -11,7 +11,7 @@ use super::{Delivery, Shared, guarded};
 use crate::decode;
 use crate::domain::{BoundingBox, Prediction, PredictionContent, RgbImage, RunId, SampleId};
 use crate::review::{FilmRequest, filmstrip};
-use crate::state::{CropRequest, Event, FilmstripId, ReviewEvent, SourceId};
+use crate::state::{CropRequest, FilmstripId, ReviewEvent, SourceId};
 
 /// Longer side of a crop in pixels.
 const CROP_SIDE: u32 = 192;
@@ -167,9 +167,7 @@ fn gather(shared: &Shared, request: &Gathering, newest: &AtomicU64) -> bool {
     let cancelled = || newest.load(Ordering::Relaxed) != id.0;
     match guarded(|| Ok(filmstrip(&request.what, &cancelled))) {
         Ok(None) => true,
-        Ok(Some(frames)) => {
-            shared.report(Event::Review(ReviewEvent::FilmstripGathered { id, frames }))
-        }
+        Ok(Some(frames)) => shared.report(ReviewEvent::FilmstripGathered { id, frames }),
         Err(reason) => {
             shared.went_wrong(reason);
             true

@@ -9,9 +9,7 @@ use crate::state::{BrowseEvent, Event};
 
 pub(super) fn measure(shared: &Arc<Shared>) {
     shared.spawn("measure the disk cache", |shared| {
-        shared.report(Event::Browse(BrowseEvent::CacheMeasured(
-            shared.cache.usage(),
-        )));
+        shared.report(BrowseEvent::CacheMeasured(shared.cache.usage()));
     });
 }
 
@@ -23,9 +21,7 @@ pub(super) fn clear(shared: &Arc<Shared>) {
             }
             Err(error) => tell(shared, &error),
         }
-        shared.report(Event::Browse(BrowseEvent::CacheMeasured(
-            shared.cache.usage(),
-        )));
+        shared.report(BrowseEvent::CacheMeasured(shared.cache.usage()));
     });
 }
 

@@ -203,7 +203,6 @@ impl Effects {
         picked
     }
 
-    #[expect(clippy::too_many_lines, reason = "one line an effect, and rustfmt")]
     pub fn carry_out(&mut self, effect: Effect) {
         let shared = &self.shared;
         match effect {
@@ -254,8 +253,8 @@ impl Shared {
     }
 
     /// False where the window is gone; the worker then stops.
-    fn report(&self, event: Event) -> bool {
-        let is_open = self.events.send(event).is_ok();
+    fn report(&self, event: impl Into<Event>) -> bool {
+        let is_open = self.events.send(event.into()).is_ok();
         self.waker.wake();
         is_open
     }
@@ -329,12 +328,12 @@ impl Shared {
     }
 
     /// Runs `work` for a task in the background and reports the event of its result, also if `work` panics.
-    fn answer<T, F: From<String>>(
+    fn answer<T, F: From<String>, E: Into<Event>>(
         self: &Arc<Self>,
         name: &str,
         ticket: Ticket,
         work: impl FnOnce(&Arc<Self>, &Ticket) -> Result<T, F> + Send + 'static,
-        event: impl FnOnce(TaskId, Result<T, F>) -> Event + Clone + Send + 'static,
+        event: impl FnOnce(TaskId, Result<T, F>) -> E + Clone + Send + 'static,
     ) {
         let (task, event_of_mistake) = (ticket.id, event.clone());
         self.spawn_reporting(
@@ -345,11 +344,11 @@ impl Shared {
     }
 
     /// Runs `work` in the background and reports its event, or that of `on_mistake` if it panics.
-    fn spawn_reporting(
+    fn spawn_reporting<E: Into<Event>>(
         self: &Arc<Self>,
         name: &str,
-        work: impl FnOnce(&Arc<Self>) -> Event + Send + 'static,
-        on_mistake: impl FnOnce(String) -> Event + Send + 'static,
+        work: impl FnOnce(&Arc<Self>) -> E + Send + 'static,
+        on_mistake: impl FnOnce(String) -> E + Send + 'static,
     ) {
         let shared = Arc::clone(self);
         let work = move || {

@@ -24,14 +24,14 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ModelsEffect) {
 pub(super) fn list(shared: &Arc<Shared>) {
     shared.spawn("list models", |shared| {
         let entries = shared.library.entries();
-        shared.report(Event::Models(ModelsEvent::Listed {
+        shared.report(ModelsEvent::Listed {
             entries: entries.into_iter().map(model_entry).collect(),
             defaults: ModelDefaults {
                 classification: default_id(&shared.library, ModelTask::Classification),
                 detection: default_id(&shared.library, ModelTask::Detection),
             },
             problems: shared.library.problems(),
-        }));
+        });
     });
 }
 
@@ -79,6 +79,6 @@ pub(super) fn remove(shared: &Arc<Shared>, id: String) {
             .library
             .remove(&id)
             .map_err(|error| error.to_string());
-        shared.report(Event::Models(ModelsEvent::Removed { id, result }));
+        shared.report(ModelsEvent::Removed { id, result });
     });
 }

@@ -32,7 +32,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
             ticket,
         } => load_run(shared, source, run, ticket),
         ProjectEffect::LoadPredictions { source, wanted } => {
-            effects.predictions.want(source, wanted)
+            effects.predictions.want(source, wanted);
         }
         ProjectEffect::SaveAs { source, path } => save_as(shared, source, path),
         ProjectEffect::Move { source, folder } => move_to(shared, source, folder),
@@ -87,10 +87,10 @@ fn prediction(shared: &Shared, request: &Request) -> bool {
         match guarded(|| read_part(&project, part).map_err(|error| error.to_string())) {
             Ok(predictions) => {
                 let source = request.source;
-                if !shared.report(Event::Project(ProjectEvent::PredictionsLoaded {
+                if !shared.report(ProjectEvent::PredictionsLoaded {
                     source,
                     predictions,
-                })) {
+                }) {
                     return false;
                 }
             }
@@ -276,10 +276,10 @@ fn take_over(
         notes,
     };
     shared.set_project(source, project);
-    shared.report(Event::Project(ProjectEvent::Opened {
+    shared.report(ProjectEvent::Opened {
         source,
         content: Box::new(content),
-    }));
+    });
 }
 
 pub(super) fn save(shared: &Shared, source: SourceId, ticket: u64, changes: Vec<Change>) {
@@ -292,7 +292,7 @@ pub(super) fn save(shared: &Shared, source: SourceId, ticket: u64, changes: Vec<
         let ticket = if position == last { ticket } else { ticket - 1 };
         if let Err(error) = project.write(ticket, change) {
             let reason = error.to_string();
-            shared.report(Event::Project(ProjectEvent::SaveFailed { source, reason }));
+            shared.report(ProjectEvent::SaveFailed { source, reason });
             return;
         }
     }
@@ -303,13 +303,11 @@ pub(super) fn load_run(shared: &Arc<Shared>, source: SourceId, run: RunId, ticke
         "read the predictions of a run",
         ticket,
         move |shared, ticket| report_run(shared, source, run, &ticket.control),
-        move |task, result| {
-            Event::Project(ProjectEvent::RunLoadingEnded {
-                source,
-                run,
-                task,
-                result,
-            })
+        move |task, result| ProjectEvent::RunLoadingEnded {
+            source,
+            run,
+            task,
+            result,
         },
     );
 }
@@ -331,11 +329,11 @@ fn report_run(
         prediction: stored_prediction(summary.result),
     };
     let read = project.each_summary(run, control, |summaries| {
-        shared.report(Event::Project(ProjectEvent::RunLoaded {
+        shared.report(ProjectEvent::RunLoaded {
             source,
             run,
             predictions: summaries.into_iter().map(row).collect(),
-        }));
+        });
     });
     read.map_err(|error| match error {
         StoreError::Cancelled(Cancelled) => "Reading the predictions was cancelled".to_owned(),
@@ -401,7 +399,7 @@ pub(super) fn move_to(shared: &Arc<Shared>, source: SourceId, folder: PathBuf) {
         match (moved, project.path()) {
             (Ok(()), Some(path)) => {
                 let pick = FilePick::Project(path);
-                shared.report(Event::Browse(BrowseEvent::FilesPicked(pick)));
+                shared.report(BrowseEvent::FilesPicked(pick));
             }
             (Ok(()), None) => {}
             (Err(error), _) => shared.went_wrong(format!("Could not move the project: {error}")),

@@ -15,7 +15,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ReviewEffect) {
             wanted,
         } => effects.filmstrips.want(source, run, wanted),
         ReviewEffect::Explain { request, ticket } => {
-            explain::explain(shared, &effects.engine, request, ticket)
+            explain::explain(shared, &effects.engine, request, ticket);
         }
         ReviewEffect::Compare { request, ticket } => compare::compare(shared, request, ticket),
         ReviewEffect::Arrange {

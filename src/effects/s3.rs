@@ -68,7 +68,7 @@ pub(super) fn list_buckets(shared: &Arc<Shared>, access: S3Access, ticket: Ticke
             let buckets = buckets.map_err(|error| failure(shared, &access, error))?;
             Ok(buckets.into_iter().map(|bucket| bucket.name).collect())
         },
-        |task, result| Event::S3(S3Event::BucketsListed { task, result }),
+        |task, result| S3Event::BucketsListed { task, result },
     );
 }
 
@@ -78,12 +78,10 @@ pub(super) fn list_folder(shared: &Arc<Shared>, listing: FolderListing, ticket: 
         "list an S3 folder",
         ticket,
         move |shared, ticket| list_pages(shared, listing, ticket),
-        move |task, result| {
-            Event::S3(S3Event::FolderEnded {
-                folder,
-                task,
-                result,
-            })
+        move |task, result| S3Event::FolderEnded {
+            folder,
+            task,
+            result,
         },
     );
 }
@@ -111,11 +109,11 @@ fn list_pages(
         ticket
             .control
             .add_done(page.objects + page.folders.len() as u64);
-        let told = shared.report(Event::S3(S3Event::FolderListed {
+        let told = shared.report(S3Event::FolderListed {
             folder: listing.folder.clone(),
             task: ticket.id,
             page,
-        }));
+        });
         if !told || request.continuation.is_none() {
             break;
         }

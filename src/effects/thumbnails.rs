@@ -15,7 +15,7 @@ use super::{Delivery, Shared, guarded, kept};
 use crate::decode::{self, ThumbnailKey};
 use crate::domain::{RgbImage, Sample, SampleUri};
 use crate::source::{Source, SourceError, for_task};
-use crate::state::{BrowseEvent, Event, SourceId, ThumbnailRequest};
+use crate::state::{BrowseEvent, SourceId, ThumbnailRequest};
 
 /// Most of them wait for a network most of the time.
 const MAX_READERS: usize = 16;
@@ -216,12 +216,12 @@ fn tell(
             image,
         }),
         Ok(None) => true,
-        Err(reason) => shared.report(Event::Browse(BrowseEvent::ThumbnailFailed {
+        Err(reason) => shared.report(BrowseEvent::ThumbnailFailed {
             source,
             sample,
             version,
             reason,
-        })),
+        }),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::s3::failure;
 use super::{Effects, Shared};
 use crate::domain::UploadPlan;
-use crate::state::{Event, Failure, Ticket, UploadEffect, UploadEvent, UploadPlanRequest};
+use crate::state::{Failure, Ticket, UploadEffect, UploadEvent, UploadPlanRequest};
 use crate::tasks::Cancelled;
 use crate::upload::{self, DEFAULT_CONCURRENCY, Existing, UploadOptions};
 
@@ -32,7 +32,7 @@ pub(super) fn plan(shared: &Arc<Shared>, request: UploadPlanRequest, ticket: Tic
             let planned = upload::plan(&shared.aws, &request.target, local, control);
             planned.map_err(|error| failure(shared, &request.target.access, error))
         },
-        |task, result| Event::Upload(UploadEvent::Planned { task, result }),
+        |task, result| UploadEvent::Planned { task, result },
     );
 }
 
@@ -53,12 +53,10 @@ pub(super) fn start(shared: &Arc<Shared>, plan: Arc<UploadPlan>, replaces: bool,
             };
             Ok(upload::upload(&shared.aws, &plan, options, &ticket.control))
         },
-        move |task, result| {
-            Event::Upload(UploadEvent::Ended {
-                task,
-                target,
-                result,
-            })
+        move |task, result| UploadEvent::Ended {
+            task,
+            target,
+            result,
         },
     );
 }

@@ -1,113 +1,526 @@
 //! Everything that has a name on screen: one table for menus, shortcuts, buttons and the command palette.
 
-use strum::VariantArray;
+use strum::{EnumMessage as _, EnumProperty as _, VariantArray};
 
 use super::{Overlay, State, ThemeChoice};
 use crate::domain::ModelTask;
 
-/// A command without arguments. Knows its label, its tooltip and its keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, VariantArray)]
+/// A command without arguments. `message` is its label in sentence case, with `…` if more input follows;
+/// `detailed_message` is its tooltip; `keys` are its shortcuts, of which the first is shown.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    strum::EnumMessage,
+    strum::EnumProperty,
+    VariantArray,
+)]
 pub enum Action {
+    #[strum(
+        message = "Open folder…",
+        detailed_message = "Choose a folder of images; everything below it is shown",
+        props(keys = "Ctrl+O")
+    )]
     OpenFolder,
+    #[strum(
+        message = "Open images…",
+        detailed_message = "Choose single image files",
+        props(keys = "Ctrl+Shift+O")
+    )]
     OpenImages,
+    #[strum(
+        message = "Open S3…",
+        detailed_message = "Opens a bucket or folder in S3, by its address or from the buckets of a profile",
+        props(keys = "Ctrl+L")
+    )]
     OpenS3,
+    #[strum(
+        message = "Open sample images",
+        detailed_message = "Opens images that come with Spotcheck, to try it out"
+    )]
     OpenSamples,
+    #[strum(
+        message = "Open project…",
+        detailed_message = "Opens a project file with its images, predictions and verdicts"
+    )]
     OpenProject,
+    #[strum(
+        message = "Reload",
+        detailed_message = "Lists the images again: new ones come last, changed ones are read again, verdicts are kept",
+        props(keys = "F5")
+    )]
     Reload,
+    #[strum(
+        message = "Save project as…",
+        detailed_message = "Saves a copy of the project and continues in it",
+        props(keys = "Ctrl+Shift+S")
+    )]
     SaveProjectAs,
+    #[strum(
+        message = "Export…",
+        detailed_message = "Writes predictions and verdicts for other programs, or a report to read",
+        props(keys = "Ctrl+E")
+    )]
     Export,
+    #[strum(
+        message = "Export comparison…",
+        detailed_message = "Writes the agreement of two runs: a summary, and the disagreement of each image"
+    )]
     ExportComparison,
+    #[strum(
+        message = "Upload to S3…",
+        detailed_message = "Uploads the image files to a bucket; existing objects are kept"
+    )]
     Upload,
+    #[strum(
+        message = "Send to SageMaker…",
+        detailed_message = "Runs the model over these images as a SageMaker Batch Transform job",
+        props(keys = "Ctrl+Shift+B")
+    )]
     StartJob,
+    #[strum(
+        message = "Jobs…",
+        detailed_message = "Lists the Batch Transform jobs of an account with progress, failures and cost",
+        props(keys = "Ctrl+J")
+    )]
     Jobs,
+    #[strum(
+        message = "Deploy to an endpoint…",
+        detailed_message = "Serves the model from a SageMaker real-time endpoint until it is deleted",
+        props(keys = "Ctrl+Shift+E")
+    )]
     DeployEndpoint,
+    #[strum(
+        message = "Endpoints…",
+        detailed_message = "Lists the real-time endpoints of an account with status, cost and deletion time",
+        props(keys = "Ctrl+Shift+J")
+    )]
     Endpoints,
+    #[strum(
+        message = "Open outputs…",
+        detailed_message = "Shows the predictions of a job, or a folder of .out files, as a run over these images"
+    )]
     OpenOutputs,
+    #[strum(
+        message = "Predict on this computer",
+        detailed_message = "Predicts on this computer again, and sends no image anywhere"
+    )]
     PredictHere,
+    #[strum(
+        message = "Predict at a SageMaker endpoint…",
+        detailed_message = "Sends the image in view to a model behind a real-time endpoint"
+    )]
     PredictAtEndpoint,
+    #[strum(
+        message = "Predict in TensorFlow Serving…",
+        detailed_message = "Sends the image in view to a model that TensorFlow Serving has behind its REST API"
+    )]
     PredictInTfServing,
+    #[strum(
+        message = "Compare local with remote",
+        detailed_message = "Compares the remote run with the local one, image by image"
+    )]
     CompareWithLocal,
+    #[strum(
+        message = "Locate images…",
+        detailed_message = "Sets the folder of the project's images after they have moved"
+    )]
     MoveProject,
+    #[strum(
+        message = "Add a model…",
+        detailed_message = "Inspects an .onnx file of your own and adds it to the list"
+    )]
     AddModel,
+    #[strum(
+        message = "Copy image with boxes",
+        detailed_message = "Copies the image with everything drawn on it",
+        props(keys = "Ctrl+Shift+C")
+    )]
     CopyImage,
+    #[strum(
+        message = "Copy path",
+        detailed_message = "Copies the path of the image",
+        props(keys = "Ctrl+Alt+C")
+    )]
     CopyPath,
+    #[strum(
+        message = "Show in file manager",
+        detailed_message = "Opens the folder of the image",
+        props(keys = "Ctrl+Shift+R")
+    )]
     Reveal,
+    #[strum(
+        message = "Quit",
+        detailed_message = "Closes Spotcheck and cancels all tasks",
+        props(keys = "Ctrl+Q")
+    )]
     Quit,
+    #[strum(
+        message = "Predict this image",
+        detailed_message = "Runs the model on the image in the middle, again if it has a prediction",
+        props(keys = "Ctrl+Enter")
+    )]
     PredictShown,
+    #[strum(
+        message = "Clear verdicts and predict again",
+        detailed_message = "Clears the verdicts on this image's prediction and predicts the file as it is now"
+    )]
     PredictAnew,
+    #[strum(
+        message = "Predict selection",
+        detailed_message = "Runs the model on the selected images",
+        props(keys = "Ctrl+Shift+Enter")
+    )]
     PredictSelection,
+    #[strum(
+        message = "Predict all",
+        detailed_message = "Runs the model on every image that has no prediction yet",
+        props(keys = "Ctrl+Alt+Enter")
+    )]
     PredictAll,
+    #[strum(
+        message = "Predict filtered",
+        detailed_message = "Runs the model on the images that the search shows and that have no prediction yet"
+    )]
     PredictFiltered,
+    #[strum(
+        message = "Pause",
+        detailed_message = "Pauses predicting after the images in progress",
+        props(keys = "Ctrl+P")
+    )]
     PauseTasks,
+    #[strum(
+        message = "Resume",
+        detailed_message = "Continues predicting",
+        props(keys = "Ctrl+Shift+P")
+    )]
     ResumeTasks,
+    #[strum(
+        message = "Cancel tasks",
+        detailed_message = "Cancels all tasks; predictions so far are kept",
+        props(keys = "Ctrl+.")
+    )]
     CancelTasks,
+    #[strum(
+        message = "Search",
+        detailed_message = "Goes to the search field: names, classes, scores, verdicts",
+        props(keys = "Slash Ctrl+F")
+    )]
     Search,
+    #[strum(
+        message = "Clear search",
+        detailed_message = "Clears the search field and shows all images",
+        props(keys = "Ctrl+Shift+F")
+    )]
     ClearSearch,
+    #[strum(
+        message = "Select all",
+        detailed_message = "Selects all images, or all that the search finds",
+        props(keys = "Ctrl+A")
+    )]
     SelectAll,
+    #[strum(
+        message = "Previous image",
+        detailed_message = "Shows the image before this one",
+        props(keys = "Alt+ArrowLeft")
+    )]
     PreviousImage,
+    #[strum(
+        message = "Next image",
+        detailed_message = "Shows the image after this one",
+        props(keys = "Alt+ArrowRight")
+    )]
     NextImage,
+    #[strum(
+        message = "First image",
+        detailed_message = "Shows the first image",
+        props(keys = "Home")
+    )]
     FirstImage,
+    #[strum(
+        message = "Last image",
+        detailed_message = "Shows the last image",
+        props(keys = "End")
+    )]
     LastImage,
+    #[strum(
+        message = "Accept",
+        detailed_message = "The prediction is right",
+        props(keys = "A")
+    )]
     Accept,
+    #[strum(
+        message = "Reject",
+        detailed_message = "The prediction is wrong",
+        props(keys = "R")
+    )]
     Reject,
+    #[strum(
+        message = "Unsure",
+        detailed_message = "This image does not allow a decision",
+        props(keys = "U")
+    )]
     Unsure,
+    #[strum(
+        message = "Wrong class…",
+        detailed_message = "The box is right, the class is wrong: enter the right class",
+        props(keys = "W")
+    )]
     WrongClass,
+    #[strum(
+        message = "Clear verdict",
+        detailed_message = "Removes the verdict",
+        props(keys = "Backspace C")
+    )]
     ClearVerdict,
+    #[strum(
+        message = "Note…",
+        detailed_message = "Adds a note to the image",
+        props(keys = "N")
+    )]
     WriteNote,
+    #[strum(
+        message = "Tag…",
+        detailed_message = "Adds a tag to find the image again",
+        props(keys = "T")
+    )]
     AddTag,
+    #[strum(
+        message = "Next unjudged",
+        detailed_message = "Goes to the next image without a verdict",
+        props(keys = "J")
+    )]
     NextUnjudged,
+    #[strum(
+        message = "Next uncertain",
+        detailed_message = "Goes to the unjudged image with the least certain prediction",
+        props(keys = "K")
+    )]
     NextUncertain,
+    #[strum(
+        message = "Undo",
+        detailed_message = "Undoes the last judgement",
+        props(keys = "Ctrl+Z")
+    )]
     Undo,
+    #[strum(
+        message = "Redo",
+        detailed_message = "Redoes what was undone",
+        props(keys = "Ctrl+Shift+Z Ctrl+Y")
+    )]
     Redo,
+    #[strum(
+        message = "Go to image…",
+        detailed_message = "Finds an image by name or number",
+        props(keys = "G")
+    )]
     GoTo,
+    #[strum(
+        message = "Large image",
+        detailed_message = "Hides or shows the panels around the image",
+        props(keys = "Space")
+    )]
     LargeImage,
+    #[strum(
+        message = "Thumbnails only",
+        detailed_message = "Shows thumbnails in place of the image, or the image again",
+        props(keys = "Ctrl+G")
+    )]
     ThumbnailsOnly,
+    #[strum(
+        message = "Fit image",
+        detailed_message = "Shows the whole image",
+        props(keys = "F Ctrl+9")
+    )]
     FitImage,
+    #[strum(
+        message = "Actual size",
+        detailed_message = "One image pixel is one screen pixel",
+        props(keys = "1 Ctrl+1")
+    )]
     ActualSize,
+    #[strum(
+        message = "Zoom in",
+        detailed_message = "Enlarges the image",
+        props(keys = "Plus Equals")
+    )]
     ZoomIn,
+    #[strum(
+        message = "Zoom out",
+        detailed_message = "Shrinks the image",
+        props(keys = "Minus")
+    )]
     ZoomOut,
+    #[strum(
+        message = "Zoom to box",
+        detailed_message = "Enlarges the selected box",
+        props(keys = "Z")
+    )]
     ZoomToBox,
+    #[strum(
+        message = "Next box",
+        detailed_message = "Selects the box with the next lower score",
+        props(keys = "CloseBracket")
+    )]
     NextBox,
+    #[strum(
+        message = "Previous box",
+        detailed_message = "Selects the box with the next higher score",
+        props(keys = "OpenBracket")
+    )]
     PreviousBox,
+    #[strum(
+        message = "Explain",
+        detailed_message = "Covers one part of the image after another to find which ones the prediction depends on",
+        props(keys = "E")
+    )]
     Explain,
+    #[strum(
+        message = "Filmstrip of a class",
+        detailed_message = "Shows all boxes of one class over all images, by score",
+        props(keys = "Ctrl+Shift+5")
+    )]
     Filmstrip,
+    #[strum(
+        message = "Images",
+        detailed_message = "Shows or hides the panel with the thumbnails",
+        props(keys = "Ctrl+Shift+1")
+    )]
     ToggleImages,
+    #[strum(
+        message = "Inspector",
+        detailed_message = "Shows or hides the panel with model and results",
+        props(keys = "Ctrl+Shift+2")
+    )]
     ToggleInspector,
+    #[strum(
+        message = "Tasks and problems",
+        detailed_message = "Shows or hides the panel with tasks and problems",
+        props(keys = "Ctrl+Shift+3")
+    )]
     ToggleTasks,
+    #[strum(
+        message = "Judging bar",
+        detailed_message = "Shows or hides the bar for verdicts, notes and tags",
+        props(keys = "Ctrl+Shift+4")
+    )]
     ToggleJudging,
+    #[strum(
+        message = "Go on after a verdict",
+        detailed_message = "A verdict on an image shows the next image; one on a box selects the next box, and after the last \
+                box shows the next image"
+    )]
     GoOnAfterVerdict,
+    #[strum(
+        message = "Boxes on thumbnails",
+        detailed_message = "Also draws the filtered boxes on the thumbnails",
+        props(keys = "Ctrl+B")
+    )]
     ToggleThumbnailBoxes,
+    #[strum(
+        message = "Boxes stored with the image",
+        detailed_message = "Draws the boxes that a TFRecord file stores with its image, dashed in white",
+        props(keys = "Ctrl+Alt+B")
+    )]
     ToggleStoredBoxes,
+    #[strum(
+        message = "Presentation",
+        detailed_message = "Shows the images one after another full screen, with large labels and without paths",
+        props(keys = "F11")
+    )]
     Present,
+    #[strum(
+        message = "Larger thumbnails",
+        detailed_message = "Enlarges the thumbnails",
+        props(keys = "Ctrl+CloseBracket")
+    )]
     LargerThumbnails,
+    #[strum(
+        message = "Smaller thumbnails",
+        detailed_message = "Shrinks the thumbnails",
+        props(keys = "Ctrl+OpenBracket")
+    )]
     SmallerThumbnails,
+    #[strum(
+        message = "Larger interface",
+        detailed_message = "Enlarges all text and buttons",
+        props(keys = "Ctrl+Plus Ctrl+Equals")
+    )]
     InterfaceLarger,
+    #[strum(
+        message = "Smaller interface",
+        detailed_message = "Shrinks all text and buttons",
+        props(keys = "Ctrl+Minus")
+    )]
     InterfaceSmaller,
+    #[strum(
+        message = "Normal interface size",
+        detailed_message = "All text and buttons at the system's own size",
+        props(keys = "Ctrl+0")
+    )]
     InterfaceNormal,
+    #[strum(
+        message = "System theme",
+        detailed_message = "Follows the system's light or dark theme"
+    )]
     ThemeSystem,
+    #[strum(
+        message = "Light theme",
+        detailed_message = "Dark text on a light background"
+    )]
     ThemeLight,
+    #[strum(
+        message = "Dark theme",
+        detailed_message = "Light text on a dark background"
+    )]
     ThemeDark,
+    #[strum(
+        message = "Reset filters",
+        detailed_message = "Resets thresholds, hidden classes and overlap"
+    )]
     ResetView,
+    #[strum(
+        message = "Clear problems",
+        detailed_message = "Empties the list of problems"
+    )]
     ClearProblems,
+    #[strum(
+        message = "Command palette…",
+        detailed_message = "Finds a command by typing its name",
+        props(keys = "Ctrl+K")
+    )]
     Palette,
+    #[strum(
+        message = "Help and keys",
+        detailed_message = "Lists what the keys and the mouse do",
+        props(keys = "F1")
+    )]
     Help,
+    #[strum(
+        message = "Copy diagnostics",
+        detailed_message = "Copies versions, device report and the last errors, without secrets"
+    )]
     CopyDiagnostics,
+    #[strum(
+        message = "Open manual",
+        detailed_message = "Opens the pages of the manual"
+    )]
     OpenManual,
+    #[strum(
+        message = "Open log file",
+        detailed_message = "Opens the log file of Spotcheck"
+    )]
     OpenLog,
 }
 
-/// The row of the table that belongs to an [`Action`].
-struct ActionText {
-    label: &'static str,
-    tooltip: &'static str,
-    /// As written in menus; the first is shown, all work.
-    keys: &'static [&'static str],
-}
-
 impl Action {
-    /// Sentence case; `…` where something is asked before anything happens.
     pub fn label(self) -> &'static str {
-        self.text().label
+        self.get_message().unwrap_or_default()
     }
 
     /// The label with what it is about just now: “Undo: reject 3 images”.
@@ -124,12 +537,12 @@ impl Action {
     }
 
     pub fn tooltip(self) -> &'static str {
-        self.text().tooltip
+        self.get_detailed_message().unwrap_or_default()
     }
 
     /// Such as `Ctrl+O`; `Ctrl` is the command key on a Mac. The first is the one to show.
-    pub fn keys(self) -> &'static [&'static str] {
-        self.text().keys
+    pub fn keys(self) -> impl Iterator<Item = &'static str> {
+        self.get_str("keys").unwrap_or_default().split_whitespace()
     }
 
     /// `Err` says why it cannot be done now.
@@ -308,367 +721,6 @@ impl Action {
             _ => None,
         }
     }
-
-    #[expect(clippy::too_many_lines, reason = "it is the table")]
-    fn text(self) -> ActionText {
-        match self {
-            Self::OpenFolder => text(
-                "Open folder…",
-                "Choose a folder of images; everything below it is shown",
-                &["Ctrl+O"],
-            ),
-            Self::OpenImages => text(
-                "Open images…",
-                "Choose single image files",
-                &["Ctrl+Shift+O"],
-            ),
-            Self::OpenS3 => text(
-                "Open S3…",
-                "Opens a bucket or folder in S3, by its address or from the buckets of a profile",
-                &["Ctrl+L"],
-            ),
-            Self::OpenSamples => text(
-                "Open sample images",
-                "Opens images that come with Spotcheck, to try it out",
-                &[],
-            ),
-            Self::Reload => text(
-                "Reload",
-                "Lists the images again: new ones come last, changed ones are read again, verdicts are kept",
-                &["F5"],
-            ),
-            Self::OpenProject => text(
-                "Open project…",
-                "Opens a project file with its images, predictions and verdicts",
-                &[],
-            ),
-            Self::Export => text(
-                "Export…",
-                "Writes predictions and verdicts for other programs, or a report to read",
-                &["Ctrl+E"],
-            ),
-            Self::ExportComparison => text(
-                "Export comparison…",
-                "Writes the agreement of two runs: a summary, and the disagreement of each image",
-                &[],
-            ),
-            Self::Upload => text(
-                "Upload to S3…",
-                "Uploads the image files to a bucket; existing objects are kept",
-                &[],
-            ),
-            Self::StartJob => text(
-                "Send to SageMaker…",
-                "Runs the model over these images as a SageMaker Batch Transform job",
-                &["Ctrl+Shift+B"],
-            ),
-            Self::Jobs => text(
-                "Jobs…",
-                "Lists the Batch Transform jobs of an account with progress, failures and cost",
-                &["Ctrl+J"],
-            ),
-            Self::DeployEndpoint => text(
-                "Deploy to an endpoint…",
-                "Serves the model from a SageMaker real-time endpoint until it is deleted",
-                &["Ctrl+Shift+E"],
-            ),
-            Self::Endpoints => text(
-                "Endpoints…",
-                "Lists the real-time endpoints of an account with status, cost and deletion time",
-                &["Ctrl+Shift+J"],
-            ),
-            Self::OpenOutputs => text(
-                "Open outputs…",
-                "Shows the predictions of a job, or a folder of .out files, as a run over these images",
-                &[],
-            ),
-            Self::PredictHere => text(
-                "Predict on this computer",
-                "Predicts on this computer again, and sends no image anywhere",
-                &[],
-            ),
-            Self::PredictAtEndpoint => text(
-                "Predict at a SageMaker endpoint…",
-                "Sends the image in view to a model behind a real-time endpoint",
-                &[],
-            ),
-            Self::PredictInTfServing => text(
-                "Predict in TensorFlow Serving…",
-                "Sends the image in view to a model that TensorFlow Serving has behind its REST API",
-                &[],
-            ),
-            Self::CompareWithLocal => text(
-                "Compare local with remote",
-                "Compares the remote run with the local one, image by image",
-                &[],
-            ),
-            Self::SaveProjectAs => text(
-                "Save project as…",
-                "Saves a copy of the project and continues in it",
-                &["Ctrl+Shift+S"],
-            ),
-            Self::MoveProject => text(
-                "Locate images…",
-                "Sets the folder of the project's images after they have moved",
-                &[],
-            ),
-            Self::AddModel => text(
-                "Add a model…",
-                "Inspects an .onnx file of your own and adds it to the list",
-                &[],
-            ),
-            Self::CopyImage => text(
-                "Copy image with boxes",
-                "Copies the image with everything drawn on it",
-                &["Ctrl+Shift+C"],
-            ),
-            Self::CopyPath => text("Copy path", "Copies the path of the image", &["Ctrl+Alt+C"]),
-            Self::Reveal => text(
-                "Show in file manager",
-                "Opens the folder of the image",
-                &["Ctrl+Shift+R"],
-            ),
-            Self::Quit => text(
-                "Quit",
-                "Closes Spotcheck and cancels all tasks",
-                &["Ctrl+Q"],
-            ),
-            Self::PredictShown => text(
-                "Predict this image",
-                "Runs the model on the image in the middle, again if it has a prediction",
-                &["Ctrl+Enter"],
-            ),
-            Self::PredictAnew => text(
-                "Clear verdicts and predict again",
-                "Clears the verdicts on this image's prediction and predicts the file as it is now",
-                &[],
-            ),
-            Self::PredictSelection => text(
-                "Predict selection",
-                "Runs the model on the selected images",
-                &["Ctrl+Shift+Enter"],
-            ),
-            Self::PredictAll => text(
-                "Predict all",
-                "Runs the model on every image that has no prediction yet",
-                &["Ctrl+Alt+Enter"],
-            ),
-            Self::PauseTasks => text(
-                "Pause",
-                "Pauses predicting after the images in progress",
-                &["Ctrl+P"],
-            ),
-            Self::ResumeTasks => text("Resume", "Continues predicting", &["Ctrl+Shift+P"]),
-            Self::CancelTasks => text(
-                "Cancel tasks",
-                "Cancels all tasks; predictions so far are kept",
-                &["Ctrl+."],
-            ),
-            Self::PredictFiltered => text(
-                "Predict filtered",
-                "Runs the model on the images that the search shows and that have no prediction yet",
-                &[],
-            ),
-            Self::Search => text(
-                "Search",
-                "Goes to the search field: names, classes, scores, verdicts",
-                &["Slash", "Ctrl+F"],
-            ),
-            Self::ClearSearch => text(
-                "Clear search",
-                "Clears the search field and shows all images",
-                &["Ctrl+Shift+F"],
-            ),
-            Self::SelectAll => text(
-                "Select all",
-                "Selects all images, or all that the search finds",
-                &["Ctrl+A"],
-            ),
-            Self::PreviousImage => text(
-                "Previous image",
-                "Shows the image before this one",
-                &["Alt+ArrowLeft"],
-            ),
-            Self::NextImage => text(
-                "Next image",
-                "Shows the image after this one",
-                &["Alt+ArrowRight"],
-            ),
-            Self::FirstImage => text("First image", "Shows the first image", &["Home"]),
-            Self::LastImage => text("Last image", "Shows the last image", &["End"]),
-            Self::Accept => text("Accept", "The prediction is right", &["A"]),
-            Self::Reject => text("Reject", "The prediction is wrong", &["R"]),
-            Self::Unsure => text("Unsure", "This image does not allow a decision", &["U"]),
-            Self::WrongClass => text(
-                "Wrong class…",
-                "The box is right, the class is wrong: enter the right class",
-                &["W"],
-            ),
-            Self::ClearVerdict => text("Clear verdict", "Removes the verdict", &["Backspace", "C"]),
-            Self::WriteNote => text("Note…", "Adds a note to the image", &["N"]),
-            Self::AddTag => text("Tag…", "Adds a tag to find the image again", &["T"]),
-            Self::NextUnjudged => text(
-                "Next unjudged",
-                "Goes to the next image without a verdict",
-                &["J"],
-            ),
-            Self::NextUncertain => text(
-                "Next uncertain",
-                "Goes to the unjudged image with the least certain prediction",
-                &["K"],
-            ),
-            Self::Undo => text("Undo", "Undoes the last judgement", &["Ctrl+Z"]),
-            Self::Redo => text(
-                "Redo",
-                "Redoes what was undone",
-                &["Ctrl+Shift+Z", "Ctrl+Y"],
-            ),
-            Self::GoTo => text("Go to image…", "Finds an image by name or number", &["G"]),
-            Self::LargeImage => text(
-                "Large image",
-                "Hides or shows the panels around the image",
-                &["Space"],
-            ),
-            Self::ThumbnailsOnly => text(
-                "Thumbnails only",
-                "Shows thumbnails in place of the image, or the image again",
-                &["Ctrl+G"],
-            ),
-            Self::FitImage => text("Fit image", "Shows the whole image", &["F", "Ctrl+9"]),
-            Self::ActualSize => text(
-                "Actual size",
-                "One image pixel is one screen pixel",
-                &["1", "Ctrl+1"],
-            ),
-            Self::ZoomIn => text("Zoom in", "Enlarges the image", &["Plus", "Equals"]),
-            Self::ZoomOut => text("Zoom out", "Shrinks the image", &["Minus"]),
-            Self::ZoomToBox => text("Zoom to box", "Enlarges the selected box", &["Z"]),
-            Self::NextBox => text(
-                "Next box",
-                "Selects the box with the next lower score",
-                &["CloseBracket"],
-            ),
-            Self::PreviousBox => text(
-                "Previous box",
-                "Selects the box with the next higher score",
-                &["OpenBracket"],
-            ),
-            Self::Explain => text(
-                "Explain",
-                "Covers one part of the image after another to find which ones the prediction depends on",
-                &["E"],
-            ),
-            Self::Filmstrip => text(
-                "Filmstrip of a class",
-                "Shows all boxes of one class over all images, by score",
-                &["Ctrl+Shift+5"],
-            ),
-            Self::ToggleImages => text(
-                "Images",
-                "Shows or hides the panel with the thumbnails",
-                &["Ctrl+Shift+1"],
-            ),
-            Self::ToggleInspector => text(
-                "Inspector",
-                "Shows or hides the panel with model and results",
-                &["Ctrl+Shift+2"],
-            ),
-            Self::ToggleTasks => text(
-                "Tasks and problems",
-                "Shows or hides the panel with tasks and problems",
-                &["Ctrl+Shift+3"],
-            ),
-            Self::Present => text(
-                "Presentation",
-                "Shows the images one after another full screen, with large labels and without paths",
-                &["F11"],
-            ),
-            Self::ToggleThumbnailBoxes => text(
-                "Boxes on thumbnails",
-                "Also draws the filtered boxes on the thumbnails",
-                &["Ctrl+B"],
-            ),
-            Self::ToggleStoredBoxes => text(
-                "Boxes stored with the image",
-                "Draws the boxes that a TFRecord file stores with its image, dashed in white",
-                &["Ctrl+Alt+B"],
-            ),
-            Self::ToggleJudging => text(
-                "Judging bar",
-                "Shows or hides the bar for verdicts, notes and tags",
-                &["Ctrl+Shift+4"],
-            ),
-            Self::GoOnAfterVerdict => text(
-                "Go on after a verdict",
-                "A verdict on an image shows the next image; one on a box selects the next box, and after the last \
-                box shows the next image",
-                &[],
-            ),
-            Self::LargerThumbnails => text(
-                "Larger thumbnails",
-                "Enlarges the thumbnails",
-                &["Ctrl+CloseBracket"],
-            ),
-            Self::SmallerThumbnails => text(
-                "Smaller thumbnails",
-                "Shrinks the thumbnails",
-                &["Ctrl+OpenBracket"],
-            ),
-            Self::InterfaceLarger => text(
-                "Larger interface",
-                "Enlarges all text and buttons",
-                &["Ctrl+Plus", "Ctrl+Equals"],
-            ),
-            Self::InterfaceSmaller => text(
-                "Smaller interface",
-                "Shrinks all text and buttons",
-                &["Ctrl+Minus"],
-            ),
-            Self::InterfaceNormal => text(
-                "Normal interface size",
-                "All text and buttons at the system's own size",
-                &["Ctrl+0"],
-            ),
-            Self::ThemeSystem => text(
-                "System theme",
-                "Follows the system's light or dark theme",
-                &[],
-            ),
-            Self::ThemeLight => text("Light theme", "Dark text on a light background", &[]),
-            Self::ThemeDark => text("Dark theme", "Light text on a dark background", &[]),
-            Self::ResetView => text(
-                "Reset filters",
-                "Resets thresholds, hidden classes and overlap",
-                &[],
-            ),
-            Self::ClearProblems => text("Clear problems", "Empties the list of problems", &[]),
-            Self::Palette => text(
-                "Command palette…",
-                "Finds a command by typing its name",
-                &["Ctrl+K"],
-            ),
-            Self::Help => text(
-                "Help and keys",
-                "Lists what the keys and the mouse do",
-                &["F1"],
-            ),
-            Self::CopyDiagnostics => text(
-                "Copy diagnostics",
-                "Copies versions, device report and the last errors, without secrets",
-                &[],
-            ),
-            Self::OpenManual => text("Open manual", "Opens the pages of the manual", &[]),
-            Self::OpenLog => text("Open log file", "Opens the log file of Spotcheck", &[]),
-        }
-    }
-}
-
-fn text(label: &'static str, tooltip: &'static str, keys: &'static [&'static str]) -> ActionText {
-    ActionText {
-        label,
-        tooltip,
-        keys,
-    }
 }
 
 fn need(condition: bool, reason: &'static str) -> Result<(), &'static str> {
@@ -715,7 +767,7 @@ mod tests {
         let mut seen = BTreeSet::new();
         for action in Action::VARIANTS {
             for keys in action.keys() {
-                assert!(seen.insert(*keys), "{keys} of {action:?} is taken");
+                assert!(seen.insert(keys), "{keys} of {action:?} is taken");
             }
         }
     }
@@ -728,6 +780,10 @@ mod tests {
             .collect();
         assert_eq!(labels.len(), Action::VARIANTS.len());
         for action in Action::VARIANTS {
+            assert!(
+                !action.label().is_empty() && !action.tooltip().is_empty(),
+                "{action:?}"
+            );
             assert!(!action.tooltip().ends_with('.'), "{action:?}");
         }
     }

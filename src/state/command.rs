@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::queue::areas;
 use super::{Action, Overlay, TaskId, TaskSignal};
 use crate::state::{
     BrowseCommand, EndpointsCommand, ExportCommand, InferenceCommand, JobsCommand, ModelsCommand,
@@ -38,6 +39,10 @@ pub enum Command {
     Browse(BrowseCommand),
     Review(ReviewCommand),
 }
+
+areas!(
+    Command: Jobs(JobsCommand), Endpoints(EndpointsCommand), Outputs(OutputsCommand), Inference(InferenceCommand), Models(ModelsCommand), S3(S3Command), Export(ExportCommand), Upload(UploadCommand), Project(ProjectCommand), Browse(BrowseCommand), Review(ReviewCommand),
+);
 
 /// A way through the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::queue::areas;
 use crate::domain::{FileStamp, Prediction, RunId, S3Place, Sample, SampleId, SampleUri};
 use crate::state::{
     BrowseEffect, EndpointsEffect, ExportEffect, InferenceEffect, JobsEffect, ModelsEffect,
@@ -38,6 +39,10 @@ pub enum Effect {
     Browse(BrowseEffect),
     Review(ReviewEffect),
 }
+
+areas!(
+    Effect: Jobs(JobsEffect), Endpoints(EndpointsEffect), Outputs(OutputsEffect), Inference(InferenceEffect), Models(ModelsEffect), S3(S3Effect), Export(ExportEffect), Upload(UploadEffect), Project(ProjectEffect), Browse(BrowseEffect), Review(ReviewEffect),
+);
 
 /// An answer to be read from the project.
 #[derive(Debug, Clone, PartialEq, Eq)]

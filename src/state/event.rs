@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::queue::areas;
 use super::{Failure, TaskId, TaskOutcome};
 use crate::domain::{FileStamp, Prediction, Problem, SampleId, SampleUri, TruthBox};
 use crate::state::{
@@ -35,6 +36,10 @@ pub enum Event {
     Browse(BrowseEvent),
     Review(ReviewEvent),
 }
+
+areas!(
+    Event: Jobs(JobsEvent), Endpoints(EndpointsEvent), Outputs(OutputsEvent), Inference(InferenceEvent), Models(ModelsEvent), S3(S3Event), Export(ExportEvent), Upload(UploadEvent), Project(ProjectEvent), Browse(BrowseEvent), Review(ReviewEvent),
+);
 
 impl Event {
     /// The end of a task that needs no event of its own: what it did, and notes for the list of problems.

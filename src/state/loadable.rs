@@ -3,8 +3,9 @@
 use super::{TaskId, TaskOutcome};
 
 /// A value that a task loads.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Loadable<T, E = Failure> {
+    #[default]
     NotAsked,
     /// By this task.
     Loading(TaskId),
@@ -23,12 +24,6 @@ pub enum Failure {
         /// The command that signs in again, if that helps.
         renewal: Option<String>,
     },
-}
-
-impl<T, E> Default for Loadable<T, E> {
-    fn default() -> Self {
-        Self::NotAsked
-    }
 }
 
 impl<T, E> Loadable<T, E> {

@@ -24,6 +24,7 @@ mod order;
 mod pages;
 mod problems;
 mod project;
+mod queue;
 mod remote;
 mod review;
 mod runs;
@@ -69,6 +70,7 @@ pub use problems::{ProblemEntry, ProblemList};
 pub use project::{
     Project, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
 };
+pub use queue::Queue;
 pub(in crate::state) use remote::Draft;
 pub use remote::{
     ChosenModel, ConnectFailure, DeletionCause, EndpointDeletion, EndpointDraft, EndpointForm,

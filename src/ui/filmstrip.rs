@@ -11,7 +11,7 @@ use super::theme;
 use super::widgets::{elided_in_middle, fitting, grouped, strong};
 use crate::domain::ModelTask;
 use crate::review::{FilmFrame, FilmOrder};
-use crate::state::{Action, Command, Filmstrip, ReviewCommand, State};
+use crate::state::{Action, Command, Filmstrip, Queue, ReviewCommand, State};
 
 const GAP: f32 = 6.0;
 /// Below the image: score and name.
@@ -21,7 +21,7 @@ pub(super) fn filmstrip_ui(
     ui: &mut Ui,
     state: &State,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let Some(strip) = &state.filmstrip else {
         return;
@@ -40,13 +40,13 @@ pub(super) fn filmstrip_ui(
         });
 }
 
-fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Vec<Command>) {
+fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<Command>) {
     let width = ui.available_width();
     // From the right, so that the words take what the buttons leave.
     let row = vec2(width, ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
         if ui.button("Close").clicked() {
-            commands.push(Action::Filmstrip.into());
+            commands.push(Action::Filmstrip);
         }
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             if width > 460.0 {
@@ -62,14 +62,14 @@ fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Vec<
     });
 }
 
-fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Vec<Command>) {
+fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Queue<Command>) {
     let (label, other) = match strip.order {
         FilmOrder::HighestFirst => ("Highest score first", FilmOrder::LowestFirst),
         FilmOrder::LowestFirst => ("Lowest score first", FilmOrder::HighestFirst),
     };
     let turn = ui.button(label).on_hover_text("Click to reverse the order");
     if turn.clicked() {
-        commands.push(Command::Review(ReviewCommand::SetFilmOrder(other)));
+        commands.push(ReviewCommand::SetFilmOrder(other));
     }
 }
 
@@ -97,7 +97,7 @@ fn count_texts(state: &State, strip: &Filmstrip) -> [String; 2] {
 }
 
 /// The classes of the run with the most boxes first.
-fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Vec<Command>) {
+fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<Command>) {
     let name = |class: u32| {
         let run = state.run();
         run.map_or_else(String::new, |run| run.labels().name(class))
@@ -117,7 +117,7 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Vec<Co
                 let text = format!("{} ({})", name(row.class), grouped(row.boxes));
                 let is_chosen = strip.class == Some(row.class);
                 if ui.selectable_label(is_chosen, text).clicked() {
-                    commands.push(Command::Review(ReviewCommand::OpenFilmstrip(row.class)));
+                    commands.push(ReviewCommand::OpenFilmstrip(row.class));
                 }
             }
         });
@@ -129,7 +129,7 @@ fn frames_ui(
     state: &State,
     strip: &Filmstrip,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let (Some(source), Some(run)) = (&state.source, state.run()) else {
         ui.weak("Predict images first");
@@ -172,7 +172,7 @@ fn frames_ui(
                 }
             }
             if let Some(wanted) = textures.crops.changed_request(missing) {
-                commands.push(Command::Review(ReviewCommand::LoadCrops(wanted)));
+                commands.push(ReviewCommand::LoadCrops(wanted));
             }
         });
 }
@@ -184,7 +184,7 @@ fn frame_ui(
     textures: &mut Textures,
     frame: &FilmFrame,
     rect: Rect,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> bool {
     let Some(entry) = state.samples.get(frame.sample) else {
         return true;
@@ -224,10 +224,7 @@ fn frame_ui(
         ui.painter().galley(at, galley, color);
     }
     if response.clicked() {
-        commands.push(Command::Review(ReviewCommand::ShowBox(
-            frame.sample,
-            frame.index as usize,
-        )));
+        commands.push(ReviewCommand::ShowBox(frame.sample, frame.index as usize));
     }
     response.on_hover_text(entry.uri.as_str());
     is_settled

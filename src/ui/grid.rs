@@ -12,7 +12,7 @@ use super::theme;
 use super::widgets::{elided_in_middle, paint_verdict, truncated, verdict_word};
 use crate::domain::SampleId;
 use crate::review::{PredictionStatus, SortBy};
-use crate::state::{Action, BrowseCommand, Command, ProjectCommand, SourceId, State, Step};
+use crate::state::{Action, BrowseCommand, Command, ProjectCommand, Queue, SourceId, State, Step};
 
 const GAP: f32 = 6.0;
 const PADDING: f32 = 6.0;
@@ -166,7 +166,7 @@ pub(super) fn grid_ui(
     state: &State,
     memory: &mut GridMemory,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if let Some(source) = &state.source {
         textures.thumbnails.open(source.id);
@@ -276,7 +276,7 @@ fn cells_ui(
     textures: &mut Textures,
     layout: Layout,
     viewport: Rect,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let origin = screen_origin(ui, viewport);
     let visible = layout.visible(viewport.top(), viewport.bottom());
@@ -303,7 +303,7 @@ fn request_thumbnails(
     thumbnails: &mut Thumbnails,
     layout: Layout,
     visible: Range<usize>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let order = state.order();
     let is_far_away = state
@@ -328,10 +328,7 @@ fn request_thumbnails(
     let missing = missing.collect();
     if let Some(wanted) = thumbnails.changed_request(visible, missing) {
         let side = thumbnails.side();
-        commands.push(Command::Browse(BrowseCommand::LoadThumbnails {
-            side,
-            wanted,
-        }));
+        commands.push(BrowseCommand::LoadThumbnails { side, wanted });
     }
 }
 
@@ -342,7 +339,7 @@ fn cell_ui<'state>(
     thumbnails: &mut Thumbnails,
     sample: SampleId,
     rect: Rect,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Option<Cell<'state>> {
     let name = state.samples.get(sample)?.name.as_str();
     let headline = headline(state, sample);
@@ -384,9 +381,9 @@ fn cell_ui<'state>(
     })
 }
 
-fn take_clicks(ui: &Ui, response: &Response, sample: SampleId, commands: &mut Vec<Command>) {
+fn take_clicks(ui: &Ui, response: &Response, sample: SampleId, commands: &mut Queue<Command>) {
     if response.double_clicked() {
-        commands.push(Action::LargeImage.into());
+        commands.push(Action::LargeImage);
     } else if response.clicked() {
         commands.push(click(ui.input(|input| input.modifiers), sample));
     }
@@ -585,7 +582,7 @@ fn paint_background(ui: &Ui, state: &State, cell: &Cell<'_>) {
 }
 
 /// Whole predictions lie in the project; those of the cells on screen are asked for once.
-fn load_predictions(state: &State, cells: &[Cell<'_>], commands: &mut Vec<Command>) {
+fn load_predictions(state: &State, cells: &[Cell<'_>], commands: &mut Queue<Command>) {
     let is_predicted = |cell: &&Cell<'_>| {
         let run = state.run();
         run.is_some_and(|run| run.status(cell.sample) == PredictionStatus::Predicted)
@@ -593,7 +590,7 @@ fn load_predictions(state: &State, cells: &[Cell<'_>], commands: &mut Vec<Comman
     let predicted = cells.iter().filter(is_predicted);
     let wanted: Vec<SampleId> = predicted.map(|cell| cell.sample).collect();
     if !state.has_asked_for(&wanted) {
-        commands.push(Command::Project(ProjectCommand::LoadPredictions(wanted)));
+        commands.push(ProjectCommand::LoadPredictions(wanted));
     }
 }
 
@@ -701,7 +698,7 @@ pub(super) fn take_walking_keys(
     state: &State,
     columns: usize,
     rows_a_page: usize,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if is_taken_remote(ui.ctx()) || state.has_dialog() || state.order().is_empty() {
         return;
@@ -719,10 +716,10 @@ pub(super) fn take_walking_keys(
     ui.input_mut(|input| {
         for (key, by) in keys {
             for _ in 0..input.count_and_consume_key(Modifiers::SHIFT, key) {
-                commands.push(Command::Browse(BrowseCommand::Walk(Step::ExtendBy(by))));
+                commands.push(BrowseCommand::Walk(Step::ExtendBy(by)));
             }
             for _ in 0..input.count_and_consume_key(Modifiers::NONE, key) {
-                commands.push(Command::Browse(BrowseCommand::Walk(Step::By(by))));
+                commands.push(BrowseCommand::Walk(Step::By(by)));
             }
         }
     });

@@ -3,7 +3,7 @@
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 use strum::VariantArray;
 
-use crate::state::{Action, BrowseCommand, Command, Overlay, ReviewCommand, State};
+use crate::state::{Action, BrowseCommand, Command, Overlay, Queue, ReviewCommand, State};
 
 /// Pushes the command of every shortcut that was pressed. Bare letters are left to a text field that has the focus, and
 /// everything that a dialog does not need is left alone while one is open. `was_typing` says whether a text field had the
@@ -12,7 +12,7 @@ pub(super) fn take_shortcuts(
     ctx: &egui::Context,
     state: &State,
     was_typing: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let is_typing = ctx.text_edit_focused();
     // A button or slider that was reached with Tab uses some keys itself; letters go on to work.
@@ -129,7 +129,7 @@ fn is_exactly(pressed: Modifiers, shortcut: KeyboardShortcut) -> bool {
 
 /// The first shortcut of an action, as the platform writes it.
 pub(super) fn shortcut_text(ctx: &egui::Context, action: Action) -> Option<String> {
-    let shortcut = parse(action.keys().first()?)?;
+    let shortcut = parse(action.keys().next()?)?;
     Some(as_printed(
         shortcut.logical_key,
         ctx.format_shortcut(&shortcut),
@@ -148,7 +148,7 @@ fn as_printed(key: Key, shortcut: String) -> String {
 
 fn shortcuts() -> impl Iterator<Item = (Action, KeyboardShortcut)> {
     Action::VARIANTS.iter().flat_map(|action| {
-        let parsed = action.keys().iter().filter_map(|keys| parse(keys));
+        let parsed = action.keys().filter_map(parse);
         parsed.map(move |shortcut| (*action, shortcut))
     })
 }

@@ -21,7 +21,7 @@ pub use textures::{NewThumbnail, Textures};
 pub use theme::apply as apply_theme;
 
 use crate::domain::S3Place;
-use crate::state::{BrowseCommand, Command, State};
+use crate::state::{BrowseCommand, Command, Queue, State};
 
 /// What the panels remember between two frames and nobody else needs: drafts of text fields, what has been asked for.
 #[derive(Default)]
@@ -57,7 +57,7 @@ pub struct Window {
 impl Window {
     /// One frame. Gives what the user wanted in it, in order.
     pub fn show(&mut self, ui: &mut egui::Ui, state: &State) -> Vec<Command> {
-        let mut commands = Vec::new();
+        let mut commands = Queue::default();
         theme::follow_settings(ui.ctx(), &mut self.applied, &state.settings);
         let size = ui.ctx().content_rect().size();
         if std::mem::replace(&mut self.size, size) != size {
@@ -76,9 +76,9 @@ impl Window {
                 &mut commands,
             );
             if let Some(tiles) = self.textures.changed_request() {
-                commands.push(Command::Browse(BrowseCommand::LoadTiles(tiles)));
+                commands.push(BrowseCommand::LoadTiles(tiles));
             }
-            return commands;
+            return commands.into_vec();
         }
         keys::take_shortcuts(ui.ctx(), state, self.was_typing, &mut commands);
         if let Some(place) = open_place(state) {
@@ -86,7 +86,7 @@ impl Window {
         }
         self.panels_ui(ui, state, &mut commands);
         if let Some(tiles) = self.textures.changed_request() {
-            commands.push(Command::Browse(BrowseCommand::LoadTiles(tiles)));
+            commands.push(BrowseCommand::LoadTiles(tiles));
         }
         overlays::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
         overlays::help_ui(ui.ctx(), state, &mut commands);
@@ -124,10 +124,10 @@ impl Window {
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);
         self.was_typing = ui.ctx().text_edit_focused();
-        commands
+        commands.into_vec()
     }
 
-    fn panels_ui(&mut self, ui: &mut egui::Ui, state: &State, commands: &mut Vec<Command>) {
+    fn panels_ui(&mut self, ui: &mut egui::Ui, state: &State, commands: &mut Queue<Command>) {
         panels::menu_bar_ui(ui, state, commands);
         panels::status_bar_ui(ui, state, commands);
         let costs_money = state.endpoints_at_our_cost().next().is_some();

@@ -10,7 +10,9 @@ use super::canvas::{Labels, Placement, image_size, paint_image};
 use super::textures::Textures;
 use super::theme;
 use crate::domain::{Prediction, PredictionContent, SampleId};
-use crate::state::{BrowseCommand, CanvasView, Command, Display, ReviewCommand, State, Step};
+use crate::state::{
+    BrowseCommand, CanvasView, Command, Display, Queue, ReviewCommand, State, Step,
+};
 
 const BACKDROP: Color32 = Color32::from_rgb(8, 9, 11);
 /// Seconds in which a box or a class comes to light, and from one to the next.
@@ -53,7 +55,7 @@ pub(super) fn presentation_ui(
     state: &State,
     textures: &mut Textures,
     memory: &mut PresentationMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     take_keys(ui.ctx(), state, commands);
     let now = ui.input(|input| input.time);
@@ -76,16 +78,16 @@ pub(super) fn presentation_ui(
     turn(ui.ctx(), state, memory, seen_secs, commands);
 }
 
-fn take_keys(ctx: &egui::Context, state: &State, commands: &mut Vec<Command>) {
+fn take_keys(ctx: &egui::Context, state: &State, commands: &mut Queue<Command>) {
     let pressed = |key| ctx.input(|input| input.key_pressed(key));
     if pressed(Key::Escape) || pressed(Key::F11) {
-        commands.push(Command::Review(ReviewCommand::Present(false)));
+        commands.push(ReviewCommand::Present(false));
     }
     if pressed(Key::Space) {
         let is_playing = state
             .presenting
             .is_some_and(|presenting| presenting.is_playing);
-        commands.push(Command::Review(ReviewCommand::PlaySlides(!is_playing)));
+        commands.push(ReviewCommand::PlaySlides(!is_playing));
     }
     for (key, step) in [
         (Key::ArrowRight, Step::By(1)),
@@ -96,13 +98,13 @@ fn take_keys(ctx: &egui::Context, state: &State, commands: &mut Vec<Command>) {
         (Key::End, Step::Last),
     ] {
         if pressed(key) {
-            commands.push(Command::Browse(BrowseCommand::Walk(step)));
+            commands.push(BrowseCommand::Walk(step));
         }
     }
     let secs = state.settings.slide_secs;
     for (key, by) in [(Key::ArrowUp, 1.0), (Key::ArrowDown, -1.0)] {
         if pressed(key) {
-            commands.push(Command::Review(ReviewCommand::SetSlideSecs(secs + by)));
+            commands.push(ReviewCommand::SetSlideSecs(secs + by));
         }
     }
 }
@@ -113,7 +115,7 @@ fn turn(
     state: &State,
     memory: &mut PresentationMemory,
     seen_secs: f64,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let is_playing = state
         .presenting
@@ -130,7 +132,7 @@ fn turn(
     let place = state.shown_sample().and_then(|id| order.place_of(id));
     let is_last = place.is_some_and(|place| place + 1 == order.len());
     let step = if is_last { Step::First } else { Step::By(1) };
-    commands.push(Command::Browse(BrowseCommand::Walk(step)));
+    commands.push(BrowseCommand::Walk(step));
     // Where there is only one image it is shown anew.
     memory.seen_since = None;
     ctx.request_repaint();

@@ -328,7 +328,7 @@ fn read_path(code: &str, mut at: usize, beginning: &[String], found: &mut Vec<Co
     let mut names = beginning.to_vec();
     loop {
         let rest = &code[at..];
-        if rest.starts_with('{') && names.len() > 0 {
+        if rest.starts_with('{') && !names.is_empty() {
             at += 1;
             while let Some(letter) = code[at..].chars().next().filter(|letter| *letter != '}') {
                 at = if is_of_name(letter) && !code[at..].starts_with("as ") {

@@ -4,7 +4,7 @@ use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::SampleId;
-use spotcheck::state::{Action, BrowseCommand, Command, InferenceCommand};
+use spotcheck::state::{Action, BrowseCommand, InferenceCommand};
 
 use crate::support::repository;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
@@ -50,7 +50,7 @@ fn a_file_of_records_opens_and_shows_what_it_knows_of_its_images() {
     assert!(sees(&window, "photos.tfrecord/#0"));
     let legend = "stored with the image";
     assert!(sees(&window, legend));
-    window.state_mut().command(Action::ToggleStoredBoxes.into());
+    window.state_mut().command(Action::ToggleStoredBoxes);
     wait_until(&mut window, "the boxes to be hidden", |window| {
         !sees(window, legend)
     });
@@ -234,12 +234,10 @@ fn an_image_above_the_limit_of_megapixels_is_refused_with_the_limit() {
     let mut window = open(None, CLASSIFIER);
     window
         .state_mut()
-        .command(Command::Browse(BrowseCommand::SetMaxMegapixels(1)));
+        .command(BrowseCommand::SetMaxMegapixels(1));
     window
         .state_mut()
-        .command(Command::Browse(BrowseCommand::Open(
-            folder.path().to_owned(),
-        )));
+        .command(BrowseCommand::Open(folder.path().to_owned()));
     wait_for(&mut window, "1 problem");
     click(&mut window, "1 problem");
     wait_for(&mut window, "megapixel");
@@ -351,9 +349,7 @@ fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown
     let mut window = open(Some(folder.path()), CLASSIFIER);
     window
         .state_mut()
-        .command(Command::Inference(InferenceCommand::SetPredictOnOpen(
-            false,
-        )));
+        .command(InferenceCommand::SetPredictOnOpen(false));
     wait_for(&mut window, "1 of 2,000 images");
     window.key_press(Key::G);
     wait_for(&mut window, "Enter goes to the next one");
@@ -375,7 +371,7 @@ fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown
         assert!(!sees(&window, "0000.png, "), "{what}");
     }
     // Whoever scrolled away sees the shown image again in the other place.
-    window.state_mut().command(Action::ThumbnailsOnly.into());
+    window.state_mut().command(Action::ThumbnailsOnly);
     window.run_steps(3);
     window.hover_at(egui::pos2(700.0, 500.0));
     window.event(egui::Event::MouseWheel {
@@ -386,7 +382,7 @@ fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown
         modifiers: Modifiers::NONE,
     });
     wait_for(&mut window, "0000.png, ");
-    window.state_mut().command(Action::ThumbnailsOnly.into());
+    window.state_mut().command(Action::ThumbnailsOnly);
     window.run_steps(3);
     assert!(sees(&window, "1731.png, "));
 }
@@ -431,12 +427,8 @@ fn clicks_with_ctrl_and_shift_select_and_only_the_selection_is_predicted() {
     let folder = folder_of(6, "chelsea.png");
     let mut window = open(None, CLASSIFIER);
     let app = window.state_mut();
-    app.command(Command::Inference(InferenceCommand::SetPredictOnOpen(
-        false,
-    )));
-    app.command(Command::Browse(BrowseCommand::Open(
-        folder.path().to_owned(),
-    )));
+    app.command(InferenceCommand::SetPredictOnOpen(false));
+    app.command(BrowseCommand::Open(folder.path().to_owned()));
     wait_for(&mut window, "1 of 6 images");
     let click_cell = |window: &mut egui_kittest::Harness<'static, App>, name: &str, modifiers| {
         let cell = window.query_all_by_label_contains(name).next().unwrap();
@@ -466,9 +458,7 @@ fn the_slider_of_the_thumbnails_makes_room_for_more_of_them() {
     let mut window = open(Some(folder.path()), CLASSIFIER);
     window
         .state_mut()
-        .command(Command::Inference(InferenceCommand::SetPredictOnOpen(
-            false,
-        )));
+        .command(InferenceCommand::SetPredictOnOpen(false));
     wait_for(&mut window, "1 of 2,000 images");
     let mut cells = |side: f64| {
         let label = "Size of the thumbnails";

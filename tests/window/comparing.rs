@@ -3,7 +3,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::review::SortBy;
-use spotcheck::state::{Action, Command, InferenceCommand, Overlay, ReviewCommand};
+use spotcheck::state::{Action, InferenceCommand, Overlay, ReviewCommand};
 
 use crate::job_outputs::{open_folder_of_outputs, put_output};
 use crate::remote::wait_for_listing;
@@ -19,7 +19,7 @@ pub(crate) fn two_runs(model: &str, source: &std::path::Path) -> Harness<'static
     predict_all(&mut window);
     window
         .state_mut()
-        .command(Command::Inference(InferenceCommand::SetThreads(Some(1))));
+        .command(InferenceCommand::SetThreads(Some(1)));
     predict_all(&mut window);
     click(&mut window, "Runs");
     window
@@ -32,7 +32,7 @@ fn predict_all(window: &mut Harness<'static, App>) {
             .run()
             .is_some_and(|run| run.predictions.predicted() > 0)
     });
-    window.state_mut().command(Action::PredictAll.into());
+    window.state_mut().command(Action::PredictAll);
     wait_until(window, "all predictions", |window| {
         let state = window.state().state();
         let predicted = state.run().map_or(0, |run| run.predictions.predicted());
@@ -66,11 +66,9 @@ fn boxes_of_two_runs_lie_over_each_other_with_a_legend() {
     wait_for(&mut window, "The same boxes (IoU ≥ 0.5) in 1 of 1 image");
     wait_for(&mut window, "B, dashed: ");
     assert!(sees(&window, "0 only in A, 0 only in B"));
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(
-            spotcheck::state::ViewChange::MinScore(0.2),
-        )));
+    window.state_mut().command(ReviewCommand::ChangeView(
+        spotcheck::state::ViewChange::MinScore(0.2),
+    ));
     let outdated = "The filters have changed since this was compared";
     wait_for(&mut window, outdated);
     click(&mut window, "Compare again");
@@ -218,7 +216,7 @@ fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens
     click(&mut window, "Runs");
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::Compare(right_run)));
+        .command(ReviewCommand::Compare(right_run));
     let found = |window: &Harness<'static, App>| {
         let state = window.state().state();
         let mut found: Vec<u32> = state.order().ids().map(|id| id.0).collect();

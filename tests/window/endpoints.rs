@@ -53,7 +53,7 @@ pub(crate) fn fill_in(window: &mut Harness<'static, App>, bucket: &Bucket) -> St
         let chosen = window.state().state().models.chosen();
         chosen.is_some_and(|chosen| chosen.is_ready)
     });
-    window.state_mut().command(Action::DeployEndpoint.into());
+    window.state_mut().command(Action::DeployEndpoint);
     wait_for(window, "Enter the S3 folder");
     type_into(
         window,
@@ -227,9 +227,7 @@ fn deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why() {
             let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
             let name = deploy(&mut window, &bucket);
             wait_until_in_service(&mut window, &name);
-            window
-                .state_mut()
-                .command(Command::Endpoints(EndpointsCommand::Close));
+            window.state_mut().command(EndpointsCommand::Close);
             click(&mut window, "Close");
             wait_until(&mut window, "the dialog to close", |window| {
                 window.state().state().overlay == Overlay::None
@@ -338,7 +336,7 @@ fn an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning() {
             drop(window);
 
             let mut window = open_with_model_at(home_with_prices(mine.path()), CLASSIFIER);
-            window.state_mut().command(Action::Endpoints.into());
+            window.state_mut().command(Action::Endpoints);
             wait_for(&mut window, "Nobody was asked yet");
             click(&mut window, "List endpoints");
             click_once_there(&mut window, &format!("Endpoint {name}, InService"));
@@ -485,7 +483,7 @@ fn what_is_left_of_a_deployment_that_is_cancelled_is_said_and_can_be_deleted_lat
             window
                 .state_mut()
                 .command(Command::SetOverlay(Overlay::None));
-            window.state_mut().command(Action::Endpoints.into());
+            window.state_mut().command(Action::Endpoints);
             wait_for(&mut window, &name);
         },
     );

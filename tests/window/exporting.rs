@@ -65,21 +65,17 @@ fn a_prediction_about_an_older_version_of_a_file_is_not_exported_and_that_is_sai
     wait_for(&mut window, "2 predicted");
     window
         .state_mut()
-        .command(Command::Inference(InferenceCommand::SetPredictOnOpen(
-            false,
-        )));
+        .command(InferenceCommand::SetPredictOnOpen(false));
     let changed = images.path().join("1-coffee.png");
     std::fs::copy(samples().join("chelsea.png"), changed).unwrap();
     wait_for(&mut window, "1-coffee.png, outdated");
     let options = ExportOptions::of_format(ExportFormat::Coco);
     let set = Command::Export(ExportCommand::Set(options, ExportScope::All));
     window.state_mut().command(set);
-    window
-        .state_mut()
-        .command(Command::Export(ExportCommand::Start {
-            path: path.clone(),
-            replaces: false,
-        }));
+    window.state_mut().command(ExportCommand::Start {
+        path: path.clone(),
+        replaces: false,
+    });
     wait_for(&mut window, "1 image and");
     assert!(sees(&window, "1 prediction left out because outdated"));
     let written = std::fs::read_to_string(path).unwrap();
@@ -225,17 +221,14 @@ fn an_export_that_is_cancelled_leaves_nothing_behind() {
         window.state().state().tasks.is_idle()
     });
     let app = window.state_mut();
-    app.command(Action::Export.into());
+    app.command(Action::Export);
     let options = ExportOptions::of_format(ExportFormat::AnnotatedImages);
-    app.command(Command::Export(ExportCommand::Set(
-        options,
-        ExportScope::All,
-    )));
-    app.command(Command::Export(ExportCommand::Start {
+    app.command(ExportCommand::Set(options, ExportScope::All));
+    app.command(ExportCommand::Start {
         path: folder.path().join("pictures"),
         replaces: false,
-    }));
-    app.command(Action::CancelTasks.into());
+    });
+    app.command(Action::CancelTasks);
     wait_until(&mut window, "the end of the export", |window| {
         window.state().state().tasks.is_idle()
     });

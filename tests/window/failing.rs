@@ -94,7 +94,7 @@ fn a_line_that_is_cut_off_has_one_tooltip() {
     let mut window = open_at(dirs, |builder| builder.with_size((900.0, 860.0)));
     choose(&mut window);
     if !window.state().state().settings.show_tasks_panel {
-        window.state_mut().command(Action::ToggleTasks.into());
+        window.state_mut().command(Action::ToggleTasks);
     }
     // In the list of tasks, in that of problems, and in what appears above either.
     let line = "could not download My model";

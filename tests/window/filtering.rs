@@ -227,11 +227,10 @@ fn a_setting_that_is_only_drawn_stays_as_it_is() {
     wait_for(&mut window, "cup ");
     // Below what the model itself leaves out, as another version or another model's card may have it.
     let state = window.state_mut();
-    state.command(Command::Review(ReviewCommand::ChangeView(
-        ViewChange::MinScore(0.0),
-    )));
-    state.command(Command::Review(ReviewCommand::ChangeView(
-        ViewChange::ClassMinScore(1, Some(0.0)),
+    state.command(ReviewCommand::ChangeView(ViewChange::MinScore(0.0)));
+    state.command(ReviewCommand::ChangeView(ViewChange::ClassMinScore(
+        1,
+        Some(0.0),
     )));
     click(&mut window, "By class");
     wait_for(&mut window, "Minimum score of cup");
@@ -285,9 +284,7 @@ fn a_damaged_image_is_predicted_marked_and_found() {
     assert_eq!(run.status(id), PredictionStatus::Predicted);
     assert_eq!(run.warnings(id).len(), 1);
     // The image is shown by itself, with its warning.
-    window
-        .state_mut()
-        .command(Command::Browse(BrowseCommand::Show(id)));
+    window.state_mut().command(BrowseCommand::Show(id));
     wait_until(&mut window, "the warning of the image", |window| {
         let display = &window.state().state().shown.display;
         matches!(display, Display::Ready(info) if info.warning.is_some())
@@ -326,11 +323,9 @@ fn the_histogram_counts_what_lies_above_the_threshold_and_follows_it() {
     let at_half = above(&window);
     assert!(at_half > 0);
     wait_for(&mut window, &format!("{at_half} boxes shown in "));
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(
-            spotcheck::state::ViewChange::MinScore(0.05),
-        )));
+    window.state_mut().command(ReviewCommand::ChangeView(
+        spotcheck::state::ViewChange::MinScore(0.05),
+    ));
     wait_until(&mut window, "more boxes", |window| above(window) > at_half);
     // Brute force, from the whole predictions.
     let state = window.state().state();
@@ -350,11 +345,9 @@ fn a_classifier_has_filters_too() {
     click(&mut window, "Predict all");
     wait_for(&mut window, "Classes in 8 images");
     wait_for(&mut window, "8 of 8 images above");
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(
-            spotcheck::state::ViewChange::MinClassScore(1.0),
-        )));
+    window.state_mut().command(ReviewCommand::ChangeView(
+        spotcheck::state::ViewChange::MinClassScore(1.0),
+    ));
     wait_for(&mut window, "none above 100 %");
     wait_for(&mut window, "None above the threshold");
 }
@@ -363,10 +356,8 @@ fn a_classifier_has_filters_too() {
 fn only_what_was_found_is_predicted() {
     let mut window = open(None, DETECTOR);
     let app = window.state_mut();
-    app.command(Command::Inference(InferenceCommand::SetPredictOnOpen(
-        false,
-    )));
-    app.command(Command::Browse(BrowseCommand::Open(samples())));
+    app.command(InferenceCommand::SetPredictOnOpen(false));
+    app.command(BrowseCommand::Open(samples()));
     wait_for(&mut window, "8 images");
     search(&mut window, "!chelsea");
     wait_for(&mut window, "7 of 8 images");

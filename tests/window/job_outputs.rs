@@ -63,12 +63,10 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
                 sample_named(&window, "a/1.png"),
                 sample_named(&window, "a/2.png"),
             );
+            window.state_mut().command(BrowseCommand::Show(first));
             window
                 .state_mut()
-                .command(Command::Browse(BrowseCommand::Show(first)));
-            window
-                .state_mut()
-                .command(Command::Browse(BrowseCommand::ToggleSelected(second)));
+                .command(BrowseCommand::ToggleSelected(second));
             send(&mut window);
             wait_for(&mut window, "✗ failed");
             wait_for(&mut window, "1 of 2 outputs");
@@ -81,9 +79,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             let retry = window.state().state().remote.open.clone().unwrap();
 
             // The first job's outputs come with what the retry made of the other image.
-            window
-                .state_mut()
-                .command(Command::Jobs(JobsCommand::Open(job.clone())));
+            window.state_mut().command(JobsCommand::Open(job.clone()));
             wait_for(&mut window, "1 of 2 outputs");
             click(&mut window, "Open outputs");
             wait_until(&mut window, "the predictions of both jobs", |window| {
@@ -108,13 +104,9 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             };
             window
                 .state_mut()
-                .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(
-                    remote_inference,
-                ))));
+                .command(BrowseCommand::OpenPlace(Box::new(remote_inference)));
             wait_for(&mut window, "1 image, 1 predicted");
-            window
-                .state_mut()
-                .command(Command::Jobs(JobsCommand::Open(job)));
+            window.state_mut().command(JobsCommand::Open(job));
             click(&mut window, "Open its images");
             wait_until(&mut window, "the images of the job", |window| {
                 let open = window.state().state().source.as_ref();
@@ -150,7 +142,7 @@ pub(crate) fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder:
     };
     window
         .state_mut()
-        .command(Command::Outputs(OutputsCommand::Open(Box::new(request))));
+        .command(OutputsCommand::Open(Box::new(request)));
 }
 
 #[test]

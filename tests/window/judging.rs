@@ -175,9 +175,7 @@ fn an_image_is_judged_with_its_last_box_and_the_next_one_is_shown() {
     press(&mut window, Key::CloseBracket);
     for number in 1..boxes.len() {
         press(&mut window, if number == 1 { Key::R } else { Key::A });
-        window
-            .state_mut()
-            .command(Command::Review(ReviewCommand::SelectBox(None)));
+        window.state_mut().command(ReviewCommand::SelectBox(None));
         let part = format!("{number} of {} boxes judged", boxes.len());
         wait_for(&mut window, &part);
         wait_until_idle(&mut window);
@@ -216,7 +214,7 @@ fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
     let threshold = ViewChange::MinScore(0.2);
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(threshold)));
+        .command(ReviewCommand::ChangeView(threshold));
     window.step();
     let state = window.state().state();
     let last = *state.shown_boxes().last().unwrap();
@@ -227,11 +225,11 @@ fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
     assert!(score < 0.5);
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::SelectBox(Some(last))));
+        .command(ReviewCommand::SelectBox(Some(last)));
     press(&mut window, Key::A);
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::SelectBox(Some(last))));
+        .command(ReviewCommand::SelectBox(Some(last)));
     click(&mut window, "Reset filters");
     wait_until_idle(&mut window);
     let state = window.state().state();
@@ -251,14 +249,11 @@ fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
         ..ExportOptions::of_format(ExportFormat::Coco)
     };
     let state = window.state_mut();
-    state.command(Command::Export(ExportCommand::Set(
-        options,
-        ExportScope::All,
-    )));
-    state.command(Command::Export(ExportCommand::Start {
+    state.command(ExportCommand::Set(options, ExportScope::All));
+    state.command(ExportCommand::Start {
         path: path.clone(),
         replaces: false,
-    }));
+    });
     wait_until(&mut window, "the export", |window| {
         window.state().state().exported.is_some()
     });
@@ -273,9 +268,7 @@ fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
         Some(Verdict::Accept),
         "keys belong to the dialog"
     );
-    window
-        .state_mut()
-        .command(Command::Export(ExportCommand::Dismiss));
+    window.state_mut().command(ExportCommand::Dismiss);
     window.step();
 
     // Without its verdict it follows the threshold again, and no key judges what is not to be seen.
@@ -376,7 +369,7 @@ fn many_images_are_judged_only_after_a_question_and_undone_beside_the_prediction
     let last = window.state().state().samples.ids().last().unwrap();
     window
         .state_mut()
-        .command(Command::Browse(BrowseCommand::ToggleSelected(last)));
+        .command(BrowseCommand::ToggleSelected(last));
     window.step();
     press(&mut window, Key::A);
     assert_eq!(judged(&window), 20);
@@ -447,9 +440,7 @@ fn a_search_for_verdicts_sees_them_at_once() {
     press(&mut window, Key::R);
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::SetQuery(
-            "verdict:reject".to_owned(),
-        )));
+        .command(ReviewCommand::SetQuery("verdict:reject".to_owned()));
     wait_until(&mut window, "the rejected image alone", |window| {
         window.state().state().order().len() == 1
     });
@@ -491,14 +482,12 @@ fn k_leads_from_one_unjudged_image_to_the_next_less_uncertain_one() {
     let judged = by_margin[1];
     // The second least certain one has a verdict: it is passed over.
     let go_on = Action::GoOnAfterVerdict;
-    window.state_mut().command(go_on.into());
-    window
-        .state_mut()
-        .command(Command::Browse(BrowseCommand::Show(judged)));
+    window.state_mut().command(go_on);
+    window.state_mut().command(BrowseCommand::Show(judged));
     press(&mut window, Key::A);
     window
         .state_mut()
-        .command(Command::Browse(BrowseCommand::Show(by_margin[0])));
+        .command(BrowseCommand::Show(by_margin[0]));
     window.step();
     for expected in [by_margin[2], by_margin[3]] {
         press(&mut window, Key::K);

@@ -56,9 +56,7 @@ fn browse(home: &Path, images: &Path, is_drawn: bool) -> Harness<'static, App> {
     });
     window
         .state_mut()
-        .command(Command::Inference(InferenceCommand::SetPredictOnOpen(
-            false,
-        )));
+        .command(InferenceCommand::SetPredictOnOpen(false));
     let open = Command::Browse(BrowseCommand::Open(images.to_owned()));
     window.state_mut().command(open);
     window

@@ -139,7 +139,7 @@ fn escape_closes(window: &mut Harness<'static, App>, text: &str) {
 fn predicted() -> Harness<'static, App> {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
-    window.state_mut().command(Action::PredictAll.into());
+    window.state_mut().command(Action::PredictAll);
     wait_for(&mut window, "8 predicted");
     wait_until_idle(&mut window);
     window
@@ -169,7 +169,7 @@ fn everything_in_the_window_has_a_name_and_is_reached_with_tab() {
         Action::Filmstrip,
         Action::LargeImage,
     ] {
-        window.state_mut().command(action.into());
+        window.state_mut().command(action);
         check(&mut window, action.label());
     }
 }
@@ -202,8 +202,8 @@ fn what_has_the_keyboard_keeps_it_while_tasks_and_panels_come_and_go() {
     wait_until_idle(&mut window);
     let before = widgets(&window);
     window.get_by_label("Tasks and problems").focus();
-    window.state_mut().command(Action::ToggleTasks.into());
-    window.state_mut().command(Action::PredictAll.into());
+    window.state_mut().command(Action::ToggleTasks);
+    window.state_mut().command(Action::PredictAll);
     wait_for(&mut window, "Cancel");
     must_be_the_same(&window, &before, "a task and its panel");
     wait_until_idle(&mut window);
@@ -218,7 +218,7 @@ fn what_has_the_keyboard_keeps_it_while_tasks_and_panels_come_and_go() {
         Action::Filmstrip,
         Action::LargeImage,
     ] {
-        window.state_mut().command(action.into());
+        window.state_mut().command(action);
         window.run_steps(4);
         must_be_the_same(&window, &before, action.label());
     }
@@ -233,7 +233,7 @@ fn two_runs_beside_each_other_can_be_reached_and_have_names() {
     // The same classes everywhere: the comparison and its order are there.
     wait_for(&mut window, "0-coffee.png, disagreement 0.00");
     check(&mut window, "two runs");
-    window.state_mut().command(Action::ExportComparison.into());
+    window.state_mut().command(Action::ExportComparison);
     wait_for(&mut window, "Target file");
     must_be_named(&window, "Export comparison");
     tab_round(&mut window, "Export comparison");
@@ -259,7 +259,7 @@ fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
         (Action::Endpoints, "Part of the name of an endpoint"),
         (Action::OpenOutputs, "Open as a run"),
     ] {
-        window.state_mut().command(action.into());
+        window.state_mut().command(action);
         wait_for(&mut window, text);
         window.run_steps(4);
         // What comes of asking who is signed in moves everything below it.
@@ -295,7 +295,7 @@ fn tap(window: &mut Harness<'static, App>, place: egui::Pos2) {
 #[test]
 fn the_lists_of_a_dialog_open_above_it_wherever_was_clicked_before() {
     let mut window = open(None, DETECTOR);
-    window.state_mut().command(Action::OpenS3.into());
+    window.state_mut().command(Action::OpenS3);
     wait_for(&mut window, "S3 address");
     window.run_steps(4);
     wait_until_idle(&mut window);
@@ -330,7 +330,7 @@ fn the_dialog_about_a_model_has_names_and_closes_with_escape() {
 fn the_fields_of_a_mapping_have_names_and_are_reached_with_tab() {
     let mut window = predicted();
     let before = widgets(&window);
-    window.state_mut().command(Action::OpenOutputs.into());
+    window.state_mut().command(Action::OpenOutputs);
     wait_for(&mut window, "Open as a run");
     walk_through(&mut window, &before, "outputs");
     click(&mut window, "How predictions are read");
@@ -363,12 +363,12 @@ fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_esca
             wait_for(&mut window, "All saved");
             wait_until_idle(&mut window);
             let before = widgets(&window);
-            window.state_mut().command(Action::Jobs.into());
+            window.state_mut().command(Action::Jobs);
             wait_for(&mut window, "No job is chosen");
             walk_through(&mut window, &before, "jobs");
             escape_closes(&mut window, "No job is chosen");
 
-            window.state_mut().command(Action::StartJob.into());
+            window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "✗ Role");
             for section in [
                 "Cost",
@@ -392,7 +392,7 @@ fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_esca
             escape_closes(&mut window, "Jobs of SageMaker");
             wait_until_idle(&mut window);
             let before = widgets(&window);
-            window.state_mut().command(Action::Jobs.into());
+            window.state_mut().command(Action::Jobs);
             wait_for(&mut window, "Keep them");
             walk_through(&mut window, &before, "a job");
             escape_closes(&mut window, "Jobs of SageMaker");

@@ -98,7 +98,7 @@ fn sized(width: f32, height: f32, model: &str) -> Harness<'static, App> {
 /// The detector has looked at all samples, and everything has come to rest.
 fn all_predicted(mut window: Harness<'static, App>) -> Harness<'static, App> {
     wait_for(&mut window, "1 predicted");
-    window.state_mut().command(Action::PredictAll.into());
+    window.state_mut().command(Action::PredictAll);
     wait_for(&mut window, "8 predicted");
     wait_until_idle(&mut window);
     window.run_steps(4);
@@ -147,9 +147,7 @@ fn the_threshold_and_the_class_table_stay_where_they_are_from_image_to_image() {
     }
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(
-            ViewChange::MinScore(0.05),
-        )));
+        .command(ReviewCommand::ChangeView(ViewChange::MinScore(0.05)));
     let mut counts = BTreeSet::new();
     for _ in 0..8 {
         wait_until_idle(&mut window);
@@ -181,12 +179,8 @@ fn the_first_predictions_come_without_moving_anything() {
     let mut window = open(None, DETECTOR);
     window
         .state_mut()
-        .command(Command::Inference(InferenceCommand::SetPredictOnOpen(
-            false,
-        )));
-    window
-        .state_mut()
-        .command(Command::Browse(BrowseCommand::Open(samples())));
+        .command(InferenceCommand::SetPredictOnOpen(false));
+    window.state_mut().command(BrowseCommand::Open(samples()));
     wait_for(&mut window, "8 images");
     wait_for(&mut window, "All 8");
     wait_until_idle(&mut window);
@@ -201,7 +195,7 @@ fn the_first_predictions_come_without_moving_anything() {
         ]
     };
     let results = section(&window, "Results");
-    window.state_mut().command(Action::PredictAll.into());
+    window.state_mut().command(Action::PredictAll);
     wait_for(&mut window, "8 predicted");
     wait_until_idle(&mut window);
     window.run_steps(4);
@@ -238,14 +232,14 @@ fn a_task_is_told_in_the_status_bar_and_takes_no_room_from_the_image() {
     wait_until_idle(&mut window);
     window.run_steps(4);
     let before = controls(&window);
-    window.state_mut().command(Action::PredictAll.into());
+    window.state_mut().command(Action::PredictAll);
     wait_for(&mut window, "Predict 59 images with ");
     assert_eq!(controls(&window), before, "as the task starts");
     assert!(!window.state().state().settings.show_tasks_panel);
     click(&mut window, "Predict 59 images with ");
     wait_for(&mut window, "Pause");
     assert!(window.state().state().settings.show_tasks_panel);
-    window.state_mut().command(Action::ToggleTasks.into());
+    window.state_mut().command(Action::ToggleTasks);
     wait_for(&mut window, "60 predicted");
     wait_until_idle(&mut window);
     window.run_steps(4);
@@ -304,23 +298,23 @@ fn what_is_judged_and_how_is_told_whole() {
     wait_for(&mut window, "dining table ");
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::SelectBox(Some(1))));
+        .command(ReviewCommand::SelectBox(Some(1)));
     wait_for(&mut window, "Box “dining table”");
     must_be_whole(&window, "Box “dining table”");
     must_be_whole(&window, "not judged");
     let verdict = Verdict::WrongClass("refrigerator".to_owned());
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::SelectBox(Some(1))));
+        .command(ReviewCommand::SelectBox(Some(1)));
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::SetVerdict(Some(verdict))));
+        .command(ReviewCommand::SetVerdict(Some(verdict)));
     window.run_steps(3);
     // In the list of results.
     must_be_whole(&window, "≠ dining table → refrigerator");
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::SelectBox(Some(1))));
+        .command(ReviewCommand::SelectBox(Some(1)));
     wait_for(&mut window, "wrong class, is “refrigerator”");
     must_be_whole(&window, "is “refrigerator”");
 }
@@ -331,7 +325,7 @@ fn the_export_of_a_comparison_names_both_runs() {
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
     wait_for(&mut window, "100.0 % agree");
-    window.state_mut().command(Action::ExportComparison.into());
+    window.state_mut().command(Action::ExportComparison);
     wait_for(&mut window, "Export comparison");
     window.run_steps(3);
     let state = window.state().state();
@@ -354,9 +348,7 @@ fn no_label_covers_another_in_a_crowd() {
     let mut window = open(Some(&samples().join("grace_hopper.jpg")), DETECTOR);
     wait_for(&mut window, "person ");
     let lower = ViewChange::MinScore(0.03);
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(lower)));
+    window.state_mut().command(ReviewCommand::ChangeView(lower));
     window.run_steps(3);
     let labels = labels_on_canvas(&window);
     assert!(labels.len() > 10, "{labels:#?}");
@@ -381,12 +373,10 @@ fn no_label_covers_another_in_a_crowd() {
         .unwrap();
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::SelectBox(Some(last))));
+        .command(ReviewCommand::SelectBox(Some(last)));
     window.run_steps(3);
     assert_eq!(labels_on_canvas(&window).len(), 1);
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::SelectBox(None)));
+    window.state_mut().command(ReviewCommand::SelectBox(None));
     window.run_steps(3);
     assert_eq!(
         labels_on_canvas(&window).len(),
@@ -411,7 +401,7 @@ fn the_legend_of_two_runs_covers_no_label() {
     click(&mut window, "Compare with ");
     wait_for(&mut window, "B, dashed: ");
     // In a low image the best place of a label is where the legend is.
-    window.state_mut().command(Action::Filmstrip.into());
+    window.state_mut().command(Action::Filmstrip);
     for height in [860.0, 700.0] {
         window.set_size(Vec2::new(1000.0, height));
         window.run_steps(6);
@@ -426,7 +416,7 @@ fn the_legend_of_two_runs_covers_no_label() {
 #[test]
 fn the_sign_of_a_verdict_covers_neither_a_thumbnail_nor_its_label() {
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
-    let boxes = Action::ToggleThumbnailBoxes.into();
+    let boxes = Action::ToggleThumbnailBoxes;
     window.state_mut().command(boxes);
     window.key_press(Key::A);
     wait_for(&mut window, "1 of 8 images judged");
@@ -471,9 +461,7 @@ fn wheel(window: &mut Harness<'static, App>, points: f32) {
 fn the_wheel_moves_the_class_table_only_for_who_points_at_it() {
     let mut window = all_predicted(sized(1000.0, 500.0, DETECTOR));
     let lower = ViewChange::MinScore(0.01);
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(lower)));
+    window.state_mut().command(ReviewCommand::ChangeView(lower));
     wait_until_idle(&mut window);
     window.run_steps(4);
     let header =
@@ -526,7 +514,7 @@ fn a_dialog_is_in_the_middle_from_its_first_frame_on() {
     ];
     // The second time its size of the first time is known, which may be another one now.
     for (action, id) in dialogs.into_iter().chain(dialogs) {
-        window.state_mut().command(action.into());
+        window.state_mut().command(action);
         for frame in 1..6 {
             window.step();
             let state = AreaState::load(&window.ctx, Id::unique(id)).expect("it is open");
@@ -578,7 +566,7 @@ fn no_button_of_the_judging_bar_stands_alone_on_a_line() {
         }
         let is_alone = lines.values().any(|line| line.len() == 1);
         assert!(!is_alone, "step {step}: {lines:?}");
-        window.state_mut().command(Action::InterfaceLarger.into());
+        window.state_mut().command(Action::InterfaceLarger);
     }
 }
 

@@ -7,7 +7,7 @@ use spotcheck::app::App;
 use spotcheck::decode::encode_jpeg;
 use spotcheck::domain::RgbImage;
 use spotcheck::state::{
-    BrowseCommand, CanvasView, Command, Explanation, InferenceCommand, ReviewCommand, ViewChange,
+    BrowseCommand, CanvasView, Explanation, InferenceCommand, ReviewCommand, ViewChange,
 };
 
 use crate::window::{click, open, samples, sees, wait_for, wait_until};
@@ -31,12 +31,8 @@ fn a_large_image_is_shown_whole_and_then_pixel_by_pixel() {
     let mut window = open(None, CLASSIFIER);
     window
         .state_mut()
-        .command(Command::Inference(InferenceCommand::SetPredictOnOpen(
-            false,
-        )));
-    window
-        .state_mut()
-        .command(Command::Browse(BrowseCommand::Open(path)));
+        .command(InferenceCommand::SetPredictOnOpen(false));
+    window.state_mut().command(BrowseCommand::Open(path));
     wait_until(&mut window, "the whole image", |window| {
         window.state().image_is_complete()
     });
@@ -138,16 +134,14 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
     wait_for(&mut window, "cup ");
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(
-            ViewChange::MinScore(0.1),
-        )));
+        .command(ReviewCommand::ChangeView(ViewChange::MinScore(0.1)));
     click(&mut window, "astronaut.");
     window.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, Key::Num5);
     wait_for(&mut window, "Filmstrip of");
     let cup = class_named(&window, "cup");
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::OpenFilmstrip(cup)));
+        .command(ReviewCommand::OpenFilmstrip(cup));
     wait_for(&mut window, " %, coffee.png");
     let scores = |window: &Harness<'static, App>| -> Vec<f32> {
         let strip = window.state().state().filmstrip.as_ref().unwrap();
@@ -169,9 +163,7 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
     assert_eq!(state.shown.selected_box, Some(0));
     // The threshold of the view holds here, too.
     let view = ViewChange::MinScore(0.9);
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(view)));
+    window.state_mut().command(ReviewCommand::ChangeView(view));
     wait_for(&mut window, "1 box, ≥ 0.90 or accepted");
 }
 
@@ -200,24 +192,18 @@ fn boxes_that_better_ones_hide_are_not_in_the_filmstrip_which_the_class_table_op
     });
     let sure = frames(&window);
     let lower = ViewChange::MinScore(0.05);
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(lower)));
+    window.state_mut().command(ReviewCommand::ChangeView(lower));
     wait_until(&mut window, "all persons", |window| {
         frames(window) > sure && frames(window) == in_table(window)
     });
     let all = frames(&window);
     let hide = ViewChange::NmsIou(Some(0.05));
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(hide)));
+    window.state_mut().command(ReviewCommand::ChangeView(hide));
     wait_until(&mut window, "fewer persons", |window| {
         frames(window) < all && frames(window) == in_table(window)
     });
     let show = ViewChange::NmsIou(None);
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(show)));
+    window.state_mut().command(ReviewCommand::ChangeView(show));
     wait_until(&mut window, "all persons again", |window| {
         frames(window) == all
     });

@@ -76,7 +76,7 @@ fn predict_all_predicts_every_image() {
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
-    window.state_mut().command(Action::ToggleTasks.into());
+    window.state_mut().command(Action::ToggleTasks);
     wait_for(&mut window, "✓ ");
 }
 

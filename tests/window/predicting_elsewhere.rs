@@ -91,15 +91,13 @@ fn open_folder(folder: &Path, images: usize) -> Harness<'static, App> {
 }
 
 fn choose_endpoint(window: &mut Harness<'static, App>, name: &str) {
-    window.state_mut().command(Action::PredictAtEndpoint.into());
+    window.state_mut().command(Action::PredictAtEndpoint);
     wait_for(window, "Predict at a SageMaker endpoint");
     type_into(window, "Name of the endpoint", name);
 }
 
 fn choose_tf_serving(window: &mut Harness<'static, App>, address: &str) {
-    window
-        .state_mut()
-        .command(Action::PredictInTfServing.into());
+    window.state_mut().command(Action::PredictInTfServing);
     wait_for(window, "Predict in TensorFlow Serving");
     type_into(window, "Address of the model", address);
 }
@@ -148,19 +146,17 @@ fn an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_tha
             wait_for_predictions(&mut window, 1);
 
             // The next one that comes into view; going back sends nothing.
-            window
-                .state_mut()
-                .command(Command::Browse(BrowseCommand::Walk(Step::By(1))));
+            window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
             wait_for_predictions(&mut window, 2);
             window
                 .state_mut()
-                .command(Command::Browse(BrowseCommand::Walk(Step::By(-1))));
+                .command(BrowseCommand::Walk(Step::By(-1)));
             wait_for_predictions(&mut window, 2);
 
             // What was asked for.
             click(&mut window, "Predict all");
             wait_for_predictions(&mut window, 3);
-            window.state_mut().command(Action::CompareWithLocal.into());
+            window.state_mut().command(Action::CompareWithLocal);
             wait_for(&mut window, "100.0 % agree");
             wait_for(&mut window, "in 3 of 3 images");
             let comparing = window.state().state().comparing.as_ref().unwrap();
@@ -214,9 +210,7 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
             wait_for(&mut window, "CUDA out of memory");
             wait_for(&mut window, "/aws/sagemaker/Endpoints/broken");
 
-            window
-                .state_mut()
-                .command(Command::Browse(BrowseCommand::Walk(Step::By(1))));
+            window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
             wait_for(&mut window, "an endpoint accepts at most 6291456");
         },
     );
@@ -345,9 +339,7 @@ fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_predictions_stay() {
             let delete = ["endpoint", "delete", "gone", "--yes"];
             let deleted = spotcheck_at(home.path(), &delete).output().unwrap();
             assert!(deleted.status.success(), "{deleted:?}");
-            window
-                .state_mut()
-                .command(Command::Browse(BrowseCommand::Walk(Step::By(1))));
+            window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
             wait_for(&mut window, "Could not invoke endpoint gone");
             assert!(sees(&window, "check the name and the region"));
             wait_for_predictions(&mut window, 1);
@@ -378,9 +370,7 @@ fn a_session_that_ends_between_two_images_is_said_with_what_renews_it() {
             wait_for(&mut window, "✓ cats is InService");
             click(&mut window, "Connect");
             wait_for_predictions(&mut window, 1);
-            window
-                .state_mut()
-                .command(Command::Browse(BrowseCommand::Walk(Step::By(1))));
+            window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
             wait_for(&mut window, "has expired");
             assert!(sees(
                 &window,
@@ -508,8 +498,8 @@ fn a_model_in_tensorflow_serving_predicts_by_the_signature_and_labels_that_were_
     assert_eq!((u64::from(best.index), best.score), (len % 10, 0.55));
     assert_eq!(predictions(&server), 1);
 
-    window.state_mut().command(Action::SelectAll.into());
-    window.state_mut().command(Action::PredictSelection.into());
+    window.state_mut().command(Action::SelectAll);
+    window.state_mut().command(Action::PredictSelection);
     wait_until(&mut window, "the selection", |window| {
         let run = window.state().state().run();
         run.is_some_and(|run| run.predictions.predicted() == 3)
@@ -532,7 +522,7 @@ fn open_at_home(home: &Path, folder: &Path, images: usize) -> Harness<'static, A
     let mut window = open_with_model_at(home_with_runtime(home), CLASSIFIER);
     window
         .state_mut()
-        .command(Command::Browse(BrowseCommand::Open(folder.to_owned())));
+        .command(BrowseCommand::Open(folder.to_owned()));
     wait_for(&mut window, &format!("{images} images, 1 predicted"));
     wait_until(&mut window, "the end of the listing", |window| {
         !window.state().state().is_listing()

@@ -98,7 +98,7 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
     let project = project_files(projects.path()).remove(0);
     let remote_inference = projects.path().join("away");
     std::fs::rename(&project, &remote_inference).unwrap();
-    window.state_mut().command(Action::Accept.into());
+    window.state_mut().command(Action::Accept);
     wait_until(&mut window, "the trouble", |window| {
         window.state().state().project.trouble.is_some()
     });
@@ -110,7 +110,7 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
     std::fs::rename(&remote_inference, &project).unwrap();
     wait_for(&mut window, "All saved");
     std::fs::rename(&project, &remote_inference).unwrap();
-    window.state_mut().command(Action::Reject.into());
+    window.state_mut().command(Action::Reject);
     wait_until(&mut window, "the trouble", |window| {
         window.state().state().project.trouble.is_some()
     });
@@ -122,7 +122,7 @@ fn a_damaged_project_is_put_aside_and_what_can_be_read_of_it_is_there() {
     let (images, projects) = (folder_of(1, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
-    window.state_mut().command(Action::Accept.into());
+    window.state_mut().command(Action::Accept);
     wait_for(&mut window, "All saved");
     drop(window);
 
@@ -151,7 +151,7 @@ fn what_can_never_be_saved_is_not_tried_again_and_goes_into_another_file() {
     let connection = rusqlite::Connection::open(project).unwrap();
     let sql = "CREATE TRIGGER t AFTER INSERT ON verdicts BEGIN INSERT INTO nowhere VALUES (1); END";
     connection.execute_batch(sql).unwrap();
-    window.state_mut().command(Action::Accept.into());
+    window.state_mut().command(Action::Accept);
     wait_for(&mut window, "does not retry this");
     assert_eq!(window.state().state().project.unsaved(), 1);
 
@@ -202,9 +202,7 @@ fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
     let mut again = open_in(projects.path(), Some(&project), CLASSIFIER);
     wait_for(&mut again, "are no longer in");
     assert!(sees(&again, "Locate images"));
-    again
-        .state_mut()
-        .command(Command::Project(ProjectCommand::Move(moved)));
+    again.state_mut().command(ProjectCommand::Move(moved));
     wait_until(&mut again, "the images where they are now", |window| {
         sees(window, "2 predicted")
     });

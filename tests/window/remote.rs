@@ -9,7 +9,7 @@ use egui_kittest::{Harness, Node};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{S3Access, S3Address, S3Place};
-use spotcheck::state::{Action, BrowseCommand, Command, JobId, JobsCommand, Loadable, Overlay};
+use spotcheck::state::{Action, BrowseCommand, JobId, JobsCommand, Loadable, Overlay};
 
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, REGION, ROLE};
@@ -45,9 +45,7 @@ pub(crate) fn open_place(bucket: &Bucket, images: usize) -> Harness<'static, App
     let mut window = open(None, CLASSIFIER);
     window
         .state_mut()
-        .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place(
-            bucket,
-        )))));
+        .command(BrowseCommand::OpenPlace(Box::new(place(bucket))));
     wait_for(&mut window, &format!("{images} images, 1 predicted"));
     wait_for_listing(&mut window);
     window
@@ -90,7 +88,7 @@ pub(crate) fn replace_in(window: &mut Harness<'static, App>, field: &str, text: 
 
 /// Fills in what the form cannot know, and starts the job as soon as it was checked.
 pub(crate) fn send(window: &mut Harness<'static, App>) {
-    window.state_mut().command(Action::StartJob.into());
+    window.state_mut().command(Action::StartJob);
     wait_for(window, "Start the job");
     type_into(window, "Role that the container runs as", ROLE);
     start_the_job(window);
@@ -174,17 +172,13 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
                 name: first.clone(),
                 ..open.clone()
             };
-            window
-                .state_mut()
-                .command(Command::Jobs(JobsCommand::Open(first_id)));
+            window.state_mut().command(JobsCommand::Open(first_id));
             wait_for(
                 &mut window,
                 &format!("All 3 images have an output, 1 by retry {second}"),
             );
             assert!(!sees(&window, RETRY_FAILED));
-            window
-                .state_mut()
-                .command(Command::Jobs(JobsCommand::Open(open)));
+            window.state_mut().command(JobsCommand::Open(open));
             wait_for(&mut window, "1 of 1 outputs");
 
             // What is left behind is told before it is deleted.
@@ -220,13 +214,11 @@ fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stop
             wait_for_listing(&mut window);
             let first = window.state().state().samples.ids().next().unwrap();
             let last = window.state().state().samples.ids().last().unwrap();
+            window.state_mut().command(BrowseCommand::Show(first));
             window
                 .state_mut()
-                .command(Command::Browse(BrowseCommand::Show(first)));
-            window
-                .state_mut()
-                .command(Command::Browse(BrowseCommand::ToggleSelected(last)));
-            window.state_mut().command(Action::StartJob.into());
+                .command(BrowseCommand::ToggleSelected(last));
+            window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "Enter the S3 folder");
             assert!(sees(&window, "Selected images (2)"));
             type_into(
@@ -317,12 +309,10 @@ fn open_outputs_of(
     let mut window = open_with_model_at(home_with_runtime(home), CLASSIFIER);
     window
         .state_mut()
-        .command(Command::Browse(BrowseCommand::Open(
-            images.path().to_owned(),
-        )));
+        .command(BrowseCommand::Open(images.path().to_owned()));
     wait_for(&mut window, "2 images, 1 predicted");
     wait_for_listing(&mut window);
-    window.state_mut().command(Action::OpenOutputs.into());
+    window.state_mut().command(Action::OpenOutputs);
     wait_for(&mut window, "Open as a run");
     type_into(&mut window, "Folder of outputs", outputs.to_str().unwrap());
     window
@@ -481,7 +471,7 @@ fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
             bucket.put("photos/a.png", &photograph);
             bucket.put("photos/b.png", &photograph);
             let mut window = open_place(&bucket, 2);
-            window.state_mut().command(Action::StartJob.into());
+            window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "✗ Role");
             wait_for(&mut window, "would make the job fail");
             // Nothing happens where it is greyed.

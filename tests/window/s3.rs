@@ -6,7 +6,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
-use spotcheck::state::{BrowseCommand, Command};
+use spotcheck::state::BrowseCommand;
 
 use super::support::repository;
 use super::support::seaweed::{Bucket, Seaweed};
@@ -39,7 +39,7 @@ fn place(bucket: &Bucket) -> S3Place {
 fn open(window: &mut Harness<'static, App>, place: S3Place) {
     window
         .state_mut()
-        .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place))));
+        .command(BrowseCommand::OpenPlace(Box::new(place)));
 }
 
 #[test]

@@ -73,9 +73,7 @@ fn a_server_that_says_nothing_keeps_nobody_from_opening_something_else() {
     open(&mut window, &bucket, proxy.endpoint());
     window.step();
     proxy.wait_until_stalled();
-    window
-        .state_mut()
-        .command(Command::Browse(BrowseCommand::Open(samples())));
+    window.state_mut().command(BrowseCommand::Open(samples()));
     wait_for(&mut window, "8 images");
     let problems = &window.state().state().problems;
     assert!(
@@ -145,7 +143,7 @@ fn a_server_that_goes_away_leaves_images_unpredicted_and_not_failed() {
     });
     wait_until_idle(&mut window);
     proxy.inject(Request::reads, Often::After(5), Fault::Outage);
-    window.state_mut().command(Action::PredictAll.into());
+    window.state_mut().command(Action::PredictAll);
     wait_until(&mut window, "the end of the task", |window| {
         let mut finished = window.state().state().tasks.finished();
         finished.any(|task| {
@@ -159,7 +157,7 @@ fn a_server_that_goes_away_leaves_images_unpredicted_and_not_failed() {
     assert!(predicted < IMAGES, "{predicted}");
 
     proxy.restart();
-    window.state_mut().command(Action::PredictAll.into());
+    window.state_mut().command(Action::PredictAll);
     wait_for(&mut window, &format!("{IMAGES} predicted"));
     assert_eq!(
         window.state().state().run().unwrap().predictions.failed(),

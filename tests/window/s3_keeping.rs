@@ -78,7 +78,7 @@ fn open(bucket: &Bucket, prefix: &str, proxy: &FaultProxy, home: &Path) -> Harne
     };
     window
         .state_mut()
-        .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place))));
+        .command(BrowseCommand::OpenPlace(Box::new(place)));
     window
 }
 

@@ -140,7 +140,7 @@ fn an_address_and_a_profile_show_the_images_and_who_is_signed_in() {
             // It is one click away from here on.
             let place = &window.state().state().settings.recent_places[0];
             assert_eq!(place.address.to_string(), bucket.uri("photos/"));
-            window.state_mut().command(Action::OpenSamples.into());
+            window.state_mut().command(Action::OpenSamples);
             wait_for(&mut window, "8 images");
             assert!(!sees(&window, "profile reader"));
             click(&mut window, "Recent");

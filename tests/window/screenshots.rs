@@ -95,16 +95,12 @@ fn the_window_explains_a_model_of_ones_own() {
 #[test]
 fn the_window_searches_sorts_and_judges() {
     let mut window = predicted(DETECTOR, Theme::Light, "astronaut.png", "person ");
-    window
-        .state_mut()
-        .command(Action::ToggleThumbnailBoxes.into());
-    window.state_mut().command(Action::Accept.into());
+    window.state_mut().command(Action::ToggleThumbnailBoxes);
+    window.state_mut().command(Action::Accept);
     wait_for(&mut window, "1 of 8 images judged");
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::SetQuery(
-            "score>0.5".to_owned(),
-        )));
+        .command(ReviewCommand::SetQuery("score>0.5".to_owned()));
     wait_for(&mut window, "of 8 images");
     wait_for(&mut window, "All saved");
     take(&mut window, "judging-light");
@@ -115,9 +111,7 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::ChangeView(
-            ViewChange::MinScore(0.1),
-        )));
+        .command(ReviewCommand::ChangeView(ViewChange::MinScore(0.1)));
     let cup = window
         .state()
         .state()
@@ -129,11 +123,11 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
         .class_id;
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::OpenFilmstrip(cup)));
+        .command(ReviewCommand::OpenFilmstrip(cup));
     wait_for(&mut window, " %, coffee.png");
     window
         .state_mut()
-        .command(Command::Review(ReviewCommand::SelectBox(Some(0))));
+        .command(ReviewCommand::SelectBox(Some(0)));
     wait_for(&mut window, "% of the image");
     wait_for(&mut window, "All saved");
     wait_until(&mut window, "the boxes of the strip", |window| {
@@ -153,7 +147,7 @@ fn the_window_compares_two_runs() {
         let choose = Command::Models(ModelsCommand::Choose(model.to_owned()));
         window.state_mut().command(choose);
         wait_for(&mut window, "1 predicted");
-        window.state_mut().command(Action::PredictAll.into());
+        window.state_mut().command(Action::PredictAll);
         wait_for(&mut window, "8 predicted");
         wait_for(&mut window, "All saved");
         wait_until(&mut window, "the task to end", |window| {
@@ -193,9 +187,7 @@ fn the_window_presents() {
     wait_for(&mut window, "Escape ends");
     wait_for(&mut window, "cup 96 %");
     // On the next image the boxes would begin anew.
-    window
-        .state_mut()
-        .command(Command::Review(ReviewCommand::PlaySlides(false)));
+    window.state_mut().command(ReviewCommand::PlaySlides(false));
     take(&mut window, "presenting");
 }
 
@@ -225,13 +217,9 @@ fn the_window_finds_a_place_in_s3() {
                 credentials: Credentials::Profile("reader".to_owned()),
                 ..S3Access::default()
             };
-            window.state_mut().command(Action::OpenS3.into());
-            window
-                .state_mut()
-                .command(Command::S3(S3Command::SetAccess(reader)));
-            window
-                .state_mut()
-                .command(Command::S3(S3Command::ListBuckets));
+            window.state_mut().command(Action::OpenS3);
+            window.state_mut().command(S3Command::SetAccess(reader));
+            window.state_mut().command(S3Command::ListBuckets);
             wait_for(&mut window, "street-photographs, bucket");
             for (folder, inner) in [("", "2024"), ("2024/", "may")] {
                 click(&mut window, &format!("Expand {}", photographs.uri(folder)));
@@ -271,9 +259,7 @@ fn the_window_counts_classes_and_shows_how_sure_the_model_is() {
     }
     let threshold = Command::Review(ReviewCommand::ChangeView(ViewChange::MinScore(0.3)));
     window.state_mut().command(threshold);
-    window
-        .state_mut()
-        .command(Action::ToggleThumbnailBoxes.into());
+    window.state_mut().command(Action::ToggleThumbnailBoxes);
     wait_for(&mut window, "Classes in 8 images");
     wait_for(&mut window, "All saved");
     take(&mut window, "classes-light");
@@ -318,7 +304,7 @@ fn the_window_sends_to_sagemaker_and_compares_what_comes_back() {
                 })
             });
             wait_for(&mut window, "All saved");
-            window.state_mut().command(Action::CompareWithLocal.into());
+            window.state_mut().command(Action::CompareWithLocal);
             wait_for(&mut window, "in 8 of 8 images");
             click(&mut window, "coffee.png, ");
             wait_for(&mut window, "cup ");
@@ -371,9 +357,7 @@ fn on_bucket(bucket: &Bucket, theme: Theme) -> Harness<'static, App> {
             .wgpu()
     });
     let place = Box::new(remote::place(bucket));
-    window
-        .state_mut()
-        .command(Command::Browse(BrowseCommand::OpenPlace(place)));
+    window.state_mut().command(BrowseCommand::OpenPlace(place));
     wait_for(&mut window, "8 images, 1 predicted");
     wait_until(&mut window, "the end of the listing", |window| {
         !window.state().state().is_listing()
@@ -383,7 +367,7 @@ fn on_bucket(bucket: &Bucket, theme: Theme) -> Harness<'static, App> {
 
 /// The form, as far as the check finds nothing against it.
 fn fill_in(window: &mut Harness<'static, App>) {
-    window.state_mut().command(Action::StartJob.into());
+    window.state_mut().command(Action::StartJob);
     wait_for(window, "Start the job");
     remote::type_into(window, "Role that the container runs as", ROLE);
     wait_for(window, "Nothing speaks against it");

@@ -38,7 +38,7 @@ fn open_prefix(bucket: &Bucket, prefix: &str, images: usize) -> Harness<'static,
     };
     window
         .state_mut()
-        .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place))));
+        .command(BrowseCommand::OpenPlace(Box::new(place)));
     let listed = if images == 1 {
         "1 image, ".to_owned()
     } else {
@@ -54,7 +54,7 @@ fn open_prefix(bucket: &Bucket, prefix: &str, images: usize) -> Harness<'static,
 
 /// The form, with a role.
 fn open_form(window: &mut Harness<'static, App>) {
-    window.state_mut().command(Action::StartJob.into());
+    window.state_mut().command(Action::StartJob);
     wait_for(window, "Start the job");
     // It is remembered from one job to the next.
     if window
@@ -434,7 +434,7 @@ fn a_model_that_sagemaker_has_is_used_and_none_is_made() {
             let bucket = Seaweed::shared().bucket("sending-existing");
             bucket.put("photos/a.png", &photograph());
             let mut window = open_prefix(&bucket, "photos/", 1);
-            window.state_mut().command(Action::StartJob.into());
+            window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "Start the job");
             let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
             choice.click_accesskit();
@@ -467,12 +467,10 @@ fn who_sends_one_image_of_a_tfrecord_file_is_told_that_the_whole_file_goes() {
             bucket.put("records/photos.tfrecord", &records);
             let mut window = open_prefix(&bucket, "records/", 6);
             let ids: Vec<_> = window.state().state().samples.ids().take(2).collect();
+            window.state_mut().command(BrowseCommand::Show(ids[0]));
             window
                 .state_mut()
-                .command(Command::Browse(BrowseCommand::Show(ids[0])));
-            window
-                .state_mut()
-                .command(Command::Browse(BrowseCommand::ToggleSelected(ids[1])));
+                .command(BrowseCommand::ToggleSelected(ids[1]));
             open_form(&mut window);
             assert!(sees(&window, "Selected images (2)"));
             wait_for(
@@ -500,7 +498,7 @@ fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_ea
             wait_until(&mut window, "the end of the listing", |window| {
                 !window.state().state().is_listing()
             });
-            window.state_mut().command(Action::StartJob.into());
+            window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "Enter the S3 folder");
             let field = "Folder in S3 for the outputs of jobs";
             type_into(&mut window, field, &bucket.uri("out/"));
@@ -543,9 +541,7 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             let mut window = open_with_model_at(dirs, CLASSIFIER);
             window
                 .state_mut()
-                .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place(
-                    &bucket,
-                )))));
+                .command(BrowseCommand::OpenPlace(Box::new(place(&bucket))));
             wait_for(&mut window, "1 image, 1 predicted");
             wait_until(&mut window, "the end of the listing", |window| {
                 !window.state().state().is_listing()

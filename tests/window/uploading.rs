@@ -29,7 +29,7 @@ fn an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done() {
             let mut window = open(Some(folder.path()), "efficientnet-lite0");
             wait_for(&mut window, "3 images");
 
-            window.state_mut().command(Action::Upload.into());
+            window.state_mut().command(Action::Upload);
             wait_for(&mut window, "Preview upload");
             assert!(sees(&window, "All images (3)"));
             let field = window.get_by_label("Folder in S3");

@@ -3,7 +3,7 @@
 use egui_kittest::Harness;
 use serde_json::json;
 use spotcheck::app::App;
-use spotcheck::state::{Action, BrowseCommand, Command, Leftovers, Loadable};
+use spotcheck::state::{Action, BrowseCommand, Leftovers, Loadable};
 
 use crate::remote::{place, serve, start_the_job, type_into};
 use crate::support::alone::alone;
@@ -110,14 +110,12 @@ fn asked_to_start(bucket: &Bucket) -> Harness<'static, App> {
     let mut window = open(None, CLASSIFIER);
     window
         .state_mut()
-        .command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place(
-            bucket,
-        )))));
+        .command(BrowseCommand::OpenPlace(Box::new(place(bucket))));
     wait_for(&mut window, "2 images, 1 predicted");
     wait_until(&mut window, "the end of the listing", |window| {
         !window.state().state().is_listing()
     });
-    window.state_mut().command(Action::StartJob.into());
+    window.state_mut().command(Action::StartJob);
     wait_for(&mut window, "Start the job");
     type_into(&mut window, "Role that the container runs as", ROLE);
     start_the_job(&mut window);
@@ -168,7 +166,7 @@ fn of_a_job_of_another_machine_it_is_not_said_that_nothing_was_left_behind() {
         },
         || {
             let mut window = open(None, CLASSIFIER);
-            window.state_mut().command(Action::Jobs.into());
+            window.state_mut().command(Action::Jobs);
             wait_for(&mut window, "Jobs of SageMaker");
             type_into(&mut window, "Name of a job, or a part of it", "theirs");
             click(&mut window, "Open this job");

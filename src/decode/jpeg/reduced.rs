@@ -70,7 +70,7 @@ impl<'a> Tables<'a> {
             let content = &bytes[payload.clone()];
             match marker {
                 0xc0 | 0xc1 if tables.frame.is_none() => {
-                    tables.frame = Some(Frame::parse(content)?)
+                    tables.frame = Some(Frame::parse(content)?);
                 }
                 0xc4 => tables.add_huffman(content)?,
                 0xdb => tables.add_quantisation(content)?,

@@ -113,7 +113,7 @@ pub enum SplitType {
     TFRecord,
 }
 
-/// How many records a request has. `SingleRecord` strips the framing of TFRecord and RecordIO, `MultiRecord` keeps it.
+/// How many records a request has. `SingleRecord` strips the framing of TFRecord and `RecordIO`, `MultiRecord` keeps it.
 #[derive(
     Debug,
     Clone,
@@ -185,7 +185,7 @@ pub struct ModelClient {
     pub max_retries: Option<u32>,
 }
 
-/// JSONPath filters of inputs and outputs, and whether both are joined.
+/// `JSONPath` filters of inputs and outputs, and whether both are joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataProcessing {
     pub input_filter: Option<String>,

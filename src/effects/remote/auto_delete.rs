@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::super::Shared;
 use super::endpoints::records;
 use crate::domain::EndpointRecord;
-use crate::state::{EndpointId, EndpointsEvent, Event};
+use crate::state::{EndpointId, EndpointsEvent};
 use crate::tasks::{TaskControl, now_ms};
 
 /// How often it looks: a handful of small files, and a clock that goes on while the machine sleeps.
@@ -64,11 +64,11 @@ fn keep(shared: &Arc<Shared>, control: &TaskControl) {
         if is_news || !due.is_empty() {
             told = Some(found.clone());
             let (records, unreadable) = found;
-            let is_open = shared.report(Event::Endpoints(EndpointsEvent::RecordsRead {
+            let is_open = shared.report(EndpointsEvent::RecordsRead {
                 records,
                 unreadable,
                 due,
-            }));
+            });
             if !is_open {
                 return;
             }
@@ -79,7 +79,7 @@ fn keep(shared: &Arc<Shared>, control: &TaskControl) {
             let is_any = told
                 .as_ref()
                 .is_some_and(|(records, _)| !records.is_empty());
-            if is_any && !shared.report(Event::Endpoints(EndpointsEvent::Outdated)) {
+            if is_any && !shared.report(EndpointsEvent::Outdated) {
                 return;
             }
         }

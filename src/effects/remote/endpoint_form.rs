@@ -11,9 +11,7 @@ use crate::remote::endpoint::{
     CheckedEndpoint, DeployError, EndpointError, Leftovers, deploy, preflight,
 };
 use crate::remote::transform::{JobError, read_prices};
-use crate::state::{
-    EndpointId, EndpointRequest, EndpointsEvent, Event, Failure, FormCheck, Ticket,
-};
+use crate::state::{EndpointId, EndpointRequest, EndpointsEvent, Failure, FormCheck, Ticket};
 use crate::tasks::{TaskControl, now_ms};
 
 pub(in super::super) fn check(shared: &Arc<Shared>, request: EndpointRequest, ticket: Ticket) {
@@ -26,7 +24,7 @@ pub(in super::super) fn check(shared: &Arc<Shared>, request: EndpointRequest, ti
                 .map(Box::new)
                 .map_err(|error| failure_of_job(&error))
         },
-        |task, result| Event::Endpoints(EndpointsEvent::Checked { task, result }),
+        |task, result| EndpointsEvent::Checked { task, result },
     );
 }
 
@@ -95,7 +93,7 @@ pub(in super::super) fn start(shared: &Arc<Shared>, plan: Arc<EndpointPlan>, tic
                 .map_err(|error| failure_of(&error))?;
             Ok(id)
         },
-        |task, result| Event::Endpoints(EndpointsEvent::Deployed { task, result }),
+        |task, result| EndpointsEvent::Deployed { task, result },
     );
 }
 

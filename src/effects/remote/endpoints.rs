@@ -12,8 +12,8 @@ use crate::domain::{
 use crate::remote::endpoint::{self, EndpointError, EndpointRecords, Poll};
 use crate::remote::transform::read_prices;
 use crate::state::{
-    DeletionCause, EndpointDeletion, EndpointId, EndpointsEffect, EndpointsEvent, Event, Failure,
-    TaskId, Ticket,
+    DeletionCause, EndpointDeletion, EndpointId, EndpointsEffect, EndpointsEvent, Failure, TaskId,
+    Ticket,
 };
 use crate::tasks::{TaskControl, now_ms};
 
@@ -21,7 +21,7 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: EndpointsEffect
     let shared = &effects.shared;
     match effect {
         EndpointsEffect::Check { request, ticket } => {
-            endpoint_form::check(shared, *request, ticket)
+            endpoint_form::check(shared, *request, ticket);
         }
         EndpointsEffect::Deploy { plan, ticket } => endpoint_form::start(shared, plan, ticket),
         EndpointsEffect::FollowRecords => effects.endpoints.start(shared),
@@ -73,12 +73,10 @@ pub(in super::super) fn list(
             };
             page().map_err(|error| failure(shared, &access, error))
         },
-        move |task, result| {
-            Event::Endpoints(EndpointsEvent::Listed {
-                task,
-                is_first,
-                result,
-            })
+        move |task, result| EndpointsEvent::Listed {
+            task,
+            is_first,
+            result,
         },
     );
 }
@@ -89,7 +87,10 @@ fn ask<T: Send + 'static>(
     name: &str,
     (id, ticket): (EndpointId, Ticket),
     work: impl FnOnce(&Shared, &EndpointId, &Ticket) -> Result<T, EndpointError> + Send + 'static,
-    event: impl FnOnce(EndpointId, TaskId, Result<T, Failure>) -> Event + Clone + Send + 'static,
+    event: impl FnOnce(EndpointId, TaskId, Result<T, Failure>) -> EndpointsEvent
+    + Clone
+    + Send
+    + 'static,
 ) {
     let of_event = id.clone();
     shared.answer(
@@ -110,7 +111,7 @@ pub(in super::super) fn watch(shared: &Arc<Shared>, id: EndpointId, ticket: Tick
         "watch an endpoint",
         (id, ticket),
         |shared, id, ticket| Ok(follow(shared, id, ticket)?),
-        |id, task, result| Event::Endpoints(EndpointsEvent::WatchEnded { id, task, result }),
+        |id, task, result| EndpointsEvent::WatchEnded { id, task, result },
     );
 }
 
@@ -127,23 +128,23 @@ fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), AwsEr
             if let Some(endpoint) = endpoint {
                 control.set_step(endpoint.status.to_string());
             }
-            let is_open = shared.report(Event::Endpoints(EndpointsEvent::Seen {
+            let is_open = shared.report(EndpointsEvent::Seen {
                 id: id.clone(),
                 task,
                 endpoint: endpoint.cloned().map(Box::new),
                 usd_per_hour: known.as_ref().and_then(|(price, _)| *price),
                 config: known.as_ref().map(|(_, config)| config.clone()),
-            }));
+            });
             if !is_open {
                 control.cancel();
             }
         }
         Poll::Trouble { why, again_in } => {
-            shared.report(Event::Endpoints(EndpointsEvent::Trouble {
+            shared.report(EndpointsEvent::Trouble {
                 id: id.clone(),
                 task,
                 text: format!("{why}. Retry in {} s", again_in.as_secs()),
-            }));
+            });
         }
     })
 }
@@ -185,7 +186,7 @@ pub(in super::super) fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: T
             let lines = endpoint::log_tail(&sagemaker, &id.name, LOG_LINES, &ticket.control);
             Ok(lines?)
         },
-        |id, task, result| Event::Endpoints(EndpointsEvent::LogRead { id, task, result }),
+        |id, task, result| EndpointsEvent::LogRead { id, task, result },
     );
 }
 
@@ -201,13 +202,11 @@ pub(in super::super) fn delete(
         "delete an endpoint",
         (id, ticket),
         move |shared, id, ticket| delete_now(shared, id, cause, &ticket.control),
-        move |id, task, result| {
-            Event::Endpoints(EndpointsEvent::Deleted {
-                id,
-                task,
-                cause,
-                result,
-            })
+        move |id, task, result| EndpointsEvent::Deleted {
+            id,
+            task,
+            cause,
+            result,
         },
     );
 }

@@ -14,7 +14,7 @@ use crate::domain::{
 use crate::remote::transform::{
     Checked, JobError, aws_commands, manifest_of, preflight, read_prices, shell_script,
 };
-use crate::state::{Event, FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEvent, Ticket};
+use crate::state::{FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEvent, Ticket};
 use crate::tasks::TaskControl;
 use crate::upload;
 
@@ -28,7 +28,7 @@ pub(in super::super) fn check(shared: &Arc<Shared>, request: JobRequest, ticket:
                 .map(Box::new)
                 .map_err(|error| failure_of_job(&error))
         },
-        |task, result| Event::Jobs(JobsEvent::Checked { task, result }),
+        |task, result| JobsEvent::Checked { task, result },
     );
 }
 
@@ -60,7 +60,7 @@ pub(in super::super) fn start(shared: &Arc<Shared>, plan: Arc<TransformPlan>, ti
                 name: plan.spec.job_name.clone(),
             })
         },
-        |task, result| Event::Jobs(JobsEvent::Started { task, result }),
+        |task, result| JobsEvent::Started { task, result },
     );
 }
 

@@ -15,7 +15,7 @@ use crate::remote::transform::{
     WatchEvent, clean_up, find_record, outcome, preflight, read_prices,
 };
 use crate::state::{
-    Event, Failure, JobId, JobsEffect, JobsEvent, Leftovers, RetryPlan, TaskId, Ticket, WatchEnd,
+    Failure, JobId, JobsEffect, JobsEvent, Leftovers, RetryPlan, TaskId, Ticket, WatchEnd,
 };
 use crate::tasks::{TaskControl, now_ms};
 
@@ -48,7 +48,7 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
             find_leftovers(shared, id, ticket);
         }
         JobsEffect::DeleteLeftovers { id, found, ticket } => {
-            delete_leftovers(shared, id, found, ticket)
+            delete_leftovers(shared, id, found, ticket);
         }
     }
 }
@@ -68,12 +68,10 @@ pub(in super::super) fn list(
             let page = sagemaker.list_transform_jobs(&query, Some(&ticket.control));
             page.map_err(|error| failure(shared, &access, error))
         },
-        move |task, result| {
-            Event::Jobs(JobsEvent::Listed {
-                task,
-                is_first,
-                result,
-            })
+        move |task, result| JobsEvent::Listed {
+            task,
+            is_first,
+            result,
         },
     );
 }
@@ -93,12 +91,10 @@ pub(in super::super) fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
                 Err(error) => WatchEnd::Failed(failure_of(shared, &id, error)),
             })
         },
-        move |task, end| {
-            Event::Jobs(JobsEvent::WatchEnded {
-                id: of_event,
-                task,
-                end: end.unwrap_or_else(WatchEnd::Failed),
-            })
+        move |task, end| JobsEvent::WatchEnded {
+            id: of_event,
+            task,
+            end: end.unwrap_or_else(WatchEnd::Failed),
         },
     );
 }
@@ -118,11 +114,11 @@ fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> 
     );
     let seen = |progress: &JobProgress| {
         control.set_step(progress.phase.into_str());
-        let is_open = shared.report(Event::Jobs(JobsEvent::Seen {
+        let is_open = shared.report(JobsEvent::Seen {
             id: id.clone(),
             task,
             progress: Box::new(progress.clone()),
-        }));
+        });
         if !is_open {
             control.cancel();
         }
@@ -131,11 +127,11 @@ fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> 
         WatchEvent::Progress(progress) => seen(progress),
         WatchEvent::Trouble { why, again_in } => {
             let text = format!("{why}. Retry in {} s", again_in.as_secs());
-            shared.report(Event::Jobs(JobsEvent::Trouble {
+            shared.report(JobsEvent::Trouble {
                 id: id.clone(),
                 task,
                 text,
-            }));
+            });
         }
     })?;
     seen(&last);
@@ -163,7 +159,7 @@ fn ask<T: Send + 'static>(
     name: &str,
     (id, ticket): (JobId, Ticket),
     work: impl FnOnce(&Shared, &JobId, &TaskControl) -> Result<T, JobError> + Send + 'static,
-    event: impl FnOnce(JobId, TaskId, Result<T, Failure>) -> Event + Clone + Send + 'static,
+    event: impl FnOnce(JobId, TaskId, Result<T, Failure>) -> JobsEvent + Clone + Send + 'static,
 ) {
     let of_event = id.clone();
     shared.answer(
@@ -187,7 +183,7 @@ pub(in super::super) fn stop(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
         "stop a job",
         (id, ticket),
         work,
-        |id, task, result| Event::Jobs(JobsEvent::StopRequested { id, task, result }),
+        |id, task, result| JobsEvent::StopRequested { id, task, result },
     );
 }
 
@@ -203,7 +199,7 @@ pub(in super::super) fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ti
         "find failed images",
         (id, ticket),
         work,
-        |id, task, result| Event::Jobs(JobsEvent::OutcomeFound { id, task, result }),
+        |id, task, result| JobsEvent::OutcomeFound { id, task, result },
     );
 }
 
@@ -243,7 +239,7 @@ pub(in super::super) fn plan_retry(
         "plan a retry",
         (id, ticket),
         work,
-        |id, task, result| Event::Jobs(JobsEvent::RetryPlanned { id, task, result }),
+        |id, task, result| JobsEvent::RetryPlanned { id, task, result },
     );
 }
 
@@ -263,7 +259,7 @@ pub(in super::super) fn start_retry(
         "retry failed images",
         (id, ticket),
         work,
-        |id, task, result| Event::Jobs(JobsEvent::RetryStarted { id, task, result }),
+        |id, task, result| JobsEvent::RetryStarted { id, task, result },
     );
 }
 
@@ -289,7 +285,7 @@ pub(in super::super) fn find_leftovers(shared: &Arc<Shared>, id: JobId, ticket: 
         "find the leftovers of a job",
         (id, ticket),
         work,
-        |id, task, result| Event::Jobs(JobsEvent::LeftoversFound { id, task, result }),
+        |id, task, result| JobsEvent::LeftoversFound { id, task, result },
     );
 }
 
@@ -327,6 +323,6 @@ pub(in super::super) fn delete_leftovers(
         "clean up after a job",
         (id, ticket),
         work,
-        |id, task, result| Event::Jobs(JobsEvent::LeftoversDeleted { id, task, result }),
+        |id, task, result| JobsEvent::LeftoversDeleted { id, task, result },
     );
 }

@@ -14,7 +14,7 @@ use crate::remote::outputs::{
 use crate::remote::transform::JobError;
 use crate::source::Source;
 use crate::state::{
-    Event, FoundRun, InferenceEvent, NewPrediction, OpenOutputsRequest, OutputsAt, OutputsEffect,
+    FoundRun, InferenceEvent, NewPrediction, OpenOutputsRequest, OutputsAt, OutputsEffect,
     OutputsEvent, OutputsFailure, OutputsPlace, SourceId, TaskOutcome, Ticket,
 };
 use crate::tasks::{TaskControl, now_ms};
@@ -47,12 +47,10 @@ pub(in super::super) fn preview(shared: &Arc<Shared>, place: OutputsPlace, ticke
         "preview outputs",
         ticket,
         move |shared, ticket| first_outputs(shared, &place, &ticket.control).map(Arc::new),
-        move |task, result| {
-            Event::Outputs(OutputsEvent::Previewed {
-                source,
-                task,
-                result,
-            })
+        move |task, result| OutputsEvent::Previewed {
+            source,
+            task,
+            result,
         },
     );
 }
@@ -63,12 +61,10 @@ pub(in super::super) fn open(shared: &Arc<Shared>, request: OpenOutputsRequest, 
         "open outputs",
         ticket,
         move |shared, ticket| open_all(shared, &request, ticket),
-        move |task, result| {
-            Event::Outputs(OutputsEvent::Read {
-                source,
-                task,
-                result,
-            })
+        move |task, result| OutputsEvent::Read {
+            source,
+            task,
+            result,
         },
     );
 }
@@ -175,7 +171,7 @@ fn open_all(
         }
         None => request.new_run,
     };
-    let is_open = shared.report(Event::Outputs(OutputsEvent::Found {
+    let is_open = shared.report(OutputsEvent::Found {
         source: place.source,
         task: ticket.id,
         run: run_id,
@@ -185,7 +181,7 @@ fn open_all(
             card: run.card.clone(),
             labels: run.labels.clone(),
         }),
-    }));
+    });
     if !is_open {
         return Err(OutputsFailure::Cancelled);
     }
@@ -283,14 +279,12 @@ impl Bundles<'_> {
         if self.waiting.is_empty() {
             return;
         }
-        let is_open = self
-            .shared
-            .report(Event::Inference(InferenceEvent::Predicted {
-                source: self.source,
-                run: self.run,
-                at_ms: now_ms(),
-                predictions: std::mem::take(&mut self.waiting),
-            }));
+        let is_open = self.shared.report(InferenceEvent::Predicted {
+            source: self.source,
+            run: self.run,
+            at_ms: now_ms(),
+            predictions: std::mem::take(&mut self.waiting),
+        });
         if !is_open {
             self.control.cancel();
         }
@@ -318,10 +312,10 @@ impl ResultSink for Bundles<'_> {
 impl OutputSink for Bundles<'_> {
     fn labels(&mut self, labels: &LabelSet) {
         self.send();
-        self.shared.report(Event::Outputs(OutputsEvent::Labelled {
+        self.shared.report(OutputsEvent::Labelled {
             source: self.source,
             run: self.run,
             labels: Box::new(labels.clone()),
-        }));
+        });
     }
 }

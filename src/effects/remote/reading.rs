@@ -89,10 +89,10 @@ pub(in super::super) fn list(shared: &Arc<Shared>) {
         let (mappings, problems) = shared.library.mappings();
         let saved = mappings.into_iter();
         let saved = saved.map(|(path, mapping)| saved_mapping(path, mapping));
-        shared.report(Event::Outputs(OutputsEvent::MappingsListed {
+        shared.report(OutputsEvent::MappingsListed {
             saved: saved.collect(),
             problems: problems.iter().map(ToString::to_string).collect(),
-        }));
+        });
     });
 }
 

@@ -16,7 +16,7 @@ use crate::remote::rehearse::{
 };
 use crate::remote::transform::{JobError, NewArchive};
 use crate::state::{
-    Event, Failure, JobsEvent, RehearsalOptions, RehearsalReport, RehearsalRequest, Ticket,
+    Failure, JobsEvent, RehearsalOptions, RehearsalReport, RehearsalRequest, Ticket,
 };
 use crate::tasks::{Cancelled, TaskControl};
 use crate::vision::Predictor;
@@ -26,7 +26,7 @@ pub(in super::super) fn start(shared: &Arc<Shared>, request: RehearsalRequest, t
         "rehearse a job",
         ticket,
         move |shared, ticket| try_out(shared, &request, &ticket.control).map(Box::new),
-        |task, result| Event::Jobs(JobsEvent::Rehearsed { task, result }),
+        |task, result| JobsEvent::Rehearsed { task, result },
     );
 }
 

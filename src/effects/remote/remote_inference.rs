@@ -126,19 +126,19 @@ impl Connected {
     pub(in super::super) fn report_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
         let labels = self.predictor.labels();
         if self.reported_classes.swap(labels.len(), Ordering::Relaxed) != labels.len() {
-            shared.report(Event::Outputs(OutputsEvent::Labelled {
+            shared.report(OutputsEvent::Labelled {
                 source,
                 run,
                 labels: Box::new(labels),
-            }));
+            });
         }
     }
 
     pub(in super::super) fn report_latency(&self, shared: &Shared) {
-        shared.report(Event::Inference(InferenceEvent::RemoteLatency {
+        shared.report(InferenceEvent::RemoteLatency {
             key: Box::new(self.key.clone()),
             latency: self.predictor.latency(),
-        }));
+        });
     }
 }
 
@@ -368,14 +368,14 @@ fn s3_access(access: &SageMakerAccess) -> S3Access {
 }
 
 fn report(shared: &Shared, request: Queued, outcome: RemoteOutcome) {
-    shared.report(Event::Inference(InferenceEvent::RemotePredicted(Box::new(
+    shared.report(InferenceEvent::RemotePredicted(Box::new(
         RemotePrediction {
             image: request.image,
             task: request.ticket.id,
             at_ms: now_ms(),
             outcome,
         },
-    ))));
+    )));
 }
 
 fn predict_one(shared: &Shared, model: Option<Connected>, request: Queued, newest: &AtomicU64) {
@@ -457,13 +457,11 @@ pub(in super::super) fn show_response(
             let response = response.map_err(|error| s3_failure(shared, &model, error))?;
             Ok(examples_of(&entry, &response))
         },
-        move |task, result| {
-            Event::Inference(InferenceEvent::ResponseShown {
-                source,
-                task,
-                of,
-                result,
-            })
+        move |task, result| InferenceEvent::ResponseShown {
+            source,
+            task,
+            of,
+            result,
         },
     );
 }
@@ -474,7 +472,7 @@ pub(in super::super) fn check(shared: &Arc<Shared>, model: RemoteModel, ticket: 
         "check a remote model",
         ticket,
         move |shared, ticket| check_model(shared, &model, &ticket.control),
-        |task, result| Event::Inference(InferenceEvent::RemoteModelChecked { task, result }),
+        |task, result| InferenceEvent::RemoteModelChecked { task, result },
     );
 }
 

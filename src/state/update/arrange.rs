@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{Change, SampleId};
 use crate::review::{Arrangement, Query, Sort, SortBy, Statistics, Suppressed};
 use crate::state::arranging::ArrangeId;
-use crate::state::{Effect, ReviewEffect, Run, State};
+use crate::state::{Effect, Queue, ReviewEffect, Run, State};
 
 /// The search and the order are kept in the project under this.
 const SEARCH: &str = "search";
@@ -16,17 +16,17 @@ struct Search {
     sort: Sort,
 }
 
-pub(super) fn set_query(state: &mut State, text: String, effects: &mut Vec<Effect>) {
+pub(super) fn set_query(state: &mut State, text: String, effects: &mut Queue<Effect>) {
     state.arranging.set_text(text);
     keep(state, effects);
 }
 
-pub(super) fn set_sort(state: &mut State, sort: Sort, effects: &mut Vec<Effect>) {
+pub(super) fn set_sort(state: &mut State, sort: Sort, effects: &mut Queue<Effect>) {
     state.arranging.sort_anew(sort);
     keep(state, effects);
 }
 
-fn keep(state: &mut State, effects: &mut Vec<Effect>) {
+fn keep(state: &mut State, effects: &mut Queue<Effect>) {
     let search = Search {
         query: state.arranging.text().to_owned(),
         sort: state.arranging.sort(),
@@ -60,7 +60,7 @@ pub(super) fn focus_search(state: &mut State) {
 }
 
 /// Asks for a new order where the one that is there, or under way, is not of the state as it is. After every message.
-pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let order = state.order();
     if let Some(place) = state
         .selection
@@ -76,7 +76,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     };
     let id = ArrangeId(state.ids.next());
-    effects.push(Effect::Review(ReviewEffect::Arrange {
+    effects.push(ReviewEffect::Arrange {
         id,
         pace,
         run: state
@@ -85,7 +85,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
             .map(|source| source.id)
             .zip(state.run().map(Run::id)),
         request: Box::new(state.arrange_request()),
-    }));
+    });
     state.arranging.asked(id, basis);
 }
 
@@ -94,7 +94,7 @@ pub(super) fn arranged(
     id: ArrangeId,
     arrangement: Arrangement,
     suppressed: Option<Suppressed>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let before = state.order();
     if !state.arranging.take_arrangement(id, arrangement) {

@@ -6,12 +6,12 @@ use super::{arrange, go_to, models, predict, project, run_tasks, s3, shown, watc
 use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
     BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, Effect, FilePick,
-    Listing, OpenSource, Overlay, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind,
-    TaskOutcome, ThumbnailRequest,
+    Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId,
+    TaskKind, TaskOutcome, ThumbnailRequest,
 };
 use crate::tasks::ProgressUnit;
 
-pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mut Vec<Effect>) {
+pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mut Queue<Effect>) {
     match command {
         BrowseCommand::Open(path) => open_path(state, path, effects),
         BrowseCommand::OpenPlace(place) => {
@@ -29,24 +29,24 @@ pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mu
         }
         BrowseCommand::SetCacheBytes(bytes) => {
             state.settings.cache_bytes = bytes;
-            effects.push(Effect::Browse(BrowseEffect::LimitCache(bytes)));
+            effects.push(BrowseEffect::LimitCache(bytes));
         }
         BrowseCommand::GoTo(text) => go_to::first(state, &text, effects),
         BrowseCommand::GoToNext(text) => go_to::next(state, &text, effects),
-        BrowseCommand::MeasureCache => effects.push(Effect::Browse(BrowseEffect::MeasureCache)),
-        BrowseCommand::ClearCache => effects.push(Effect::Browse(BrowseEffect::ClearCache)),
-        BrowseCommand::Reveal(path) => effects.push(Effect::Browse(BrowseEffect::Reveal(path))),
+        BrowseCommand::MeasureCache => effects.push(BrowseEffect::MeasureCache),
+        BrowseCommand::ClearCache => effects.push(BrowseEffect::ClearCache),
+        BrowseCommand::Reveal(path) => effects.push(BrowseEffect::Reveal(path)),
         BrowseCommand::LoadTiles(wanted) => request_tiles(state, wanted, effects),
         BrowseCommand::SetMaxMegapixels(max) => {
             state.settings.max_megapixels = max;
-            effects.push(Effect::Browse(BrowseEffect::LimitMegapixels(max)));
+            effects.push(BrowseEffect::LimitMegapixels(max));
         }
         BrowseCommand::ForgetRecent(path) => state.settings.recent.retain(|known| *known != path),
         BrowseCommand::ForgetRecentPlace(place) => state.settings.forget_place(&place),
     }
 }
 
-pub(super) fn on_event(state: &mut State, event: BrowseEvent, effects: &mut Vec<Effect>) {
+pub(super) fn on_event(state: &mut State, event: BrowseEvent, effects: &mut Queue<Effect>) {
     match event {
         BrowseEvent::Opened {
             source,
@@ -87,7 +87,7 @@ pub(super) fn on_event(state: &mut State, event: BrowseEvent, effects: &mut Vec<
     }
 }
 
-pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
+pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
     if s3::open_typed(state, &path, effects) {
         return;
     }
@@ -103,7 +103,7 @@ pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Vec<Effe
     }
 }
 
-pub(super) fn open_place(state: &mut State, place: S3Place, effects: &mut Vec<Effect>) {
+pub(super) fn open_place(state: &mut State, place: S3Place, effects: &mut Queue<Effect>) {
     let name = place.address.to_string();
     open(state, SourceSpec::S3(place.clone()), &name, effects);
     s3::ask_who(state, &place.access, effects);
@@ -112,12 +112,16 @@ pub(super) fn open_place(state: &mut State, place: S3Place, effects: &mut Vec<Ef
     }
 }
 
-pub(super) fn open_samples(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn open_samples(state: &mut State, effects: &mut Queue<Effect>) {
     let spec = SourceSpec::SamplePhotographs;
     open(state, spec, "Sample images", effects);
 }
 
-pub(super) fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Vec<Effect>) {
+pub(super) fn open_dropped(
+    state: &mut State,
+    mut paths: Vec<PathBuf>,
+    effects: &mut Queue<Effect>,
+) {
     let is_model = |path: &PathBuf| has_extension(path, "onnx");
     if let Some(position) = paths.iter().position(is_model) {
         super::import::open(state, paths.swap_remove(position), effects);
@@ -134,7 +138,7 @@ pub(super) fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: 
 }
 
 /// Opens what is open anew, as it was opened before.
-pub(super) fn open_again(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn open_again(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;
     };
@@ -150,7 +154,7 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
-pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Vec<Effect>) {
+pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
     match pick {
         FilePick::Folder(path) | FilePick::Project(path) => open_path(state, path, effects),
         FilePick::Files(paths) => open_dropped(state, paths, effects),
@@ -168,7 +172,7 @@ pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Vec<Effect
 }
 
 /// Leaves the source that is open: its tasks are cancelled, its late predictions will be dropped.
-fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effect>) {
+fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Effect>) {
     super::run_tasks::cancel_work_on_samples(state, effects);
     let id = SourceId(state.ids.next());
     state.source = Some(OpenSource {
@@ -193,11 +197,11 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effec
     predict::source_changed(state);
     let title = format!("List {name}");
     let ticket = run_tasks::begin(state, TaskKind::List, ProgressUnit::Images, title);
-    effects.push(Effect::Browse(BrowseEffect::Open {
+    effects.push(BrowseEffect::Open {
         source: id,
         spec,
         ticket,
-    }));
+    });
 }
 
 pub(super) fn opened(
@@ -205,7 +209,7 @@ pub(super) fn opened(
     source: SourceId,
     name: String,
     place: Option<S3Place>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let Some(open) = state.source.as_mut().filter(|open| open.id == source) else {
         return;
@@ -227,7 +231,7 @@ pub(super) fn opened(
     open.name = name;
 }
 
-pub(super) fn listed(state: &mut State, source: SourceId, page: Page, effects: &mut Vec<Effect>) {
+pub(super) fn listed(state: &mut State, source: SourceId, page: Page, effects: &mut Queue<Effect>) {
     if !state.is_open(source) {
         return;
     }
@@ -241,7 +245,7 @@ pub(super) fn listed(state: &mut State, source: SourceId, page: Page, effects: &
 }
 
 /// The first of all is shown at once.
-pub(super) fn append(state: &mut State, samples: Vec<Sample>, effects: &mut Vec<Effect>) {
+pub(super) fn append(state: &mut State, samples: Vec<Sample>, effects: &mut Queue<Effect>) {
     let is_first = state.samples.is_empty() && !samples.is_empty();
     let first_new = state.samples.len();
     state.samples.append(samples);
@@ -260,7 +264,7 @@ pub(super) fn listing_ended(
     source: SourceId,
     task: TaskId,
     result: Result<(), String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     match &result {
         Ok(()) => state.tasks.forget(task),
@@ -275,14 +279,14 @@ pub(super) fn listing_ended(
     }
 }
 
-pub(super) fn show(state: &mut State, sample: SampleId, effects: &mut Vec<Effect>) {
+pub(super) fn show(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
     if state.samples.get(sample).is_some() {
         state.selection.show(sample);
         shown_changed(state, effects);
     }
 }
 
-pub(super) fn toggle_selected(state: &mut State, sample: SampleId, effects: &mut Vec<Effect>) {
+pub(super) fn toggle_selected(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
     if state.samples.get(sample).is_some() {
         let before = state.selection.shown();
         state.selection.toggle(sample);
@@ -292,7 +296,7 @@ pub(super) fn toggle_selected(state: &mut State, sample: SampleId, effects: &mut
     }
 }
 
-pub(super) fn extend_selection(state: &mut State, sample: SampleId, effects: &mut Vec<Effect>) {
+pub(super) fn extend_selection(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
     if state.samples.get(sample).is_some() {
         let order = state.order();
         state.selection.extend_to(sample, &order);
@@ -300,7 +304,7 @@ pub(super) fn extend_selection(state: &mut State, sample: SampleId, effects: &mu
     }
 }
 
-pub(super) fn select_all(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn select_all(state: &mut State, effects: &mut Queue<Effect>) {
     let before = state.selection.shown();
     let order = state.order();
     state.selection.select_all(order.ids());
@@ -309,7 +313,7 @@ pub(super) fn select_all(state: &mut State, effects: &mut Vec<Effect>) {
     }
 }
 
-pub(super) fn walk(state: &mut State, step: Step, effects: &mut Vec<Effect>) {
+pub(super) fn walk(state: &mut State, step: Step, effects: &mut Queue<Effect>) {
     let order = state.order();
     let shown = state.selection.shown();
     let (place, extends) = match step {
@@ -329,7 +333,7 @@ pub(super) fn walk(state: &mut State, step: Step, effects: &mut Vec<Effect>) {
 }
 
 /// Another image is in the middle: decode it, and predict it.
-pub(super) fn shown_changed(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn shown_changed(state: &mut State, effects: &mut Queue<Effect>) {
     state.canvas = CanvasView::Fit;
     state.canvas_request = None;
     state.shown = Shown::default();
@@ -340,11 +344,11 @@ pub(super) fn shown_changed(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     };
     state.shown.display = Display::Loading;
-    effects.push(Effect::Browse(BrowseEffect::Display {
+    effects.push(BrowseEffect::Display {
         source: source.id,
         sample,
         uri: entry.uri.clone(),
-    }));
+    });
     shown::refresh(state, effects);
     predict::predict_shown_if_wanted(state, effects);
 }
@@ -354,7 +358,7 @@ pub(super) fn displayed(
     source: SourceId,
     sample: SampleId,
     result: Result<DisplayInfo, String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if !state.is_open(source) {
         return;
@@ -377,7 +381,7 @@ fn read_neighbours_ahead(
     state: &State,
     source: SourceId,
     sample: SampleId,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let order = state.order();
     let Some(place) = order.place_of(sample) else {
@@ -389,7 +393,7 @@ fn read_neighbours_ahead(
         .flatten()
         .filter_map(|place| state.samples.get(order.at(place)?).cloned())
         .collect();
-    effects.push(Effect::Browse(BrowseEffect::ReadAhead { source, samples }));
+    effects.push(BrowseEffect::ReadAhead { source, samples });
 }
 
 pub(super) fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: String) {
@@ -413,7 +417,7 @@ pub(super) fn request_thumbnails(
     state: &State,
     side: u32,
     wanted: &[SampleId],
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let Some(source) = &state.source else {
         return;
@@ -425,36 +429,36 @@ pub(super) fn request_thumbnails(
             entry: state.samples.get(sample)?.clone(),
         })
     };
-    effects.push(Effect::Browse(BrowseEffect::MakeThumbnails {
+    effects.push(BrowseEffect::MakeThumbnails {
         source: source.id,
         side,
         wanted: wanted.iter().filter_map(request).collect(),
-    }));
+    });
 }
 
-pub(super) fn request_tiles(state: &State, wanted: Vec<TileKey>, effects: &mut Vec<Effect>) {
+pub(super) fn request_tiles(state: &State, wanted: Vec<TileKey>, effects: &mut Queue<Effect>) {
     if let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) {
-        effects.push(Effect::Browse(BrowseEffect::MakeTiles {
+        effects.push(BrowseEffect::MakeTiles {
             source: source.id,
             sample,
             wanted,
-        }));
+        });
     }
 }
 
-pub(super) fn copy_image(state: &State, effects: &mut Vec<Effect>) {
+pub(super) fn copy_image(state: &State, effects: &mut Queue<Effect>) {
     if let (Some(entry), Some(source)) = (shown_entry(state), &state.source) {
-        effects.push(Effect::Browse(BrowseEffect::CopyImage {
+        effects.push(BrowseEffect::CopyImage {
             source: source.id,
             uri: entry.uri.clone(),
             prediction: state.shown.prediction.as_deref().cloned(),
             view: state.view().clone(),
             confirmed: state.confirmed_boxes(),
-        }));
+        });
     }
 }
 
-pub(super) fn copy_path(state: &State, effects: &mut Vec<Effect>) {
+pub(super) fn copy_path(state: &State, effects: &mut Queue<Effect>) {
     if let Some(entry) = shown_entry(state) {
         effects.push(Effect::CopyText {
             text: entry.uri.as_str().to_owned(),
@@ -463,9 +467,9 @@ pub(super) fn copy_path(state: &State, effects: &mut Vec<Effect>) {
     }
 }
 
-pub(super) fn reveal(state: &State, effects: &mut Vec<Effect>) {
+pub(super) fn reveal(state: &State, effects: &mut Queue<Effect>) {
     if let Some(entry) = shown_entry(state) {
-        effects.push(Effect::Browse(BrowseEffect::Reveal(entry.uri.clone())));
+        effects.push(BrowseEffect::Reveal(entry.uri.clone()));
     }
 }
 

@@ -8,13 +8,13 @@ use crate::domain::{RunId, SampleId};
 use crate::evaluation::{Agreement, ClassMap, Comparison};
 use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_changes};
 use crate::state::{
-    CompareRequest, Compared, Comparing, Effect, Failure, Loadable, ReviewEffect, Run, Runs, State,
-    TaskId, TaskKind, TaskSignal,
+    CompareRequest, Compared, Comparing, Effect, Failure, Loadable, Queue, ReviewEffect, Run, Runs,
+    State, TaskId, TaskKind, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
 /// The run on screen with this one.
-pub(super) fn start(state: &mut State, right: RunId, effects: &mut Vec<Effect>) {
+pub(super) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>) {
     stop(state, effects);
     let (Some(left_run), Some(right_run)) = (state.run(), state.runs.get(right)) else {
         return;
@@ -45,7 +45,7 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Vec<Effect>) 
         samples: state.samples.snapshot(),
         comparison: Box::new(Comparison::new(classes.clone(), left_view, right_view)),
     };
-    effects.push(Effect::Review(ReviewEffect::Compare { request, ticket }));
+    effects.push(ReviewEffect::Compare { request, ticket });
     state.comparing = Some(Comparing {
         left,
         right,
@@ -57,13 +57,13 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Vec<Effect>) 
 }
 
 /// With the same runs and the filters as they are now.
-pub(super) fn again(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn again(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(right) = state.comparing.as_ref().map(|comparing| comparing.right) {
         start(state, right, effects);
     }
 }
 
-pub(super) fn stop(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn stop(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(comparing) = state.comparing.take() else {
         return;
     };
@@ -130,7 +130,7 @@ fn changes(runs: &Runs, [left, right]: [RunId; 2], agreement: &Agreement) -> Cla
 }
 
 /// Another run on screen, or one that was deleted, ends a comparison. After every message.
-pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(comparing) = &state.comparing else {
         return;
     };

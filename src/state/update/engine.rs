@@ -6,20 +6,24 @@ use super::{explain, models, predict, project, remote, shown};
 use crate::domain::{Change, DeviceReport, Problem, RunId, RunKey, SampleId, SamplePrediction};
 use crate::review::PredictionStatus;
 use crate::state::{
-    Effect, EngineFailure, InferenceCommand, InferenceEvent, Loadable, NewPrediction, Offer,
+    Effect, EngineFailure, InferenceCommand, InferenceEvent, Loadable, NewPrediction, Offer, Queue,
     SourceId, State, TaskId, TaskOutcome,
 };
 
-pub(super) fn on_command(state: &mut State, command: InferenceCommand, effects: &mut Vec<Effect>) {
+pub(super) fn on_command(
+    state: &mut State,
+    command: InferenceCommand,
+    effects: &mut Queue<Effect>,
+) {
     match command {
         InferenceCommand::PredictAt(model) => {
             predict::predict_at(state, model.map(|model| *model), effects);
         }
         InferenceCommand::EditRemoteModel(model) => {
-            remote::edit_remote_model(state, *model, effects)
+            remote::edit_remote_model(state, *model, effects);
         }
         InferenceCommand::CheckRemoteModel(model) => {
-            remote::check_remote_model(state, *model, effects)
+            remote::check_remote_model(state, *model, effects);
         }
         InferenceCommand::ForgetRemoteModel(model) => {
             let recent = &mut state.settings.recent_remote_models;
@@ -51,7 +55,7 @@ pub(super) fn on_command(state: &mut State, command: InferenceCommand, effects: 
     }
 }
 
-pub(super) fn on_event(state: &mut State, event: InferenceEvent, effects: &mut Vec<Effect>) {
+pub(super) fn on_event(state: &mut State, event: InferenceEvent, effects: &mut Queue<Effect>) {
     match event {
         InferenceEvent::Ready {
             task,
@@ -74,7 +78,7 @@ pub(super) fn on_event(state: &mut State, event: InferenceEvent, effects: &mut V
             remote::connected(state, source, task, at_ms, result, effects);
         }
         InferenceEvent::RemotePredicted(prediction) => {
-            remote::predicted(state, *prediction, effects)
+            remote::predicted(state, *prediction, effects);
         }
         InferenceEvent::RemoteLatency { key, latency } => remote::measured(state, &key, latency),
         InferenceEvent::RemoteModelChecked { task, result } => {
@@ -108,7 +112,7 @@ pub(super) fn ready(
     task: TaskId,
     report: Box<DeviceReport>,
     restart_to_use: Option<String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     state.tasks.forget(task);
     let local = &mut state.inference.local;
@@ -179,7 +183,7 @@ pub(super) fn source_unreachable(
     }
 }
 
-pub(super) fn try_again(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn try_again(state: &mut State, effects: &mut Queue<Effect>) {
     state.inference.reset();
     predict::request_shown(state, effects);
 }
@@ -196,7 +200,7 @@ pub(super) fn predicted(
     run_id: RunId,
     at_ms: i64,
     predictions: Vec<NewPrediction>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if !state.is_open(source) {
         return;

@@ -6,13 +6,13 @@ use super::predict;
 use super::run_tasks::begin;
 use crate::domain::{Problem, Saliency};
 use crate::state::{
-    Effect, ExplainRequest, Explanation, Failure, Question, ReviewEffect, State, TaskId, TaskKind,
-    TaskOutcome, TaskSignal,
+    Effect, ExplainRequest, Explanation, Failure, Question, Queue, ReviewEffect, State, TaskId,
+    TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
 /// The model is loaded first where it is not.
-pub(super) fn explain(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn explain(state: &mut State, effects: &mut Queue<Effect>) {
     let (Some(question), Some(run)) = (state.question(), state.runs.current()) else {
         return;
     };
@@ -27,7 +27,7 @@ pub(super) fn explain(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 /// The model has been loaded, perhaps for this.
-pub(super) fn start_waiting(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn start_waiting(state: &mut State, effects: &mut Queue<Effect>) {
     if let Explanation::Waiting(question) = &state.shown.explanation
         && let Some(run) = state.runs.current()
         && state.inference.is_ready_for(&run.info.key)
@@ -36,7 +36,7 @@ pub(super) fn start_waiting(state: &mut State, effects: &mut Vec<Effect>) {
     }
 }
 
-fn start(state: &mut State, question: Question, effects: &mut Vec<Effect>) {
+fn start(state: &mut State, question: Question, effects: &mut Queue<Effect>) {
     let (Some(sample), Some(source), Some(run)) =
         (state.selection.shown(), &state.source, state.runs.current())
     else {
@@ -56,7 +56,7 @@ fn start(state: &mut State, question: Question, effects: &mut Vec<Effect>) {
         uri,
         target,
     };
-    effects.push(Effect::Review(ReviewEffect::Explain { request, ticket }));
+    effects.push(ReviewEffect::Explain { request, ticket });
 }
 
 /// The model could not be loaded.
@@ -106,7 +106,7 @@ pub(super) fn explained(state: &mut State, task: TaskId, result: Result<Arc<Sali
 }
 
 /// What nobody waits for any more need not be computed to its end.
-pub(super) fn cancel_forgotten(state: &State, effects: &mut Vec<Effect>) {
+pub(super) fn cancel_forgotten(state: &State, effects: &mut Queue<Effect>) {
     let wanted = state.shown.explanation.task();
     for task in state.tasks.running() {
         if task.kind == TaskKind::Explain && Some(task.id) != wanted {
@@ -115,7 +115,7 @@ pub(super) fn cancel_forgotten(state: &State, effects: &mut Vec<Effect>) {
     }
 }
 
-pub(super) fn hide(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn hide(state: &mut State, effects: &mut Queue<Effect>) {
     state.shown.explanation = Explanation::None;
     cancel_forgotten(state, effects);
 }

@@ -8,11 +8,11 @@ use crate::review::Suppressed;
 use crate::state::{
     BoxCountId, BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest,
     ExportEffect, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, Loadable,
-    Overlay, Run, State, TaskId, TaskKind, TaskOutcome,
+    Overlay, Queue, Run, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
 
-pub(super) fn on_command(state: &mut State, command: ExportCommand, effects: &mut Vec<Effect>) {
+pub(super) fn on_command(state: &mut State, command: ExportCommand, effects: &mut Queue<Effect>) {
     match command {
         ExportCommand::Set(options, scope) => {
             state.export.options = options;
@@ -28,7 +28,7 @@ pub(super) fn on_command(state: &mut State, command: ExportCommand, effects: &mu
     }
 }
 
-pub(super) fn on_event(state: &mut State, event: ExportEvent, effects: &mut Vec<Effect>) {
+pub(super) fn on_event(state: &mut State, event: ExportEvent, effects: &mut Queue<Effect>) {
     match event {
         ExportEvent::BoxesCounted { id, counts } => state.export_boxes.take(id, counts),
         ExportEvent::Ended { task, result } => ended(state, task, result, effects),
@@ -55,7 +55,7 @@ pub(super) fn show(state: &mut State, overlay: Overlay) {
 }
 
 /// Counts the boxes of what could be exported, where that is not of the state as it is. After every message.
-pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     if state.overlay != Overlay::Export {
         return;
     }
@@ -78,7 +78,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     }
     let id = BoxCountId(state.ids.next());
-    effects.push(Effect::Export(ExportEffect::CountBoxes {
+    effects.push(ExportEffect::CountBoxes {
         id,
         what: Box::new(BoxCountRequest {
             predictions: run.predictions.clone(),
@@ -89,7 +89,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
             order: basis.order.clone(),
             selected: basis.selected.clone(),
         }),
-    }));
+    });
     state.export_boxes.ask(id, basis);
 }
 
@@ -98,7 +98,7 @@ pub(super) fn confirm(
     state: &mut State,
     mut path: PathBuf,
     replaces: bool,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let (Some(source), Some(run)) = (state.source.as_ref(), state.run()) else {
         return;
@@ -135,17 +135,17 @@ pub(super) fn confirm(
         samples,
         target: ExportFile { path, replaces },
     };
-    effects.push(Effect::Export(ExportEffect::Start {
+    effects.push(ExportEffect::Start {
         request: Box::new(request),
         ticket,
-    }));
+    });
 }
 
-pub(super) fn pick_target(state: &State, effects: &mut Vec<Effect>) {
+pub(super) fn pick_target(state: &State, effects: &mut Queue<Effect>) {
     let suggested = state.suggested_export();
     let name = suggested.file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
-    effects.push(Effect::Export(ExportEffect::PickTarget(name)));
+    effects.push(ExportEffect::PickTarget(name));
 }
 
 /// With the filters that the comparison on screen was made with.
@@ -153,7 +153,7 @@ pub(super) fn confirm_comparison(
     state: &mut State,
     mut path: PathBuf,
     replaces: bool,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let (Some(source), Some(comparing)) = (&state.source, &state.comparing) else {
         return;
@@ -187,17 +187,14 @@ pub(super) fn confirm_comparison(
         format,
         target: ExportFile { path, replaces },
     };
-    effects.push(Effect::Export(ExportEffect::StartComparison {
-        request,
-        ticket,
-    }));
+    effects.push(ExportEffect::StartComparison { request, ticket });
 }
 
 pub(super) fn ended(
     state: &mut State,
     task: TaskId,
     result: Result<Exported, Failure>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let is_open = matches!(state.overlay, Overlay::Export | Overlay::ExportComparison);
     // Another dialog may have been opened meanwhile, and another export be under way.

@@ -4,7 +4,7 @@ use super::{browse, shown};
 use crate::domain::{ModelTask, SampleId};
 use crate::review::{FilmFrame, FilmOrder, FilmRequest, Suppressed};
 use crate::state::filmstrip::FilmBasis;
-use crate::state::{CropRequest, Effect, Filmstrip, FilmstripId, ReviewEffect, State};
+use crate::state::{CropRequest, Effect, Filmstrip, FilmstripId, Queue, ReviewEffect, State};
 
 /// Opens it, or closes it where it is open.
 pub(super) fn toggle(state: &mut State) {
@@ -28,7 +28,7 @@ pub(super) fn set_order(state: &mut State, order: FilmOrder) {
 }
 
 /// Asks for new frames where those that are there, or under way, are not of the state as it is. After every message.
-pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(basis) = basis(state) else {
         return;
     };
@@ -40,7 +40,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     }
     let id = FilmstripId(state.ids.next());
-    effects.push(Effect::Review(ReviewEffect::GatherFilmstrip {
+    effects.push(ReviewEffect::GatherFilmstrip {
         id,
         what: Box::new(FilmRequest {
             predictions: run.predictions.clone(),
@@ -50,7 +50,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
             marks: state.judgements.marks().clone(),
             order: basis.order,
         }),
-    }));
+    });
     strip.ask(id, basis);
 }
 
@@ -88,7 +88,7 @@ pub(super) fn gathered(state: &mut State, id: FilmstripId, frames: Vec<FilmFrame
     }
 }
 
-pub(super) fn request_crops(state: &State, wanted: &[FilmFrame], effects: &mut Vec<Effect>) {
+pub(super) fn request_crops(state: &State, wanted: &[FilmFrame], effects: &mut Queue<Effect>) {
     let (Some(source), Some(run)) = (&state.source, state.runs.current()) else {
         return;
     };
@@ -101,11 +101,11 @@ pub(super) fn request_crops(state: &State, wanted: &[FilmFrame], effects: &mut V
             prediction: state.runs.prediction(run.id(), frame.sample).cloned(),
         })
     };
-    effects.push(Effect::Review(ReviewEffect::MakeCrops {
+    effects.push(ReviewEffect::MakeCrops {
         source: source.id,
         run: run.id(),
         wanted: wanted.iter().filter_map(request).collect(),
-    }));
+    });
 }
 
 /// Shows an image with one of its boxes selected, as soon as its prediction is there.
@@ -113,7 +113,7 @@ pub(super) fn show_box(
     state: &mut State,
     sample: SampleId,
     index: usize,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if state.selection.shown() != Some(sample) {
         browse::show(state, sample, effects);

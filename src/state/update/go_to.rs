@@ -2,7 +2,7 @@
 
 use super::browse;
 use crate::domain::SampleId;
-use crate::state::{Effect, State};
+use crate::state::{Effect, Queue, State};
 
 /// How well a name fits what was typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,14 +13,14 @@ enum Fit {
 
 /// Shows the first image on screen whose file name begins with `text`; where there is none, one whose name has it in it;
 /// where there is none either and it is a number, the image in that place. An empty text goes nowhere.
-pub(super) fn first(state: &mut State, text: &str, effects: &mut Vec<Effect>) {
+pub(super) fn first(state: &mut State, text: &str, effects: &mut Queue<Effect>) {
     let needle = text.trim().to_lowercase();
     let found = find(state, &needle, 0).or_else(|| at_place(state, &needle));
     go(state, &needle, found, effects);
 }
 
 /// As [`first`], but the next one after the shown image; after the last comes the first.
-pub(super) fn next(state: &mut State, text: &str, effects: &mut Vec<Effect>) {
+pub(super) fn next(state: &mut State, text: &str, effects: &mut Queue<Effect>) {
     let needle = text.trim().to_lowercase();
     let shown = state.shown_sample();
     let shown_place = shown.and_then(|shown| state.order().place_of(shown));
@@ -28,7 +28,7 @@ pub(super) fn next(state: &mut State, text: &str, effects: &mut Vec<Effect>) {
     go(state, &needle, found, effects);
 }
 
-fn go(state: &mut State, needle: &str, found: Option<SampleId>, effects: &mut Vec<Effect>) {
+fn go(state: &mut State, needle: &str, found: Option<SampleId>, effects: &mut Queue<Effect>) {
     state.go_to_missed = found.is_none() && !needle.is_empty();
     if let Some(found) = found.filter(|found| state.shown_sample() != Some(*found)) {
         browse::show(state, found, effects);

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use crate::state::{
-    Effect, Import, ImportDraft, ImportId, ImportStatus, ModelsEffect, RecogniseRequest, State,
+    Effect, Import, ImportDraft, ImportId, ImportStatus, ModelsEffect, Queue, RecogniseRequest,
+    State,
 };
 
-pub(super) fn open(state: &mut State, weights: PathBuf, effects: &mut Vec<Effect>) {
+pub(super) fn open(state: &mut State, weights: PathBuf, effects: &mut Queue<Effect>) {
     state.import = Some(Import {
         id: ImportId(0),
         weights,
@@ -18,7 +19,7 @@ pub(super) fn open(state: &mut State, weights: PathBuf, effects: &mut Vec<Effect
 }
 
 /// Looks at the model, again after every change; answers to earlier looks are dropped.
-fn look(state: &mut State, effects: &mut Vec<Effect>) {
+fn look(state: &mut State, effects: &mut Queue<Effect>) {
     let id = ImportId(state.ids.next());
     let shown = state.selection.shown();
     let image = shown.and_then(|sample| {
@@ -30,18 +31,23 @@ fn look(state: &mut State, effects: &mut Vec<Effect>) {
     };
     import.id = id;
     import.status = ImportStatus::Looking;
-    effects.push(Effect::Models(ModelsEffect::Recognise(RecogniseRequest {
+    effects.push(ModelsEffect::Recognise(RecogniseRequest {
         import: id,
         weights: import.weights.clone(),
         labels: import.labels.clone(),
         overrules: import.overrules.clone(),
         image,
         runtime_library: state.settings.runtime_library.clone(),
-    })));
+    }));
 }
 
 /// An empty value takes the field back to what was recognised.
-pub(super) fn overrule(state: &mut State, field: String, value: String, effects: &mut Vec<Effect>) {
+pub(super) fn overrule(
+    state: &mut State,
+    field: String,
+    value: String,
+    effects: &mut Queue<Effect>,
+) {
     let Some(import) = &mut state.import else {
         return;
     };
@@ -52,19 +58,19 @@ pub(super) fn overrule(state: &mut State, field: String, value: String, effects:
     look(state, effects);
 }
 
-pub(super) fn set_labels(state: &mut State, labels: Option<PathBuf>, effects: &mut Vec<Effect>) {
+pub(super) fn set_labels(state: &mut State, labels: Option<PathBuf>, effects: &mut Queue<Effect>) {
     if let Some(import) = &mut state.import {
         import.labels = labels;
         look(state, effects);
     }
 }
 
-pub(super) fn confirm(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn confirm(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(import) = &mut state.import
         && matches!(import.status, ImportStatus::Draft(_))
     {
         import.status = ImportStatus::Adding;
-        effects.push(Effect::Models(ModelsEffect::Add { import: import.id }));
+        effects.push(ModelsEffect::Add { import: import.id });
     }
 }
 
@@ -85,10 +91,10 @@ pub(super) fn added(
     state: &mut State,
     id: ImportId,
     result: Result<String, String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let Some(import) = state.import.as_mut().filter(|import| import.id == id) else {
-        effects.push(Effect::Models(ModelsEffect::List));
+        effects.push(ModelsEffect::List);
         return;
     };
     match result {
@@ -97,7 +103,7 @@ pub(super) fn added(
             state.tell(format!("Added the model {model_id}"));
             state.settings.model = Some(model_id.clone());
             state.models.choose(Some(model_id));
-            effects.push(Effect::Models(ModelsEffect::List));
+            effects.push(ModelsEffect::List);
         }
         Err(reason) => import.status = ImportStatus::Refused(reason),
     }

@@ -4,13 +4,17 @@ use super::{browse, project};
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
 use crate::review::{PredictionStatus, next_less_certain};
 use crate::state::judgements::{EditOutcome, Mark, in_order};
-use crate::state::{Effect, JudgeField, Overlay, Run, State, Step};
+use crate::state::{Effect, JudgeField, Overlay, Queue, Run, State, Step};
 
 /// More images than these are judged at once only after a question.
 const MOST_AT_ONCE: usize = 20;
 
 /// On the selected box, or else on every selected image; `None` takes the verdict back.
-pub(super) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects: &mut Vec<Effect>) {
+pub(super) fn set_verdict(
+    state: &mut State,
+    verdict: Option<&Verdict>,
+    effects: &mut Queue<Effect>,
+) {
     if state.overlay == Overlay::WrongClass {
         state.overlay = Overlay::None;
     }
@@ -27,7 +31,7 @@ pub(super) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects:
 }
 
 /// The question whether so many images are to be judged at once was answered with yes.
-pub(super) fn confirm_mass_verdict(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_mass_verdict(state: &mut State, effects: &mut Queue<Effect>) {
     if state.overlay == Overlay::MassVerdict {
         state.overlay = Overlay::None;
         let verdict = state.mass_verdict.take();
@@ -35,7 +39,7 @@ pub(super) fn confirm_mass_verdict(state: &mut State, effects: &mut Vec<Effect>)
     }
 }
 
-fn judge(state: &mut State, verdict: Option<&Verdict>, effects: &mut Vec<Effect>) {
+fn judge(state: &mut State, verdict: Option<&Verdict>, effects: &mut Queue<Effect>) {
     let judged = judged_box(state);
     let was_judged = judged.is_some_and(|(sample, _, box_index)| {
         let verdict = state.judgements.box_verdict(sample, box_index as usize);
@@ -94,7 +98,7 @@ pub(super) fn take_back_prediction(
     state: &mut State,
     run: RunId,
     sample: SampleId,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let name = state
         .samples
@@ -129,7 +133,7 @@ fn go_on_from_box(
     sample: SampleId,
     judged: u32,
     was_judged: bool,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let visible = state.shown_boxes();
     let place = visible.iter().position(|&index| index == judged as usize);
@@ -152,7 +156,7 @@ pub(super) fn set_note(
     state: &mut State,
     samples: &SampleSet,
     text: &str,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let text = text.trim();
     let what = images_name(state, samples);
@@ -168,7 +172,7 @@ pub(super) fn set_note(
 }
 
 /// Adds a tag to every selected image.
-pub(super) fn add_tag(state: &mut State, tag: &str, effects: &mut Vec<Effect>) {
+pub(super) fn add_tag(state: &mut State, tag: &str, effects: &mut Queue<Effect>) {
     let tag = tag.trim();
     if tag.is_empty() {
         return;
@@ -182,7 +186,7 @@ pub(super) fn add_tag(state: &mut State, tag: &str, effects: &mut Vec<Effect>) {
 }
 
 /// Takes a tag away from every selected image.
-pub(super) fn remove_tag(state: &mut State, tag: &str, effects: &mut Vec<Effect>) {
+pub(super) fn remove_tag(state: &mut State, tag: &str, effects: &mut Queue<Effect>) {
     let label = format!("remove the tag “{tag}” from {}", selected_name(state));
     let without_tag = |tags: &[String]| {
         let tags = tags.iter().filter(|other| *other != tag);
@@ -195,7 +199,7 @@ fn edit_tags(
     state: &mut State,
     label: String,
     change: impl Fn(&[String]) -> Vec<String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let selected = state.selection.selected().iter();
     let marks = selected.map(|sample| {
@@ -206,7 +210,12 @@ fn edit_tags(
     edit(state, label, marks, effects);
 }
 
-fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects: &mut Vec<Effect>) {
+fn edit(
+    state: &mut State,
+    label: String,
+    marks: Vec<(SampleId, Mark)>,
+    effects: &mut Queue<Effect>,
+) {
     if let Err(reason) = can_judge(state) {
         state.tell(reason);
         return;
@@ -224,14 +233,14 @@ fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects:
     }
 }
 
-pub(super) fn undo(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn undo(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(outcome) = state.judgements.undo() {
         tell_and_show(state, "Undone", &outcome, effects);
         save(state, &outcome, effects);
     }
 }
 
-pub(super) fn redo(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn redo(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(outcome) = state.judgements.redo() {
         tell_and_show(state, "Done again", &outcome, effects);
         save(state, &outcome, effects);
@@ -239,7 +248,12 @@ pub(super) fn redo(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 /// What was changed from afar must be seen: a single image comes to the middle, whether or not the search finds it.
-fn tell_and_show(state: &mut State, what: &str, outcome: &EditOutcome, effects: &mut Vec<Effect>) {
+fn tell_and_show(
+    state: &mut State,
+    what: &str,
+    outcome: &EditOutcome,
+    effects: &mut Queue<Effect>,
+) {
     state.tell(format!("{what}: {}", outcome.label));
     let samples = outcome.samples();
     let single = samples.iter().next().filter(|_| samples.len() == 1);
@@ -250,7 +264,7 @@ fn tell_and_show(state: &mut State, what: &str, outcome: &EditOutcome, effects: 
     }
 }
 
-fn save(state: &mut State, outcome: &EditOutcome, effects: &mut Vec<Effect>) {
+fn save(state: &mut State, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
     let change = |(sample, mark): &(SampleId, Mark)| {
         let sample = state.samples.get(*sample)?.uri.clone();
         Some(match mark.clone() {
@@ -269,7 +283,7 @@ fn save(state: &mut State, outcome: &EditOutcome, effects: &mut Vec<Effect>) {
 }
 
 /// The next image in the order on screen that is not judged, from the shown one on and around the end.
-pub(super) fn next_unjudged(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn next_unjudged(state: &mut State, effects: &mut Queue<Effect>) {
     let order = state.order();
     let shown = state.shown_sample().and_then(|id| order.place_of(id));
     let first = shown.map_or(0, |place| place + 1);
@@ -282,7 +296,7 @@ pub(super) fn next_unjudged(state: &mut State, effects: &mut Vec<Effect>) {
 
 /// Of the images in the order on screen that have a prediction and no verdict, the one whose prediction is the next
 /// less certain after the shown one; begins again with the least certain.
-pub(super) fn next_uncertain(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn next_uncertain(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(run) = state.run() else {
         state.tell("Choose a model first");
         return;
@@ -298,7 +312,7 @@ pub(super) fn next_uncertain(state: &mut State, effects: &mut Vec<Effect>) {
     go_to(state, found, effects);
 }
 
-fn go_to(state: &mut State, found: Option<SampleId>, effects: &mut Vec<Effect>) {
+fn go_to(state: &mut State, found: Option<SampleId>, effects: &mut Queue<Effect>) {
     match found {
         Some(sample) if state.shown_sample() == Some(sample) => {
             state.tell("This is the last image without a verdict");

@@ -26,11 +26,11 @@ mod watch;
 
 use super::{Action, Command, Effect, Event, JudgeField, Message, Overlay, Run, State};
 use crate::domain::{Problem, Verdict};
-use crate::state::{BrowseEffect, EndpointsEffect, ModelsEffect, ProjectEffect};
+use crate::state::{BrowseEffect, EndpointsEffect, ModelsEffect, ProjectEffect, Queue};
 
 /// Applies one message and gives what is to be done outside, in order.
 pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
-    let mut effects = Vec::new();
+    let mut effects = Queue::default();
     match message {
         Message::Command(command) => on_command(state, command, &mut effects),
         Message::Event(event) => on_event(state, event, &mut effects),
@@ -42,24 +42,21 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     arrange::follow(state, &mut effects);
     filmstrip::follow(state, &mut effects);
     export::follow(state, &mut effects);
-    effects
+    effects.into_vec()
 }
 
-#[expect(clippy::too_many_lines, reason = "one line a command, and rustfmt")]
-fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
+fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) {
     match command {
         Command::Start { source, model } => {
             state
                 .models
                 .choose(model.or_else(|| state.settings.model.clone()));
-            effects.push(Effect::Browse(BrowseEffect::LimitMegapixels(
-                state.settings.max_megapixels,
-            )));
+            effects.push(BrowseEffect::LimitMegapixels(state.settings.max_megapixels));
             let max_bytes = state.settings.cache_bytes;
-            effects.push(Effect::Browse(BrowseEffect::LimitCache(max_bytes)));
-            effects.push(Effect::Models(ModelsEffect::List));
+            effects.push(BrowseEffect::LimitCache(max_bytes));
+            effects.push(ModelsEffect::List);
             remote::watch_again(state, effects);
-            effects.push(Effect::Endpoints(EndpointsEffect::FollowRecords));
+            effects.push(EndpointsEffect::FollowRecords);
             if let Some(path) = source {
                 browse::open_path(state, path, effects);
             }
@@ -90,17 +87,17 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
 }
 
 /// Does nothing where the action's own check says that it cannot be done now.
-fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
+fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
     if let Err(reason) = action.check(state) {
         state.tell(reason);
         return;
     }
     match action {
-        Action::OpenFolder => effects.push(Effect::Browse(BrowseEffect::PickFolder)),
-        Action::OpenImages => effects.push(Effect::Browse(BrowseEffect::PickImages)),
+        Action::OpenFolder => effects.push(BrowseEffect::PickFolder),
+        Action::OpenImages => effects.push(BrowseEffect::PickImages),
         Action::OpenS3 => s3::toggle_picker(state, effects),
         Action::OpenSamples => browse::open_samples(state, effects),
-        Action::OpenProject => effects.push(Effect::Project(ProjectEffect::Pick)),
+        Action::OpenProject => effects.push(ProjectEffect::Pick),
         Action::Reload => watch::reload(state, effects),
         Action::Export => export::open(state),
         Action::Upload => upload::open(state, effects),
@@ -118,12 +115,10 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::CompareWithLocal => remote::compare_with_local(state, effects),
         Action::ExportComparison => export::show(state, Overlay::ExportComparison),
         Action::SaveProjectAs => {
-            effects.push(Effect::Project(ProjectEffect::PickTarget(
-                state.source_stem(),
-            )));
+            effects.push(ProjectEffect::PickTarget(state.source_stem()));
         }
-        Action::MoveProject => effects.push(Effect::Project(ProjectEffect::PickMovedFolder)),
-        Action::AddModel => effects.push(Effect::Models(ModelsEffect::Pick)),
+        Action::MoveProject => effects.push(ProjectEffect::PickMovedFolder),
+        Action::AddModel => effects.push(ModelsEffect::Pick),
         Action::CopyImage => browse::copy_image(state, effects),
         Action::CopyPath => browse::copy_path(state, effects),
         Action::Reveal => browse::reveal(state, effects),
@@ -183,8 +178,7 @@ fn toggled(overlay: Overlay, wanted: Overlay) -> Overlay {
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one line an event, and rustfmt")]
-fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
+fn on_event(state: &mut State, event: Event, effects: &mut Queue<Effect>) {
     match event {
         Event::TaskEnded {
             task,

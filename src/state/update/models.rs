@@ -7,18 +7,16 @@ use super::{engine, import, predict, went_wrong};
 use crate::domain::{Problem, human_bytes};
 use crate::state::{
     Effect, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect,
-    ModelsEvent, RuntimeKind, State, TaskKind,
+    ModelsEvent, Queue, RuntimeKind, State, TaskKind,
 };
 use crate::tasks::ProgressUnit;
 
-pub(super) fn on_command(state: &mut State, command: ModelsCommand, effects: &mut Vec<Effect>) {
+pub(super) fn on_command(state: &mut State, command: ModelsCommand, effects: &mut Queue<Effect>) {
     match command {
         ModelsCommand::Choose(id) => choose_model(state, id, effects),
         ModelsCommand::Fetch(id) => fetch_model(state, id, None, effects),
-        ModelsCommand::PickWeights(id) => {
-            effects.push(Effect::Models(ModelsEffect::PickWeights(id)))
-        }
-        ModelsCommand::Remove(id) => effects.push(Effect::Models(ModelsEffect::Remove { id })),
+        ModelsCommand::PickWeights(id) => effects.push(ModelsEffect::PickWeights(id)),
+        ModelsCommand::Remove(id) => effects.push(ModelsEffect::Remove { id }),
         ModelsCommand::Overrule { field, value } => {
             import::overrule(state, field, value, effects);
         }
@@ -31,7 +29,7 @@ pub(super) fn on_command(state: &mut State, command: ModelsCommand, effects: &mu
     }
 }
 
-pub(super) fn on_event(state: &mut State, event: ModelsEvent, effects: &mut Vec<Effect>) {
+pub(super) fn on_event(state: &mut State, event: ModelsEvent, effects: &mut Queue<Effect>) {
     match event {
         ModelsEvent::Listed {
             entries,
@@ -49,7 +47,7 @@ pub(super) fn models_listed(
     entries: Vec<ModelEntry>,
     defaults: ModelDefaults,
     problems: Vec<Problem>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let is_first = !state.models.is_listed();
     state.models.set_entries(entries);
@@ -68,7 +66,7 @@ pub(super) fn models_listed(
     predict::go_to_active_run(state, effects);
 }
 
-pub(super) fn choose_model(state: &mut State, id: String, effects: &mut Vec<Effect>) {
+pub(super) fn choose_model(state: &mut State, id: String, effects: &mut Queue<Effect>) {
     predict::switch_to_local(state, effects);
     state.settings.model = Some(id.clone());
     state.models.choose(Some(id));
@@ -76,7 +74,7 @@ pub(super) fn choose_model(state: &mut State, id: String, effects: &mut Vec<Effe
 }
 
 /// Model, device, batch or threads are different: predictions go to another run.
-pub(super) fn settings_changed(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn settings_changed(state: &mut State, effects: &mut Queue<Effect>) {
     if state.inference.remote.is_some() {
         // They are about this computer.
         return;
@@ -92,7 +90,7 @@ pub(super) fn fetch_model(
     state: &mut State,
     id: String,
     from: Option<PathBuf>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let Some(entry) = state.models.get(&id) else {
         return;
@@ -113,10 +111,10 @@ pub(super) fn fetch_model(
         title,
     );
     ticket.control.set_total(Some(bytes));
-    effects.push(Effect::Models(ModelsEffect::Fetch { id, from, ticket }));
+    effects.push(ModelsEffect::Fetch { id, from, ticket });
 }
 
-pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mut Vec<Effect>) {
+pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mut Queue<Effect>) {
     if state.tasks.installs_runtime() {
         state.tell("An installation is already under way");
         return;
@@ -124,14 +122,11 @@ pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mu
     let title = format!("Install {}", kind.name());
     let install = TaskKind::InstallRuntime(kind);
     let ticket = begin(state, install, ProgressUnit::Bytes, title);
-    effects.push(Effect::Inference(InferenceEffect::InstallRuntime {
-        kind,
-        ticket,
-    }));
+    effects.push(InferenceEffect::InstallRuntime { kind, ticket });
 }
 
 /// Another ONNX Runtime was installed or chosen.
-pub(super) fn runtime_changed(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn runtime_changed(state: &mut State, effects: &mut Queue<Effect>) {
     if state.inference.remote.is_some() {
         state.inference.local = LocalEngine::default();
     } else {
@@ -143,7 +138,7 @@ pub(super) fn model_removed(
     state: &mut State,
     id: &str,
     result: Result<u64, String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     match result {
         Ok(bytes) => {
@@ -156,5 +151,5 @@ pub(super) fn model_removed(
         }
         Err(message) => went_wrong(state, Problem::general(message)),
     }
-    effects.push(Effect::Models(ModelsEffect::List));
+    effects.push(ModelsEffect::List);
 }

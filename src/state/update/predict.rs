@@ -9,12 +9,16 @@ use crate::domain::{
 use crate::review::PredictionStatus;
 use crate::state::{
     Action, Effect, ImageRequest, ImagesRequest, InferenceEffect, Loadable, Overlay,
-    PrepareRequest, QueuedImages, Run, State, TaskKind,
+    PrepareRequest, Queue, QueuedImages, Run, State, TaskKind,
 };
 use crate::tasks::ProgressUnit;
 
 /// From now on this remote model predicts; `None`: this computer.
-pub(super) fn predict_at(state: &mut State, model: Option<RemoteModel>, effects: &mut Vec<Effect>) {
+pub(super) fn predict_at(
+    state: &mut State,
+    model: Option<RemoteModel>,
+    effects: &mut Queue<Effect>,
+) {
     state.overlay = Overlay::None;
     let is_other = state.inference.remote_model() != model.as_ref();
     if is_other || state.inference.failure().is_some() {
@@ -25,7 +29,7 @@ pub(super) fn predict_at(state: &mut State, model: Option<RemoteModel>, effects:
 }
 
 /// This computer predicts again; the run on screen stays.
-pub(super) fn switch_to_local(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn switch_to_local(state: &mut State, effects: &mut Queue<Effect>) {
     if state.inference.remote.is_some() {
         run_tasks::cancel_preparation(state, effects);
         state.inference.switch_to(None);
@@ -33,14 +37,14 @@ pub(super) fn switch_to_local(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 /// Shows the run that predictions go to now, which may be another one.
-pub(super) fn go_to_active_run(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn go_to_active_run(state: &mut State, effects: &mut Queue<Effect>) {
     let run = active_run(state);
     state.runs.switch_to(run);
     run_changed(state, effects);
 }
 
 /// Another run is on screen.
-pub(super) fn run_changed(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn run_changed(state: &mut State, effects: &mut Queue<Effect>) {
     state.shown.selected_box = None;
     project::load_current_run(state, effects);
     shown::refresh(state, effects);
@@ -124,7 +128,7 @@ pub(super) fn begin_run(state: &mut State) -> Option<RunId> {
 }
 
 /// Opening an image predicts it, unless it has a prediction or predicting could only fail again.
-pub(super) fn predict_shown_if_wanted(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn predict_shown_if_wanted(state: &mut State, effects: &mut Queue<Effect>) {
     // While the run is being read, the project is asked for this one prediction first (`project::read_missing`).
     if state.run().is_none_or(Run::is_loaded) {
         predict_shown_if_missing(state, effects);
@@ -132,7 +136,7 @@ pub(super) fn predict_shown_if_wanted(state: &mut State, effects: &mut Vec<Effec
 }
 
 /// Predicts the shown image unless the run has a prediction for it.
-pub(super) fn predict_shown_if_missing(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn predict_shown_if_missing(state: &mut State, effects: &mut Queue<Effect>) {
     let is_wanted = state.settings.predict_on_open && state.project.is_writable();
     let shown = state.selection.shown().filter(|_| is_wanted);
     let Some(sample) = shown.filter(|shown| !state.inference.has_failed_for(*shown)) else {
@@ -156,7 +160,7 @@ fn has_prediction(run: &Run, sample: SampleId) -> bool {
 }
 
 /// Because the user says so, also if there is a prediction, unless that was judged.
-pub(super) fn predict_shown(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
     let run = state.project.is_writable().then(|| begin_run(state));
     if let (Some(run), Some(sample)) = (run.flatten(), state.selection.shown()) {
         if state.keeps_prediction(run, sample) {
@@ -176,7 +180,7 @@ pub(super) fn predict_shown(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 /// Takes back the verdicts on the shown image's prediction, so that another one can replace it, and requests that.
-pub(super) fn predict_anew(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn predict_anew(state: &mut State, effects: &mut Queue<Effect>) {
     let run = begin_run(state).or_else(|| active_run(state));
     if let (Some(run), Some(sample)) = (run, state.selection.shown()) {
         judge::take_back_prediction(state, run, sample, effects);
@@ -185,7 +189,7 @@ pub(super) fn predict_anew(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 /// Requests a prediction of the shown image, or gets the model ready first.
-pub(super) fn request_shown(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn request_shown(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(sample) = state.selection.shown() else {
         return;
     };
@@ -200,27 +204,27 @@ pub(super) fn request_shown(state: &mut State, effects: &mut Vec<Effect>) {
     }
 }
 
-pub(super) fn predict_selection(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn predict_selection(state: &mut State, effects: &mut Queue<Effect>) {
     let samples = state.selection.selected().clone();
     predict_many(state, QueuedImages::These(samples), effects);
 }
 
-pub(super) fn predict_all(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn predict_all(state: &mut State, effects: &mut Queue<Effect>) {
     predict_many(state, QueuedImages::Unpredicted, effects);
 }
 
-pub(super) fn predict_filtered(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn predict_filtered(state: &mut State, effects: &mut Queue<Effect>) {
     let samples = state.order().ids().collect();
     predict_many(state, QueuedImages::UnpredictedOf(samples), effects);
 }
 
-fn predict_many(state: &mut State, images: QueuedImages, effects: &mut Vec<Effect>) {
+fn predict_many(state: &mut State, images: QueuedImages, effects: &mut Queue<Effect>) {
     state.inference.queued = Some(images);
     prepare_queued(state, effects);
 }
 
 /// Gets ready what the queued images wait for: the project, the model, the predictions that are there already.
-pub(super) fn prepare_queued(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn prepare_queued(state: &mut State, effects: &mut Queue<Effect>) {
     if state.inference.queued.is_none() || !state.project.is_writable() {
         return;
     }
@@ -244,7 +248,7 @@ pub(super) fn queued_samples(state: &State, run: Option<&Run>) -> Option<SampleS
 }
 
 /// Predicts the queued images, once the model is ready and it is known which images have a prediction.
-pub(super) fn start_queued(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn start_queued(state: &mut State, effects: &mut Queue<Effect>) {
     let active = active_run(state);
     let current = state.runs.current();
     let Some(run) = current.filter(|run| Some(run.id()) == active && run.is_loaded()) else {
@@ -268,7 +272,7 @@ pub(super) fn start_queued(state: &mut State, effects: &mut Vec<Effect>) {
     }
 }
 
-fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mut Vec<Effect>) {
+fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mut Queue<Effect>) {
     let (Some(source), Some(run)) = (&state.source, state.runs.get_mut(run_id)) else {
         return;
     };
@@ -293,17 +297,17 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
     };
     let ticket = begin(state, kind, ProgressUnit::Images, title);
     ticket.control.set_total(Some(entries.len() as u64));
-    effects.push(Effect::Inference(InferenceEffect::Predict(ImagesRequest {
+    effects.push(InferenceEffect::Predict(ImagesRequest {
         source,
         run: run_id,
         key,
         samples: entries,
         ticket,
-    })));
+    }));
 }
 
 /// Predicts one image, before everything else.
-fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut Vec<Effect>) {
+fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut Queue<Effect>) {
     let is_remote = state.inference.remote.is_some();
     if is_remote && state.tasks.predicts(run_id, sample) {
         return;
@@ -345,7 +349,7 @@ fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut
 }
 
 /// Loads the model of the active run, or connects to the remote model.
-fn prepare(state: &mut State, run: Option<RunId>, effects: &mut Vec<Effect>) {
+fn prepare(state: &mut State, run: Option<RunId>, effects: &mut Queue<Effect>) {
     if state.inference.remote.is_some() {
         remote::connect(state, effects);
     } else if let Some(run) = run {
@@ -354,7 +358,7 @@ fn prepare(state: &mut State, run: Option<RunId>, effects: &mut Vec<Effect>) {
 }
 
 /// Loads the model of a run on this computer, unless that is under way.
-pub(super) fn load(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) {
+pub(super) fn load(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     let Some(run) = state.runs.get(run_id) else {
         return;
     };
@@ -368,13 +372,11 @@ pub(super) fn load(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) 
     let ticket = begin(state, TaskKind::Prepare, ProgressUnit::Bytes, title);
     state.inference.local.key = Some(key.clone());
     state.inference.local.status = Loadable::Loading(ticket.id);
-    effects.push(Effect::Inference(InferenceEffect::Prepare(
-        PrepareRequest {
-            key,
-            runtime_library: state.settings.runtime_library.clone(),
-            ticket,
-        },
-    )));
+    effects.push(InferenceEffect::Prepare(PrepareRequest {
+        key,
+        runtime_library: state.settings.runtime_library.clone(),
+        ticket,
+    }));
 }
 
 pub(super) fn images(count: usize) -> String {

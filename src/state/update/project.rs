@@ -8,12 +8,12 @@ use crate::review::PredictionStatus;
 use crate::state::runs::Loading;
 use crate::state::{
     Effect, Listing, PredictionRequest, ProjectCommand, ProjectContent, ProjectEffect,
-    ProjectEvent, Run, SourceId, State, StoredPrediction, StoredRow, TaskId, TaskKind, TaskOutcome,
-    TaskSignal,
+    ProjectEvent, Queue, Run, SourceId, State, StoredPrediction, StoredRow, TaskId, TaskKind,
+    TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
-pub(super) fn on_command(state: &mut State, command: ProjectCommand, effects: &mut Vec<Effect>) {
+pub(super) fn on_command(state: &mut State, command: ProjectCommand, effects: &mut Queue<Effect>) {
     match command {
         ProjectCommand::LoadPredictions(wanted) => load_predictions(state, &wanted, effects),
         ProjectCommand::SwitchRun(run) => switch_run(state, run, effects),
@@ -24,7 +24,7 @@ pub(super) fn on_command(state: &mut State, command: ProjectCommand, effects: &m
     }
 }
 
-pub(super) fn on_event(state: &mut State, event: ProjectEvent, effects: &mut Vec<Effect>) {
+pub(super) fn on_event(state: &mut State, event: ProjectEvent, effects: &mut Queue<Effect>) {
     match event {
         ProjectEvent::Opened { source, content } => {
             opened(state, source, *content, effects);
@@ -55,14 +55,14 @@ pub(super) fn on_event(state: &mut State, event: ProjectEvent, effects: &mut Vec
 }
 
 /// Sends changes to the disk. The ticket says, once it is saved, that they are there.
-pub(super) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Vec<Effect>) -> u64 {
+pub(super) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Queue<Effect>) -> u64 {
     let ticket = state.project.next_ticket();
     if let Some(source) = &state.source {
-        effects.push(Effect::Project(ProjectEffect::Save {
+        effects.push(ProjectEffect::Save {
             source: source.id,
             ticket,
             changes,
-        }));
+        });
     }
     ticket
 }
@@ -71,7 +71,7 @@ pub(super) fn opened(
     state: &mut State,
     source: SourceId,
     content: ProjectContent,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if !state.is_open(source) {
         return;
@@ -104,7 +104,7 @@ pub(super) fn opened(
     predict::prepare_queued(state, effects);
 }
 
-pub(super) fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Vec<Effect>) {
+pub(super) fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Queue<Effect>) {
     if !state.is_open(source) {
         return;
     }
@@ -121,7 +121,7 @@ pub(super) fn save_failed(
     state: &mut State,
     source: SourceId,
     reason: String,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if !state.is_open(source) || state.project.trouble.as_ref() == Some(&reason) {
         return;
@@ -140,7 +140,7 @@ pub(super) fn save_failed(
 }
 
 /// Reads the summary of the current run, once the listing is known well enough to say whose predictions they are.
-pub(super) fn load_current_run(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn load_current_run(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;
     };
@@ -154,7 +154,7 @@ pub(super) fn load_current_run(state: &mut State, effects: &mut Vec<Effect>) {
     load_run(state, source_id, run, effects);
 }
 
-fn load_run(state: &mut State, source: SourceId, run_id: RunId, effects: &mut Vec<Effect>) {
+fn load_run(state: &mut State, source: SourceId, run_id: RunId, effects: &mut Queue<Effect>) {
     let Some(run) = state.runs.get_mut(run_id) else {
         return;
     };
@@ -165,11 +165,11 @@ fn load_run(state: &mut State, source: SourceId, run_id: RunId, effects: &mut Ve
     let title = format!("Read the predictions of {}", run.info.name);
     let kind = TaskKind::LoadRun { run: run_id };
     let ticket = run_tasks::begin(state, kind, ProgressUnit::Images, title);
-    effects.push(Effect::Project(ProjectEffect::LoadRun {
+    effects.push(ProjectEffect::LoadRun {
         source,
         run: run_id,
         ticket,
-    }));
+    });
 }
 
 pub(super) fn run_loaded(
@@ -231,7 +231,7 @@ pub(super) fn run_loading_ended(
     run_id: RunId,
     task: TaskId,
     result: Result<(), String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     match &result {
         Ok(()) => state.tasks.forget(task),
@@ -290,7 +290,11 @@ fn report_outdated(state: &mut State, run_id: RunId) {
 }
 
 /// The whole predictions that panels look at. Those that are not in memory are read.
-pub(super) fn load_predictions(state: &mut State, samples: &[SampleId], effects: &mut Vec<Effect>) {
+pub(super) fn load_predictions(
+    state: &mut State,
+    samples: &[SampleId],
+    effects: &mut Queue<Effect>,
+) {
     if let Some(run) = state.runs.current().map(Run::id) {
         state.runs.wanted = samples.iter().map(|sample| (run, *sample)).collect();
         read_missing(state, effects);
@@ -298,7 +302,7 @@ pub(super) fn load_predictions(state: &mut State, samples: &[SampleId], effects:
 }
 
 /// Asks for what is looked at and not in memory; the shown image comes first.
-pub(super) fn read_missing(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn read_missing(state: &mut State, effects: &mut Queue<Effect>) {
     let shown = state
         .runs
         .current()
@@ -329,10 +333,10 @@ pub(super) fn read_missing(state: &mut State, effects: &mut Vec<Effect>) {
             stamp: (!is_outdated).then(|| entry.stamp()),
         })
     };
-    effects.push(Effect::Project(ProjectEffect::LoadPredictions {
+    effects.push(ProjectEffect::LoadPredictions {
         source: source.id,
         wanted: missing.into_iter().filter_map(with_uri).collect(),
-    }));
+    });
 }
 
 /// Whether the project may have this prediction while the memory has not.
@@ -352,7 +356,7 @@ pub(super) fn predictions_loaded(
     state: &mut State,
     source: SourceId,
     predictions: Vec<(RunId, SampleId, Option<Prediction>)>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if !state.is_open(source) {
         return;
@@ -385,7 +389,7 @@ pub(super) fn predictions_loaded(
     }
 }
 
-pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) {
+pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     let Some(key) = state.runs.get(run_id).map(|run| run.info.key.clone()) else {
         return;
     };
@@ -405,7 +409,12 @@ pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Vec<Eff
     predict::run_changed(state, effects);
 }
 
-pub(super) fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: &mut Vec<Effect>) {
+pub(super) fn rename_run(
+    state: &mut State,
+    run_id: RunId,
+    name: &str,
+    effects: &mut Queue<Effect>,
+) {
     let name = name.trim();
     if let Err(reason) = state.project.check_writable() {
         state.tell(reason);
@@ -424,7 +433,7 @@ pub(super) fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: 
     }
 }
 
-pub(super) fn delete_run(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) {
+pub(super) fn delete_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     if let Err(reason) = state.project.check_writable() {
         state.tell(reason);
         return;
@@ -442,12 +451,12 @@ pub(super) fn delete_run(state: &mut State, run_id: RunId, effects: &mut Vec<Eff
     shown::take(state);
 }
 
-pub(super) fn save_as(state: &State, path: PathBuf, effects: &mut Vec<Effect>) {
+pub(super) fn save_as(state: &State, path: PathBuf, effects: &mut Queue<Effect>) {
     if let Some(source) = &state.source {
-        effects.push(Effect::Project(ProjectEffect::SaveAs {
+        effects.push(ProjectEffect::SaveAs {
             source: source.id,
             path,
-        }));
+        });
     }
 }
 
@@ -471,11 +480,11 @@ pub(super) fn saved_as(
     }
 }
 
-pub(super) fn move_to(state: &State, folder: PathBuf, effects: &mut Vec<Effect>) {
+pub(super) fn move_to(state: &State, folder: PathBuf, effects: &mut Queue<Effect>) {
     if let Some(source) = &state.source {
-        effects.push(Effect::Project(ProjectEffect::Move {
+        effects.push(ProjectEffect::Move {
             source: source.id,
             folder,
-        }));
+        });
     }
 }

@@ -1,9 +1,9 @@
 //! Searching, comparing and judging: which command and event does what.
 
 use super::{arrange, compare, explain, filmstrip, judge, view};
-use crate::state::{Effect, ReviewCommand, ReviewEvent, SLIDE_SECS, State};
+use crate::state::{Effect, Queue, ReviewCommand, ReviewEvent, SLIDE_SECS, State};
 
-pub(super) fn on_command(state: &mut State, command: ReviewCommand, effects: &mut Vec<Effect>) {
+pub(super) fn on_command(state: &mut State, command: ReviewCommand, effects: &mut Queue<Effect>) {
     match command {
         ReviewCommand::SetQuery(text) => arrange::set_query(state, text, effects),
         ReviewCommand::SetSort(sort) => arrange::set_sort(state, sort, effects),
@@ -39,7 +39,7 @@ pub(super) fn on_command(state: &mut State, command: ReviewCommand, effects: &mu
         ReviewCommand::SetVerdict(verdict) => judge::set_verdict(state, verdict.as_ref(), effects),
         ReviewCommand::ConfirmMassVerdict => judge::confirm_mass_verdict(state, effects),
         ReviewCommand::SetNote { samples, text } => {
-            judge::set_note(state, &samples, &text, effects)
+            judge::set_note(state, &samples, &text, effects);
         }
         ReviewCommand::AddTag(tag) => judge::add_tag(state, &tag, effects),
         ReviewCommand::RemoveTag(tag) => judge::remove_tag(state, &tag, effects),
@@ -48,7 +48,7 @@ pub(super) fn on_command(state: &mut State, command: ReviewCommand, effects: &mu
     }
 }
 
-pub(super) fn on_event(state: &mut State, event: ReviewEvent, effects: &mut Vec<Effect>) {
+pub(super) fn on_event(state: &mut State, event: ReviewEvent, effects: &mut Queue<Effect>) {
     match event {
         ReviewEvent::Compared { task, result } => compare::compared(state, task, result),
         ReviewEvent::FilmstripGathered { id, frames } => filmstrip::gathered(state, id, frames),

@@ -2,8 +2,8 @@
 
 use crate::domain::{Problem, RunId};
 use crate::state::{
-    Effect, Failure, Loadable, ModelsEffect, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
-    TaskSignal, Ticket,
+    Effect, Failure, Loadable, ModelsEffect, Queue, State, TaskEntry, TaskId, TaskKind,
+    TaskOutcome, TaskSignal, Ticket,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -49,13 +49,13 @@ pub(super) fn settle<T>(
     place(state).is_some_and(|place| place.settle(task, result))
 }
 
-pub(super) fn signal(state: &State, task: TaskId, signal: TaskSignal, effects: &mut Vec<Effect>) {
+pub(super) fn signal(state: &State, task: TaskId, signal: TaskSignal, effects: &mut Queue<Effect>) {
     if let Some(entry) = state.tasks.get(task) {
         effects.push(Effect::Signal(entry.control.clone(), signal));
     }
 }
 
-pub(super) fn signal_all(state: &State, signal: TaskSignal, effects: &mut Vec<Effect>) {
+pub(super) fn signal_all(state: &State, signal: TaskSignal, effects: &mut Queue<Effect>) {
     let concerned = |task: &&TaskEntry| signal == TaskSignal::Cancel || task.can_pause();
     for task in state.tasks.running().iter().filter(concerned) {
         effects.push(Effect::Signal(task.control.clone(), signal));
@@ -63,7 +63,7 @@ pub(super) fn signal_all(state: &State, signal: TaskSignal, effects: &mut Vec<Ef
 }
 
 /// The samples they work on are about to be forgotten. Their ends are still waited for.
-pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Vec<Effect>) {
+pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| {
         matches!(
             kind,
@@ -79,24 +79,24 @@ pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Vec<Effect>) {
 }
 
 /// Another model is wanted than the one that is being loaded.
-pub(super) fn cancel_preparation(state: &State, effects: &mut Vec<Effect>) {
+pub(super) fn cancel_preparation(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| {
         matches!(kind, TaskKind::Prepare | TaskKind::Connect)
     });
 }
 
 /// The tree of buckets is about to be forgotten.
-pub(super) fn cancel_browsing(state: &State, effects: &mut Vec<Effect>) {
+pub(super) fn cancel_browsing(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::Browse));
 }
 
 /// Nobody waits for the plan of an upload any more.
-pub(super) fn cancel_planning(state: &State, effects: &mut Vec<Effect>) {
+pub(super) fn cancel_planning(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::PlanUpload));
 }
 
 /// The predictions of this run are about to be deleted.
-pub(super) fn cancel_run(state: &State, doomed: RunId, effects: &mut Vec<Effect>) {
+pub(super) fn cancel_run(state: &State, doomed: RunId, effects: &mut Queue<Effect>) {
     cancel(
         state,
         effects,
@@ -104,7 +104,7 @@ pub(super) fn cancel_run(state: &State, doomed: RunId, effects: &mut Vec<Effect>
     );
 }
 
-fn cancel(state: &State, effects: &mut Vec<Effect>, is_concerned: impl Fn(&TaskKind) -> bool) {
+fn cancel(state: &State, effects: &mut Queue<Effect>, is_concerned: impl Fn(&TaskKind) -> bool) {
     for task in state.tasks.running() {
         if is_concerned(&task.kind) {
             effects.push(Effect::Signal(task.control.clone(), TaskSignal::Cancel));
@@ -117,7 +117,7 @@ pub(super) fn ended(
     task: TaskId,
     outcome: TaskOutcome,
     notes: Vec<String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     for note in notes {
         state.problems.add(Problem::general(note), None);
@@ -140,7 +140,7 @@ pub(super) fn ended(
                 state.settings.model = Some(model_id.clone());
                 state.models.choose(Some(model_id));
             }
-            effects.push(Effect::Models(ModelsEffect::List));
+            effects.push(ModelsEffect::List);
         }
         // What is new may be what the model runs on next.
         TaskKind::InstallRuntime(_) if is_done => super::models::runtime_changed(state, effects),

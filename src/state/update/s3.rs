@@ -8,12 +8,12 @@ use crate::domain::{
     AwsSetup, Credentials, Identity, S3Access, S3Address, S3Link, S3LinkError, S3Place,
 };
 use crate::state::{
-    Effect, Failure, FolderListing, Overlay, S3Command, S3Effect, S3Event, S3FolderPage, S3Picker,
-    S3Start, S3Tree, State, TaskId, TaskKind,
+    Effect, Failure, FolderListing, Overlay, Queue, S3Command, S3Effect, S3Event, S3FolderPage,
+    S3Picker, S3Start, S3Tree, State, TaskId, TaskKind,
 };
 use crate::tasks::ProgressUnit;
 
-pub(super) fn on_command(state: &mut State, command: S3Command, effects: &mut Vec<Effect>) {
+pub(super) fn on_command(state: &mut State, command: S3Command, effects: &mut Queue<Effect>) {
     match command {
         S3Command::SetAccess(access) => set_access(state, access, effects),
         S3Command::ListBuckets => list_buckets(state, effects),
@@ -24,7 +24,7 @@ pub(super) fn on_command(state: &mut State, command: S3Command, effects: &mut Ve
     }
 }
 
-pub(super) fn on_event(state: &mut State, event: S3Event, effects: &mut Vec<Effect>) {
+pub(super) fn on_event(state: &mut State, event: S3Event, effects: &mut Queue<Effect>) {
     match event {
         S3Event::SetupRead(setup) => setup_read(state, setup),
         S3Event::SignedIn {
@@ -46,7 +46,7 @@ pub(super) fn on_event(state: &mut State, event: S3Event, effects: &mut Vec<Effe
 }
 
 /// Shows the dialog, with the place that is open, or the last one.
-pub(super) fn toggle_picker(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn toggle_picker(state: &mut State, effects: &mut Queue<Effect>) {
     if state.overlay == Overlay::OpenS3 {
         state.overlay = Overlay::None;
         return;
@@ -71,7 +71,7 @@ fn show_picker(
     state: &mut State,
     address: String,
     place: Option<&S3Place>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     state.overlay = Overlay::OpenS3;
     state.s3.start = S3Start {
@@ -83,7 +83,7 @@ fn show_picker(
         set_access(state, place.access.clone(), effects);
     }
     state.s3.setup = None;
-    effects.push(Effect::S3(S3Effect::ReadSetup));
+    effects.push(S3Effect::ReadSetup);
 }
 
 pub(super) fn setup_read(state: &mut State, setup: Result<AwsSetup, String>) {
@@ -91,7 +91,7 @@ pub(super) fn setup_read(state: &mut State, setup: Result<AwsSetup, String>) {
 }
 
 /// A path that is typed may be an address of S3. One that cannot be understood is shown in the dialog, which says why.
-pub(super) fn open_typed(state: &mut State, path: &Path, effects: &mut Vec<Effect>) -> bool {
+pub(super) fn open_typed(state: &mut State, path: &Path, effects: &mut Queue<Effect>) -> bool {
     let Some(text) = path.to_str().filter(|text| S3Link::is_meant_by(text)) else {
         return false;
     };
@@ -120,7 +120,7 @@ fn place_of(state: &State, text: &str) -> Result<S3Place, S3LinkError> {
 }
 
 /// As whom, and where, the dialog looks. What was listed in another way is forgotten.
-pub(super) fn set_access(state: &mut State, access: S3Access, effects: &mut Vec<Effect>) {
+pub(super) fn set_access(state: &mut State, access: S3Access, effects: &mut Queue<Effect>) {
     if state.s3.access == access {
         return;
     }
@@ -129,7 +129,7 @@ pub(super) fn set_access(state: &mut State, access: S3Access, effects: &mut Vec<
     state.s3.tree = S3Tree::default();
 }
 
-pub(super) fn list_buckets(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn list_buckets(state: &mut State, effects: &mut Queue<Effect>) {
     if state.s3.tree.bucket_task().is_some() {
         return;
     }
@@ -138,7 +138,7 @@ pub(super) fn list_buckets(state: &mut State, effects: &mut Vec<Effect>) {
     let title = format!("List the buckets of {}", access.credentials);
     let ticket = begin(state, TaskKind::Browse, ProgressUnit::Steps, title);
     state.s3.tree.buckets_asked(ticket.id);
-    effects.push(Effect::S3(S3Effect::ListBuckets { access, ticket }));
+    effects.push(S3Effect::ListBuckets { access, ticket });
 }
 
 pub(super) fn buckets_listed(
@@ -151,7 +151,7 @@ pub(super) fn buckets_listed(
 }
 
 /// Opens the tree down to this address, which may lie in a bucket that is not listed.
-pub(super) fn browse_to(state: &mut State, address: &S3Address, effects: &mut Vec<Effect>) {
+pub(super) fn browse_to(state: &mut State, address: &S3Address, effects: &mut Queue<Effect>) {
     let access = state.s3.access.clone();
     ask_who(state, &access, effects);
     state.s3.tree.add_bucket(&address.bucket);
@@ -164,7 +164,7 @@ pub(super) fn set_open(
     state: &mut State,
     folder: &S3Address,
     is_open: bool,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     state.s3.tree.set_open(folder, is_open);
     if state.s3.tree.wants_listing(folder) {
@@ -173,7 +173,7 @@ pub(super) fn set_open(
 }
 
 /// Lists a folder, goes on where the last listing ended, or begins anew after a failure.
-pub(super) fn list_more(state: &mut State, folder: &S3Address, effects: &mut Vec<Effect>) {
+pub(super) fn list_more(state: &mut State, folder: &S3Address, effects: &mut Queue<Effect>) {
     if state.s3.tree.is_listing(folder) {
         return;
     }
@@ -183,7 +183,7 @@ pub(super) fn list_more(state: &mut State, folder: &S3Address, effects: &mut Vec
     list_folder(state, folder, effects);
 }
 
-fn list_folder(state: &mut State, folder: &S3Address, effects: &mut Vec<Effect>) {
+fn list_folder(state: &mut State, folder: &S3Address, effects: &mut Queue<Effect>) {
     let ticket = begin(
         state,
         TaskKind::Browse,
@@ -197,7 +197,7 @@ fn list_folder(state: &mut State, folder: &S3Address, effects: &mut Vec<Effect>)
         folder: folder.clone(),
         continuation,
     };
-    effects.push(Effect::S3(S3Effect::ListFolder { listing, ticket }));
+    effects.push(S3Effect::ListFolder { listing, ticket });
 }
 
 pub(super) fn folder_listed(
@@ -220,7 +220,7 @@ pub(super) fn folder_ended(
 }
 
 /// Asks where that is not known, or was refused before.
-pub(super) fn ask_who(state: &mut State, access: &S3Access, effects: &mut Vec<Effect>) {
+pub(super) fn ask_who(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
     let is_known = state
         .sign_ins
         .get(access)
@@ -231,7 +231,7 @@ pub(super) fn ask_who(state: &mut State, access: &S3Access, effects: &mut Vec<Ef
 }
 
 /// Asks again, with credentials that are looked for anew.
-pub(super) fn renew(state: &mut State, access: &S3Access, effects: &mut Vec<Effect>) {
+pub(super) fn renew(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
     let known = state.sign_ins.get(access);
     if known.is_some_and(crate::state::SignIn::is_asking) {
         return;
@@ -242,10 +242,10 @@ pub(super) fn renew(state: &mut State, access: &S3Access, effects: &mut Vec<Effe
     };
     let ticket = begin(state, TaskKind::SignIn, ProgressUnit::Steps, title);
     state.sign_ins.ask(access, ticket.id);
-    effects.push(Effect::S3(S3Effect::SignIn {
+    effects.push(S3Effect::SignIn {
         access: access.clone(),
         ticket,
-    }));
+    });
 }
 
 pub(super) fn signed_in(
@@ -254,7 +254,7 @@ pub(super) fn signed_in(
     task: TaskId,
     result: Result<Identity, Failure>,
     renewal: Option<String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     end(state, task, result.as_ref().err());
     let is_signed_in = result.is_ok();

@@ -2,10 +2,10 @@
 
 use super::{explain, project};
 use crate::domain::Prediction;
-use crate::state::{Display, Effect, Explanation, State};
+use crate::state::{Display, Effect, Explanation, Queue, State};
 
 /// Takes the prediction of the shown image from the current run, or reads it from the project.
-pub(super) fn refresh(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn refresh(state: &mut State, effects: &mut Queue<Effect>) {
     take(state);
     explain::cancel_forgotten(state, effects);
     project::read_missing(state, effects);

@@ -37,8 +37,8 @@ fn command(state: &mut State, command: impl Into<Command>) -> Vec<Effect> {
     without_orders(update(state, Message::Command(command.into())))
 }
 
-fn event(state: &mut State, event: Event) -> Vec<Effect> {
-    without_orders(update(state, Message::Event(event)))
+fn event(state: &mut State, event: impl Into<Event>) -> Vec<Effect> {
+    without_orders(update(state, Message::Event(event.into())))
 }
 
 fn without_orders(mut effects: Vec<Effect>) -> Vec<Effect> {
@@ -81,14 +81,11 @@ fn opened() -> (State, SourceId, Vec<Effect>) {
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
         &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
+        BrowseCommand::Open(PathBuf::from("/photos")),
     ));
     event(&mut state, empty_project(source));
     let page = page(&["a.jpg", "b.jpg", "c.jpg"]);
-    let effects = event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    let effects = event(&mut state, BrowseEvent::Listed { source, page });
     (state, source, effects)
 }
 
@@ -260,22 +257,22 @@ fn a_late_page_of_another_source_is_dropped() {
     let (mut state, old, _) = opened();
     let new = source_of(&command(
         &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/other"))),
+        BrowseCommand::Open(PathBuf::from("/other")),
     ));
     event(
         &mut state,
-        Event::Browse(BrowseEvent::Listed {
+        BrowseEvent::Listed {
             source: old,
             page: page(&["late.jpg"]),
-        }),
+        },
     );
     assert!(state.samples.is_empty());
     event(
         &mut state,
-        Event::Browse(BrowseEvent::Listed {
+        BrowseEvent::Listed {
             source: new,
             page: page(&["new.jpg"]),
-        }),
+        },
     );
     assert_eq!(state.samples.get(SampleId(0)).unwrap().name, "new.jpg");
 }
@@ -283,17 +280,11 @@ fn a_late_page_of_another_source_is_dropped() {
 #[test]
 fn a_late_prediction_is_dropped() {
     let (mut state, old, run) = ready();
-    let effects = command(
-        &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/other"))),
-    );
+    let effects = command(&mut state, BrowseCommand::Open(PathBuf::from("/other")));
     let source = source_of(&effects);
     event(&mut state, empty_project(source));
     let page = page(&["new.jpg"]);
-    event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    event(&mut state, BrowseEvent::Listed { source, page });
     prediction(&mut state, old, run, 0);
     assert_eq!(state.shown.prediction, None);
     prediction(&mut state, source, RunId(9999), 0);
@@ -305,18 +296,15 @@ fn a_late_prediction_is_dropped() {
 #[test]
 fn a_late_image_does_not_replace_the_one_that_is_shown() {
     let (mut state, source, _) = opened();
-    command(
-        &mut state,
-        Command::Browse(BrowseCommand::Show(SampleId(1))),
-    );
+    command(&mut state, BrowseCommand::Show(SampleId(1)));
     let result = Ok(DisplayInfo::default());
     event(
         &mut state,
-        Event::Browse(BrowseEvent::Displayed {
+        BrowseEvent::Displayed {
             source,
             sample: SampleId(0),
             result,
-        }),
+        },
     );
     assert!(matches!(state.shown.display, Display::Loading));
 }
@@ -326,14 +314,11 @@ fn a_loaded_model_is_not_loaded_again_for_another_folder() {
     let (mut state, _, run) = ready();
     let source = source_of(&command(
         &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/other"))),
+        BrowseCommand::Open(PathBuf::from("/other")),
     ));
     event(&mut state, empty_project(source));
     let page = page(&["new.jpg"]);
-    let effects = event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    let effects = event(&mut state, BrowseEvent::Listed { source, page });
     assert!(
         !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
         "{effects:?}"
@@ -408,15 +393,9 @@ fn another_model_has_other_predictions_and_going_back_finds_the_first_ones() {
     let (mut state, source, run) = ready();
     prediction(&mut state, source, run, 0);
     event(&mut state, models(&["small", "large"]));
-    command(
-        &mut state,
-        Command::Models(ModelsCommand::Choose("large".to_owned())),
-    );
+    command(&mut state, ModelsCommand::Choose("large".to_owned()));
     assert_eq!(state.shown.prediction, None);
-    let effects = command(
-        &mut state,
-        Command::Models(ModelsCommand::Choose("small".to_owned())),
-    );
+    let effects = command(&mut state, ModelsCommand::Choose("small".to_owned()));
     assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
     assert!(
         !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
@@ -429,22 +408,13 @@ fn a_preparation_that_was_replaced_cannot_fail_the_new_one() {
     let (mut state, _, effects) = opened();
     let old = prepare_of(&effects);
     event(&mut state, models(&["small", "large"]));
-    command(
-        &mut state,
-        Command::Models(ModelsCommand::Choose("large".to_owned())),
-    );
-    let effects = command(
-        &mut state,
-        Command::Models(ModelsCommand::Choose("small".to_owned())),
-    );
+    command(&mut state, ModelsCommand::Choose("large".to_owned()));
+    let effects = command(&mut state, ModelsCommand::Choose("small".to_owned()));
     assert!(
         has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
         "{effects:?}"
     );
-    event(
-        &mut state,
-        Event::Inference(InferenceEvent::Cancelled { task: old }),
-    );
+    event(&mut state, InferenceEvent::Cancelled { task: old });
     assert!(state.inference.is_preparing());
 }
 
@@ -455,11 +425,11 @@ fn after_a_failure_nothing_is_tried_again_before_the_user_says_so() {
     let message = "no network".to_owned();
     event(
         &mut state,
-        Event::Inference(InferenceEvent::Failed {
+        InferenceEvent::Failed {
             task,
             message,
             offer: Offer::TryAgain,
-        }),
+        },
     );
     let effects = command(&mut state, Action::NextImage);
     assert!(
@@ -467,7 +437,7 @@ fn after_a_failure_nothing_is_tried_again_before_the_user_says_so() {
         "{effects:?}"
     );
     assert!(has!(
-        command(&mut state, Command::Inference(InferenceCommand::TryAgain)),
+        command(&mut state, InferenceCommand::TryAgain),
         Effect::Inference(InferenceEffect::Prepare { .. })
     ));
 }
@@ -478,10 +448,7 @@ fn a_lost_device_keeps_the_predictions_and_offers_to_try_again() {
     prediction(&mut state, source, run, 0);
     let message = "gone".to_owned();
     let key = Box::new(state.run().unwrap().info.key.clone());
-    event(
-        &mut state,
-        Event::Inference(InferenceEvent::DeviceLost { key, message }),
-    );
+    event(&mut state, InferenceEvent::DeviceLost { key, message });
     assert_eq!(state.run().unwrap().predictions.predicted(), 1);
     assert!(state.inference.failure().is_some());
 }
@@ -516,20 +483,11 @@ fn an_image_whose_source_is_out_of_reach_is_neither_predicted_nor_failed_and_is_
 #[test]
 fn arrow_keys_stop_at_the_ends() {
     let (mut state, ..) = opened();
-    command(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::By(-1))),
-    );
+    command(&mut state, BrowseCommand::Walk(Step::By(-1)));
     assert_eq!(state.shown_sample(), Some(SampleId(0)));
-    command(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::By(10))),
-    );
+    command(&mut state, BrowseCommand::Walk(Step::By(10)));
     assert_eq!(state.shown_sample(), Some(SampleId(2)));
-    let effects = command(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::By(1))),
-    );
+    let effects = command(&mut state, BrowseCommand::Walk(Step::By(1)));
     assert!(effects.is_empty(), "{effects:?}");
 }
 
@@ -550,30 +508,30 @@ fn a_broken_image_is_one_line_in_the_list_of_problems() {
     let reason = "is empty".to_owned();
     event(
         &mut state,
-        Event::Browse(BrowseEvent::ThumbnailFailed {
+        BrowseEvent::ThumbnailFailed {
             source,
             sample,
             version: 0,
             reason: reason.clone(),
-        }),
+        },
     );
     event(
         &mut state,
-        Event::Browse(BrowseEvent::Displayed {
+        BrowseEvent::Displayed {
             source,
             sample,
             result: Err(reason.clone()),
-        }),
+        },
     );
     let predictions = vec![new_prediction(sample, Err(reason.clone()))];
     event(
         &mut state,
-        Event::Inference(InferenceEvent::Predicted {
+        InferenceEvent::Predicted {
             source,
             run,
             at_ms: 1,
             predictions,
-        }),
+        },
     );
     assert_eq!(state.problems.len(), 1);
     let entry = &state.problems.entries()[0];
@@ -588,17 +546,11 @@ fn thresholds_belong_to_the_model() {
     event(&mut state, models(&["small", "large"]));
     command(
         &mut state,
-        Command::Review(ReviewCommand::ChangeView(ViewChange::MinScore(0.25))),
+        ReviewCommand::ChangeView(ViewChange::MinScore(0.25)),
     );
-    command(
-        &mut state,
-        Command::Models(ModelsCommand::Choose("large".to_owned())),
-    );
+    command(&mut state, ModelsCommand::Choose("large".to_owned()));
     assert!((state.view().min_score - 0.5).abs() < 1e-6);
-    command(
-        &mut state,
-        Command::Models(ModelsCommand::Choose("small".to_owned())),
-    );
+    command(&mut state, ModelsCommand::Choose("small".to_owned()));
     assert!((state.view().min_score - 0.25).abs() < 1e-6);
     command(&mut state, Action::ResetView);
     assert!((state.view().min_score - 0.5).abs() < 1e-6);
@@ -608,10 +560,7 @@ fn thresholds_belong_to_the_model() {
 fn a_downloaded_model_is_chosen() {
     let (mut state, ..) = opened();
     event(&mut state, models(&["small", "large"]));
-    command(
-        &mut state,
-        Command::Models(ModelsCommand::Fetch("large".to_owned())),
-    );
+    command(&mut state, ModelsCommand::Fetch("large".to_owned()));
     let task = state
         .tasks
         .running()
@@ -637,10 +586,7 @@ fn a_downloaded_model_is_chosen() {
 fn a_download_that_failed_is_known_until_it_is_tried_again_also_from_a_file() {
     let (mut state, ..) = opened();
     event(&mut state, models(&["small", "large"]));
-    command(
-        &mut state,
-        Command::Models(ModelsCommand::Fetch("large".to_owned())),
-    );
+    command(&mut state, ModelsCommand::Fetch("large".to_owned()));
     let task = state.tasks.running().last().unwrap().id;
     let ended = Event::TaskEnded {
         task,
@@ -652,7 +598,7 @@ fn a_download_that_failed_is_known_until_it_is_tried_again_also_from_a_file() {
     assert_eq!(state.tasks.fetch_failure("small"), None);
     let file = PathBuf::from("/downloads/large.onnx");
     let picked = FilePick::Weights("large".to_owned(), file.clone());
-    let effects = event(&mut state, Event::Browse(BrowseEvent::FilesPicked(picked)));
+    let effects = event(&mut state, BrowseEvent::FilesPicked(picked));
     let is_copied = |effect: &Effect| matches!(effect, Effect::Models(ModelsEffect::Fetch { id, from: Some(from), .. }) if id == "large" && *from == file);
     assert!(effects.iter().any(is_copied), "{effects:?}");
     assert_eq!(state.tasks.fetch_failure("large"), None);
@@ -687,10 +633,7 @@ fn an_export_that_fails_in_the_background_is_told_and_in_its_dialog_stays_there(
         }
         let failure = Failure::new("the disk is full");
         let result = Err(failure.clone());
-        event(
-            &mut state,
-            Event::Export(ExportEvent::Ended { task, result }),
-        );
+        event(&mut state, ExportEvent::Ended { task, result });
         let stage = Loadable::Failed(failure);
         assert_eq!(state.export.stage == stage, is_watched);
         assert_eq!(state.notice.is_some(), !is_watched);
@@ -701,20 +644,17 @@ fn an_export_that_fails_in_the_background_is_told_and_in_its_dialog_stays_there(
 #[test]
 fn a_folder_that_cannot_be_listed_says_why() {
     let mut state = State::default();
-    let effects = command(
-        &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/nowhere"))),
-    );
+    let effects = command(&mut state, BrowseCommand::Open(PathBuf::from("/nowhere")));
     let source = source_of(&effects);
     let task = state.tasks.running()[0].id;
     let reason = "there is no such folder".to_owned();
     event(
         &mut state,
-        Event::Browse(BrowseEvent::ListingEnded {
+        BrowseEvent::ListingEnded {
             source,
             task,
             result: Err(reason.clone()),
-        }),
+        },
     );
     assert_eq!(state.source.unwrap().listing, Listing::Failed(reason));
 }
@@ -735,15 +675,12 @@ fn a_late_look_at_a_model_does_not_replace_a_newer_one() {
     let (mut state, ..) = opened();
     command(
         &mut state,
-        Command::Browse(BrowseCommand::Drop(vec![PathBuf::from("/m.onnx")])),
+        BrowseCommand::Drop(vec![PathBuf::from("/m.onnx")]),
     );
     let first = state.import.as_ref().unwrap().id;
     let field = "input.channels".to_owned();
     let value = "bgr".to_owned();
-    let effects = command(
-        &mut state,
-        Command::Models(ModelsCommand::Overrule { field, value }),
-    );
+    let effects = command(&mut state, ModelsCommand::Overrule { field, value });
     assert!(
         has!(effects, Effect::Models(ModelsEffect::Recognise(request)) if request.weights == Path::new("/m.onnx")),
         "{effects:?}"
@@ -754,7 +691,7 @@ fn a_late_look_at_a_model_does_not_replace_a_newer_one() {
     });
     event(&mut state, late);
     assert!(state.import.as_ref().unwrap().is_looking());
-    command(&mut state, Command::Models(ModelsCommand::CancelImport));
+    command(&mut state, ModelsCommand::CancelImport);
     assert!(state.import.is_none());
 }
 
@@ -783,15 +720,12 @@ fn reopened() -> (State, SourceId, RunId, Vec<Effect>) {
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
         &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
+        BrowseCommand::Open(PathBuf::from("/photos")),
     ));
     let run = RunId(7);
     event(&mut state, project_with(source, vec![stored_run(run)]));
     let page = page(&["a.jpg", "b.jpg", "c.jpg"]);
-    let effects = event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    let effects = event(&mut state, BrowseEvent::Listed { source, page });
     (state, source, run, effects)
 }
 
@@ -809,10 +743,10 @@ fn the_project_is_asked_for_a_prediction_before_the_model_is() {
     let predictions = vec![(run, SampleId(0), Some(cat()))];
     let effects = event(
         &mut state,
-        Event::Project(ProjectEvent::PredictionsLoaded {
+        ProjectEvent::PredictionsLoaded {
             source,
             predictions,
-        }),
+        },
     );
     assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
     assert!(
@@ -827,10 +761,10 @@ fn what_the_project_has_no_prediction_for_is_predicted() {
     let predictions = vec![(run, SampleId(0), None)];
     let effects = event(
         &mut state,
-        Event::Project(ProjectEvent::PredictionsLoaded {
+        ProjectEvent::PredictionsLoaded {
             source,
             predictions,
-        }),
+        },
     );
     assert!(
         has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
@@ -902,28 +836,16 @@ fn a_new_run_gets_an_id_that_no_deleted_run_had() {
     content.next_run = RunId(12);
     let source = source_of(&command(
         &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
+        BrowseCommand::Open(PathBuf::from("/photos")),
     ));
-    event(
-        &mut state,
-        Event::Project(ProjectEvent::Opened { source, content }),
-    );
+    event(&mut state, ProjectEvent::Opened { source, content });
     let page = page(&["a.jpg"]);
-    event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    event(&mut state, BrowseEvent::Listed { source, page });
     assert_eq!(state.run().unwrap().id(), RunId(12));
     // Another program has added runs to the project that this one goes on in.
     let result = Ok((PathBuf::from("/data/copy.spotcheck"), RunId(20)));
-    event(
-        &mut state,
-        Event::Project(ProjectEvent::SavedAs { source, result }),
-    );
-    command(
-        &mut state,
-        Command::Inference(InferenceCommand::SetThreads(Some(1))),
-    );
+    event(&mut state, ProjectEvent::SavedAs { source, result });
+    command(&mut state, InferenceCommand::SetThreads(Some(1)));
     command(&mut state, Action::PredictShown);
     assert_eq!(state.run().unwrap().id(), RunId(20));
 }
@@ -949,10 +871,7 @@ fn a_prediction_is_being_saved_until_the_project_says_that_it_is_there() {
     );
     assert!(state.run().unwrap().is_saving(SampleId(0)));
     let up_to = ticket.unwrap();
-    event(
-        &mut state,
-        Event::Project(ProjectEvent::Saved { source, up_to }),
-    );
+    event(&mut state, ProjectEvent::Saved { source, up_to });
     assert!(!state.run().unwrap().is_saving(SampleId(0)));
     assert_eq!(state.prediction_of(SampleId(0)), Some(&cat()));
 }
@@ -971,10 +890,7 @@ fn a_full_disk_holds_predictions_back_and_room_on_it_lets_them_go_on() {
         "{effects:?}"
     );
     assert!(state.project.trouble.is_some());
-    let effects = event(
-        &mut state,
-        Event::Project(ProjectEvent::Saved { source, up_to: 1 }),
-    );
+    let effects = event(&mut state, ProjectEvent::Saved { source, up_to: 1 });
     assert!(
         has!(effects, Effect::Signal(_, TaskSignal::Resume)),
         "{effects:?}"
@@ -988,7 +904,7 @@ fn a_read_only_project_is_looked_at_and_not_predicted() {
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
         &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
+        BrowseCommand::Open(PathBuf::from("/photos")),
     ));
     let Event::Project(ProjectEvent::Opened { mut content, .. }) = empty_project(source) else {
         unreachable!("that is what it makes");
@@ -996,15 +912,9 @@ fn a_read_only_project_is_looked_at_and_not_predicted() {
     content.status = ProjectStatus::ReadOnly {
         reason: "it is open elsewhere".to_owned(),
     };
-    event(
-        &mut state,
-        Event::Project(ProjectEvent::Opened { source, content }),
-    );
+    event(&mut state, ProjectEvent::Opened { source, content });
     let page = page(&["a.jpg"]);
-    let effects = event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    let effects = event(&mut state, BrowseEvent::Listed { source, page });
     assert!(
         has!(effects, Effect::Browse(BrowseEffect::Display { .. })),
         "{effects:?}"
@@ -1022,13 +932,10 @@ fn predict_all_in_the_first_moment_waits_for_the_project() {
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
         &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
+        BrowseCommand::Open(PathBuf::from("/photos")),
     ));
     let page = page(&["a.jpg", "b.jpg"]);
-    event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    event(&mut state, BrowseEvent::Listed { source, page });
     assert!(!has!(
         command(&mut state, Action::PredictAll),
         Effect::Inference(InferenceEffect::Prepare { .. })
@@ -1067,33 +974,24 @@ fn saliency() -> Arc<Saliency> {
 fn an_explanation_names_its_class_and_stays_until_it_is_hidden() {
     let (mut state, task) = explaining();
     let result = Ok(saliency());
-    event(
-        &mut state,
-        Event::Review(ReviewEvent::Explained { task, result }),
-    );
+    event(&mut state, ReviewEvent::Explained { task, result });
     assert!(matches!(&state.shown.explanation,
         Explanation::Ready { question, .. } if question.label == "cat"));
     assert!(state.tasks.get(task).is_none());
-    command(&mut state, Command::Review(ReviewCommand::HideExplanation));
+    command(&mut state, ReviewCommand::HideExplanation);
     assert_eq!(state.shown.explanation, Explanation::None);
 }
 
 #[test]
 fn the_explanation_of_an_image_that_was_left_is_cancelled_and_dropped() {
     let (mut state, task) = explaining();
-    let effects = command(
-        &mut state,
-        Command::Browse(BrowseCommand::Show(SampleId(1))),
-    );
+    let effects = command(&mut state, BrowseCommand::Show(SampleId(1)));
     assert!(
         has!(effects, Effect::Signal(_, TaskSignal::Cancel)),
         "{effects:?}"
     );
     let result = Ok(saliency());
-    event(
-        &mut state,
-        Event::Review(ReviewEvent::Explained { task, result }),
-    );
+    event(&mut state, ReviewEvent::Explained { task, result });
     assert_eq!(state.shown.explanation, Explanation::None);
 }
 
@@ -1101,10 +999,7 @@ fn the_explanation_of_an_image_that_was_left_is_cancelled_and_dropped() {
 fn an_explanation_that_fails_says_why() {
     let (mut state, task) = explaining();
     let result = Err(Failure::new("is empty"));
-    event(
-        &mut state,
-        Event::Review(ReviewEvent::Explained { task, result }),
-    );
+    event(&mut state, ReviewEvent::Explained { task, result });
     assert!(matches!(&state.shown.explanation,
         Explanation::Failed { reason, .. } if reason == "is empty"));
 }
@@ -1126,10 +1021,7 @@ fn written_anew(name: &str) -> Sample {
 #[test]
 fn files_that_appear_come_last_and_nothing_else_moves() {
     let (mut state, source, _) = opened();
-    command(
-        &mut state,
-        Command::Browse(BrowseCommand::Show(SampleId(1))),
-    );
+    command(&mut state, BrowseCommand::Show(SampleId(1)));
     let seen = page(&["a.jpg", "0.jpg"]).samples;
     changed(&mut state, source, ListingChange::Seen(seen.clone()));
     // Told again, by a listing that is still going on.
@@ -1137,10 +1029,7 @@ fn files_that_appear_come_last_and_nothing_else_moves() {
         samples: seen,
         ..Page::default()
     };
-    event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    event(&mut state, BrowseEvent::Listed { source, page });
     assert_eq!(state.samples.len(), 4);
     assert_eq!(state.samples.get(SampleId(3)).unwrap().name, "0.jpg");
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
@@ -1234,10 +1123,7 @@ fn a_failed_thumbnail_of_an_earlier_file_says_nothing_of_the_new_one() {
 fn a_folder_that_vanishes_takes_what_was_in_it_and_a_file_that_comes_back_is_there_again() {
     let (mut state, source, _) = opened();
     let page = page(&["sub/x.jpg", "sub/y.jpg", "subway.jpg"]);
-    event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    event(&mut state, BrowseEvent::Listed { source, page });
     let gone = vec![
         SampleUri::new("/photos/sub"),
         SampleUri::new("/photos/a.jpg"),
@@ -1277,10 +1163,7 @@ fn after_missed_changes_what_is_not_listed_any_more_is_gone() {
 fn a_file_of_many_that_was_written_anew_changes_only_what_is_in_it() {
     let (mut state, source, _) = opened();
     let page = page(&["x.tfrecord/#0", "x.tfrecord/#1", "x.tfrecords"]);
-    event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    event(&mut state, BrowseEvent::Listed { source, page });
     let now = Page {
         samples: vec![written_anew("x.tfrecord/#0"), written_anew("x.tfrecord/#7")],
         problems: vec![Problem::general("record 8 is damaged")],

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::run_tasks::{self, begin, settle};
 use crate::domain::{Problem, S3Place, SampleUri, UploadPlan, UploadReport, UploadStop};
 use crate::state::{
-    Effect, ExportScope, Failure, Loadable, Overlay, S3Effect, State, TaskId, TaskKind,
+    Effect, ExportScope, Failure, Loadable, Overlay, Queue, S3Effect, State, TaskId, TaskKind,
     TaskOutcome, UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded,
 };
 use crate::tasks::ProgressUnit;
 
-pub(super) fn on_command(state: &mut State, command: UploadCommand, effects: &mut Vec<Effect>) {
+pub(super) fn on_command(state: &mut State, command: UploadCommand, effects: &mut Queue<Effect>) {
     match command {
         UploadCommand::Plan(target, scope) => plan(state, *target, scope, effects),
         UploadCommand::Start { replaces } => start(state, replaces, effects),
@@ -20,7 +20,7 @@ pub(super) fn on_command(state: &mut State, command: UploadCommand, effects: &mu
     }
 }
 
-pub(super) fn on_event(state: &mut State, event: UploadEvent, effects: &mut Vec<Effect>) {
+pub(super) fn on_event(state: &mut State, event: UploadEvent, effects: &mut Queue<Effect>) {
     match event {
         UploadEvent::Planned { task, result } => planned(state, task, result),
         UploadEvent::Ended {
@@ -31,13 +31,13 @@ pub(super) fn on_event(state: &mut State, event: UploadEvent, effects: &mut Vec<
     }
 }
 
-pub(super) fn open(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn open(state: &mut State, effects: &mut Queue<Effect>) {
     forget_plan(state, effects);
     state.overlay = Overlay::Upload;
-    effects.push(Effect::S3(S3Effect::ReadSetup));
+    effects.push(S3Effect::ReadSetup);
 }
 
-pub(super) fn forget_plan(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn forget_plan(state: &mut State, effects: &mut Queue<Effect>) {
     run_tasks::cancel_planning(state, effects);
     state.upload.plan = Loadable::NotAsked;
 }
@@ -46,7 +46,7 @@ pub(super) fn plan(
     state: &mut State,
     target: S3Place,
     scope: ExportScope,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     forget_plan(state, effects);
     let Some(source) = &state.source else {
@@ -76,7 +76,7 @@ pub(super) fn plan(
         samples,
         target,
     };
-    effects.push(Effect::Upload(UploadEffect::Plan { request, ticket }));
+    effects.push(UploadEffect::Plan { request, ticket });
 }
 
 pub(super) fn planned(state: &mut State, task: TaskId, result: Result<UploadPlan, Failure>) {
@@ -91,18 +91,18 @@ pub(super) fn planned(state: &mut State, task: TaskId, result: Result<UploadPlan
     settle(state, task, result, |state| Some(&mut state.upload.plan));
 }
 
-pub(super) fn start(state: &mut State, replaces: bool, effects: &mut Vec<Effect>) {
+pub(super) fn start(state: &mut State, replaces: bool, effects: &mut Queue<Effect>) {
     let Loadable::Ready(plan) = std::mem::take(&mut state.upload.plan) else {
         return;
     };
     state.overlay = Overlay::None;
     let title = format!("Upload to {}", plan.target.address);
     let ticket = begin(state, TaskKind::Upload, ProgressUnit::Bytes, title);
-    effects.push(Effect::Upload(UploadEffect::Start {
+    effects.push(UploadEffect::Start {
         plan,
         replaces,
         ticket,
-    }));
+    });
 }
 
 pub(super) fn ended(
@@ -110,7 +110,7 @@ pub(super) fn ended(
     task: TaskId,
     target: S3Place,
     result: Result<UploadReport, String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let report = match result {
         Ok(report) => report,

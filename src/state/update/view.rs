@@ -2,13 +2,15 @@
 
 use crate::domain::{Change, ViewSettings};
 use crate::state::settings::THUMBNAIL_SIDES;
-use crate::state::{Action, CanvasView, Effect, Listing, Loadable, State, ThemeChoice, ViewChange};
+use crate::state::{
+    Action, CanvasView, Effect, Listing, Loadable, Queue, State, ThemeChoice, ViewChange,
+};
 
 const THUMBNAIL_STEP: f32 = 24.0;
 const INTERFACE_STEP: f32 = 0.1;
 const LAST_PROBLEMS: usize = 20;
 
-pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Vec<Effect>) {
+pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Queue<Effect>) {
     let Some(id) = state.viewed_model_id().map(str::to_owned) else {
         return;
     };
@@ -36,7 +38,7 @@ pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Vec<Ef
 }
 
 /// Writes the live filters of a model to the project, which travels with them.
-fn keep(state: &mut State, model_id: &str, effects: &mut Vec<Effect>) {
+fn keep(state: &mut State, model_id: &str, effects: &mut Queue<Effect>) {
     if !state.project.is_writable() {
         return;
     }
@@ -60,7 +62,7 @@ pub(super) fn set_thumbnail_side(state: &mut State, side: f32) {
     state.settings.thumbnail_side = side.clamp(*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
 }
 
-pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
+pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
     let settings = &mut state.settings;
     match action {
         Action::LargeImage => state.large_image ^= true,

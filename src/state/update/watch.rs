@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{browse, run_tasks};
 use crate::domain::{ListingChange, Problem, Sample, SampleId, SampleSet, SampleUri};
 use crate::state::{
-    BrowseEffect, Display, Effect, Listing, Relisting, SourceId, State, TaskId, TaskKind,
+    BrowseEffect, Display, Effect, Listing, Queue, Relisting, SourceId, State, TaskId, TaskKind,
     TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
@@ -14,7 +14,7 @@ pub(super) fn changed(
     state: &mut State,
     source: SourceId,
     change: ListingChange,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if state.source.as_ref().is_none_or(|open| open.id != source) {
         return;
@@ -52,7 +52,7 @@ pub(super) fn changed(
 }
 
 /// Lists what is open once more. Where the listing failed, the place is opened anew.
-pub(super) fn reload(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn reload(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;
     };
@@ -62,10 +62,7 @@ pub(super) fn reload(state: &mut State, effects: &mut Vec<Effect>) {
     }
     let (id, title) = (source.id, format!("List {} again", source.name));
     let ticket = run_tasks::begin(state, TaskKind::List, ProgressUnit::Images, title);
-    effects.push(Effect::Browse(BrowseEffect::ListAgain {
-        source: id,
-        ticket,
-    }));
+    effects.push(BrowseEffect::ListAgain { source: id, ticket });
 }
 
 pub(super) fn listed_again(
@@ -73,7 +70,7 @@ pub(super) fn listed_again(
     source: SourceId,
     task: TaskId,
     result: Result<Relisting, String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let relisting = match result {
         Ok(relisting) => {
@@ -102,7 +99,7 @@ pub(super) fn listed_again(
 }
 
 /// What could not be read may be readable now.
-pub(super) fn read_again(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn read_again(state: &mut State, effects: &mut Queue<Effect>) {
     state.samples.forget_unreadable();
     if matches!(state.shown.display, Display::Failed(_)) {
         browse::shown_changed(state, effects);
@@ -119,7 +116,7 @@ fn is_missing(state: &State, id: SampleId, present: &HashSet<&SampleUri>) -> boo
 }
 
 /// New files come last, so that no other one changes its place.
-fn seen(state: &mut State, samples: Vec<Sample>, effects: &mut Vec<Effect>) {
+fn seen(state: &mut State, samples: Vec<Sample>, effects: &mut Queue<Effect>) {
     let mut new = Vec::new();
     let mut changed = SampleSet::default();
     let mut shown_changed = false;

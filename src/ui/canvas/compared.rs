@@ -10,7 +10,7 @@ use super::labels::Labels;
 use super::placement::Placement;
 use super::{boxes, paint_image};
 use crate::domain::{Prediction, RunId};
-use crate::state::{Command, Comparing, ReviewCommand, State};
+use crate::state::{Command, Comparing, Queue, ReviewCommand, State};
 
 /// Between the two images, in points.
 const GAP: f32 = 2.0;
@@ -34,7 +34,7 @@ pub(super) fn image_ui(
     textures: &mut Textures,
     comparing: &Comparing,
     (half, size): (Rect, eframe::egui::Vec2),
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let id = Id::unique("the image of the other run");
     let response = ui.interact(half, id, Sense::CLICK | Sense::DRAG);
@@ -68,7 +68,7 @@ pub(super) fn image_ui(
     }
     caption.ui(ui, half);
     if let Some(view) = placement.navigated(ui, &response, state) {
-        commands.push(Command::Review(ReviewCommand::SetCanvas(view)));
+        commands.push(ReviewCommand::SetCanvas(view));
     }
 }
 

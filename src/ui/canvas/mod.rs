@@ -21,13 +21,13 @@ use super::widgets::{
     primary_action_button_ui, strong, truncated,
 };
 use crate::domain::SampleId;
-use crate::state::{Action, Command, Display, Listing, Overlay, ReviewCommand, State};
+use crate::state::{Action, Command, Display, Listing, Overlay, Queue, ReviewCommand, State};
 
 pub(super) fn canvas_ui(
     ui: &mut Ui,
     state: &State,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let fill = theme::canvas_fill(ui.visuals());
     CentralPanel::default()
@@ -44,7 +44,7 @@ pub(super) fn canvas_ui(
 }
 
 /// What to do where nothing is shown yet.
-fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let listing = state.source.as_ref().map(|source| &source.listing);
     ui.vertical_centered(|ui| {
         ui.add_space((ui.available_height() * 0.34).max(20.0));
@@ -77,7 +77,7 @@ fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     });
 }
 
-fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     // Centred by hand: a horizontal layout inside a centred one is as wide as the panel.
     let width = 410.0;
     ui.allocate_ui_with_layout(
@@ -101,7 +101,7 @@ fn bar_frame() -> Frame {
 }
 
 /// Above the image: which one of how many, and what can be done with it.
-fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let fill = ui.visuals().panel_fill;
     Panel::top("canvas title")
         .frame(bar_frame().fill(fill))
@@ -174,7 +174,7 @@ fn image_bar_ui(
     ui: &mut Ui,
     state: &State,
     textures: &Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Option<[u32; 2]> {
     let fill = ui.visuals().panel_fill;
     let under_pointer: Option<[u32; 2]> = ui.data(|data| data.get_temp(pointer_id()));
@@ -247,7 +247,7 @@ fn image_ui(
     state: &State,
     textures: &mut Textures,
     last_pointer: Option<[u32; 2]>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let mut canvas = ui.available_rect_before_wrap();
     let Some(size) = image_size(state, textures) else {
@@ -304,10 +304,10 @@ fn image_ui(
     };
     if response.clicked() {
         let selected = hovered.filter(|index| state.shown.selected_box != Some(*index));
-        commands.push(Command::Review(ReviewCommand::SelectBox(selected)));
+        commands.push(ReviewCommand::SelectBox(selected));
     }
     if let Some(view) = placement.navigated(ui, &response, state) {
-        commands.push(Command::Review(ReviewCommand::SetCanvas(view)));
+        commands.push(ReviewCommand::SetCanvas(view));
     }
     warning_ui(ui, state, canvas);
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use eframe::egui::{self, Align2, Color32, FontId, Id, LayerId, Order, Stroke, StrokeKind};
 
 use super::super::theme;
-use crate::state::{BrowseCommand, Command};
+use crate::state::{BrowseCommand, Command, Queue};
 
-pub(in super::super) fn drop_target_ui(ctx: &egui::Context, commands: &mut Vec<Command>) {
+pub(in super::super) fn drop_target_ui(ctx: &egui::Context, commands: &mut Queue<Command>) {
     let is_hovered = ctx.input(|input| !input.raw.hovered_files.is_empty());
     if is_hovered {
         paint_invitation(ctx);
@@ -17,7 +17,7 @@ pub(in super::super) fn drop_target_ui(ctx: &egui::Context, commands: &mut Vec<C
         files.map(|file| file.path().to_owned()).collect()
     });
     if !dropped.is_empty() {
-        commands.push(Command::Browse(BrowseCommand::Drop(dropped)));
+        commands.push(BrowseCommand::Drop(dropped));
     }
 }
 

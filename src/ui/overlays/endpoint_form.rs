@@ -9,7 +9,7 @@ use super::form::{
     price_ui, text_ui,
 };
 use crate::domain::{GPU_AMIS, dated_name, usual_ami};
-use crate::state::{Action, Command, EndpointDraft, EndpointsCommand, Overlay, State};
+use crate::state::{Action, Command, EndpointDraft, EndpointsCommand, Overlay, Queue, State};
 use crate::tasks::{clock_text, now_ms};
 
 const WORDS: FootWords = FootWords {
@@ -39,7 +39,7 @@ pub(in super::super) fn endpoint_form_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut EndpointFormMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if state.overlay != Overlay::DeployEndpoint {
         return;

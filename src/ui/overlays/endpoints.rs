@@ -11,7 +11,8 @@ use super::list_and_page::{EmptyPage, columns_ui, dialog_ui, list_head_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{EndpointQuery, EndpointStatus, EndpointSummary};
 use crate::state::{
-    Action, Command, EndpointId, EndpointSight, EndpointsCommand, KnownEndpoint, Overlay, State,
+    Action, Command, EndpointId, EndpointSight, EndpointsCommand, KnownEndpoint, Overlay, Queue,
+    State,
 };
 
 /// Drafts of the fields.
@@ -26,7 +27,7 @@ pub(in super::super) fn endpoints_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut EndpointsMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if state.overlay != Overlay::Endpoints {
         return;
@@ -46,14 +47,14 @@ fn contents_ui(
     state: &State,
     memory: &mut EndpointsMemory,
     height: f32,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let nothing = EmptyPage {
         title: "No endpoint is chosen",
         advice: "List the endpoints and choose one, wherever it was deployed",
     };
     let page = state.remote.endpoints.open_endpoint().map(|endpoint| {
-        |ui: &mut Ui, height: f32, context: &mut (&mut EndpointsMemory, &mut Vec<Command>)| {
+        |ui: &mut Ui, height: f32, context: &mut (&mut EndpointsMemory, &mut Queue<Command>)| {
             let (_, commands) = context;
             page::page_ui(ui, state, endpoint, height, commands);
         }
@@ -68,7 +69,7 @@ fn contents_ui(
         page,
     );
     if goes_back {
-        commands.push(Command::Endpoints(EndpointsCommand::Close));
+        commands.push(EndpointsCommand::Close);
     }
 }
 
@@ -77,7 +78,7 @@ fn list_ui(
     state: &State,
     memory: &mut EndpointsMemory,
     height: f32,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let top = ui.cursor().top();
     access_ui(ui, state, &mut memory.access, commands);
@@ -107,7 +108,7 @@ fn filter_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut EndpointsMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let field = TextEdit::singleline(&mut memory.name)
         .hint_text("Part of the name")
@@ -139,15 +140,15 @@ fn filter_ui(
     });
     if is_wanted {
         let name = memory.name.trim();
-        commands.push(Command::Endpoints(EndpointsCommand::List(EndpointQuery {
+        commands.push(EndpointsCommand::List(EndpointQuery {
             name_contains: (!name.is_empty()).then(|| name.to_owned()),
             status: memory.status,
             page_token: None,
-        })));
+        }));
     }
 }
 
-fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let list = &state.remote.endpoints.list;
     known_ui(ui, state, commands);
     let unasked =
@@ -167,13 +168,13 @@ fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     if list.next.is_some() {
         let more = ui.add_enabled(list.task.is_none(), Button::new("More endpoints"));
         if more.clicked() {
-            commands.push(Command::Endpoints(EndpointsCommand::ListMore));
+            commands.push(EndpointsCommand::ListMore);
         }
     }
 }
 
 /// Those that were deployed from here or opened, and are not in the list.
-fn known_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn known_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let endpoints = &state.remote.endpoints;
     let region = endpoints.listed_in.as_ref();
     let region = region.and_then(|access| access.region.as_deref());
@@ -198,7 +199,7 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         let word = endpoint_word(known);
         let row = row_ui(ui, state, &known.id, sign, &word, known.id.region());
         if row.on_hover_text(&word).clicked() {
-            commands.push(Command::Endpoints(EndpointsCommand::Open(known.id.clone())));
+            commands.push(EndpointsCommand::Open(known.id.clone()));
         }
     }
     if is_any {
@@ -206,7 +207,12 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     }
 }
 
-fn listed_ui(ui: &mut Ui, state: &State, endpoint: &EndpointSummary, commands: &mut Vec<Command>) {
+fn listed_ui(
+    ui: &mut Ui,
+    state: &State,
+    endpoint: &EndpointSummary,
+    commands: &mut Queue<Command>,
+) {
     let Some(sagemaker) = &state.remote.endpoints.listed_in else {
         return;
     };
@@ -225,7 +231,7 @@ fn listed_ui(ui: &mut Ui, state: &State, endpoint: &EndpointSummary, commands: &
     };
     let row = row_ui(ui, state, &id, sign, &word, &ago_text(endpoint.created_ms));
     if row.on_hover_text(hover).clicked() {
-        commands.push(Command::Endpoints(EndpointsCommand::Open(id)));
+        commands.push(EndpointsCommand::Open(id));
     }
 }
 

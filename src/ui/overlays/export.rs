@@ -19,8 +19,8 @@ use crate::domain::{
     ModelTask, SampleUri, VerdictChoice,
 };
 use crate::state::{
-    BrowseCommand, Command, ExportCommand, ExportScope, Exported, Loadable, Overlay, State, TaskId,
-    TaskSignal,
+    BrowseCommand, Command, ExportCommand, ExportScope, Exported, Loadable, Overlay, Queue, State,
+    TaskId, TaskSignal,
 };
 
 const WIDTH: f32 = 600.0;
@@ -51,7 +51,7 @@ pub(in super::super) fn export_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut ExportMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if let Some(exported) = &state.exported {
         exported_ui(ctx, exported, commands);
@@ -116,7 +116,7 @@ fn with_ending(path: &str, before: Option<&str>, now: Option<&str>) -> String {
     }
 }
 
-fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Vec<Command>) {
+fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
     let task = state.run().map(|run| run.info.card.task);
     let mut options = state.export.options;
     let mut scope = state.export.scope;
@@ -140,7 +140,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut V
         });
     });
     if (options, scope) != (state.export.options, state.export.scope) {
-        commands.push(Command::Export(ExportCommand::Set(options, scope)));
+        commands.push(ExportCommand::Set(options, scope));
     }
     let name = match options.format.extension() {
         Some(_) => "Target file",
@@ -149,10 +149,10 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut V
     target_ui(ui, name, target, commands);
     let is_possible = task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0;
     if confirmed_ui(ui, state, target, is_possible, commands) {
-        commands.push(Command::Export(ExportCommand::Start {
+        commands.push(ExportCommand::Start {
             path: PathBuf::from(target.path.trim()),
             replaces: target.replaces,
-        }));
+        });
     }
 }
 
@@ -176,7 +176,7 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
 }
 
 /// How far two runs agree.
-fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Vec<Command>) {
+fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
     let name = |run| state.runs.get(run).map_or("", |run| run.info.name.as_str());
     let about = state
         .comparing
@@ -192,14 +192,14 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
         radio_ui(ui, &mut format, choice, text);
     }
     if format != state.export.comparison {
-        commands.push(Command::Export(ExportCommand::SetComparisonFormat(format)));
+        commands.push(ExportCommand::SetComparisonFormat(format));
     }
     target_ui(ui, "Target file", target, commands);
     if confirmed_ui(ui, state, target, true, commands) {
-        commands.push(Command::Export(ExportCommand::StartComparison {
+        commands.push(ExportCommand::StartComparison {
             path: PathBuf::from(target.path.trim()),
             replaces: target.replaces,
-        }));
+        });
     }
 }
 
@@ -289,14 +289,14 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     }
 }
 
-fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Vec<Command>) {
+fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<Command>) {
     ui.add_space(8.0);
     ui.label(strong(name));
     // From the right, so that the field takes what the button leaves.
     let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
         if ui.button("Choose…").clicked() {
-            commands.push(Command::Export(ExportCommand::PickTarget));
+            commands.push(ExportCommand::PickTarget);
         }
         let field = TextEdit::singleline(&mut target.path)
             .hint_text("Type a path, or choose one")
@@ -325,7 +325,7 @@ fn confirmed_ui(
     state: &State,
     target: &Target,
     is_possible: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> bool {
     match &state.export.stage {
         Loadable::NotAsked | Loadable::Ready(()) => {}
@@ -353,7 +353,7 @@ fn confirmed_ui(
 }
 
 /// In place of the buttons, while it is being written.
-fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Vec<Command>) {
+fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Command>) {
     let fraction = state
         .tasks
         .get(task)
@@ -370,7 +370,7 @@ fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Vec<Comma
     });
 }
 
-fn exported_ui(ctx: &egui::Context, exported: &Exported, commands: &mut Vec<Command>) {
+fn exported_ui(ctx: &egui::Context, exported: &Exported, commands: &mut Queue<Command>) {
     let modal = dialog(ctx, "exported").show(ctx, |ui| {
         ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
         ui.label(strong("Exported").size(18.0));
@@ -390,15 +390,15 @@ fn exported_ui(ctx: &egui::Context, exported: &Exported, commands: &mut Vec<Comm
         ui.horizontal(|ui| {
             if ui.button("Show the export in the file manager").clicked() {
                 let path = exported.path.display().to_string();
-                commands.push(Command::Browse(BrowseCommand::Reveal(SampleUri::new(path))));
+                commands.push(BrowseCommand::Reveal(SampleUri::new(path)));
             }
             if ui.button("Close").clicked() {
-                commands.push(Command::Export(ExportCommand::Dismiss));
+                commands.push(ExportCommand::Dismiss);
             }
         });
     });
     if modal.should_close() {
-        commands.push(Command::Export(ExportCommand::Dismiss));
+        commands.push(ExportCommand::Dismiss);
     }
 }
 

@@ -11,7 +11,7 @@ use super::super::widgets::{renew_in_time, strong};
 use super::dialog::dialog;
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::S3Access;
-use crate::state::{Action, Command, Form, FormCheck, Overlay, State};
+use crate::state::{Action, Command, Form, FormCheck, Overlay, Queue, State};
 
 use check::check_ui;
 pub(super) use check::preflight_ui;
@@ -53,9 +53,9 @@ impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
         ctx: &egui::Context,
         state: &State,
         memory: &mut FormMemory<D, T>,
-        commands: &mut Vec<Command>,
-        fields: impl FnOnce(&mut Ui, &mut FormMemory<D, T>, bool, &mut Vec<Command>),
-        below: impl FnOnce(&mut Ui, &mut T, &FormCheck<P>, &mut Vec<Command>),
+        commands: &mut Queue<Command>,
+        fields: impl FnOnce(&mut Ui, &mut FormMemory<D, T>, bool, &mut Queue<Command>),
+        below: impl FnOnce(&mut Ui, &mut T, &FormCheck<P>, &mut Queue<Command>),
     ) {
         let is_new = memory.taken_over != self.form.serial;
         if is_new {

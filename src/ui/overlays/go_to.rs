@@ -3,7 +3,7 @@
 use eframe::egui::{self, Align2, Area, Frame, Id, Order, vec2};
 
 use super::typing::Typing;
-use crate::state::{BrowseCommand, Command, Overlay, State};
+use crate::state::{BrowseCommand, Command, Overlay, Queue, State};
 
 const WIDTH: f32 = 340.0;
 
@@ -15,7 +15,7 @@ pub(in super::super) fn go_to_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut GoToMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let GoToMemory(typing) = memory;
     if !typing.follow(state.overlay == Overlay::GoTo) {
@@ -31,10 +31,10 @@ pub(in super::super) fn go_to_ui(
                 let typed = typing.field_ui(ui, what, what);
                 let text = || typing.text().to_owned();
                 if typed.is_changed {
-                    commands.push(Command::Browse(BrowseCommand::GoTo(text())));
+                    commands.push(BrowseCommand::GoTo(text()));
                 }
                 if typed.enter {
-                    commands.push(Command::Browse(BrowseCommand::GoToNext(text())));
+                    commands.push(BrowseCommand::GoToNext(text()));
                 }
                 ui.weak(if state.go_to_missed {
                     "No image on screen has this in its name"

@@ -6,7 +6,7 @@ use strum::VariantArray;
 use super::super::keys;
 use super::super::widgets::{action_button_ui, strong};
 use super::dialog::dialog;
-use crate::state::{Action, Command, Overlay, State};
+use crate::state::{Action, Command, Overlay, Queue, State};
 
 /// What has no action of its own.
 const GESTURES: [(&str, &str); 9] = [
@@ -30,7 +30,7 @@ const GESTURES: [(&str, &str); 9] = [
     ),
 ];
 
-pub(in super::super) fn help_ui(ctx: &egui::Context, state: &State, commands: &mut Vec<Command>) {
+pub(in super::super) fn help_ui(ctx: &egui::Context, state: &State, commands: &mut Queue<Command>) {
     if state.overlay != Overlay::Help {
         return;
     }

@@ -12,7 +12,7 @@ use super::super::textures::Textures;
 use super::super::widgets::{Tone, banner_ui, strong};
 use super::dialog::dialog;
 use crate::state::{
-    Command, Import, ImportDraft, ImportField, ImportId, ImportStatus, ModelsCommand, State,
+    Command, Import, ImportDraft, ImportField, ImportId, ImportStatus, ModelsCommand, Queue, State,
 };
 
 const WIDTH: f32 = 860.0;
@@ -36,7 +36,7 @@ pub(in super::super) fn import_ui(
     state: &State,
     memory: &mut ImportMemory,
     textures: &Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let Some(import) = &state.import else {
         memory.weights = None;
@@ -53,7 +53,7 @@ pub(in super::super) fn import_ui(
         contents_ui(ui, import, memory, textures, commands);
     });
     if modal.should_close() {
-        commands.push(Command::Models(ModelsCommand::CancelImport));
+        commands.push(ModelsCommand::CancelImport);
     }
 }
 
@@ -62,7 +62,7 @@ fn contents_ui(
     import: &Import,
     memory: &mut ImportMemory,
     textures: &Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.label(strong("Add a model").size(18.0));
     let name = import.weights.file_name().unwrap_or_default();
@@ -112,7 +112,7 @@ fn draft_ui(
     draft: &ImportDraft,
     memory: &mut ImportMemory,
     preview: Option<&TextureHandle>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let labels = match draft.named_classes {
         0 => "classes have no names".to_owned(),
@@ -165,7 +165,7 @@ fn fields_ui(
     ui: &mut Ui,
     fields: &[ImportField],
     memory: &mut ImportMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     for field in fields {
         ui.horizontal_top(|ui| field_ui(ui, field, memory, commands));
@@ -176,7 +176,7 @@ fn field_ui(
     ui: &mut Ui,
     field: &ImportField,
     memory: &mut ImportMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let height = ui.spacing().interact_size.y;
     let name = Label::new(&field.field).truncate();
@@ -194,10 +194,10 @@ fn field_ui(
         .or_insert_with(|| field.value.clone());
     let edit = ui.add_sized([VALUE_WIDTH, height], TextEdit::singleline(value));
     if edit.lost_focus() && *value != field.value {
-        commands.push(Command::Models(ModelsCommand::Overrule {
+        commands.push(ModelsCommand::Overrule {
             field: field.field.clone(),
             value: value.trim().to_owned(),
-        }));
+        });
     }
     edit.accessible_name(&field.field);
     let mark = if field.basis == "assumed" { "⚠ " } else { "" };
@@ -209,7 +209,7 @@ fn field_ui(
     ui.add(Label::new(RichText::new(format!("{basis}{reason}")).small().weak()).wrap());
 }
 
-fn labels_ui(ui: &mut Ui, memory: &mut ImportMemory, commands: &mut Vec<Command>) {
+fn labels_ui(ui: &mut Ui, memory: &mut ImportMemory, commands: &mut Queue<Command>) {
     ui.horizontal(|ui| {
         ui.label("Label file");
         let edit = ui.add(
@@ -220,7 +220,7 @@ fn labels_ui(ui: &mut Ui, memory: &mut ImportMemory, commands: &mut Vec<Command>
         if edit.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter)) {
             let path = memory.labels.trim();
             let labels = (!path.is_empty()).then(|| PathBuf::from(path));
-            commands.push(Command::Models(ModelsCommand::SetLabels(labels)));
+            commands.push(ModelsCommand::SetLabels(labels));
         }
         edit.accessible_name("Label file");
     });
@@ -231,7 +231,7 @@ fn other_field_ui(
     ui: &mut Ui,
     import: &Import,
     memory: &mut ImportMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.horizontal(|ui| {
         ui.label("Set a field");
@@ -244,10 +244,10 @@ fn other_field_ui(
             && ui.input(|input| input.key_pressed(Key::Enter))
             && let Some((field, value)) = memory.other.split_once('=')
         {
-            commands.push(Command::Models(ModelsCommand::Overrule {
+            commands.push(ModelsCommand::Overrule {
                 field: field.trim().to_owned(),
                 value: value.trim().to_owned(),
-            }));
+            });
             memory.other.clear();
         }
         edit.accessible_name("Set a field");
@@ -257,25 +257,25 @@ fn other_field_ui(
             ui.label(format!("Set: {field} = {value}"));
             let undo = ui.small_button("Undo");
             if undo.clicked() {
-                commands.push(Command::Models(ModelsCommand::Overrule {
+                commands.push(ModelsCommand::Overrule {
                     field: field.clone(),
                     value: String::new(),
-                }));
+                });
             }
             undo.accessible_name(format!("Undo {field}"));
         });
     }
 }
 
-fn buttons_ui(ui: &mut Ui, import: &Import, commands: &mut Vec<Command>) {
+fn buttons_ui(ui: &mut Ui, import: &Import, commands: &mut Queue<Command>) {
     ui.horizontal(|ui| {
         let is_ready = matches!(import.status, ImportStatus::Draft(_));
         let add = ui.add_enabled(is_ready, egui::Button::new(strong("Add this model")));
         if add.clicked() {
-            commands.push(Command::Models(ModelsCommand::ConfirmImport));
+            commands.push(ModelsCommand::ConfirmImport);
         }
         if ui.button("Cancel").clicked() {
-            commands.push(Command::Models(ModelsCommand::CancelImport));
+            commands.push(ModelsCommand::CancelImport);
         }
     });
 }

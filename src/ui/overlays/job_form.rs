@@ -7,7 +7,9 @@ use eframe::egui;
 
 use super::form::{AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory};
 use super::prices::PriceMemory;
-use crate::state::{Action, Command, JobDraft, JobsCommand, Overlay, RehearsalOptions, State};
+use crate::state::{
+    Action, Command, JobDraft, JobsCommand, Overlay, Queue, RehearsalOptions, State,
+};
 
 const WORDS: FootWords = FootWords {
     what: "the job",
@@ -33,7 +35,7 @@ pub(in super::super) fn job_form_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut JobFormMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if state.overlay != Overlay::StartJob {
         return;

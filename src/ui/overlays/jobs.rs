@@ -9,7 +9,7 @@ use super::super::widgets::{ago_text, renew_in_time};
 use super::list_and_page::{EmptyPage, columns_ui, dialog_ui, list_head_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{JobQuery, TransformStatus};
-use crate::state::{Command, JobId, JobsCommand, KnownJob, Overlay, State};
+use crate::state::{Command, JobId, JobsCommand, KnownJob, Overlay, Queue, State};
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(in super::super) fn jobs_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut JobsMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if state.overlay != Overlay::Jobs {
         return;
@@ -44,14 +44,14 @@ fn contents_ui(
     state: &State,
     memory: &mut JobsMemory,
     height: f32,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let nothing = EmptyPage {
         title: "No job is chosen",
         advice: "List the jobs and choose one, or type the name of a job and open it, wherever it was started",
     };
     let page = state.remote.open_job().map(|job| {
-        |ui: &mut Ui, height: f32, context: &mut (&mut JobsMemory, &mut Vec<Command>)| {
+        |ui: &mut Ui, height: f32, context: &mut (&mut JobsMemory, &mut Queue<Command>)| {
             let (memory, commands) = context;
             page::page_ui(ui, state, job, &mut memory.page, height, commands);
         }
@@ -66,7 +66,7 @@ fn contents_ui(
         page,
     );
     if goes_back {
-        commands.push(Command::Jobs(JobsCommand::Close));
+        commands.push(JobsCommand::Close);
     }
 }
 
@@ -75,7 +75,7 @@ fn list_ui(
     state: &State,
     memory: &mut JobsMemory,
     height: f32,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let top = ui.cursor().top();
     access_ui(ui, state, &mut memory.access, commands);
@@ -100,7 +100,7 @@ const STATUSES: [Option<TransformStatus>; 6] = [
     Some(TransformStatus::Stopped),
 ];
 
-fn filter_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, commands: &mut Vec<Command>) {
+fn filter_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, commands: &mut Queue<Command>) {
     let field = TextEdit::singleline(&mut memory.name)
         .hint_text("Part of the name, or a whole name to open")
         .desired_width(f32::INFINITY);
@@ -133,22 +133,22 @@ fn filter_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, commands: &mut
             .clicked()
         {
             let id = JobId::new(&state.s3.access, name.as_str());
-            commands.push(Command::Jobs(JobsCommand::Open(id)));
+            commands.push(JobsCommand::Open(id));
         }
         if state.remote.list.task.is_some() {
             ui.spinner();
         }
     });
     if is_wanted {
-        commands.push(Command::Jobs(JobsCommand::List(JobQuery {
+        commands.push(JobsCommand::List(JobQuery {
             name_contains: (!name.is_empty()).then_some(name),
             status: memory.status,
             page_token: None,
-        })));
+        }));
     }
 }
 
-fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let list = &state.remote.list;
     watched_ui(ui, state, commands);
     let unasked =
@@ -173,13 +173,13 @@ fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     if list.next.is_some() {
         let more = ui.add_enabled(list.task.is_none(), Button::new("More jobs"));
         if more.clicked() {
-            commands.push(Command::Jobs(JobsCommand::ListMore));
+            commands.push(JobsCommand::ListMore);
         }
     }
 }
 
 /// Those that were opened or started here and are not in the list.
-fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let list = &state.remote.list;
     let is_listed = |job: &&KnownJob| list.rows.iter().any(|listed| listed.name == job.id.name);
     let known = state.remote.known.iter().rev();
@@ -219,7 +219,7 @@ fn row_ui(
     id: &JobId,
     text: &str,
     status: TransformStatus,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let is_open = state.remote.open.as_ref() == Some(id);
     let button = Button::selectable(is_open, format!("{} {}", status_sign(status), id.name))
@@ -228,7 +228,7 @@ fn row_ui(
         .min_size(vec2(ui.available_width(), 0.0));
     let row = ui.add(button);
     if row.clicked() {
-        commands.push(Command::Jobs(JobsCommand::Open(id.clone())));
+        commands.push(JobsCommand::Open(id.clone()));
     }
     row.on_hover_text(format!("{}\n{}", id.name, status.into_str()))
         .accessible_name(format!("Job {}, {}", id.name, status.into_str()));

@@ -5,7 +5,7 @@ use eframe::egui::{self, Align, Layout, Ui, vec2};
 use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, strong};
 use super::dialog::dialog;
 use crate::domain::S3Access;
-use crate::state::{Command, Failure, Overlay, RemoteList, State};
+use crate::state::{Command, Failure, Overlay, Queue, RemoteList, State};
 
 const WIDTH: f32 = 1080.0;
 const LIST_WIDTH: f32 = 340.0;
@@ -17,8 +17,8 @@ pub(super) fn dialog_ui(
     ctx: &egui::Context,
     id: &str,
     title: &str,
-    commands: &mut Vec<Command>,
-    contents: impl FnOnce(&mut Ui, f32, &mut Vec<Command>),
+    commands: &mut Queue<Command>,
+    contents: impl FnOnce(&mut Ui, f32, &mut Queue<Command>),
 ) {
     let modal = dialog(ctx, id).show(ctx, |ui| {
         let room = ctx.content_rect().size() - vec2(60.0, 60.0);
@@ -31,7 +31,7 @@ pub(super) fn dialog_ui(
     }
 }
 
-fn heading_ui(ui: &mut Ui, title: &str, commands: &mut Vec<Command>) {
+fn heading_ui(ui: &mut Ui, title: &str, commands: &mut Queue<Command>) {
     ui.horizontal(|ui| {
         ui.label(strong(title).size(18.0));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -50,7 +50,7 @@ pub(super) fn list_head_ui<'l, Q, T>(
     state: &State,
     list: &'l RemoteList<Q, T>,
     unasked: &str,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Option<&'l S3Access> {
     if let Some(Failure::Failed { message, .. }) = &list.failure {
         banner_ui(ui, Tone::Error, message, |ui| {

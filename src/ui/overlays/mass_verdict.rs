@@ -5,7 +5,7 @@ use eframe::egui::{self, Label};
 use super::super::widgets::{image_count, primary_button, strong};
 use super::dialog::dialog;
 use crate::domain::Verdict;
-use crate::state::{Command, Overlay, ReviewCommand, State};
+use crate::state::{Command, Overlay, Queue, ReviewCommand, State};
 
 #[derive(Default)]
 pub(in super::super) struct MassVerdictMemory {
@@ -16,7 +16,7 @@ pub(in super::super) fn mass_verdict_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut MassVerdictMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let is_open = state.overlay == Overlay::MassVerdict;
     let is_new = !std::mem::replace(&mut memory.is_open, is_open);
@@ -42,7 +42,7 @@ pub(in super::super) fn mass_verdict_ui(
                 confirm.request_focus();
             }
             if confirm.clicked() {
-                commands.push(Command::Review(ReviewCommand::ConfirmMassVerdict));
+                commands.push(ReviewCommand::ConfirmMassVerdict);
             }
             if ui.button("Cancel").clicked() {
                 commands.push(Command::SetOverlay(Overlay::None));

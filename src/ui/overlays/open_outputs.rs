@@ -15,7 +15,7 @@ use super::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::domain::{S3Link, S3Place};
 use crate::state::{
     Action, Command, JobId, OutputsAt, OutputsCommand, OutputsFailure, OutputsRequest, Overlay,
-    State, TaskSignal,
+    Queue, State, TaskSignal,
 };
 
 const WIDTH: f32 = 1000.0;
@@ -39,7 +39,7 @@ pub(in super::super) fn open_outputs_ui(
     state: &State,
     memory: &mut OpenOutputsMemory,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let is_open = state.overlay == Overlay::OpenOutputs;
     let is_new = is_open && !memory.was_open;
@@ -64,7 +64,7 @@ fn contents_ui(
     textures: &mut Textures,
     is_new: bool,
     height: f32,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.label(strong(Action::OpenOutputs.label().trim_end_matches('…')).size(18.0));
     ui.weak("Opens outputs of a job or another program as a run over the open images");
@@ -104,7 +104,7 @@ fn place_ui(
     state: &State,
     memory: &mut OpenOutputsMemory,
     is_new: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> bool {
     ui.label(strong("Folder"));
     if let Some(id) = job_of(state, memory) {
@@ -129,7 +129,7 @@ fn place_ui(
         let look = look.on_hover_text("Shows the first outputs on the right, without opening them");
         let look = look.on_disabled_hover_text("Enter the folder of the outputs");
         if let (true, Some(at)) = (look.clicked(), at) {
-            commands.push(Command::Outputs(OutputsCommand::Preview(Box::new(at))));
+            commands.push(OutputsCommand::Preview(Box::new(at)));
         }
     });
     let address = memory.address.trim();
@@ -163,7 +163,7 @@ fn footer_ui(
     state: &State,
     memory: &OpenOutputsMemory,
     is_entered: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.add_space(8.0);
     // What the first predictions say why they cannot be read stands beside them.
@@ -186,9 +186,10 @@ fn footer_ui(
             Ok(_) => "Enter the folder of the outputs".to_owned(),
         });
         if let (true, Some((at, reading))) = (open.clicked() || (is_entered && is_ready), request) {
-            commands.push(Command::Outputs(OutputsCommand::Open(Box::new(
-                OutputsRequest { at, reading },
-            ))));
+            commands.push(OutputsCommand::Open(Box::new(OutputsRequest {
+                at,
+                reading,
+            })));
         }
         if let Some(task) = task {
             ui.spinner();

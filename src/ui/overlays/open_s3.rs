@@ -13,7 +13,7 @@ use super::super::theme;
 use super::super::widgets::{RecentLine, radio_ui, recent_line_ui, renew_in_time, strong};
 use super::dialog::dialog;
 use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3LinkError, S3Place};
-use crate::state::{BrowseCommand, Command, Overlay, S3Command, State};
+use crate::state::{BrowseCommand, Command, Overlay, Queue, S3Command, State};
 
 const WIDTH: f32 = 720.0;
 /// What stands below the tree: the layout and the buttons.
@@ -36,7 +36,7 @@ pub(in super::super) fn open_s3_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut OpenS3Memory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if state.overlay != Overlay::OpenS3 {
         return;
@@ -83,7 +83,7 @@ fn contents_ui(
     state: &State,
     memory: &mut OpenS3Memory,
     is_new: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> OpenRequest {
     ui.label(strong("Open S3").size(18.0));
     ui.add_space(4.0);
@@ -110,7 +110,7 @@ fn footer_ui(
     ui: &mut Ui,
     memory: &mut OpenS3Memory,
     request: &OpenRequest,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.add_space(8.0);
     ui.horizontal_wrapped(|ui| {
@@ -133,7 +133,7 @@ fn address_ui(
     memory: &mut OpenS3Memory,
     is_new: bool,
     access: &mut S3Access,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> bool {
     let mut response = None;
     ui.horizontal(|ui| {
@@ -147,8 +147,8 @@ fn address_ui(
             if let (true, Ok(link)) = (browse.clicked(), link) {
                 memory.address = link.address.to_string();
                 *access = access_of(access, &link);
-                commands.push(Command::S3(S3Command::SetAccess(access.clone())));
-                commands.push(Command::S3(S3Command::BrowseTo(link.address)));
+                commands.push(S3Command::SetAccess(access.clone()));
+                commands.push(S3Command::BrowseTo(link.address));
             }
             if !state.settings.recent_places.is_empty() {
                 ui.menu_button("Recent", |ui| recent_ui(ui, state, memory, commands));
@@ -177,7 +177,7 @@ fn address_ui(
         // The address says it in one way from here on, and the fields say the rest.
         memory.address = link.address.to_string();
         *access = access_of(access, &link);
-        commands.push(Command::S3(S3Command::SetAccess(access.clone())));
+        commands.push(S3Command::SetAccess(access.clone()));
     }
     field.accessible_name(ADDRESS);
     understood_ui(ui, &memory.address);
@@ -226,7 +226,7 @@ fn understood(link: &S3Link) -> String {
     parts.join(", ")
 }
 
-fn recent_ui(ui: &mut Ui, state: &State, memory: &mut OpenS3Memory, commands: &mut Vec<Command>) {
+fn recent_ui(ui: &mut Ui, state: &State, memory: &mut OpenS3Memory, commands: &mut Queue<Command>) {
     ui.set_min_width(320.0);
     for place in &state.settings.recent_places {
         let name = place.address.to_string();
@@ -235,12 +235,10 @@ fn recent_ui(ui: &mut Ui, state: &State, memory: &mut OpenS3Memory, commands: &m
             Some(RecentLine::Chosen) => {
                 memory.address = name;
                 memory.layout = place.layout;
-                commands.push(Command::S3(S3Command::SetAccess(place.access.clone())));
+                commands.push(S3Command::SetAccess(place.access.clone()));
             }
             Some(RecentLine::Forgotten) => {
-                commands.push(Command::Browse(BrowseCommand::ForgetRecentPlace(Box::new(
-                    place.clone(),
-                ))));
+                commands.push(BrowseCommand::ForgetRecentPlace(Box::new(place.clone())));
             }
             None => {}
         }
@@ -259,7 +257,7 @@ fn buttons_ui(
     ui: &mut Ui,
     memory: &OpenS3Memory,
     request: &OpenRequest,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let link = S3Link::parse(&memory.address);
     let is_ready = link.is_ok() && memory.access.is_valid();
@@ -270,13 +268,11 @@ fn buttons_ui(
                 "Type the address of a bucket or folder, or choose one in the tree",
             );
         if let (true, Ok(link)) = (open.clicked() || (request.is_final && is_ready), link) {
-            commands.push(Command::Browse(BrowseCommand::OpenPlace(Box::new(
-                S3Place {
-                    access: memory.access.with_drafts(access_of(&request.access, &link)),
-                    address: link.address,
-                    layout: memory.layout,
-                },
-            ))));
+            commands.push(BrowseCommand::OpenPlace(Box::new(S3Place {
+                access: memory.access.with_drafts(access_of(&request.access, &link)),
+                address: link.address,
+                layout: memory.layout,
+            })));
         }
         if ui.button("Cancel").clicked() {
             commands.push(Command::SetOverlay(Overlay::None));

@@ -5,7 +5,7 @@ use strum::VariantArray;
 
 use super::super::keys;
 use super::typing::Typing;
-use crate::state::{Action, Command, Overlay, State};
+use crate::state::{Action, Command, Overlay, Queue, State};
 
 const WIDTH: f32 = 460.0;
 const LIST_HEIGHT: f32 = 360.0;
@@ -21,7 +21,7 @@ pub(in super::super) fn palette_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut PaletteMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if !memory.typing.follow(state.overlay == Overlay::Palette) {
         return;
@@ -43,7 +43,7 @@ fn contents_ui(
     ui: &mut egui::Ui,
     state: &State,
     memory: &mut PaletteMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let what = "Type a command";
     let typed = memory.typing.field_ui(ui, what, what);
@@ -85,7 +85,7 @@ fn contents_ui(
     });
     if let Some(action) = chosen {
         commands.push(Command::SetOverlay(Overlay::None));
-        commands.push(action.into());
+        commands.push(action);
     }
 }
 

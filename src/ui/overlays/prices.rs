@@ -5,7 +5,7 @@ use eframe::egui::{Button, Grid, Label, RichText, ScrollArea, TextEdit, Ui, vec2
 use super::super::widgets::number_field;
 use super::form::{AmountMemory, text_ui};
 use crate::domain::{Price, PriceChange, SampleUri, Utc, human_usd};
-use crate::state::{BrowseCommand, Command, JobsCommand, State};
+use crate::state::{BrowseCommand, Command, JobsCommand, Queue, State};
 use crate::tasks::now_ms;
 
 const HEIGHT: f32 = 120.0;
@@ -54,7 +54,7 @@ pub(super) fn keep_price_ui(
     instance_type: &str,
     region: Option<&str>,
     usd_per_hour: Option<f64>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let name = "Source of this price";
     text_ui(
@@ -70,13 +70,13 @@ pub(super) fn keep_price_ui(
     );
     let button = button.on_disabled_hover_text("Enter an amount and its source");
     if let (true, Some(usd_per_hour)) = (button.clicked(), usd_per_hour) {
-        commands.push(Command::Jobs(JobsCommand::KeepPrice(Box::new(Price {
+        commands.push(JobsCommand::KeepPrice(Box::new(Price {
             instance_type: instance_type.trim().to_owned(),
             region: region.map(str::to_owned),
             usd_per_hour,
             source: source.to_owned(),
             date: Utc::of_ms(now_ms()).date(),
-        }))));
+        })));
         memory.source.clear();
     }
 }
@@ -90,7 +90,7 @@ pub(super) fn price_problem_ui(ui: &mut Ui, state: &State) {
 }
 
 /// Amount, source and date, and what turns them into fields.
-fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &mut Vec<Command>) {
+fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &mut Queue<Command>) {
     let Some(changed) = row.as_mut().filter(|row| row.from == *price) else {
         ui.label(human_usd(price.usd_per_hour));
         ui.label(&price.source);
@@ -124,7 +124,7 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
         let keep = ui.add_enabled(change.is_some(), Button::new("Keep"));
         let keep = keep.on_disabled_hover_text("Enter an amount and its source");
         if let (true, Some(change)) = (keep.clicked(), change) {
-            commands.push(Command::Jobs(JobsCommand::ChangePrice(Box::new(change))));
+            commands.push(JobsCommand::ChangePrice(Box::new(change)));
             is_over = true;
         }
         keep.accessible_name("Keep the change");
@@ -142,7 +142,7 @@ pub(super) fn price_table_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut PriceMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     price_problem_ui(ui, state);
     let prices = &state.remote.prices;
@@ -171,6 +171,6 @@ pub(super) fn price_table_ui(
     ui.weak("If two prices match, the newer one is used");
     if ui.button("Show the price file").clicked() {
         let path = SampleUri::new(prices.path.clone());
-        commands.push(Command::Browse(BrowseCommand::Reveal(path)));
+        commands.push(BrowseCommand::Reveal(path));
     }
 }

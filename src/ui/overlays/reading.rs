@@ -13,7 +13,7 @@ use eframe::egui::{
 
 use super::super::widgets::{Tone, banner_ui, strong};
 use crate::domain::{MappingDraft, MappingFault, MappingField, ReadingRequest};
-use crate::state::{Command, OutputsCommand, SavedMapping, State};
+use crate::state::{Command, OutputsCommand, Queue, SavedMapping, State};
 
 pub(super) use preview::examples_ui;
 
@@ -99,7 +99,7 @@ pub(super) fn reading_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut ReadingMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let reading = &state.remote.reading;
     if let Some((number, loaded)) = &reading.loaded
@@ -126,7 +126,7 @@ pub(super) fn reading_ui(
 }
 
 /// One question at a time: what is typed meanwhile is asked next.
-fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Vec<Command>) {
+fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Queue<Command>) {
     let reading = &state.remote.reading;
     if reading.examples().is_none() || reading.is_asking() {
         return;
@@ -134,9 +134,7 @@ fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Vec<Co
     if let Ok(request) = memory.request()
         && reading.asked.as_ref() != Some(&request)
     {
-        commands.push(Command::Outputs(OutputsCommand::TryReading(Box::new(
-            request,
-        ))));
+        commands.push(OutputsCommand::TryReading(Box::new(request)));
     }
 }
 
@@ -195,7 +193,7 @@ fn labels_ui(ui: &mut Ui, labels: &mut String) {
 }
 
 /// Where the mapping is kept, and where another one comes from.
-fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &mut Vec<Command>) {
+fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &mut Queue<Command>) {
     let reading = &state.remote.reading;
     if let Some(reason) = &reading.failure {
         banner_ui(ui, Tone::Error, reason, |_| {});
@@ -223,9 +221,7 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
             Err(fault) => &fault.reason,
         });
         if let (true, Ok(request)) = (save.clicked(), request) {
-            commands.push(Command::Outputs(OutputsCommand::SaveMapping(Box::new(
-                request,
-            ))));
+            commands.push(OutputsCommand::SaveMapping(Box::new(request)));
         }
         if is_kept {
             ui.weak("✓ saved");
@@ -257,13 +253,11 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
         let load = ui.add_enabled(!path.is_empty(), load);
         let load = load.on_disabled_hover_text("Type the path of a mapping first");
         if (load.clicked() || is_entered) && !path.is_empty() {
-            commands.push(Command::Outputs(OutputsCommand::LoadMapping(
-                PathBuf::from(path),
-            )));
+            commands.push(OutputsCommand::LoadMapping(PathBuf::from(path)));
         }
         let browse = Button::new("Browse…").min_size(vec2(BUTTON_WIDTH, 0.0));
         if ui.add(browse).clicked() {
-            commands.push(Command::Outputs(OutputsCommand::PickMapping));
+            commands.push(OutputsCommand::PickMapping);
         }
     });
 }
@@ -273,7 +267,7 @@ fn doomed_ui(
     ui: &mut Ui,
     saved: &SavedMapping,
     doomed: &mut Option<PathBuf>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if doomed.as_ref() != Some(&saved.path) {
         return;
@@ -282,9 +276,7 @@ fn doomed_ui(
     banner_ui(ui, Tone::Warning, &question, |ui| {
         ui.horizontal_wrapped(|ui| {
             if ui.button("Delete it").clicked() {
-                commands.push(Command::Outputs(OutputsCommand::DeleteMapping(
-                    saved.path.clone(),
-                )));
+                commands.push(OutputsCommand::DeleteMapping(saved.path.clone()));
                 *doomed = None;
             }
             if ui.button("Keep it").clicked() {

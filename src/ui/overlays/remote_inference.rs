@@ -10,7 +10,9 @@ use super::form::two_columns_ui;
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::domain::{RemoteAddress, RemoteModel, RequestForm, SageMakerAccess};
-use crate::state::{Command, Failure, InferenceCommand, Loadable, Overlay, State, TaskSignal};
+use crate::state::{
+    Command, Failure, InferenceCommand, Loadable, Overlay, Queue, State, TaskSignal,
+};
 
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 92.0;
@@ -103,7 +105,7 @@ pub(in super::super) fn remote_model_ui(
     state: &State,
     memory: &mut RemoteModelMemory,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let form = &state.remote.remote_model;
     let (true, Some(draft)) = (state.overlay == Overlay::RemoteInference, &form.draft) else {
@@ -132,7 +134,7 @@ fn contents_ui(
     memory: &mut RemoteModelMemory,
     textures: &mut Textures,
     (is_new, height): (bool, f32),
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> bool {
     let (title, about, field, hint) = match memory.kind {
         Kind::Endpoint => (
@@ -175,7 +177,7 @@ fn address_ui(
     memory: &mut RemoteModelMemory,
     (field, hint): (&str, &str),
     is_new: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> bool {
     ui.label(strong(field));
     let address = TextEdit::singleline(&mut memory.address)
@@ -205,7 +207,7 @@ fn prediction_ui(
     state: &State,
     memory: &mut RemoteModelMemory,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let form = &state.remote.remote_model;
     let model = memory.model(state);
@@ -220,9 +222,7 @@ fn prediction_ui(
             "Open an image first"
         });
         if let (true, Some(model)) = (look.clicked(), &model) {
-            commands.push(Command::Inference(InferenceCommand::ShowResponse(
-                Box::new(model.clone()),
-            )));
+            commands.push(InferenceCommand::ShowResponse(Box::new(model.clone())));
         }
         if let Some(task) = form.response.task() {
             ui.spinner();
@@ -246,7 +246,7 @@ fn prediction_ui(
 }
 
 /// What is known of the address as it stands.
-fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &mut Vec<Command>) {
+fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &mut Queue<Command>) {
     let form = &state.remote.remote_model;
     let model = memory.model(state);
     if model.is_none() {
@@ -337,7 +337,7 @@ fn footer_ui(
     state: &State,
     memory: &RemoteModelMemory,
     is_entered: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.add_space(8.0);
     let note =
@@ -353,9 +353,7 @@ fn footer_ui(
             (None, Kind::TfServing) => "Type the address of the model".to_owned(),
         });
         if let (true, Some(model)) = (predict.clicked() || is_entered, model) {
-            commands.push(Command::Inference(InferenceCommand::PredictAt(Some(
-                Box::new(model),
-            ))));
+            commands.push(InferenceCommand::PredictAt(Some(Box::new(model))));
         }
         if ui.button("Cancel").clicked() {
             commands.push(Command::SetOverlay(Overlay::None));
@@ -368,7 +366,7 @@ fn look_after_a_pause(
     ctx: &egui::Context,
     state: &State,
     memory: &mut RemoteModelMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let now = memory.model(state);
     let time = ctx.input(|input| input.time);
@@ -385,7 +383,5 @@ fn look_after_a_pause(
         ctx.request_repaint_after_secs(left as f32);
         return;
     }
-    commands.push(Command::Inference(InferenceCommand::CheckRemoteModel(
-        Box::new(model),
-    )));
+    commands.push(InferenceCommand::CheckRemoteModel(Box::new(model)));
 }

@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Align2, Area, Frame, Id, Label, Order, vec2};
 
-use crate::state::{Action, Command, State};
+use crate::state::{Action, Command, Queue, State};
 
 /// Long messages stay longer.
 const SECONDS: f64 = 4.0;
@@ -23,7 +23,7 @@ pub(in super::super) fn toast_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut ToastMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let Some(notice) = &state.notice else {
         memory.shown = None;
@@ -56,7 +56,7 @@ pub(in super::super) fn toast_ui(
                     if notice.offers_undo {
                         let undo = ui.button(Action::Undo.label());
                         if undo.clicked() {
-                            commands.push(Action::Undo.into());
+                            commands.push(Action::Undo);
                         }
                         undo.accessible_name(Action::Undo.label_now(state));
                     }

@@ -11,7 +11,7 @@ use super::open_s3::access::{AccessMemory, access_ui};
 use super::open_s3::{access_of, problem_text};
 use crate::domain::{FileAmount, PlannedState, S3Link, S3Place, UploadPlan};
 use crate::state::{
-    BrowseCommand, Command, ExportScope, Loadable, Overlay, S3Command, State, UploadCommand,
+    BrowseCommand, Command, ExportScope, Loadable, Overlay, Queue, S3Command, State, UploadCommand,
     Uploaded,
 };
 
@@ -34,7 +34,7 @@ pub(in super::super) fn upload_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut UploadMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if let Some(uploaded) = &state.uploaded {
         uploaded_ui(ctx, uploaded, commands);
@@ -67,7 +67,7 @@ fn contents_ui(
     state: &State,
     memory: &mut UploadMemory,
     is_new: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.label(strong("Upload to S3").size(18.0));
     ui.add_space(4.0);
@@ -108,7 +108,7 @@ fn contents_ui(
         .any(|command| matches!(command, Command::S3(S3Command::SetAccess(_))));
     ui.add_space(8.0);
     if is_changed || is_other_access {
-        commands.push(Command::Upload(UploadCommand::ForgetPlan));
+        commands.push(UploadCommand::ForgetPlan);
     }
     if let Loadable::Ready(plan) = &state.upload.plan {
         plan_ui(ui, plan, memory);
@@ -130,15 +130,12 @@ fn contents_ui(
             let access = memory
                 .access
                 .with_drafts(access_of(&state.s3.access, &link));
-            commands.push(Command::S3(S3Command::SetAccess(access.clone())));
+            commands.push(S3Command::SetAccess(access.clone()));
             let target = S3Place {
                 access,
                 ..S3Place::new(link.address.as_folder())
             };
-            commands.push(Command::Upload(UploadCommand::Plan(
-                Box::new(target),
-                scope,
-            )));
+            commands.push(UploadCommand::Plan(Box::new(target), scope));
         }
         if is_looking {
             ui.spinner();
@@ -149,8 +146,8 @@ fn contents_ui(
     });
 }
 
-fn close(commands: &mut Vec<Command>) {
-    commands.push(Command::Upload(UploadCommand::ForgetPlan));
+fn close(commands: &mut Queue<Command>) {
+    commands.push(UploadCommand::ForgetPlan);
     commands.push(Command::SetOverlay(Overlay::None));
 }
 
@@ -208,7 +205,7 @@ fn lines_ui(ui: &mut Ui, id: &str, lines: impl Iterator<Item = String>, count: u
         });
 }
 
-fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mut Vec<Command>) {
+fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mut Queue<Command>) {
     let replaced = if memory.replaces {
         plan.conflicting_files().files
     } else {
@@ -220,9 +217,9 @@ fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mu
             .add_enabled(is_ready, primary_button(ui, "Upload now"))
             .on_disabled_hover_text("There is nothing to send");
         if button.clicked() {
-            commands.push(Command::Upload(UploadCommand::Start {
+            commands.push(UploadCommand::Start {
                 replaces: memory.replaces,
-            }));
+            });
         }
         if ui.button("Cancel").clicked() {
             close(commands);
@@ -230,7 +227,7 @@ fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mu
     });
 }
 
-fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Vec<Command>) {
+fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Queue<Command>) {
     let modal = dialog(ctx, "uploaded").show(ctx, |ui| {
         ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
         ui.label(strong("Upload").size(18.0));
@@ -246,17 +243,15 @@ fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Vec<Comm
         ui.add_space(8.0);
         ui.horizontal(|ui| {
             if ui.add(Button::new("Open this S3 folder")).clicked() {
-                commands.push(Command::Upload(UploadCommand::Dismiss));
-                commands.push(Command::Browse(BrowseCommand::OpenPlace(Box::new(
-                    uploaded.target.clone(),
-                ))));
+                commands.push(UploadCommand::Dismiss);
+                commands.push(BrowseCommand::OpenPlace(Box::new(uploaded.target.clone())));
             }
             if ui.button("Close").clicked() {
-                commands.push(Command::Upload(UploadCommand::Dismiss));
+                commands.push(UploadCommand::Dismiss);
             }
         });
     });
     if modal.should_close() {
-        commands.push(Command::Upload(UploadCommand::Dismiss));
+        commands.push(UploadCommand::Dismiss);
     }
 }

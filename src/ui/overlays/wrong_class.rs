@@ -6,7 +6,7 @@ use super::super::widgets::strong;
 use super::dialog::dialog;
 use super::typing::{TypedKeys, Typing};
 use crate::domain::Verdict;
-use crate::state::{Command, Overlay, ReviewCommand, State};
+use crate::state::{Command, Overlay, Queue, ReviewCommand, State};
 
 const MAX_LINES: usize = 50;
 const LIST_HEIGHT: f32 = 240.0;
@@ -22,7 +22,7 @@ pub(in super::super) fn wrong_class_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut WrongClassMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if !memory.typing.follow(state.overlay == Overlay::WrongClass) {
         return;
@@ -40,7 +40,7 @@ fn contents_ui(
     ui: &mut egui::Ui,
     state: &State,
     memory: &mut WrongClassMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.label(strong("Which class is right?").size(15.0));
     let TypedKeys {
@@ -100,9 +100,7 @@ fn contents_ui(
         chosen = Some(taken.to_owned());
     }
     if let Some(class) = chosen {
-        commands.push(Command::Review(ReviewCommand::SetVerdict(Some(
-            Verdict::WrongClass(class),
-        ))));
+        commands.push(ReviewCommand::SetVerdict(Some(Verdict::WrongClass(class))));
     }
 }
 

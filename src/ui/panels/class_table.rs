@@ -12,7 +12,7 @@ use super::super::theme;
 use super::super::widgets::{box_count, grouped, image_count, truncated};
 use crate::domain::{LabelSet, ModelTask};
 use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, without_term};
-use crate::state::{Command, ReviewCommand, Run, State};
+use crate::state::{Command, Queue, ReviewCommand, Run, State};
 
 const ROW_HEIGHT: f32 = 22.0;
 const ROW_GAP: f32 = 1.0;
@@ -118,7 +118,7 @@ pub(super) fn class_table_ui(
     state: &State,
     memory: &mut ClassTableMemory,
     room: f32,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let classes = state.viewed_labels().map_or(0, LabelSet::len);
     let height = rows_height(room, classes);
@@ -280,7 +280,7 @@ fn row_ui(
     columns: &[(Column, f32)],
     row: &ClassRow,
     name: &str,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let text = state.arranging.text();
     let term = class_term(name);
@@ -328,7 +328,7 @@ fn row_ui(
             .text(place, Align2::RIGHT_CENTER, text, font.clone(), color);
     }
     if strip.clicked() {
-        commands.push(Command::Review(ReviewCommand::OpenFilmstrip(row.class)));
+        commands.push(ReviewCommand::OpenFilmstrip(row.class));
     }
     let clicked = response.clicked();
     let tooltip = if is_searched {
@@ -347,7 +347,7 @@ fn row_ui(
         } else {
             with_term(&without, &term)
         };
-        commands.push(Command::Review(ReviewCommand::SetQuery(text)));
+        commands.push(ReviewCommand::SetQuery(text));
     }
 }
 

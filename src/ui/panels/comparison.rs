@@ -13,13 +13,13 @@ use crate::domain::ModelTask;
 use crate::evaluation::{AgreementSummary, Confusion, ImageAgreement};
 use crate::review::{change_term, has_term, with_term, without_changes};
 use crate::state::{
-    Action, Command, CompareLayout, Comparing, Loadable, ReviewCommand, Run, State, TaskId,
+    Action, Command, CompareLayout, Comparing, Loadable, Queue, ReviewCommand, Run, State, TaskId,
     TaskSignal,
 };
 
 const MAX_CLASS_CHANGES: usize = 8;
 
-pub(super) fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(super) fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let Some(comparing) = &state.comparing else {
         return;
     };
@@ -80,7 +80,7 @@ fn line_sample(ui: &Ui, place: Rect, is_dashed: bool) {
     }
 }
 
-fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         for (layout, label) in [
@@ -89,13 +89,13 @@ fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         ] {
             let is_chosen = state.settings.compare_layout == layout;
             if ui.selectable_label(is_chosen, label).clicked() {
-                commands.push(Command::Review(ReviewCommand::SetCompareLayout(layout)));
+                commands.push(ReviewCommand::SetCompareLayout(layout));
             }
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let end = ui.button("End");
             if end.clicked() {
-                commands.push(Command::Review(ReviewCommand::StopComparing));
+                commands.push(ReviewCommand::StopComparing);
             }
             end.on_hover_text("Shows one run alone again")
                 .accessible_name("End the comparison");
@@ -103,7 +103,7 @@ fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     });
 }
 
-fn running_ui(ui: &mut Ui, task: TaskId, commands: &mut Vec<Command>) {
+fn running_ui(ui: &mut Ui, task: TaskId, commands: &mut Queue<Command>) {
     ui.horizontal(|ui| {
         ui.weak("Comparing…");
         if ui.button("Cancel").clicked() {
@@ -112,9 +112,9 @@ fn running_ui(ui: &mut Ui, task: TaskId, commands: &mut Vec<Command>) {
     });
 }
 
-fn again_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
+fn again_ui(ui: &mut Ui, commands: &mut Queue<Command>) {
     if ui.button("Compare again").clicked() {
-        commands.push(Command::Review(ReviewCommand::CompareAgain));
+        commands.push(ReviewCommand::CompareAgain);
     }
 }
 
@@ -184,7 +184,7 @@ fn class_changes_ui(
     state: &State,
     [left, right]: [&Run; 2],
     summary: &AgreementSummary,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if summary.confusion.is_empty() {
         return;
@@ -229,7 +229,7 @@ fn class_change_ui(
     state: &State,
     [from, to]: [&str; 2],
     change: &Confusion,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let term = change_term(from, to);
     let text = state.arranging.text();
@@ -250,7 +250,7 @@ fn class_change_ui(
         } else {
             with_term(&others, &term)
         };
-        commands.push(Command::Review(ReviewCommand::SetQuery(text)));
+        commands.push(ReviewCommand::SetQuery(text));
     }
     row.accessible_name(format!("{name}, {images}"));
 }

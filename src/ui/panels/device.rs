@@ -8,7 +8,8 @@ use strum::VariantArray;
 use super::super::widgets::{Tone, banner_ui, checkbox_ui, key_value_ui, number_field, strong};
 use crate::domain::{Device, DeviceChoice, DeviceReport};
 use crate::state::{
-    BrowseCommand, Command, InferenceCommand, Loadable, MEGAPIXELS, RuntimeKind, State, TaskKind,
+    BrowseCommand, Command, InferenceCommand, Loadable, MEGAPIXELS, Queue, RuntimeKind, State,
+    TaskKind,
 };
 
 /// The draft of the path field.
@@ -21,7 +22,7 @@ pub(super) fn device_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut DeviceMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     choices_ui(ui, state, commands);
     match &state.inference.local.status {
@@ -51,7 +52,12 @@ pub(super) fn device_ui(
 }
 
 /// Other packages of ONNX Runtime, and libraries that the user has.
-fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Vec<Command>) {
+fn runtime_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut DeviceMemory,
+    commands: &mut Queue<Command>,
+) {
     ui.add_space(6.0);
     ui.label(RichText::new("Run on a graphics card").weak());
     let is_free = !state.tasks.installs_runtime();
@@ -62,7 +68,7 @@ fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &
                 .on_hover_text(tooltip)
                 .on_disabled_hover_text("An installation is under way");
             if button.clicked() {
-                commands.push(Command::Inference(InferenceCommand::InstallRuntime(kind)));
+                commands.push(InferenceCommand::InstallRuntime(kind));
             }
         }
     });
@@ -71,7 +77,7 @@ fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &
         let message = format!("Could not install {}: {why}", kind.name());
         banner_ui(ui, Tone::Error, &message, |ui| {
             if ui.button("Retry").clicked() {
-                commands.push(Command::Inference(InferenceCommand::InstallRuntime(*kind)));
+                commands.push(InferenceCommand::InstallRuntime(*kind));
             }
         });
     }
@@ -91,9 +97,7 @@ fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &
     if is_entered {
         let path = draft.trim();
         let library = (!path.is_empty()).then(|| PathBuf::from(path));
-        commands.push(Command::Inference(InferenceCommand::SetRuntimeLibrary(
-            library,
-        )));
+        commands.push(InferenceCommand::SetRuntimeLibrary(library));
     }
 }
 
@@ -111,7 +115,7 @@ const INSTALLABLE: [(&str, RuntimeKind, &str); 2] = [
     ),
 ];
 
-fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let settings = &state.settings;
     ui.horizontal(|ui| {
         ui.label("Run on");
@@ -126,7 +130,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                         .selectable_label(is_chosen, choice_name(choice))
                         .clicked()
                     {
-                        commands.push(Command::Inference(InferenceCommand::ChooseDevice(choice)));
+                        commands.push(InferenceCommand::ChooseDevice(choice));
                     }
                 }
             });
@@ -135,11 +139,11 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.horizontal(|ui| {
         let batch = number_ui(ui, "Batch", settings.batch, 64);
         if batch != settings.batch {
-            commands.push(Command::Inference(InferenceCommand::SetBatch(batch)));
+            commands.push(InferenceCommand::SetBatch(batch));
         }
         let threads = number_ui(ui, "Threads", settings.threads, 256);
         if threads != settings.threads {
-            commands.push(Command::Inference(InferenceCommand::SetThreads(threads)));
+            commands.push(InferenceCommand::SetThreads(threads));
         }
     });
     let mut predict_on_open = settings.predict_on_open;
@@ -149,9 +153,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         "Predict an image when it is opened",
     );
     if checkbox.changed() {
-        commands.push(Command::Inference(InferenceCommand::SetPredictOnOpen(
-            predict_on_open,
-        )));
+        commands.push(InferenceCommand::SetPredictOnOpen(predict_on_open));
     }
     ui.horizontal(|ui| {
         let name = "Maximum image size";
@@ -165,7 +167,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .on_hover_text("Applies to images opened from now on");
         response.accessible_name(name);
         if megapixels != settings.max_megapixels {
-            commands.push(Command::Browse(BrowseCommand::SetMaxMegapixels(megapixels)));
+            commands.push(BrowseCommand::SetMaxMegapixels(megapixels));
         }
     });
 }

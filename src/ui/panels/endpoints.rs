@@ -9,7 +9,7 @@ use super::super::widgets::{
     delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
 };
 use crate::domain::EndpointStatus;
-use crate::state::{Action, Command, EndpointsCommand, KnownEndpoint, State};
+use crate::state::{Action, Command, EndpointsCommand, KnownEndpoint, Queue, State};
 use crate::tasks::now_ms;
 
 /// How often what it costs is drawn anew.
@@ -23,7 +23,7 @@ const MOST: usize = 3;
 pub(in super::super) fn endpoints_banner_ui(
     ui: &mut Ui,
     state: &State,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let count = state.endpoints_at_our_cost().count();
     ui.ctx().request_repaint_after(PERIOD);
@@ -44,14 +44,14 @@ pub(in super::super) fn endpoints_banner_ui(
             ui.horizontal(|ui| {
                 ui.label(text);
                 if ui.button("Show all").clicked() {
-                    commands.push(Action::Endpoints.into());
+                    commands.push(Action::Endpoints);
                 }
             });
         }
     });
 }
 
-fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     let text = banner_text(endpoint, now_ms());
     if ui.available_width() < ONE_LINE_WIDTH {
         ui.add(Label::new(text).wrap());
@@ -73,20 +73,16 @@ fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
     });
 }
 
-fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     let name = &endpoint.id.name;
     let show = ui.button("Show");
     if show.clicked() {
-        commands.push(Command::Endpoints(EndpointsCommand::Open(
-            endpoint.id.clone(),
-        )));
+        commands.push(EndpointsCommand::Open(endpoint.id.clone()));
     }
     show.accessible_name(format!("Show the endpoint {name}"));
     let delete = delete_endpoint_button(ui, endpoint);
     if delete.clicked() {
-        commands.push(Command::Endpoints(EndpointsCommand::ConfirmDeletion(
-            endpoint.id.clone(),
-        )));
+        commands.push(EndpointsCommand::ConfirmDeletion(endpoint.id.clone()));
     }
     delete.accessible_name(format!("Delete the endpoint {name}…"));
 }

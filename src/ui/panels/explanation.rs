@@ -6,14 +6,14 @@ use super::super::theme;
 use super::super::widgets::{Tone, action_button_ui, banner_ui, slider};
 use crate::domain::Saliency;
 use crate::state::{
-    Action, Command, Explanation, Question, ReviewCommand, State, TaskId, TaskSignal,
+    Action, Command, Explanation, Question, Queue, ReviewCommand, State, TaskId, TaskSignal,
 };
 
 const BAR_HEIGHT: f32 = 12.0;
 /// Strips that the colour bar is made of.
 const BAR_STEPS: usize = 48;
 
-pub(super) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(super) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     match &state.shown.explanation {
         Explanation::None => ask_ui(ui, state, commands),
         Explanation::Waiting(_) => {
@@ -31,7 +31,7 @@ pub(super) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Comm
     }
 }
 
-fn ask_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn ask_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let Some(question) = state.question() else {
         return;
     };
@@ -47,7 +47,7 @@ fn running_ui(
     state: &State,
     task: TaskId,
     question: &Question,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.label(format!("Looking for what “{}” depends on…", question.label));
     let progress = state.tasks.get(task).map(|task| task.control.progress());
@@ -69,7 +69,7 @@ fn ready_ui(
     state: &State,
     question: &Question,
     saliency: &Saliency,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.add(Label::new(summary(question, saliency)).wrap());
     let largest = saliency.largest_drop();
@@ -89,13 +89,11 @@ fn ready_ui(
         ui.spacing_mut().slider_width = (ui.available_width() - 80.0).clamp(40.0, 140.0);
         let field = ui.add(slider(&mut opacity, 0.0..=1.0).show_value(false));
         if field.changed() {
-            commands.push(Command::Review(ReviewCommand::SetExplanationOpacity(
-                opacity,
-            )));
+            commands.push(ReviewCommand::SetExplanationOpacity(opacity));
         }
         field.accessible_name("Opacity");
         if ui.button("Hide").clicked() {
-            commands.push(Command::Review(ReviewCommand::HideExplanation));
+            commands.push(ReviewCommand::HideExplanation);
         }
     });
     if state.question().is_some_and(|asked| asked != *question) {

@@ -9,7 +9,7 @@ use super::super::widgets::{action_button_ui, checkbox_ui, number_field, slider}
 use super::class_table::{ClassTableMemory, class_table_ui};
 use super::histogram::{HistogramMemory, histogram_ui};
 use crate::domain::{KeepRule, ModelCard, ModelTask, OutputConvention};
-use crate::state::{Action, Command, ReviewCommand, State, ViewChange};
+use crate::state::{Action, Command, Queue, ReviewCommand, State, ViewChange};
 
 /// Below this a threshold inside the graph changes nothing: such boxes are not kept anyway.
 const WORTH_SAYING: f32 = 0.005;
@@ -27,7 +27,7 @@ pub(super) fn filters_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut FiltersMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     match state.viewed_card().map(|card| card.task) {
         Some(ModelTask::Detection) => {
@@ -47,7 +47,7 @@ pub(super) fn classes_ui(
     state: &State,
     memory: &mut FiltersMemory,
     bottom: f32,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let room = bottom - ui.cursor().top();
     class_table_ui(ui, state, &mut memory.classes, room, commands);
@@ -57,15 +57,15 @@ pub(super) fn classes_ui(
     }
 }
 
-fn change(commands: &mut Vec<Command>, change: ViewChange) {
-    commands.push(Command::Review(ReviewCommand::ChangeView(change)));
+fn change(commands: &mut Queue<Command>, change: ViewChange) {
+    commands.push(ReviewCommand::ChangeView(change));
 }
 
 fn threshold_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut FiltersMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let lowest = lowest_score(state);
     let mut min_score = state.view().min_score;
@@ -97,7 +97,7 @@ fn classifier_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut FiltersMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let mut min_score = state.view().min_class_score;
     ui.horizontal(|ui| {
@@ -125,7 +125,7 @@ fn classifier_ui(
     });
 }
 
-fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let iou = state.view().nms_iou;
     let mut is_on = iou.is_some();
     let tooltip = "Of two boxes of one class that overlap by more than this (intersection over union), only the \
@@ -168,7 +168,7 @@ fn lowest_score(state: &State) -> f32 {
 }
 
 /// The classes of the shown image, and those that have a setting of their own.
-fn by_class_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn by_class_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let view = state.view();
     let mut classes: BTreeMap<u32, usize> = BTreeMap::new();
     if let Some(prediction) = &state.shown.prediction {
@@ -206,7 +206,7 @@ fn class_name(state: &State, class_id: u32) -> String {
     labels.map_or_else(String::new, |labels| labels.name(class_id))
 }
 
-fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Vec<Command>) {
+fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Queue<Command>) {
     let view = state.view();
     let name = class_name(state, class_id);
     ui.push_id(class_id, |ui| {
@@ -240,7 +240,7 @@ fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Vec<Comman
                     .small_button("Strip")
                     .on_hover_text("Show all boxes of this class over all images");
                 if strip.clicked() {
-                    commands.push(Command::Review(ReviewCommand::OpenFilmstrip(class_id)));
+                    commands.push(ReviewCommand::OpenFilmstrip(class_id));
                 }
                 strip.accessible_name(format!("Filmstrip of {name}"));
             });
@@ -254,7 +254,7 @@ fn own_threshold_ui(
     state: &State,
     class_id: u32,
     name: &str,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let view = state.view();
     let has_own = view.min_score_by_class.contains_key(&class_id);

@@ -14,7 +14,7 @@ use super::project::{moved_folder_ui, project_banners_ui};
 use super::search::{SearchMemory, found_ui, search_ui, sort_ui};
 use crate::domain::S3Place;
 use crate::state::{
-    Action, BrowseCommand, Command, Listing, OpenSource, ReviewCommand, SourceId, State,
+    Action, BrowseCommand, Command, Listing, OpenSource, Queue, ReviewCommand, SourceId, State,
     THUMBNAIL_SIDES,
 };
 
@@ -33,7 +33,7 @@ pub(in super::super) fn images_ui(
     state: &State,
     memory: &mut ImagesMemory,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     Panel::left("images")
         .default_size(312.0)
@@ -47,7 +47,7 @@ pub(in super::super) fn images_in_the_middle_ui(
     state: &State,
     memory: &mut ImagesMemory,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     egui::CentralPanel::default().show(ui, |ui| contents_ui(ui, state, memory, textures, commands));
 }
@@ -57,7 +57,7 @@ fn contents_ui(
     state: &State,
     memory: &mut ImagesMemory,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.add_space(6.0);
     open_row_ui(ui, state, memory, commands);
@@ -97,7 +97,12 @@ fn contents_ui(
     }
 }
 
-fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: &mut Vec<Command>) {
+fn open_row_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut ImagesMemory,
+    commands: &mut Queue<Command>,
+) {
     if let Some(source) = &state.source
         && memory.path_of != Some(source.id)
     {
@@ -135,27 +140,25 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
         .accessible_name("Path of a folder or image");
     let path = memory.path.trim();
     if is_entered && !path.is_empty() {
-        commands.push(Command::Browse(BrowseCommand::Open(PathBuf::from(path))));
+        commands.push(BrowseCommand::Open(PathBuf::from(path)));
     }
 }
 
 /// After a failure in S3.
-fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Vec<Command>) {
+fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Queue<Command>) {
     ui.horizontal_wrapped(|ui| {
         if let Some(sign_in) = state.sign_ins.get(&place.access) {
             copy_renewal_ui(ui, sign_in, commands);
         }
         if ui.button("Open it again").clicked() {
-            commands.push(Command::Browse(BrowseCommand::OpenPlace(Box::new(
-                place.clone(),
-            ))));
+            commands.push(BrowseCommand::OpenPlace(Box::new(place.clone())));
         }
         action_button_ui(ui, state, Action::OpenS3, commands);
     });
 }
 
 /// New and changed files are not noticed: not in the way, but not hidden.
-fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut Vec<Command>) {
+fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut Queue<Command>) {
     let reason = source.unwatched.as_deref().unwrap_or_default();
     ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new("Not watched for changes").weak())
@@ -164,7 +167,7 @@ fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut 
     });
 }
 
-fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.set_min_width(200.0);
     let settings = &state.settings;
     if settings.recent.is_empty() && settings.recent_places.is_empty() {
@@ -173,12 +176,8 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     for path in &state.settings.recent {
         let name = path.display().to_string();
         match recent_line_ui(ui, Button::new(&name), &name) {
-            Some(RecentLine::Chosen) => {
-                commands.push(Command::Browse(BrowseCommand::Open(path.clone())))
-            }
-            Some(RecentLine::Forgotten) => {
-                commands.push(Command::Browse(BrowseCommand::ForgetRecent(path.clone())))
-            }
+            Some(RecentLine::Chosen) => commands.push(BrowseCommand::Open(path.clone())),
+            Some(RecentLine::Forgotten) => commands.push(BrowseCommand::ForgetRecent(path.clone())),
             None => {}
         }
     }
@@ -188,18 +187,14 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .right_text(RichText::new(place.access.credentials.to_string()).weak());
         let boxed = || Box::new(place.clone());
         match recent_line_ui(ui, button, &name) {
-            Some(RecentLine::Chosen) => {
-                commands.push(Command::Browse(BrowseCommand::OpenPlace(boxed())))
-            }
-            Some(RecentLine::Forgotten) => {
-                commands.push(Command::Browse(BrowseCommand::ForgetRecentPlace(boxed())))
-            }
+            Some(RecentLine::Chosen) => commands.push(BrowseCommand::OpenPlace(boxed())),
+            Some(RecentLine::Forgotten) => commands.push(BrowseCommand::ForgetRecentPlace(boxed())),
             None => {}
         }
     }
 }
 
-fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.add_space(24.0);
     ui.vertical_centered(|ui| {
         ui.label("The search finds no image");
@@ -209,7 +204,7 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 }
 
 /// How many there are, how far the predictions are, and how large the thumbnails.
-fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     // From the right, so that the words take what the button leaves, and one line in any case.
     let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
@@ -228,7 +223,7 @@ fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             let field = slider(&mut side, THUMBNAIL_SIDES).show_value(false);
             let response = ui.add(field).on_hover_text("Size of the thumbnails");
             if response.changed() {
-                commands.push(Command::Review(ReviewCommand::SetThumbnailSide(side)));
+                commands.push(ReviewCommand::SetThumbnailSide(side));
             }
             response.accessible_name("Size of the thumbnails");
         });
@@ -275,7 +270,7 @@ fn summary_parts(state: &State) -> Vec<String> {
 }
 
 /// What to do in an empty window.
-fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.add_space(12.0);
     ui.label("Nothing is open yet");
     ui.weak("Choose a folder above, type its path, or drop it on the window");
@@ -290,7 +285,7 @@ fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .link(name.to_string_lossy())
             .on_hover_text(path.display().to_string());
         if link.clicked() {
-            commands.push(Command::Browse(BrowseCommand::Open(path.clone())));
+            commands.push(BrowseCommand::Open(path.clone()));
         }
     }
     for place in &state.settings.recent_places {
@@ -298,9 +293,7 @@ fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .link(place.address.to_string())
             .on_hover_text(place.access.credentials.to_string());
         if link.clicked() {
-            commands.push(Command::Browse(BrowseCommand::OpenPlace(Box::new(
-                place.clone(),
-            ))));
+            commands.push(BrowseCommand::OpenPlace(Box::new(place.clone())));
         }
     }
 }

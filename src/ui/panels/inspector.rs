@@ -10,7 +10,7 @@ use super::device::{DeviceMemory, device_ui};
 use super::filters::{FiltersMemory, classes_ui, filters_ui};
 use super::runs::{RunsMemory, runs_ui};
 use super::{details, magnifier, model, results};
-use crate::state::{Command, State};
+use crate::state::{Command, Queue, State};
 
 pub(in super::super) fn inspector_ui(
     ui: &mut Ui,
@@ -19,7 +19,7 @@ pub(in super::super) fn inspector_ui(
     runs: &mut RunsMemory,
     filters: &mut FiltersMemory,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     Panel::right("inspector")
         .default_size(320.0)
@@ -61,7 +61,7 @@ fn controls_ui(
     runs: &mut RunsMemory,
     filters: &mut FiltersMemory,
     bottom: f32,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     section_ui(ui, "Model", true, |ui| model::model_ui(ui, state, commands));
     if state.viewed_card().is_some() {
@@ -83,7 +83,7 @@ fn results_ui(
     state: &State,
     device: &mut DeviceMemory,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if state.comparing.is_some() {
         section_ui(ui, "Comparison", true, |ui| {

@@ -14,7 +14,7 @@ use super::super::widgets::{
 use super::super::{keys, theme, widgets};
 use crate::domain::{SampleId, SampleSet, Verdict};
 use crate::review::{FilterCounts, VerdictKind};
-use crate::state::{Action, Command, JudgeField, ReviewCommand, State};
+use crate::state::{Action, Command, JudgeField, Queue, ReviewCommand, State};
 
 const MAX_SUGGESTIONS: usize = 6;
 /// From this width on, all of it stands on one line.
@@ -45,7 +45,7 @@ pub(in super::super) fn judge_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut JudgeMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if state.samples.is_empty() {
         return;
@@ -61,7 +61,7 @@ pub(in super::super) fn judge_ui(
 }
 
 /// On as many lines as it takes, so that what belongs together stays on one.
-fn lines_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Vec<Command>) {
+fn lines_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
     let width = ui.available_width();
     if width >= ONE_LINE_WIDTH {
         ui.horizontal(|ui| {
@@ -97,7 +97,7 @@ fn lines_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut
     }
 }
 
-fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let now = subject_verdict(state).map(VerdictKind::from);
     for (action, kind) in [
         (Action::Accept, VerdictKind::Accept),
@@ -112,7 +112,7 @@ fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 }
 
 /// On to the next, and back.
-fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     plain_button_ui(ui, state, Action::NextUnjudged, commands);
     plain_button_ui(ui, state, Action::NextUncertain, commands);
     ui.add_space(6.0);
@@ -124,7 +124,7 @@ fn words_and_progress_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut JudgeMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     // From the right, so that the words take what the progress leaves.
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -143,7 +143,7 @@ fn verdict_button_ui(
     action: Action,
     kind: VerdictKind,
     is_given: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let text = format!("{} {}", verdict_sign(kind), action.label());
     let mut button = Button::new(text).selected(is_given);
@@ -153,7 +153,7 @@ fn verdict_button_ui(
     action_ui(ui, state, action, button, commands);
 }
 
-fn plain_button_ui(ui: &mut Ui, state: &State, action: Action, commands: &mut Vec<Command>) {
+fn plain_button_ui(ui: &mut Ui, state: &State, action: Action, commands: &mut Queue<Command>) {
     action_ui(ui, state, action, Button::new(action.label()), commands);
 }
 
@@ -163,7 +163,7 @@ fn action_ui(
     state: &State,
     action: Action,
     mut button: Button<'_>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
         button = button.shortcut_text(RichText::new(keys).weak());
@@ -285,7 +285,7 @@ fn subject_verdict(state: &State) -> Option<&Verdict> {
     }
 }
 
-fn words_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Vec<Command>) {
+fn words_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
     let wanted = state
         .judge_focus
         .filter(|(_, number)| *number > memory.focused);
@@ -309,7 +309,7 @@ fn note_ui(
     state: &State,
     memory: &mut JudgeMemory,
     wants_focus: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let Some(sample) = state.shown_sample() else {
         return;
@@ -338,7 +338,7 @@ fn note_ui(
         let is_given_up = ui.input(|input| input.key_pressed(Key::Escape));
         if !is_given_up {
             let text = memory.note.clone();
-            commands.push(Command::Review(ReviewCommand::SetNote { samples, text }));
+            commands.push(ReviewCommand::SetNote { samples, text });
         }
     }
     field
@@ -370,7 +370,7 @@ fn tags_ui(
     state: &State,
     memory: &mut JudgeMemory,
     wants_focus: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let Some(sample) = state.shown_sample() else {
         return;
@@ -382,7 +382,7 @@ fn tags_ui(
             .add_enabled(is_writable, chip)
             .on_hover_text(format!("Remove the tag “{tag}”"));
         if chip.clicked() {
-            commands.push(Command::Review(ReviewCommand::RemoveTag(tag.clone())));
+            commands.push(ReviewCommand::RemoveTag(tag.clone()));
         }
         chip.accessible_name(format!("Remove the tag {tag}"));
     }
@@ -399,7 +399,7 @@ fn tags_ui(
     let pressed = |key| ui.input(|input| input.key_pressed(key));
     let is_entered = field.lost_focus() && pressed(Key::Enter);
     if is_entered && !memory.tag.trim().is_empty() {
-        commands.push(Command::Review(ReviewCommand::AddTag(memory.tag.clone())));
+        commands.push(ReviewCommand::AddTag(memory.tag.clone()));
     }
     let is_left = is_entered || pressed(Key::Escape) || !memory.is_pointer_on_suggestions;
     if is_left && !field.has_focus() {
@@ -412,7 +412,7 @@ fn tags_ui(
         let suggestion = ui.add(Button::new(RichText::new(tag).weak()));
         memory.is_pointer_on_suggestions |= suggestion.contains_pointer();
         if suggestion.clicked() {
-            commands.push(Command::Review(ReviewCommand::AddTag(tag.to_owned())));
+            commands.push(ReviewCommand::AddTag(tag.to_owned()));
             memory.tag.clear();
             field.surrender_focus();
         }

@@ -6,7 +6,7 @@ use super::super::textures::Textures;
 use super::super::theme;
 use super::super::widgets::{action_button_ui, action_icon_ui, strong};
 use crate::domain::{Detection, Prediction};
-use crate::state::{Action, Command, State};
+use crate::state::{Action, Command, Queue, State};
 
 const HEIGHT: f32 = 210.0;
 /// Of the box's longer side, on each side of it.
@@ -18,7 +18,7 @@ pub(super) fn magnifier_ui(
     ui: &mut Ui,
     state: &State,
     textures: &mut Textures,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let Some((prediction, detection)) = selected(state) else {
         ui.horizontal(|ui| {
@@ -52,7 +52,7 @@ fn selected(state: &State) -> Option<(&Prediction, &Detection)> {
 }
 
 /// From right to left.
-fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     action_icon_ui(ui, state, Action::NextBox, "→", commands);
     action_icon_ui(ui, state, Action::PreviousBox, "←", commands);
 }

@@ -5,9 +5,9 @@ use eframe::egui::{self, Align, Button, Id, Layout, Panel, RichText, ScrollArea,
 use super::super::widgets::{action_menu_item_ui, radio_ui};
 use super::super::{keys, theme};
 use crate::domain::human_bytes;
-use crate::state::{Action, BrowseCommand, Command, State};
+use crate::state::{Action, BrowseCommand, Command, Queue, State};
 
-pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     Panel::top("menu bar").show(ui, |ui| {
         egui::MenuBar::new().ui(ui, |ui| {
             menu_ui(ui, state, "File", FILE, commands);
@@ -25,7 +25,7 @@ pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut V
 }
 
 /// Looks like a field to search in, because it leads to one.
-fn palette_button_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
+fn palette_button_ui(ui: &mut Ui, commands: &mut Queue<Command>) {
     let visuals = ui.visuals();
     let (fill, line) = (theme::sunken_fill(visuals), theme::line(visuals));
     ui.spacing_mut().button_padding = egui::vec2(10.0, 3.0);
@@ -39,7 +39,7 @@ fn palette_button_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
     }
     let response = ui.add(button).on_hover_text(Action::Palette.tooltip());
     if response.clicked() {
-        commands.push(Action::Palette.into());
+        commands.push(Action::Palette);
     }
 }
 
@@ -195,7 +195,7 @@ const HELP: &Menu = &[
     Some(Action::ClearProblems),
 ];
 
-fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut Vec<Command>) {
+fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut Queue<Command>) {
     ui.menu_button(title, |ui| {
         in_sight_ui(ui, |ui| entries_ui(ui, state, menu, commands));
     });
@@ -209,7 +209,7 @@ fn in_sight_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
     ScrollArea::vertical().max_height(height).show(ui, contents);
 }
 
-fn entries_ui(ui: &mut Ui, state: &State, menu: &Menu, commands: &mut Vec<Command>) {
+fn entries_ui(ui: &mut Ui, state: &State, menu: &Menu, commands: &mut Queue<Command>) {
     ui.set_min_width(230.0);
     for entry in menu {
         match entry {
@@ -219,7 +219,7 @@ fn entries_ui(ui: &mut Ui, state: &State, menu: &Menu, commands: &mut Vec<Comman
     }
 }
 
-fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.menu_button("View", |ui| {
         in_sight_ui(ui, |ui| {
             entries_ui(ui, state, VIEW, commands);
@@ -232,7 +232,7 @@ fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     });
 }
 
-fn kept_on_disk_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn kept_on_disk_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let is_open = ui
         .menu_button("Disk cache", |ui| {
             kept_on_disk_ui(ui, state, commands);
@@ -244,14 +244,14 @@ fn kept_on_disk_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>)
     let was_open = ui.data_mut(|data| data.get_temp(id)).unwrap_or(false);
     ui.data_mut(|data| data.insert_temp(id, is_open));
     if is_open && !was_open {
-        commands.push(Command::Browse(BrowseCommand::MeasureCache));
+        commands.push(BrowseCommand::MeasureCache);
     }
 }
 
 /// What is kept on disk may take; zero keeps none.
 const CACHE_SIZES: [u64; 5] = [0, 256 << 20, 1 << 30, 4 << 30, 16 << 30];
 
-fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.set_min_width(200.0);
     match &state.cache_usage {
         Some(usage) => {
@@ -273,14 +273,14 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         };
         let mut chosen = state.settings.cache_bytes;
         if radio_ui(ui, &mut chosen, bytes, label).clicked() {
-            commands.push(Command::Browse(BrowseCommand::SetCacheBytes(bytes)));
+            commands.push(BrowseCommand::SetCacheBytes(bytes));
         }
     }
     let clear = ui
         .button("Clear cache")
         .on_hover_text("Deletes cached thumbnails and images; they are created again when needed");
     if clear.clicked() {
-        commands.push(Command::Browse(BrowseCommand::ClearCache));
+        commands.push(BrowseCommand::ClearCache);
     }
 }
 

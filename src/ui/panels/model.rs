@@ -5,9 +5,11 @@ use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 use super::super::widgets::{Tone, action_button_ui, banner_ui, copy_command_ui, strong};
 use super::remote_inference::{remote_engine_ui, where_ui};
 use crate::domain::{ModelTask, human_bytes};
-use crate::state::{Action, Command, InferenceCommand, ModelEntry, ModelsCommand, Offer, State};
+use crate::state::{
+    Action, Command, InferenceCommand, ModelEntry, ModelsCommand, Offer, Queue, State,
+};
 
-pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     where_ui(ui, state, commands);
     if let Some(remote) = &state.inference.remote {
         remote_engine_ui(ui, state, remote, commands);
@@ -43,7 +45,7 @@ pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) 
     });
 }
 
-fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let chosen = state.models.chosen();
     let name = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
     let combo = ComboBox::from_id_salt("model")
@@ -59,9 +61,7 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                 for entry in state.models.ready(task) {
                     let is_chosen = state.models.chosen_id() == Some(&entry.card.id);
                     if ui.selectable_label(is_chosen, &entry.card.name).clicked() {
-                        commands.push(Command::Models(ModelsCommand::Choose(
-                            entry.card.id.clone(),
-                        )));
+                        commands.push(ModelsCommand::Choose(entry.card.id.clone()));
                     }
                 }
                 let missing = |entry: &&ModelEntry| {
@@ -74,7 +74,7 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                         .selectable_label(false, RichText::new(label).weak())
                         .clicked()
                     {
-                        commands.push(Command::Models(ModelsCommand::Fetch(entry.card.id.clone())));
+                        commands.push(ModelsCommand::Fetch(entry.card.id.clone()));
                     }
                 }
             }
@@ -82,7 +82,7 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     combo.response.accessible_name("Model");
 }
 
-fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Vec<Command>) {
+fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Queue<Command>) {
     let card = &chosen.card;
     let labels = match chosen.labels.len() {
         0 => "classes by number".to_owned(),
@@ -113,7 +113,7 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Vec
     }
 }
 
-fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let Some(failure) = state.inference.failure() else {
         return;
     };
@@ -121,23 +121,21 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         ui.horizontal_wrapped(|ui| match failure.offer {
             Offer::UseAutomaticDevice => {
                 if ui.button("Choose the device automatically").clicked() {
-                    commands.push(Command::Inference(InferenceCommand::ChooseDevice(
+                    commands.push(InferenceCommand::ChooseDevice(
                         crate::domain::DeviceChoice::Auto,
-                    )));
+                    ));
                 }
             }
             Offer::SetResponseMapping => {
                 if let Some(chosen) = state.inference.remote_model()
                     && ui.button("Set up a mapping…").clicked()
                 {
-                    commands.push(Command::Inference(InferenceCommand::EditRemoteModel(
-                        Box::new(chosen.clone()),
-                    )));
+                    commands.push(InferenceCommand::EditRemoteModel(Box::new(chosen.clone())));
                 }
             }
             Offer::TryAgain => {
                 if ui.button("Try again").clicked() {
-                    commands.push(Command::Inference(InferenceCommand::TryAgain));
+                    commands.push(InferenceCommand::TryAgain);
                 }
                 let remote = state.inference.remote.as_ref();
                 if let Some(command) = remote.and_then(|remote| remote.renewal.as_ref()) {
@@ -148,7 +146,7 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     });
 }
 
-fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Vec<Command>) {
+fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Queue<Command>) {
     let bytes = human_bytes(better.card.file.bytes);
     let message = format!("{} is larger and more accurate", better.card.name);
     banner_ui(ui, Tone::Hint, &message, |ui| {
@@ -158,9 +156,7 @@ fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Ve
                 .button("Dismiss")
                 .on_hover_text("Does not offer this model again; it stays in the list of models");
             if dismiss.clicked() {
-                commands.push(Command::Models(ModelsCommand::DismissOffer(
-                    better.card.id.clone(),
-                )));
+                commands.push(ModelsCommand::DismissOffer(better.card.id.clone()));
             }
             dismiss.accessible_name(format!("Dismiss the offer of {}", better.card.name));
         });
@@ -172,7 +168,7 @@ fn fetch_button_ui(
     state: &State,
     entry: &ModelEntry,
     label: &str,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let is_under_way = state.tasks.fetches(&entry.card.id);
     let label = if is_under_way {
@@ -182,7 +178,7 @@ fn fetch_button_ui(
     };
     let button = ui.add_enabled(!is_under_way, egui::Button::new(label));
     if button.clicked() {
-        commands.push(Command::Models(ModelsCommand::Fetch(entry.card.id.clone())));
+        commands.push(ModelsCommand::Fetch(entry.card.id.clone()));
     }
 }
 
@@ -191,7 +187,7 @@ fn has_failed(state: &State, entry: &ModelEntry) -> bool {
 }
 
 /// Why a download failed, and what can be done about it. It stands in place of the hint that offered the download.
-fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<Command>) {
+fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
     let Some(why) = state.tasks.fetch_failure(&entry.card.id) else {
         return;
     };
@@ -199,19 +195,19 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
         ui.horizontal_wrapped(|ui| {
             let id = &entry.card.id;
             if ui.button("Retry").clicked() {
-                commands.push(Command::Models(ModelsCommand::Fetch(id.clone())));
+                commands.push(ModelsCommand::Fetch(id.clone()));
             }
             let file = ui
                 .button("Use a file…")
                 .on_hover_text("Uses a file of this model that is already on this machine");
             if file.clicked() {
-                commands.push(Command::Models(ModelsCommand::PickWeights(id.clone())));
+                commands.push(ModelsCommand::PickWeights(id.clone()));
             }
         });
     });
 }
 
-fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<Command>) {
+fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
     // From the right, so that the words give way to the button.
     let height = ui.spacing().interact_size.y + 8.0;
     let size = egui::vec2(ui.available_width(), height);
@@ -237,15 +233,13 @@ fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<C
     });
 }
 
-fn entry_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<Command>) {
+fn entry_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
     if entry.can_remove {
         let button = ui
             .button("Remove")
             .on_hover_text(format!("Frees {}", human_bytes(entry.disk_bytes)));
         if button.clicked() {
-            commands.push(Command::Models(ModelsCommand::Remove(
-                entry.card.id.clone(),
-            )));
+            commands.push(ModelsCommand::Remove(entry.card.id.clone()));
         }
         button.accessible_name(format!("Remove {}", entry.card.name));
     } else if !entry.is_ready && entry.can_fetch {

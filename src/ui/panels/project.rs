@@ -3,10 +3,10 @@
 use eframe::egui::{RichText, Ui};
 
 use super::super::widgets::{Tone, action_button_ui, banner_ui};
-use crate::state::{Action, Command, Listing, ProjectStatus, State};
+use crate::state::{Action, Command, Listing, ProjectStatus, Queue, State};
 
 /// Above the thumbnails: what keeps changes from being saved, and what can be done about it.
-pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     match &state.project.status {
         ProjectStatus::ReadOnly { reason } => {
             let message = format!("Predictions and verdicts are read-only: {reason}");
@@ -34,7 +34,7 @@ pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Vec<
 }
 
 /// Where a project is open whose folder cannot be listed: it may have been moved.
-pub(super) fn moved_folder_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(super) fn moved_folder_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let listing = state.source.as_ref().map(|source| &source.listing);
     if matches!(listing, Some(Listing::Failed(_))) && state.project.path.is_some() {
         action_button_ui(ui, state, Action::MoveProject, commands);

@@ -10,13 +10,13 @@ use super::super::widgets::{
 };
 use crate::domain::{RemoteAddress, RemoteModel};
 use crate::state::{
-    Action, Command, InferenceCommand, Loadable, RemoteEngine, RemoteReport, State,
+    Action, Command, InferenceCommand, Loadable, Queue, RemoteEngine, RemoteReport, State,
 };
 
 const HERE: &str = "This computer";
 
 /// Chooses where images are predicted.
-pub(super) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(super) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let chosen = state.inference.remote_model();
     ui.horizontal(|ui| {
         ui.label("Predict on");
@@ -33,24 +33,20 @@ fn choices_ui(
     ui: &mut Ui,
     state: &State,
     chosen: Option<&RemoteModel>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if ui.selectable_label(chosen.is_none(), HERE).clicked() {
-        commands.push(Command::Inference(InferenceCommand::PredictAt(None)));
+        commands.push(InferenceCommand::PredictAt(None));
     }
     for model in &state.settings.recent_remote_models {
         let name = format!("{}{}", title(model), whereabouts(model));
         let button = Button::selectable(chosen == Some(model), &name);
         match recent_line_ui(ui, button, &name) {
             Some(RecentLine::Chosen) => {
-                commands.push(Command::Inference(InferenceCommand::PredictAt(Some(
-                    Box::new(model.clone()),
-                ))));
+                commands.push(InferenceCommand::PredictAt(Some(Box::new(model.clone()))));
             }
             Some(RecentLine::Forgotten) => {
-                commands.push(Command::Inference(InferenceCommand::ForgetRemoteModel(
-                    Box::new(model.clone()),
-                )));
+                commands.push(InferenceCommand::ForgetRemoteModel(Box::new(model.clone())));
             }
             None => {}
         }
@@ -62,7 +58,7 @@ fn choices_ui(
     ] {
         let choice = ui.selectable_label(false, label);
         if choice.on_hover_text(action.tooltip()).clicked() {
-            commands.push(action.into());
+            commands.push(action);
         }
     }
 }
@@ -94,7 +90,7 @@ pub(super) fn remote_engine_ui(
     ui: &mut Ui,
     state: &State,
     remote: &RemoteEngine,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     match &remote.status {
         Loadable::Ready(report) => report_ui(ui, state, report),
@@ -121,8 +117,8 @@ pub(super) fn remote_engine_ui(
             .on_hover_text("The address, how images are sent, and how predictions are read")
             .clicked()
         {
-            commands.push(Command::Inference(InferenceCommand::EditRemoteModel(
-                Box::new(remote.model.clone()),
+            commands.push(InferenceCommand::EditRemoteModel(Box::new(
+                remote.model.clone(),
             )));
         }
         action_button_ui(ui, state, Action::PredictHere, commands);

@@ -11,9 +11,9 @@ use super::explanation::explanation_ui;
 use super::remote_inference::latency_ui;
 use crate::domain::{Prediction, PredictionContent, RemoteModel, SampleId, Verdict};
 use crate::review::PredictionStatus;
-use crate::state::{Action, Command, ReviewCommand, State, TaskEntry, TaskKind, TaskSignal};
+use crate::state::{Action, Command, Queue, ReviewCommand, State, TaskEntry, TaskKind, TaskSignal};
 
-pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let Some(sample) = state.shown_sample() else {
         ui.weak("Choose an image to see its prediction");
         return;
@@ -46,7 +46,7 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>
 }
 
 /// Says so where the prediction is about an older version of the file, and what can be done.
-fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<Command>) {
+fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queue<Command>) {
     let Some(run) = state.run().filter(|run| run.is_outdated(sample)) else {
         return;
     };
@@ -68,7 +68,7 @@ fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<
 }
 
 /// A remote model may take long, so that the request can be cancelled.
-fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<Command>) {
+fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queue<Command>) {
     let is_asked = |task: &&TaskEntry| matches!(task.kind, TaskKind::RemotePrediction { sample: about, .. } if about == sample);
     let Some(task) = state.tasks.running().iter().find(is_asked) else {
         ui.weak("Predicting…");
@@ -83,7 +83,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<C
 }
 
 /// The first time this takes a while: ONNX Runtime is downloaded, or the endpoint starts up.
-fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.label(match state.inference.remote_model() {
         Some(model) => format!("Waiting for {}…", model.name()),
         None => "Getting the model ready…".to_owned(),
@@ -103,7 +103,12 @@ fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     }
 }
 
-fn prediction_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Vec<Command>) {
+fn prediction_ui(
+    ui: &mut Ui,
+    state: &State,
+    prediction: &Prediction,
+    commands: &mut Queue<Command>,
+) {
     made_ui(ui, state);
     match &prediction.content {
         PredictionContent::Classes(_) => classes_ui(ui, state, prediction, commands),
@@ -123,7 +128,7 @@ fn made_ui(ui: &mut Ui, state: &State) {
     }
 }
 
-fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Vec<Command>) {
+fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Queue<Command>) {
     ui.spacing_mut().item_spacing.y = 4.0;
     for class in state.view().visible_classes(prediction) {
         let color = theme::accent(ui.visuals());
@@ -132,7 +137,7 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mu
         let response = score_row_ui(ui, &class.label, class.score, color, is_selected, sense);
         if response.clicked() {
             let selected = (!is_selected).then_some(class.index);
-            commands.push(Command::Review(ReviewCommand::SelectClass(selected)));
+            commands.push(ReviewCommand::SelectClass(selected));
         }
         response.on_hover_text(format!(
             "{} (class {})\nClick to explain this class",
@@ -141,7 +146,12 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mu
     }
 }
 
-fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Vec<Command>) {
+fn detections_ui(
+    ui: &mut Ui,
+    state: &State,
+    prediction: &Prediction,
+    commands: &mut Queue<Command>,
+) {
     let visible = state.shown_boxes();
     let total = prediction.detections().len();
     ui.label(RichText::new(count_text(visible.len(), total)).weak());
@@ -168,7 +178,7 @@ fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: 
         );
         if response.clicked() {
             let selected = (!is_selected).then_some(index);
-            commands.push(Command::Review(ReviewCommand::SelectBox(selected)));
+            commands.push(ReviewCommand::SelectBox(selected));
         }
         let bounds = detection.bounds;
         let judged = verdict.map_or_else(String::new, |verdict| {

@@ -4,7 +4,7 @@ use eframe::egui::{self, Align, Button, Key, Layout, RichText, TextEdit, Ui, vec
 
 use super::super::widgets::{Tone, banner_ui, grouped};
 use crate::domain::RunId;
-use crate::state::{Command, ProjectCommand, ReviewCommand, Run, State};
+use crate::state::{Command, ProjectCommand, Queue, ReviewCommand, Run, State};
 
 /// What is being typed, and what waits for a second click.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(super) fn runs_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut RunsMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if state.runs.iter().next().is_none() {
         ui.weak("Nothing is predicted yet");
@@ -33,7 +33,7 @@ fn run_ui(
     state: &State,
     run: &Run,
     memory: &mut RunsMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if matches!(&memory.renaming, Some((id, _)) if *id == run.id()) {
         rename_ui(ui, memory, commands);
@@ -54,7 +54,7 @@ fn run_ui(
                 .button("Compare")
                 .on_hover_text("Compares the predictions on screen with those of this run");
             if compare.clicked() {
-                commands.push(Command::Review(ReviewCommand::Compare(run.id())));
+                commands.push(ReviewCommand::Compare(run.id()));
             }
             compare.accessible_name(format!("Compare with {name}"));
         }
@@ -77,7 +77,13 @@ fn letter(state: &State, run: &Run) -> &'static str {
 }
 
 /// A click looks at its predictions.
-fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: &mut Vec<Command>) {
+fn choice_ui(
+    ui: &mut Ui,
+    state: &State,
+    run: &Run,
+    is_current: bool,
+    commands: &mut Queue<Command>,
+) {
     let name = run.info.name.as_str();
     // An empty right side, too, keeps the name on the left.
     let button = Button::selectable(is_current, name)
@@ -85,7 +91,7 @@ fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: 
         .truncate();
     let choice = ui.add(button);
     if choice.clicked() && !is_current {
-        commands.push(Command::Project(ProjectCommand::SwitchRun(run.id())));
+        commands.push(ProjectCommand::SwitchRun(run.id()));
     }
     let model = &run.info.card.name;
     let predictions = predictions_text(run).map_or_else(String::new, |text| format!(", {text}"));
@@ -129,7 +135,7 @@ fn more_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory) {
     more.response.on_hover_text("Rename or delete");
 }
 
-fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Vec<Command>) {
+fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Queue<Command>) {
     let Some((id, name)) = &mut memory.renaming else {
         return;
     };
@@ -141,10 +147,7 @@ fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Vec<Command>) 
     field.accessible_name("Name of the run");
     if is_left {
         if !ui.input(|input| input.key_pressed(Key::Escape)) {
-            commands.push(Command::Project(ProjectCommand::RenameRun(
-                *id,
-                name.clone(),
-            )));
+            commands.push(ProjectCommand::RenameRun(*id, name.clone()));
         }
         memory.renaming = None;
     }
@@ -159,7 +162,7 @@ fn predictions_text(run: &Run) -> Option<String> {
     }
 }
 
-fn delete_ui(ui: &mut Ui, run: &Run, memory: &mut RunsMemory, commands: &mut Vec<Command>) {
+fn delete_ui(ui: &mut Ui, run: &Run, memory: &mut RunsMemory, commands: &mut Queue<Command>) {
     let predictions = predictions_text(run).unwrap_or_else(|| "predictions".to_owned());
     let message = format!(
         "Delete “{}” with its {predictions} and the verdicts on them? This cannot be undone",
@@ -168,7 +171,7 @@ fn delete_ui(ui: &mut Ui, run: &Run, memory: &mut RunsMemory, commands: &mut Vec
     banner_ui(ui, Tone::Warning, &message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Delete this run").clicked() {
-                commands.push(Command::Project(ProjectCommand::DeleteRun(run.id())));
+                commands.push(ProjectCommand::DeleteRun(run.id()));
                 memory.deleting = None;
             }
             if ui.button("Keep it").clicked() {

@@ -16,7 +16,7 @@ use crate::review::{
     Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term,
     without_term,
 };
-use crate::state::{Action, Command, ReviewCommand, State};
+use crate::state::{Action, Command, Queue, ReviewCommand, State};
 
 /// What the search field remembers between two frames.
 #[derive(Default)]
@@ -39,7 +39,7 @@ pub(super) fn search_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut SearchMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if memory.seen != state.arranging.text() {
         state.arranging.text().clone_into(&mut memory.seen);
@@ -69,7 +69,7 @@ fn help_button_ui(ui: &mut Ui) {
         .show(help_ui);
 }
 
-fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mut Vec<Command>) {
+fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mut Queue<Command>) {
     let id = ui.make_persistent_id("search field");
     let has_focus = ui.memory(|held| held.has_focus(id));
     let cursor = TextEditState::load(ui.ctx(), id)
@@ -120,9 +120,7 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
     field.accessible_name("Search");
     if memory.draft != memory.seen {
         memory.seen.clone_from(&memory.draft);
-        commands.push(Command::Review(ReviewCommand::SetQuery(
-            memory.draft.clone(),
-        )));
+        commands.push(ReviewCommand::SetQuery(memory.draft.clone()));
     }
 }
 
@@ -295,7 +293,7 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
 }
 
 /// One line, which moves where it is too long: chips that come and go do not move the thumbnails below.
-fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let size = vec2(
         ui.available_width(),
         ui.spacing().interact_size.y + CHIPS_BAR,
@@ -318,7 +316,7 @@ fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     });
 }
 
-fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let Some(counts) = state.arranging.counts() else {
         return;
     };
@@ -334,7 +332,7 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.spacing_mut().button_padding = vec2(7.0, 1.0);
     let is_plain = text.is_empty();
     if chip_ui(ui, is_plain, "All", counts.all).clicked() && !is_plain {
-        commands.push(Command::Review(ReviewCommand::SetQuery(String::new())));
+        commands.push(ReviewCommand::SetQuery(String::new()));
     }
     for chip in chips.iter().filter(|chip| is_useful(chip)) {
         let is_on = is_on(chip);
@@ -345,7 +343,7 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             } else {
                 with_term(&without_chips(), chip.term)
             };
-            commands.push(Command::Review(ReviewCommand::SetQuery(text)));
+            commands.push(ReviewCommand::SetQuery(text));
         }
     }
 }
@@ -377,7 +375,7 @@ fn chip_ui(ui: &mut Ui, is_on: bool, label: &str, count: usize) -> Response {
 }
 
 /// What the images are sorted by, and which way.
-pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let sort = state.arranging.sort();
     let mut wanted = sort;
     ui.spacing_mut().item_spacing.x = 2.0;
@@ -402,7 +400,7 @@ pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         wanted.direction = sort.direction.reversed();
     }
     if wanted != sort {
-        commands.push(Command::Review(ReviewCommand::SetSort(wanted)));
+        commands.push(ReviewCommand::SetSort(wanted));
     }
 }
 
@@ -434,7 +432,7 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
 }
 
 /// What can be done with what was found.
-pub(super) fn found_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(super) fn found_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     if state.arranging.is_filtered() && !state.order().is_empty() {
         action_button_ui(ui, state, Action::PredictFiltered, commands);
     }

@@ -5,9 +5,9 @@ use eframe::egui::{Align, Button, Layout, Panel, ProgressBar, RichText, Ui, vec2
 use super::super::open_place;
 use super::super::widgets::{human_duration, sign_in_menu_ui};
 use super::project::saved_ui;
-use crate::state::{Action, Command, Loadable, State, TaskEntry};
+use crate::state::{Action, Command, Loadable, Queue, State, TaskEntry};
 
-pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     Panel::bottom("status bar").show(ui, |ui| {
         let row = vec2(ui.available_width(), 26.0);
         // From the right: tasks that come and go must not change who the widgets are, or the button loses keyboard and
@@ -35,7 +35,7 @@ pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut
 }
 
 /// Leads to the panel with all tasks, which does not open by itself: it would take room from the image.
-fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Vec<Command>) {
+fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Queue<Command>) {
     let progress = task.control.progress();
     let fraction = progress.fraction();
     let bar = ProgressBar::new(fraction.unwrap_or(0.0))
@@ -63,7 +63,7 @@ fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Vec<C
     let tooltip = format!("{text}\n{}", Action::ToggleTasks.tooltip());
     let response = ui.add(button).on_hover_text(tooltip);
     if response.clicked() {
-        commands.push(Action::ToggleTasks.into());
+        commands.push(Action::ToggleTasks);
     }
 }
 
@@ -99,7 +99,7 @@ fn engine_text(state: &State) -> String {
     }
 }
 
-fn panel_button_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn panel_button_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let text = match state.problems.len() {
         0 => "Tasks and problems".to_owned(),
         1 => "⚠ 1 problem".to_owned(),
@@ -108,6 +108,6 @@ fn panel_button_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let button = Button::selectable(state.settings.show_tasks_panel, text);
     let response = ui.add(button).on_hover_text(Action::ToggleTasks.tooltip());
     if response.clicked() {
-        commands.push(Action::ToggleTasks.into());
+        commands.push(Action::ToggleTasks);
     }
 }

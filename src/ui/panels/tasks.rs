@@ -7,12 +7,12 @@ use eframe::egui::{
 use super::super::widgets::{action_button_ui, human_duration, strong};
 use crate::domain::human_bytes;
 use crate::state::{
-    Action, BrowseCommand, Command, FinishedTask, ProblemEntry, State, TaskEntry, TaskOutcome,
-    TaskSignal,
+    Action, BrowseCommand, Command, FinishedTask, ProblemEntry, Queue, State, TaskEntry,
+    TaskOutcome, TaskSignal,
 };
 use crate::tasks::{Progress, ProgressUnit};
 
-pub(in super::super) fn tasks_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(in super::super) fn tasks_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     Panel::bottom("tasks")
         .resizable(true)
         .default_size(130.0)
@@ -37,7 +37,7 @@ fn heading_ui(ui: &mut Ui, title: &str, buttons: impl FnOnce(&mut Ui)) {
     });
 }
 
-fn task_list_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn task_list_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     heading_ui(ui, "Tasks", |ui| {
         if state.tasks.finished().next().is_some() && ui.button("Clear finished").clicked() {
             commands.push(Command::ClearFinishedTasks);
@@ -59,7 +59,7 @@ fn task_list_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         });
 }
 
-fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Vec<Command>) {
+fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Queue<Command>) {
     let progress = task.control.progress();
     ui.horizontal(|ui| {
         ui.add(Label::new(&task.title).truncate());
@@ -133,7 +133,7 @@ fn finished_ui(ui: &mut Ui, task: &FinishedTask) {
     ui.add_space(4.0);
 }
 
-fn problem_list_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn problem_list_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let problems = state.problems.entries();
     let title = match state.problems.len() {
         0 => "Problems".to_owned(),
@@ -163,7 +163,7 @@ fn problem_list_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 }
 
 /// One line; a click leads to the image.
-fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut Vec<Command>) {
+fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut Queue<Command>) {
     let text = match &entry.problem.uri {
         Some(uri) => format!("⚠ {}: {}", uri.file_name(), entry.problem.message),
         None => format!("⚠ {}", entry.problem.message),
@@ -182,7 +182,7 @@ fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut
         if let Some(sample) = entry.sample
             && response.clicked()
         {
-            commands.push(Command::Browse(BrowseCommand::Show(sample)));
+            commands.push(BrowseCommand::Show(sample));
         }
     });
 }

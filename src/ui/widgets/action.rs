@@ -3,14 +3,14 @@
 use eframe::egui::{self, Button, Response, RichText};
 
 use super::super::{keys, theme};
-use crate::state::{Action, Command, State};
+use crate::state::{Action, Command, Queue, State};
 
 /// A button with the action's own label, tooltip and key; greyed with the reason where it cannot be done now.
 pub(in super::super) fn action_button_ui(
     ui: &mut egui::Ui,
     state: &State,
     action: Action,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Response {
     button_of_action_ui(ui, state, action, Button::new(action.label()), commands)
 }
@@ -20,7 +20,7 @@ pub(in super::super) fn primary_action_button_ui(
     ui: &mut egui::Ui,
     state: &State,
     action: Action,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Response {
     let button = primary_button(ui, action.label());
     button_of_action_ui(ui, state, action, button, commands)
@@ -41,7 +41,7 @@ pub(in super::super) fn action_icon_ui(
     state: &State,
     action: Action,
     icon: &str,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Response {
     let button = Button::new(icon).min_size(egui::vec2(28.0, 0.0));
     let response = button_of_action_ui(ui, state, action, button, commands);
@@ -57,7 +57,7 @@ pub(in super::super) fn button_of_action_ui(
     state: &State,
     action: Action,
     button: Button<'_>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Response {
     let check = action.check(state);
     let response =
@@ -68,7 +68,7 @@ pub(in super::super) fn button_of_action_ui(
         Err(reason) => response.on_disabled_hover_text(reason),
     };
     if response.clicked() {
-        commands.push(action.into());
+        commands.push(action);
     }
     response
 }
@@ -88,7 +88,7 @@ pub(in super::super) fn action_menu_item_ui(
     ui: &mut egui::Ui,
     state: &State,
     action: Action,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let is_on = action.is_on(state);
     let label = match is_on {
@@ -108,7 +108,7 @@ pub(in super::super) fn action_menu_item_ui(
         Err(reason) => response.on_disabled_hover_text(reason),
     };
     if response.clicked() {
-        commands.push(action.into());
+        commands.push(action);
         ui.close();
     }
 }

@@ -6,7 +6,7 @@ use eframe::egui::{self, Button, RichText, Ui, containers::menu::MenuButton};
 
 use super::{Tone, banner_ui, key_value_ui, strong};
 use crate::domain::{Credentials, Identity, S3Access};
-use crate::state::{Action, Command, Failure, S3Command, SignIn, State};
+use crate::state::{Action, Command, Failure, Queue, S3Command, SignIn, State};
 use crate::tasks::now_ms;
 
 /// How often the minutes that are left are drawn anew.
@@ -18,7 +18,7 @@ pub(in super::super) fn renew_in_time(
     ctx: &egui::Context,
     access: &S3Access,
     state: &State,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let Some(sign_in) = state.sign_ins.get(access) else {
         return;
@@ -27,7 +27,7 @@ pub(in super::super) fn renew_in_time(
         ctx.request_repaint_after(PERIOD);
     }
     if sign_in.wants_renewal(now_ms()) {
-        commands.push(Command::S3(S3Command::SignIn(access.clone())));
+        commands.push(S3Command::SignIn(access.clone()));
     }
 }
 
@@ -95,7 +95,7 @@ pub(in super::super) fn sign_in_menu_ui(
     ui: &mut Ui,
     access: &S3Access,
     state: &State,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let sign_in = state.sign_ins.get(access);
     let text = short_text(access, sign_in);
@@ -109,7 +109,12 @@ pub(in super::super) fn sign_in_menu_ui(
     response.on_hover_text(sign_in_text(access, sign_in));
 }
 
-fn sign_in_details_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Vec<Command>) {
+fn sign_in_details_ui(
+    ui: &mut Ui,
+    access: &S3Access,
+    state: &State,
+    commands: &mut Queue<Command>,
+) {
     let sign_in = state.sign_ins.get(access);
     ui.set_min_width(POPUP_WIDTH);
     ui.label(strong("Signed in to S3"));
@@ -127,7 +132,7 @@ fn sign_in_details_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &
         ui.horizontal(|ui| try_again_ui(ui, access, sign_in, "Ask again", commands));
     }
     if ui.button("Open another way…").clicked() {
-        commands.push(Action::OpenS3.into());
+        commands.push(Action::OpenS3);
         ui.close();
     }
 }
@@ -152,7 +157,7 @@ pub(in super::super) fn sign_in_banner_ui(
     ui: &mut Ui,
     access: &S3Access,
     state: &State,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> bool {
     let Some(sign_in) = state.sign_ins.get(access) else {
         return false;
@@ -194,7 +199,7 @@ fn ending_message(access: &S3Access, sign_in: &SignIn, left_ms: i64) -> String {
 pub(in super::super) fn copy_renewal_ui(
     ui: &mut Ui,
     sign_in: &SignIn,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let renewal = match &sign_in.failure {
         Some(Failure::Failed { renewal, .. }) => renewal.as_deref(),
@@ -209,7 +214,7 @@ pub(in super::super) fn copy_renewal_ui(
 pub(in super::super) fn copy_sign_in_ui(
     ui: &mut Ui,
     failure: Option<&Failure>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if let Some(Failure::Failed {
         renewal: Some(command),
@@ -221,7 +226,7 @@ pub(in super::super) fn copy_sign_in_ui(
 }
 
 /// A button that puts a command on the clipboard.
-pub(in super::super) fn copy_command_ui(ui: &mut Ui, command: &str, commands: &mut Vec<Command>) {
+pub(in super::super) fn copy_command_ui(ui: &mut Ui, command: &str, commands: &mut Queue<Command>) {
     let copy = ui
         .button("Copy command")
         .on_hover_text(format!("Copies `{command}`"));
@@ -235,12 +240,12 @@ fn try_again_ui(
     access: &S3Access,
     sign_in: Option<&SignIn>,
     label: &str,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let is_asking = sign_in.is_some_and(SignIn::is_asking);
     let button = ui.add_enabled(!is_asking, Button::new(label));
     if button.clicked() {
-        commands.push(Command::S3(S3Command::SignIn(access.clone())));
+        commands.push(S3Command::SignIn(access.clone()));
     }
     if is_asking {
         ui.spinner();

@@ -4,10 +4,10 @@ use super::{endpoints, forms};
 use crate::domain::EndpointPlan;
 use crate::state::{
     Effect, EndpointDraft, EndpointId, EndpointRequest, EndpointsEffect, Failure, FormCheck,
-    Overlay, State, TaskId, TaskKind,
+    Overlay, Queue, State, TaskId, TaskKind,
 };
 
-pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn open_form(state: &mut State, effects: &mut Queue<Effect>) {
     let mut draft = state.settings.endpoint.clone();
     // Role and folder of the last job serve here, too.
     let job = &state.settings.job;
@@ -23,16 +23,20 @@ pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) 
 }
 
 /// Checks the form with this draft, and cancels the check before it.
-pub(in super::super) fn check(state: &mut State, draft: EndpointDraft, effects: &mut Vec<Effect>) {
+pub(in super::super) fn check(
+    state: &mut State,
+    draft: EndpointDraft,
+    effects: &mut Queue<Effect>,
+) {
     forms::forget_check::<EndpointDraft>(state, effects);
     let request = draft.request(state);
     let title = |request: &EndpointRequest| format!("Check the endpoint {}", request.config.name);
     let begun = forms::begin_check(state, draft, request, TaskKind::Endpoints, title);
     if let Some((request, ticket)) = begun {
-        effects.push(Effect::Endpoints(EndpointsEffect::Check {
+        effects.push(EndpointsEffect::Check {
             request: Box::new(request),
             ticket,
-        }));
+        });
     }
 }
 
@@ -45,13 +49,13 @@ pub(in super::super) fn checked(
 }
 
 /// Uploads the model and starts the endpoint that was checked.
-pub(in super::super) fn deploy(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn deploy(state: &mut State, effects: &mut Queue<Effect>) {
     let title = |plan: &EndpointPlan| format!("Deploy the endpoint {}", plan.config.name);
     if let Some((plan, ticket)) =
         forms::begin_start::<EndpointDraft>(state, TaskKind::Endpoints, title)
     {
         state.settings.endpoint = state.remote.endpoint_form.draft.for_the_next();
-        effects.push(Effect::Endpoints(EndpointsEffect::Deploy { plan, ticket }));
+        effects.push(EndpointsEffect::Deploy { plan, ticket });
     }
 }
 
@@ -60,7 +64,7 @@ pub(in super::super) fn deployed(
     state: &mut State,
     task: TaskId,
     result: Result<EndpointId, Failure>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let said = |id: &EndpointId| format!("Started the endpoint {}", id.name);
     if let Some(id) = forms::started::<EndpointDraft, _>(state, task, result, said) {

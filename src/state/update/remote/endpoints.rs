@@ -8,7 +8,7 @@ use crate::domain::{
 };
 use crate::state::{
     DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointSight, EndpointsCommand,
-    EndpointsEffect, EndpointsEvent, Failure, Loadable, Overlay, State, TaskId, TaskKind,
+    EndpointsEffect, EndpointsEvent, Failure, Loadable, Overlay, Queue, State, TaskId, TaskKind,
     TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
@@ -16,7 +16,7 @@ use crate::tasks::ProgressUnit;
 pub(in super::super) fn on_command(
     state: &mut State,
     command: EndpointsCommand,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     match command {
         EndpointsCommand::Check(draft) => endpoint_form::check(state, *draft, effects),
@@ -44,7 +44,7 @@ pub(in super::super) fn on_command(
 pub(in super::super) fn on_event(
     state: &mut State,
     event: EndpointsEvent,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     match event {
         EndpointsEvent::RecordsRead {
@@ -92,7 +92,7 @@ pub(in super::super) fn on_event(
     }
 }
 
-pub(in super::super) fn open_endpoints(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn open_endpoints(state: &mut State, effects: &mut Queue<Effect>) {
     let asked = state.remote.endpoints.list.asked.as_ref();
     let before = asked.map(|(_, query)| query.clone());
     if open_list(state, Overlay::Endpoints, before.is_none(), effects)
@@ -103,7 +103,7 @@ pub(in super::super) fn open_endpoints(state: &mut State, effects: &mut Vec<Effe
 }
 
 /// From its beginning.
-pub(in super::super) fn list(state: &mut State, query: EndpointQuery, effects: &mut Vec<Effect>) {
+pub(in super::super) fn list(state: &mut State, query: EndpointQuery, effects: &mut Queue<Effect>) {
     let access = access_for_list(state, state.remote.endpoints.list.task, effects);
     let query = EndpointQuery {
         page_token: None,
@@ -113,13 +113,13 @@ pub(in super::super) fn list(state: &mut State, query: EndpointQuery, effects: &
     ask(state, None, effects);
 }
 
-pub(in super::super) fn list_more(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn list_more(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(next) = state.remote.endpoints.list.goes_on_at() {
         ask(state, Some(next), effects);
     }
 }
 
-fn ask(state: &mut State, page_token: Option<String>, effects: &mut Vec<Effect>) {
+fn ask(state: &mut State, page_token: Option<String>, effects: &mut Queue<Effect>) {
     let Some((access, query)) = state.remote.endpoints.list.asked.clone() else {
         return;
     };
@@ -130,11 +130,11 @@ fn ask(state: &mut State, page_token: Option<String>, effects: &mut Vec<Effect>)
     let title = "List the endpoints of SageMaker".to_owned();
     let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
     state.remote.endpoints.list.task = Some(ticket.id);
-    effects.push(Effect::Endpoints(EndpointsEffect::List {
+    effects.push(EndpointsEffect::List {
         access,
         query,
         ticket,
-    }));
+    });
 }
 
 pub(in super::super) fn listed(
@@ -155,7 +155,7 @@ pub(in super::super) fn listed(
 }
 
 /// Shows the page of an endpoint, and looks at it anew.
-pub(in super::super) fn open(state: &mut State, id: &EndpointId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn open(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     state.overlay = Overlay::Endpoints;
     let endpoints = &mut state.remote.endpoints;
     endpoints.open = Some(id.clone());
@@ -171,7 +171,7 @@ pub(in super::super) fn open(state: &mut State, id: &EndpointId, effects: &mut V
 pub(in super::super) fn ask_to_delete(
     state: &mut State,
     id: &EndpointId,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     state.remote.endpoints.confirming = Some(id.clone());
     open(state, id, effects);
@@ -183,7 +183,7 @@ pub(in super::super) fn records_read(
     records: Vec<EndpointRecord>,
     unreadable: Vec<String>,
     due: &[EndpointId],
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     for problem in &unreadable {
         if !state.remote.endpoints.unreadable.contains(problem) {
@@ -220,7 +220,7 @@ pub(in super::super) fn records_read(
 }
 
 /// Those that were deployed from here may have changed meanwhile, or have been deleted elsewhere.
-pub(in super::super) fn look_again(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn look_again(state: &mut State, effects: &mut Queue<Effect>) {
     let known = state.remote.endpoints.known.iter();
     let ours = known.filter(|endpoint| endpoint.is_at_our_cost() && endpoint.deleting.is_none());
     let ids: Vec<EndpointId> = ours.map(|endpoint| endpoint.id.clone()).collect();
@@ -230,7 +230,7 @@ pub(in super::super) fn look_again(state: &mut State, effects: &mut Vec<Effect>)
 }
 
 /// Looks at an endpoint, again and again until it does not change by itself any more.
-pub(in super::super) fn watch(state: &mut State, id: &EndpointId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn watch(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     if state.remote.endpoints.of(id).watching.is_some() {
         return;
     }
@@ -239,16 +239,16 @@ pub(in super::super) fn watch(state: &mut State, id: &EndpointId, effects: &mut 
     let endpoint = state.remote.endpoints.of(id);
     endpoint.watching = Some(ticket.id);
     endpoint.failure = None;
-    effects.push(Effect::Endpoints(EndpointsEffect::Watch {
+    effects.push(EndpointsEffect::Watch {
         id: endpoint.id.clone(),
         ticket,
-    }));
+    });
 }
 
 pub(in super::super) fn stop_watching(
     state: &mut State,
     id: &EndpointId,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let watching = state.remote.endpoints.get(id);
     if let Some(task) = watching.and_then(|endpoint| endpoint.watching) {
@@ -342,7 +342,7 @@ pub(in super::super) fn watch_ended(
 }
 
 /// The end of what its containers wrote, which says why one does not start.
-pub(in super::super) fn read_log(state: &mut State, id: &EndpointId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn read_log(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     if state.remote.endpoints.of(id).log.is_loading() {
         return;
     }
@@ -350,10 +350,10 @@ pub(in super::super) fn read_log(state: &mut State, id: &EndpointId, effects: &m
     let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
     let endpoint = state.remote.endpoints.of(id);
     endpoint.log = Loadable::Loading(ticket.id);
-    effects.push(Effect::Endpoints(EndpointsEffect::ReadLog {
+    effects.push(EndpointsEffect::ReadLog {
         id: endpoint.id.clone(),
         ticket,
-    }));
+    });
 }
 
 pub(in super::super) fn log_read(
@@ -372,15 +372,12 @@ pub(in super::super) fn set_end(
     state: &mut State,
     id: EndpointId,
     delete_at_ms: Option<i64>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if let Some(endpoint) = state.remote.endpoints.get_mut(&id) {
         endpoint.undeleted = None;
     }
-    effects.push(Effect::Endpoints(EndpointsEffect::SetDeletionTime {
-        id,
-        delete_at_ms,
-    }));
+    effects.push(EndpointsEffect::SetDeletionTime { id, delete_at_ms });
 }
 
 /// With its configuration, and what was made for it.
@@ -388,7 +385,7 @@ pub(in super::super) fn delete(
     state: &mut State,
     id: &EndpointId,
     cause: DeletionCause,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if state.remote.endpoints.of(id).deleting.is_some() {
         return;
@@ -407,11 +404,11 @@ pub(in super::super) fn delete(
     }
     let endpoint = endpoints.of(id);
     endpoint.deleting = Some(ticket.id);
-    effects.push(Effect::Endpoints(EndpointsEffect::Delete {
+    effects.push(EndpointsEffect::Delete {
         id: endpoint.id.clone(),
         cause,
         ticket,
-    }));
+    });
 }
 
 pub(in super::super) fn deleted(
@@ -431,7 +428,7 @@ pub(in super::super) fn deleted(
         Ok(deletion) => gone(state, id, task, cause, deletion),
         Err(failure) => {
             end(state, task, Some(&failure));
-            not_deleted(state, id, cause, failure);
+            not_deleted(state, id, cause, &failure);
         }
     }
 }
@@ -465,9 +462,9 @@ fn gone(
     }
 }
 
-fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure: Failure) {
+fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure: &Failure) {
     let name = &id.name;
-    if failure == Failure::Cancelled {
+    if *failure == Failure::Cancelled {
         if cause == DeletionCause::TimeIsOver {
             state.tell(format!(
                 "The endpoint {name} is about to be deleted; postpone this in “Endpoints…” to keep it"
@@ -477,7 +474,7 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
     }
     let endpoint = state.remote.endpoints.of(id);
     let before = endpoint.undeleted.replace(failure.clone());
-    if before.as_ref() == Some(&failure) {
+    if before.as_ref() == Some(failure) {
         return;
     }
     let why = failure.message();

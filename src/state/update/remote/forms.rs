@@ -6,8 +6,8 @@ use super::super::{run_tasks, s3};
 use super::{begin, settle};
 use crate::domain::Problem;
 use crate::state::{
-    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, S3Effect, State, TaskId,
-    TaskKind, TaskOutcome, TaskSignal, Ticket,
+    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, Queue, S3Effect, State,
+    TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket,
 };
 use crate::tasks::ProgressUnit;
 
@@ -16,7 +16,7 @@ pub(super) fn open<D: Draft>(
     state: &mut State,
     mut draft: D,
     overlay: Overlay,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let place = state.source.as_ref().and_then(|open| open.place.clone());
     if let Some(place) = place {
@@ -32,13 +32,13 @@ pub(super) fn open<D: Draft>(
     form.serial = serial;
     form.draft = draft;
     state.overlay = overlay;
-    effects.push(Effect::S3(S3Effect::ReadSetup));
+    effects.push(S3Effect::ReadSetup);
     let access = state.s3.access.clone();
     s3::ask_who(state, &access, effects);
 }
 
 /// Cancels the check; a start goes on.
-pub(super) fn forget_check<D: Draft>(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn forget_check<D: Draft>(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(task) = D::form(state).check.task() {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }

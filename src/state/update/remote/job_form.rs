@@ -4,13 +4,13 @@ use super::super::run_tasks;
 use super::{begin, forms, jobs, settle};
 use crate::domain::TransformPlan;
 use crate::state::{
-    Effect, ExportScope, Failure, FormCheck, JobDraft, JobId, JobsEffect, Loadable, Overlay,
+    Effect, ExportScope, Failure, FormCheck, JobDraft, JobId, JobsEffect, Loadable, Overlay, Queue,
     RehearsalOptions, RehearsalReport, RehearsalRequest, State, TaskId, TaskKind, TaskOutcome,
     TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
-pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn open_form(state: &mut State, effects: &mut Queue<Effect>) {
     let mut draft = state.settings.job.clone();
     if state.selection.selected().len() > 1 {
         draft.scope = ExportScope::Selection;
@@ -18,11 +18,11 @@ pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) 
         draft.scope = ExportScope::Filter;
     }
     forget_rehearsal(state, effects);
-    effects.push(Effect::Jobs(JobsEffect::ReadPrices));
+    effects.push(JobsEffect::ReadPrices);
     forms::open(state, draft, Overlay::StartJob, effects);
 }
 
-fn forget_rehearsal(state: &mut State, effects: &mut Vec<Effect>) {
+fn forget_rehearsal(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(task) = state.remote.rehearsal.task() {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
@@ -30,7 +30,7 @@ fn forget_rehearsal(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 /// Checks the form with this draft, and cancels the check before it.
-pub(in super::super) fn check(state: &mut State, draft: JobDraft, effects: &mut Vec<Effect>) {
+pub(in super::super) fn check(state: &mut State, draft: JobDraft, effects: &mut Queue<Effect>) {
     forms::forget_check::<JobDraft>(state, effects);
     forget_rehearsal(state, effects);
     let request = draft.request(state);
@@ -38,10 +38,10 @@ pub(in super::super) fn check(state: &mut State, draft: JobDraft, effects: &mut 
         |request: &crate::state::JobRequest| format!("Check the job {}", request.spec.job_name);
     let begun = forms::begin_check(state, draft, request, TaskKind::CheckJob, title);
     if let Some((request, ticket)) = begun {
-        effects.push(Effect::Jobs(JobsEffect::Check {
+        effects.push(JobsEffect::Check {
             request: Box::new(request),
             ticket,
-        }));
+        });
     }
 }
 
@@ -57,7 +57,7 @@ pub(in super::super) fn checked(
 pub(in super::super) fn rehearse(
     state: &mut State,
     options: RehearsalOptions,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if state.remote.rehearsal.is_loading() {
         return;
@@ -82,10 +82,10 @@ pub(in super::super) fn rehearse(
         options,
         runtime_library: state.settings.runtime_library.clone(),
     };
-    effects.push(Effect::Jobs(JobsEffect::Rehearse {
+    effects.push(JobsEffect::Rehearse {
         request: Box::new(request),
         ticket,
-    }));
+    });
 }
 
 pub(in super::super) fn rehearsed(
@@ -104,11 +104,11 @@ pub(in super::super) fn rehearsed(
 }
 
 /// Packs, uploads and starts what was checked.
-pub(in super::super) fn start(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn start(state: &mut State, effects: &mut Queue<Effect>) {
     let title = |plan: &TransformPlan| format!("Start the job {}", plan.spec.job_name);
     if let Some((plan, ticket)) = forms::begin_start::<JobDraft>(state, TaskKind::StartJob, title) {
         state.settings.job = state.remote.job_form.draft.for_the_next();
-        effects.push(Effect::Jobs(JobsEffect::Start { plan, ticket }));
+        effects.push(JobsEffect::Start { plan, ticket });
     }
 }
 
@@ -117,7 +117,7 @@ pub(in super::super) fn started(
     state: &mut State,
     task: TaskId,
     result: Result<JobId, Failure>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let said = |id: &JobId| format!("Started the job {}", id.name);
     if let Some(id) = forms::started::<JobDraft, _>(state, task, result, said) {

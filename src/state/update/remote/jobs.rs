@@ -10,23 +10,21 @@ use crate::domain::{
 };
 use crate::state::{
     Effect, Failure, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable,
-    Overlay, RetryPlan, State, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket, WatchEnd,
+    Overlay, Queue, RetryPlan, State, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket, WatchEnd,
 };
 use crate::tasks::ProgressUnit;
 
 pub(in super::super) fn on_command(
     state: &mut State,
     command: JobsCommand,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     match command {
         JobsCommand::Check(draft) => job_form::check(state, *draft, effects),
         JobsCommand::Rehearse(request) => job_form::rehearse(state, request, effects),
         JobsCommand::Start => job_form::start(state, effects),
-        JobsCommand::KeepPrice(price) => effects.push(Effect::Jobs(JobsEffect::KeepPrice(price))),
-        JobsCommand::ChangePrice(change) => {
-            effects.push(Effect::Jobs(JobsEffect::ChangePrice(change)))
-        }
+        JobsCommand::KeepPrice(price) => effects.push(JobsEffect::KeepPrice(price)),
+        JobsCommand::ChangePrice(change) => effects.push(JobsEffect::ChangePrice(change)),
         JobsCommand::List(query) => list(state, query, effects),
         JobsCommand::ListMore => list_more(state, effects),
         JobsCommand::Close => state.remote.open = None,
@@ -43,7 +41,7 @@ pub(in super::super) fn on_command(
     }
 }
 
-pub(in super::super) fn on_event(state: &mut State, event: JobsEvent, effects: &mut Vec<Effect>) {
+pub(in super::super) fn on_event(state: &mut State, event: JobsEvent, effects: &mut Queue<Effect>) {
     match event {
         JobsEvent::PricesRead { path, result } => prices::prices_read(state, path, result, effects),
         JobsEvent::Checked { task, result } => job_form::checked(state, task, result),
@@ -84,7 +82,7 @@ pub(in super::super) fn on_event(state: &mut State, event: JobsEvent, effects: &
     }
 }
 
-pub(in super::super) fn open_jobs(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn open_jobs(state: &mut State, effects: &mut Queue<Effect>) {
     let asked = state.remote.list.asked.as_ref();
     let before = asked.map(|(_, query)| query.clone());
     if open_list(state, Overlay::Jobs, before.is_none(), effects)
@@ -95,7 +93,7 @@ pub(in super::super) fn open_jobs(state: &mut State, effects: &mut Vec<Effect>) 
 }
 
 /// From its beginning.
-pub(in super::super) fn list(state: &mut State, query: JobQuery, effects: &mut Vec<Effect>) {
+pub(in super::super) fn list(state: &mut State, query: JobQuery, effects: &mut Queue<Effect>) {
     let access = access_for_list(state, state.remote.list.task, effects);
     let query = JobQuery {
         page_token: None,
@@ -105,13 +103,13 @@ pub(in super::super) fn list(state: &mut State, query: JobQuery, effects: &mut V
     ask(state, None, effects);
 }
 
-pub(in super::super) fn list_more(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn list_more(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(next) = state.remote.list.goes_on_at() {
         ask(state, Some(next), effects);
     }
 }
 
-fn ask(state: &mut State, page_token: Option<String>, effects: &mut Vec<Effect>) {
+fn ask(state: &mut State, page_token: Option<String>, effects: &mut Queue<Effect>) {
     let Some((access, query)) = state.remote.list.asked.clone() else {
         return;
     };
@@ -122,11 +120,11 @@ fn ask(state: &mut State, page_token: Option<String>, effects: &mut Vec<Effect>)
     let title = "List the jobs of SageMaker".to_owned();
     let ticket = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
     state.remote.list.task = Some(ticket.id);
-    effects.push(Effect::Jobs(JobsEffect::List {
+    effects.push(JobsEffect::List {
         access,
         query,
         ticket,
-    }));
+    });
 }
 
 pub(in super::super) fn listed(
@@ -141,7 +139,7 @@ pub(in super::super) fn listed(
 }
 
 /// Shows the page of a job, and looks at it anew.
-pub(in super::super) fn open(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn open(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     state.overlay = Overlay::Jobs;
     state.remote.open = Some(id.clone());
     let job = state.remote.job_of(id);
@@ -160,14 +158,14 @@ fn job_outcome<'s>(state: &'s State, id: &JobId) -> Option<&'s JobOutcome> {
 }
 
 /// Those that were watched when Spotcheck ended.
-pub(in super::super) fn watch_again(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn watch_again(state: &mut State, effects: &mut Queue<Effect>) {
     for id in state.settings.watched_jobs.clone() {
         watch(state, &id, effects);
     }
 }
 
 /// Looks at a job again and again until it is over.
-pub(in super::super) fn watch(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn watch(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     if state.remote.job_of(id).watching.is_some() {
         return;
     }
@@ -179,21 +177,21 @@ pub(in super::super) fn watch(state: &mut State, id: &JobId, effects: &mut Vec<E
     if !state.settings.watched_jobs.contains(id) {
         state.settings.watched_jobs.push(id.clone());
     }
-    effects.push(Effect::Jobs(JobsEffect::Watch {
+    effects.push(JobsEffect::Watch {
         id: id.clone(),
         ticket,
-    }));
+    });
 }
 
 /// Looks at a job from the beginning: what it is counted with has changed.
-pub(super) fn watch_anew(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+pub(super) fn watch_anew(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     stop_watching(state, id, effects);
     state.remote.job_of(id).watching = None;
     watch(state, id, effects);
 }
 
 /// Now, and after the next start.
-pub(in super::super) fn stop_watching(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn stop_watching(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     forget_watching(state, id);
     let watching = state.remote.job(id).and_then(|job| job.watching);
     if let Some(task) = watching {
@@ -242,7 +240,7 @@ pub(in super::super) fn watch_ended(
     id: &JobId,
     task: TaskId,
     ending: WatchEnd,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let failure = match &ending {
         WatchEnd::JobOver => None,
@@ -273,7 +271,7 @@ pub(in super::super) fn watch_ended(
 }
 
 /// A job that was watched has ended: said loudly where outputs are missing, and what it left behind is listed.
-fn over(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+fn over(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let Some(progress) = state.remote.job(id).and_then(|job| job.progress.as_ref()) else {
         return;
     };
@@ -316,7 +314,7 @@ fn begin_for(
     Some(effect(id.clone(), ticket))
 }
 
-pub(in super::super) fn stop(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn stop(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     effects.extend(begin_for(
         state,
         id,
@@ -331,7 +329,7 @@ pub(in super::super) fn stop_asked(
     id: &JobId,
     task: TaskId,
     result: Result<(), Failure>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     end(state, task, result.as_ref().err());
     let Some(job) = state.remote.job_mut(id) else {
@@ -345,7 +343,11 @@ pub(in super::super) fn stop_asked(
 }
 
 /// Which objects got no output, and why.
-pub(in super::super) fn look_for_outcome(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn look_for_outcome(
+    state: &mut State,
+    id: &JobId,
+    effects: &mut Queue<Effect>,
+) {
     effects.extend(begin_for(
         state,
         id,
@@ -367,7 +369,7 @@ pub(in super::super) fn outcome_found(
 }
 
 /// Plans a job of its own for only what failed.
-pub(in super::super) fn plan_retry(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn plan_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let found = job_outcome(state, id);
     let Some(outcome) = found.filter(|found| !found.failed.is_empty()).cloned() else {
         return;
@@ -399,7 +401,7 @@ pub(in super::super) fn retry_planned(
     });
 }
 
-pub(in super::super) fn drop_retry(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn drop_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let Some(job) = state.remote.job_mut(id) else {
         return;
     };
@@ -409,7 +411,7 @@ pub(in super::super) fn drop_retry(state: &mut State, id: &JobId, effects: &mut 
 }
 
 /// Starts what was planned, unless the check says that it would fail.
-pub(in super::super) fn start_retry(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn start_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let Some(job) = state.remote.job(id) else {
         return;
     };
@@ -432,7 +434,7 @@ pub(in super::super) fn retry_started(
     id: &JobId,
     task: TaskId,
     result: Result<String, Failure>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     end(state, task, result.as_ref().err());
     let Some(job) = state.remote.job_mut(id) else {
@@ -464,7 +466,7 @@ pub(in super::super) fn retry_started(
 pub(in super::super) fn look_for_leftovers(
     state: &mut State,
     id: &JobId,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     effects.extend(begin_for(
         state,
@@ -490,7 +492,11 @@ pub(in super::super) fn leftovers_found(
 }
 
 /// Only what was listed before.
-pub(in super::super) fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+pub(in super::super) fn delete_leftovers(
+    state: &mut State,
+    id: &JobId,
+    effects: &mut Queue<Effect>,
+) {
     let left = state.remote.job(id).and_then(|job| job.left.ready());
     let found = match left {
         Some(Leftovers::Told(found)) if !found.is_empty() => found.clone(),

@@ -23,7 +23,7 @@ pub(super) use remote_model::{
 use super::run_tasks::{self, begin, end, settle};
 use super::s3;
 use crate::domain::{Credentials, S3Access};
-use crate::state::{Effect, Overlay, S3Effect, State, TaskId, TaskSignal};
+use crate::state::{Effect, Overlay, Queue, S3Effect, State, TaskId, TaskSignal};
 
 /// Opens or closes the dialog with a list. True where it is open now: a list that was read before is read anew. Nobody is asked before the
 /// user wants it: a first time, there is a button.
@@ -31,14 +31,14 @@ fn open_list(
     state: &mut State,
     dialog: Overlay,
     is_first: bool,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) -> bool {
     if state.overlay == dialog {
         state.overlay = Overlay::None;
         return false;
     }
     state.overlay = dialog;
-    effects.push(Effect::S3(S3Effect::ReadSetup));
+    effects.push(S3Effect::ReadSetup);
     let place = state.source.as_ref().and_then(|open| open.place.as_ref());
     if let (true, Some(access)) = (is_first, place.map(|place| place.access.clone())) {
         s3::set_access(state, access, effects);
@@ -50,7 +50,7 @@ fn open_list(
 fn access_for_list(
     state: &mut State,
     running: Option<TaskId>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) -> S3Access {
     if let Some(task) = running {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);

@@ -9,15 +9,15 @@ use crate::domain::{
 };
 use crate::state::{
     Effect, FoundRun, OpenOutputsRequest, OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent,
-    OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Run, SourceId, State, TaskId, TaskKind,
-    TaskOutcome,
+    OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Queue, Run, SourceId, State, TaskId,
+    TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
 
 pub(in super::super) fn on_command(
     state: &mut State,
     command: OutputsCommand,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     match command {
         OutputsCommand::Open(request) => open_outputs(state, *request, effects),
@@ -26,14 +26,14 @@ pub(in super::super) fn on_command(
         OutputsCommand::SaveMapping(request) => reading::save(state, *request, effects),
         OutputsCommand::LoadMapping(path) => reading::load(state, path, effects),
         OutputsCommand::DeleteMapping(path) => reading::delete(state, path, effects),
-        OutputsCommand::PickMapping => effects.push(Effect::Outputs(OutputsEffect::PickMapping)),
+        OutputsCommand::PickMapping => effects.push(OutputsEffect::PickMapping),
     }
 }
 
 pub(in super::super) fn on_event(
     state: &mut State,
     event: OutputsEvent,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     match event {
         OutputsEvent::Found {
@@ -71,7 +71,7 @@ pub(in super::super) fn on_event(
 }
 
 /// The dialog has been opened or closed.
-pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Queue<Effect>) {
     state.remote.outputs.failure = None;
     if state.overlay == Overlay::OpenOutputs {
         let reading = &mut state.remote.reading;
@@ -79,7 +79,7 @@ pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Vec<Effe
         if reading.examples_of.is_some() {
             reading.forget_examples();
         }
-        effects.push(Effect::Outputs(OutputsEffect::ListMappings));
+        effects.push(OutputsEffect::ListMappings);
     }
 }
 
@@ -87,7 +87,7 @@ pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Vec<Effe
 pub(in super::super) fn look_at_outputs(
     state: &mut State,
     at: OutputsAt,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let (None, Some(open)) = (state.remote.outputs.task, &state.source) else {
         return;
@@ -103,7 +103,7 @@ pub(in super::super) fn look_at_outputs(
         samples: state.samples.snapshot(),
         at,
     };
-    effects.push(Effect::Outputs(OutputsEffect::Preview { place, ticket }));
+    effects.push(OutputsEffect::Preview { place, ticket });
 }
 
 pub(in super::super) fn looked_at_outputs(
@@ -111,7 +111,7 @@ pub(in super::super) fn looked_at_outputs(
     source: SourceId,
     task: TaskId,
     result: Result<Arc<ResponseExamples>, OutputsFailure>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if state.remote.outputs.task == Some(task) {
         state.remote.outputs.task = None;
@@ -138,7 +138,7 @@ fn outcome_of(failure: &OutputsFailure) -> TaskOutcome {
 pub(in super::super) fn open_outputs(
     state: &mut State,
     request: OutputsRequest,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if state.remote.outputs.task.is_some() {
         return;
@@ -176,7 +176,7 @@ pub(in super::super) fn open_outputs(
         known,
         new_run,
     };
-    effects.push(Effect::Outputs(OutputsEffect::Open { request, ticket }));
+    effects.push(OutputsEffect::Open { request, ticket });
 }
 
 /// The run is there, and its predictions follow.
@@ -185,7 +185,7 @@ pub(in super::super) fn outputs_found(
     source: SourceId,
     run: RunId,
     found: FoundRun,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if state.source.as_ref().is_none_or(|open| open.id != source) {
         return;
@@ -217,7 +217,7 @@ pub(in super::super) fn labelled(
     source: SourceId,
     run: RunId,
     labels: LabelSet,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
     let Some(run) = state.runs.get_mut(run).filter(|_| is_open) else {
@@ -235,7 +235,7 @@ pub(in super::super) fn outputs_read(
     source: SourceId,
     task: TaskId,
     result: Result<TaskOutcome, OutputsFailure>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let is_wanted = state.remote.outputs.task == Some(task);
     let outcome = match &result {
@@ -262,13 +262,13 @@ pub(in super::super) fn outputs_read(
         if state.remote.outputs.failure.is_some() && state.overlay == Overlay::Jobs {
             // There the labels and the mapping can be chosen.
             state.overlay = Overlay::OpenOutputs;
-            effects.push(Effect::Outputs(OutputsEffect::ListMappings));
+            effects.push(OutputsEffect::ListMappings);
         }
     }
 }
 
 /// Holds the run that was made elsewhere against the one that was made here, whichever of them is on screen.
-pub(in super::super) fn compare_with_local(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn compare_with_local(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(other) = state.other_side() {
         compare::start(state, other, effects);
     }

@@ -2,13 +2,13 @@
 
 use super::{job_form, jobs};
 use crate::domain::PriceTable;
-use crate::state::{Effect, Loadable, Overlay, State};
+use crate::state::{Effect, Loadable, Overlay, Queue, State};
 
 pub(in super::super) fn prices_read(
     state: &mut State,
     path: String,
     result: Result<PriceTable, String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let prices = &mut state.remote.prices;
     prices.path = path;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{ReadingRequest, RemoteAddress, ResponseExamples};
-use crate::state::{Effect, OutputsEffect, ReadingTrial, SavedMapping, SourceId, State};
+use crate::state::{Effect, OutputsEffect, Queue, ReadingTrial, SavedMapping, SourceId, State};
 
 /// Those of other images than are open now are of no use.
 pub(in super::super) fn set_examples(
@@ -12,7 +12,7 @@ pub(in super::super) fn set_examples(
     source: SourceId,
     of: Option<RemoteAddress>,
     examples: Arc<ResponseExamples>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if state.source.as_ref().is_none_or(|open| open.id != source) {
         return;
@@ -29,18 +29,18 @@ pub(in super::super) fn set_examples(
 pub(in super::super) fn try_it(
     state: &mut State,
     request: ReadingRequest,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let question = state.ids.next();
     let reading = &mut state.remote.reading;
     reading.asked = Some(request.clone());
     reading.question = question;
     if let Some(examples) = &reading.examples {
-        effects.push(Effect::Outputs(OutputsEffect::TryReading {
+        effects.push(OutputsEffect::TryReading {
             question,
             examples: Arc::clone(examples),
             request,
-        }));
+        });
     }
 }
 
@@ -59,15 +59,15 @@ pub(in super::super) fn listed(state: &mut State, saved: Vec<SavedMapping>, prob
 pub(in super::super) fn save(
     state: &mut State,
     request: ReadingRequest,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     state.remote.reading.failure = None;
-    effects.push(Effect::Outputs(OutputsEffect::SaveMapping(request)));
+    effects.push(OutputsEffect::SaveMapping(request));
 }
 
-pub(in super::super) fn load(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
+pub(in super::super) fn load(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
     state.remote.reading.failure = None;
-    effects.push(Effect::Outputs(OutputsEffect::LoadMapping(path)));
+    effects.push(OutputsEffect::LoadMapping(path));
 }
 
 pub(in super::super) fn loaded(state: &mut State, result: Result<SavedMapping, String>) {
@@ -83,7 +83,7 @@ pub(in super::super) fn loaded(state: &mut State, result: Result<SavedMapping, S
 pub(in super::super) fn saved(
     state: &mut State,
     result: Result<SavedMapping, String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     if let Ok(saved) = &result {
         state.tell(format!(
@@ -91,25 +91,25 @@ pub(in super::super) fn saved(
             saved.mapping.name,
             saved.path.display()
         ));
-        effects.push(Effect::Outputs(OutputsEffect::ListMappings));
+        effects.push(OutputsEffect::ListMappings);
     }
     loaded(state, result);
 }
 
-pub(in super::super) fn delete(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
+pub(in super::super) fn delete(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
     state.remote.reading.failure = None;
-    effects.push(Effect::Outputs(OutputsEffect::DeleteMapping(path)));
+    effects.push(OutputsEffect::DeleteMapping(path));
 }
 
 /// Its fields stay, for whoever wants it back.
 pub(in super::super) fn deleted(
     state: &mut State,
     result: Result<String, String>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     match result {
         Ok(name) => state.tell(format!("Deleted the mapping {name}")),
         Err(reason) => state.remote.reading.failure = Some(reason),
     }
-    effects.push(Effect::Outputs(OutputsEffect::ListMappings));
+    effects.push(OutputsEffect::ListMappings);
 }

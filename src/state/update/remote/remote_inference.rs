@@ -7,8 +7,8 @@ use super::begin;
 use crate::domain::{LatencyMs, Problem, RunInfo, RunKey, Sample, SampleId};
 use crate::state::{
     ConnectFailure, ConnectRequest, Effect, EngineFailure, FoundModel, InferenceEffect, Loadable,
-    Offer, QueuedImages, RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State, TaskId,
-    TaskKind, TaskOutcome,
+    Offer, Queue, QueuedImages, RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State,
+    TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
 
@@ -16,7 +16,7 @@ use crate::tasks::ProgressUnit;
 const PROBES: usize = 3;
 
 /// Finds out what the remote model responds with: for the image in view, or the first queued images.
-pub(in super::super) fn connect(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn connect(state: &mut State, effects: &mut Queue<Effect>) {
     let samples = samples_to_try(state);
     let (Some(remote), Some(source)) = (&state.inference.remote, &state.source) else {
         return;
@@ -36,15 +36,13 @@ pub(in super::super) fn connect(state: &mut State, effects: &mut Vec<Effect>) {
         status: Loadable::Loading(ticket.id),
         ..RemoteEngine::new(model.clone())
     });
-    effects.push(Effect::Inference(InferenceEffect::Connect(
-        ConnectRequest {
-            source,
-            model,
-            samples,
-            known,
-            ticket,
-        },
-    )));
+    effects.push(InferenceEffect::Connect(ConnectRequest {
+        source,
+        model,
+        samples,
+        known,
+        ticket,
+    }));
 }
 
 fn samples_to_try(state: &State) -> Vec<(SampleId, Sample)> {
@@ -61,7 +59,7 @@ pub(in super::super) fn connected(
     task: TaskId,
     at_ms: i64,
     result: Result<FoundModel, ConnectFailure>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     match &result {
         Ok(_) => state.tasks.forget(task),
@@ -90,7 +88,7 @@ fn take_found(
     source: SourceId,
     at_ms: i64,
     found: FoundModel,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let Some(remote) = &mut state.inference.remote else {
         return;
@@ -120,7 +118,7 @@ fn take_found(
     predict::start_queued(state, effects);
 }
 
-fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Vec<Effect>) {
+fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Queue<Effect>) {
     state.inference.queued = None;
     let Some(remote) = &mut state.inference.remote else {
         return;
@@ -162,7 +160,7 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Vec<Ef
 pub(in super::super) fn predicted(
     state: &mut State,
     prediction: RemotePrediction,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let RemotePrediction {
         image,

@@ -6,13 +6,13 @@ use super::super::{run_tasks, s3};
 use super::{begin, reading, settle};
 use crate::domain::{RemoteAddress, RemoteModel, ResponseExamples, S3Access};
 use crate::state::{
-    Effect, Failure, InferenceEffect, Loadable, OutputsEffect, Overlay, RemoteCheck, S3Effect,
-    SourceId, State, TaskId, TaskKind, TaskSignal,
+    Effect, Failure, InferenceEffect, Loadable, OutputsEffect, Overlay, Queue, RemoteCheck,
+    S3Effect, SourceId, State, TaskId, TaskKind, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
 /// Shows the dialog with the endpoint that was chosen last.
-pub(in super::super) fn edit_endpoint(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn edit_endpoint(state: &mut State, effects: &mut Queue<Effect>) {
     let is_endpoint = |model: &&RemoteModel| matches!(model.at, RemoteAddress::Endpoint { .. });
     let last = last_of(state, is_endpoint).unwrap_or_else(|| {
         let place = state.source.as_ref().and_then(|open| open.place.as_ref());
@@ -22,7 +22,7 @@ pub(in super::super) fn edit_endpoint(state: &mut State, effects: &mut Vec<Effec
     edit(state, last, effects);
 }
 
-pub(in super::super) fn edit_tf_serving(state: &mut State, effects: &mut Vec<Effect>) {
+pub(in super::super) fn edit_tf_serving(state: &mut State, effects: &mut Queue<Effect>) {
     let is_served = |model: &&RemoteModel| matches!(model.at, RemoteAddress::TfServing { .. });
     let last = last_of(state, is_served).unwrap_or_else(|| RemoteModel::in_tf_serving(""));
     edit(state, last, effects);
@@ -35,7 +35,7 @@ fn last_of(state: &State, is_it: impl Fn(&&RemoteModel) -> bool) -> Option<Remot
 }
 
 /// Shows the dialog with these fields.
-pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mut Vec<Effect>) {
+pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mut Queue<Effect>) {
     stop_checking(state, effects);
     if let RemoteAddress::Endpoint { access, .. } = &model.at {
         let access = S3Access {
@@ -44,7 +44,7 @@ pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mu
             ..S3Access::default()
         };
         s3::set_access(state, access, effects);
-        effects.push(Effect::S3(S3Effect::ReadSetup));
+        effects.push(S3Effect::ReadSetup);
     }
     show_first_prediction(state, &model, effects);
     let form = &mut state.remote.remote_model;
@@ -55,11 +55,11 @@ pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mu
     }
     state.remote.reading.failure = None;
     state.overlay = Overlay::RemoteInference;
-    effects.push(Effect::Outputs(OutputsEffect::ListMappings));
+    effects.push(OutputsEffect::ListMappings);
 }
 
 /// A mapping is tried on the first response of this model, not on those of other models.
-fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut Vec<Effect>) {
+fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut Queue<Effect>) {
     let remote = state.inference.remote.as_ref();
     let first = remote
         .filter(|remote| remote.model.at == model.at)
@@ -77,7 +77,7 @@ fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut V
 pub(in super::super) fn show_response(
     state: &mut State,
     model: RemoteModel,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let (false, Some(source), Some(sample)) = (
         state.remote.remote_model.response.is_loading(),
@@ -93,12 +93,12 @@ pub(in super::super) fn show_response(
     let ticket = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
     let form = &mut state.remote.remote_model;
     form.response = Loadable::Loading(ticket.id);
-    effects.push(Effect::Inference(InferenceEffect::ShowResponse {
+    effects.push(InferenceEffect::ShowResponse {
         source,
         model,
         entry,
         ticket,
-    }));
+    });
 }
 
 pub(in super::super) fn response_shown(
@@ -107,7 +107,7 @@ pub(in super::super) fn response_shown(
     task: TaskId,
     of: RemoteAddress,
     result: Result<Arc<ResponseExamples>, Failure>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Queue<Effect>,
 ) {
     let examples = result.as_ref().ok().cloned();
     let is_wanted = settle(state, task, result.map(drop), |state| {
@@ -118,7 +118,7 @@ pub(in super::super) fn response_shown(
     }
 }
 
-fn stop_checking(state: &mut State, effects: &mut Vec<Effect>) {
+fn stop_checking(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(task) = state.remote.remote_model.check.task() {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
@@ -128,7 +128,7 @@ fn stop_checking(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 /// Checks whether the model is available, in place of an earlier check.
-pub(in super::super) fn check(state: &mut State, model: RemoteModel, effects: &mut Vec<Effect>) {
+pub(in super::super) fn check(state: &mut State, model: RemoteModel, effects: &mut Queue<Effect>) {
     stop_checking(state, effects);
     let title = format!("Check {}", model.name());
     let kind = TaskKind::CheckRemoteModel;
@@ -136,10 +136,7 @@ pub(in super::super) fn check(state: &mut State, model: RemoteModel, effects: &m
     let form = &mut state.remote.remote_model;
     form.check = Loadable::Loading(ticket.id);
     form.checked = Some(model.clone());
-    effects.push(Effect::Inference(InferenceEffect::CheckRemoteModel {
-        model,
-        ticket,
-    }));
+    effects.push(InferenceEffect::CheckRemoteModel { model, ticket });
 }
 
 /// A failure is shown in the dialog alone, not listed as a problem: the name may be half typed.

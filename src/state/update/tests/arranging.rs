@@ -361,7 +361,7 @@ fn a_search_of_the_project_that_no_field_holds_is_left_out() {
         let (mut state, _) = arranged(&NAMES);
         let source = source_of(&command(
             &mut state,
-            Command::Browse(BrowseCommand::Open(PathBuf::from("/other"))),
+            BrowseCommand::Open(PathBuf::from("/other")),
         ));
         let Event::Project(ProjectEvent::Opened { mut content, .. }) = empty_project(source) else {
             panic!("a project is opened");
@@ -369,10 +369,7 @@ fn a_search_of_the_project_that_no_field_holds_is_left_out() {
         let sort = serde_json::to_string(&BY_NAME).unwrap();
         let json = format!(r#"{{"query": "{}", "sort": {sort}}}"#, "x".repeat(letters));
         content.views = vec![("search".to_owned(), json)];
-        event(
-            &mut state,
-            Event::Project(ProjectEvent::Opened { source, content }),
-        );
+        event(&mut state, ProjectEvent::Opened { source, content });
         let arranging = &state.arranging;
         (arranging.text().len(), arranging.error().is_some())
     };
@@ -387,11 +384,11 @@ fn the_filtered_images_without_a_prediction_are_predicted() {
     let (mut state, source, _) = opened();
     event(
         &mut state,
-        Event::Browse(BrowseEvent::ListingEnded {
+        BrowseEvent::ListingEnded {
             source,
             task: TaskId(0),
             result: Ok(()),
-        }),
+        },
     );
     settle_pending(&mut state);
     settle_command(

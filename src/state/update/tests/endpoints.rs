@@ -8,9 +8,9 @@ use crate::domain::{
     SageMakerAccess, usual_ami,
 };
 use crate::state::{
-    Action, Command, DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId,
-    EndpointSight, EndpointsCommand, EndpointsEffect, EndpointsEvent, Event, Failure, FormCheck,
-    KnownEndpoint, Overlay, State, TaskId, TaskOutcome, TaskSignal,
+    Action, DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId, EndpointSight,
+    EndpointsCommand, EndpointsEffect, EndpointsEvent, Event, Failure, FormCheck, KnownEndpoint,
+    Overlay, State, TaskId, TaskOutcome, TaskSignal,
 };
 
 fn record() -> EndpointRecord {
@@ -118,7 +118,7 @@ fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it
     assert_eq!(state.endpoints_at_our_cost().count(), 1);
 
     end_watching(&mut state);
-    let effects = event(&mut state, Event::Endpoints(EndpointsEvent::Outdated));
+    let effects = event(&mut state, EndpointsEvent::Outdated);
     assert!(
         has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"),
         "{effects:?}"
@@ -210,25 +210,16 @@ fn whoever_stops_a_deletion_that_is_due_is_told_how_to_put_it_off() {
 fn nothing_is_deleted_before_that_is_confirmed() {
     let mut state = State::default();
     read(&mut state, vec![record()], Vec::new());
-    let effects = command(
-        &mut state,
-        Command::Endpoints(EndpointsCommand::ConfirmDeletion(id())),
-    );
+    let effects = command(&mut state, EndpointsCommand::ConfirmDeletion(id()));
     assert!(
         !has!(effects, Effect::Endpoints(EndpointsEffect::Delete { .. })),
         "{effects:?}"
     );
     assert_eq!(state.overlay, Overlay::Endpoints);
-    command(&mut state, Command::Endpoints(EndpointsCommand::Keep));
+    command(&mut state, EndpointsCommand::Keep);
     assert_eq!(state.remote.endpoints.confirming, None);
-    command(
-        &mut state,
-        Command::Endpoints(EndpointsCommand::ConfirmDeletion(id())),
-    );
-    let effects = command(
-        &mut state,
-        Command::Endpoints(EndpointsCommand::Delete(id())),
-    );
+    command(&mut state, EndpointsCommand::ConfirmDeletion(id()));
+    let effects = command(&mut state, EndpointsCommand::Delete(id()));
     assert!(
         has!(effects, Effect::Endpoints(EndpointsEffect::Delete { id, cause: DeletionCause::Wish, .. }) if id.name == "cats"),
         "{effects:?}"
@@ -246,11 +237,11 @@ fn a_record_that_cannot_be_read_is_a_problem_and_told_once() {
     for _ in 0..2 {
         event(
             &mut state,
-            Event::Endpoints(EndpointsEvent::RecordsRead {
+            EndpointsEvent::RecordsRead {
                 records: Vec::new(),
                 unreadable: vec!["could not read the record of an endpoint".to_owned()],
                 due: Vec::new(),
-            }),
+            },
         );
     }
     assert_eq!(state.problems.len(), 1);
@@ -265,10 +256,7 @@ fn the_list_asks_nobody_before_somebody_wants_it() {
         "{effects:?}"
     );
     let query = crate::domain::EndpointQuery::default();
-    let effects = command(
-        &mut state,
-        Command::Endpoints(EndpointsCommand::List(query)),
-    );
+    let effects = command(&mut state, EndpointsCommand::List(query));
     assert!(
         has!(effects, Effect::Endpoints(EndpointsEffect::List { .. })),
         "{effects:?}"
@@ -302,10 +290,7 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
         delete_after_h: None,
         ..draft
     };
-    let effects = command(
-        &mut state,
-        Command::Endpoints(EndpointsCommand::Check(Box::new(for_good))),
-    );
+    let effects = command(&mut state, EndpointsCommand::Check(Box::new(for_good)));
     let task = effects.iter().find_map(|effect| match effect {
         Effect::Endpoints(EndpointsEffect::Check { ticket, .. }) => Some(ticket.id),
         _ => None,
@@ -324,15 +309,15 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
         plan: Arc::clone(&plan),
     };
     // Nothing is deployed that was not checked.
-    assert!(command(&mut state, Command::Endpoints(EndpointsCommand::Deploy)).is_empty());
+    assert!(command(&mut state, EndpointsCommand::Deploy).is_empty());
     event(
         &mut state,
-        Event::Endpoints(EndpointsEvent::Checked {
+        EndpointsEvent::Checked {
             task: task.expect("it is checked"),
             result: Ok(Box::new(check)),
-        }),
+        },
     );
-    let effects = command(&mut state, Command::Endpoints(EndpointsCommand::Deploy));
+    let effects = command(&mut state, EndpointsCommand::Deploy);
     let deployed = effects.into_iter().find_map(|effect| match effect {
         Effect::Endpoints(EndpointsEffect::Deploy { plan, .. }) => Some(plan),
         _ => None,

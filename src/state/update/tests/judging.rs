@@ -57,12 +57,12 @@ fn with_boxes() -> (State, RunId) {
     let predictions = vec![new_prediction(SampleId(0), Ok(boxes(2)))];
     event(
         &mut state,
-        Event::Inference(InferenceEvent::Predicted {
+        InferenceEvent::Predicted {
             source,
             run,
             at_ms: 1,
             predictions,
-        }),
+        },
     );
     (state, run)
 }
@@ -76,10 +76,7 @@ fn a_verdict_is_sent_to_the_project_at_once_and_is_saving_until_it_is_there() {
     assert_eq!(changes(&effects), [expected]);
     assert!(state.judgements.is_saving(SampleId(0)));
     let up_to = ticket(&effects);
-    event(
-        &mut state,
-        Event::Project(ProjectEvent::Saved { source, up_to }),
-    );
+    event(&mut state, ProjectEvent::Saved { source, up_to });
     assert!(!state.judgements.is_saving(SampleId(0)));
     assert_eq!(
         state.judgements.verdict(SampleId(0)),
@@ -103,10 +100,7 @@ fn judged_and_outdated() -> (State, SourceId, RunId) {
     let (mut state, run) = with_boxes();
     let source = state.source.as_ref().unwrap().id;
     command(&mut state, Action::GoOnAfterVerdict);
-    command(
-        &mut state,
-        Command::Review(ReviewCommand::SelectBox(Some(1))),
-    );
+    command(&mut state, ReviewCommand::SelectBox(Some(1)));
     command(&mut state, Action::Reject);
     let seen = ListingChange::Seen(vec![written_anew("a.jpg")]);
     changed(&mut state, source, seen);
@@ -188,7 +182,7 @@ fn a_judged_prediction_about_an_older_file_is_there_when_the_project_is_opened_a
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
         &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
+        BrowseCommand::Open(PathBuf::from("/photos")),
     ));
     let run = RunId(7);
     let Event::Project(ProjectEvent::Opened { mut content, .. }) =
@@ -208,23 +202,17 @@ fn a_judged_prediction_about_an_older_file_is_there_when_the_project_is_opened_a
         note: String::new(),
         tags: Vec::new(),
     }];
-    event(
-        &mut state,
-        Event::Project(ProjectEvent::Opened { source, content }),
-    );
+    event(&mut state, ProjectEvent::Opened { source, content });
     let page = page(&["a.jpg", "b.jpg"]);
-    event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    event(&mut state, BrowseEvent::Listed { source, page });
     // The prediction there is not about this file; nothing is known of the others yet.
     let predictions = vec![(run, SampleId(0), None)];
     let effects = event(
         &mut state,
-        Event::Project(ProjectEvent::PredictionsLoaded {
+        ProjectEvent::PredictionsLoaded {
             source,
             predictions,
-        }),
+        },
     );
     assert!(
         !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
@@ -234,11 +222,11 @@ fn a_judged_prediction_about_an_older_file_is_there_when_the_project_is_opened_a
     let result = Ok(());
     event(
         &mut state,
-        Event::Browse(BrowseEvent::ListingEnded {
+        BrowseEvent::ListingEnded {
             source,
             task,
             result,
-        }),
+        },
     );
     let row = |name: &str| StoredRow {
         sample: SampleUri::new(format!("/photos/{name}")),
@@ -257,11 +245,11 @@ fn a_judged_prediction_about_an_older_file_is_there_when_the_project_is_opened_a
     let predictions = vec![row("a.jpg"), row("b.jpg")];
     event(
         &mut state,
-        Event::Project(ProjectEvent::RunLoaded {
+        ProjectEvent::RunLoaded {
             source,
             run,
             predictions,
-        }),
+        },
     );
     let task = state.tasks.running()[0].id;
     let ended = Event::Project(ProjectEvent::RunLoadingEnded {
@@ -331,10 +319,7 @@ fn every_selected_image_is_judged_and_undone_in_one_step() {
 fn undoing_brings_the_image_that_it_is_about_back_to_the_middle() {
     let (mut state, ..) = ready();
     command(&mut state, Action::Accept);
-    command(
-        &mut state,
-        Command::Browse(BrowseCommand::Show(SampleId(2))),
-    );
+    command(&mut state, BrowseCommand::Show(SampleId(2)));
     command(&mut state, Action::Undo);
     assert_eq!(state.shown_sample(), Some(SampleId(0)));
     let notice = state.notice.as_ref().unwrap();
@@ -347,10 +332,7 @@ fn a_selected_box_is_judged_and_the_next_one_selected() {
     command(&mut state, Action::NextBox);
     assert_eq!(state.shown.selected_box, Some(0));
     let wrong = Verdict::WrongClass("dog".to_owned());
-    let effects = command(
-        &mut state,
-        Command::Review(ReviewCommand::SetVerdict(Some(wrong.clone()))),
-    );
+    let effects = command(&mut state, ReviewCommand::SetVerdict(Some(wrong.clone())));
     let target = VerdictTarget {
         run: Some(run),
         box_index: Some(0),
@@ -382,20 +364,11 @@ fn a_selected_box_is_judged_and_the_next_one_selected() {
 fn a_verdict_that_is_only_changed_stays_on_its_image() {
     let (mut state, _) = with_boxes();
     for index in 0..2 {
-        command(
-            &mut state,
-            Command::Review(ReviewCommand::SelectBox(Some(index))),
-        );
+        command(&mut state, ReviewCommand::SelectBox(Some(index)));
         command(&mut state, Action::Accept);
-        command(
-            &mut state,
-            Command::Browse(BrowseCommand::Show(SampleId(0))),
-        );
+        command(&mut state, BrowseCommand::Show(SampleId(0)));
     }
-    command(
-        &mut state,
-        Command::Review(ReviewCommand::SelectBox(Some(0))),
-    );
+    command(&mut state, ReviewCommand::SelectBox(Some(0)));
     command(&mut state, Action::Reject);
     assert_eq!(state.shown.selected_box, Some(1), "the next of the list");
     command(&mut state, Action::Reject);
@@ -406,10 +379,7 @@ fn a_verdict_that_is_only_changed_stays_on_its_image() {
 #[test]
 fn a_box_that_was_left_out_is_next_before_the_next_image_is() {
     let (mut state, _) = with_boxes();
-    command(
-        &mut state,
-        Command::Review(ReviewCommand::SelectBox(Some(1))),
-    );
+    command(&mut state, ReviewCommand::SelectBox(Some(1)));
     command(&mut state, Action::Accept);
     assert_eq!(state.shown.selected_box, Some(0));
     assert_eq!(state.shown_sample(), Some(SampleId(0)));
@@ -419,10 +389,7 @@ fn a_box_that_was_left_out_is_next_before_the_next_image_is() {
 fn a_confirmed_box_outranks_the_filters_and_no_hidden_box_stays_selected() {
     let (mut state, _) = with_boxes();
     command(&mut state, Action::GoOnAfterVerdict);
-    command(
-        &mut state,
-        Command::Review(ReviewCommand::SelectBox(Some(1))),
-    );
+    command(&mut state, ReviewCommand::SelectBox(Some(1)));
     command(&mut state, Action::Accept);
     let hide = Command::Review(ReviewCommand::ChangeView(ViewChange::MinScore(0.99)));
     command(&mut state, hide);
@@ -453,21 +420,12 @@ fn clearing_takes_away_what_was_said_before_there_was_a_prediction_too() {
 fn notes_and_tags_are_written_for_the_selection() {
     let (mut state, ..) = ready();
     command(&mut state, Action::SelectAll);
-    command(
-        &mut state,
-        Command::Review(ReviewCommand::AddTag("  night ".to_owned())),
-    );
-    command(
-        &mut state,
-        Command::Review(ReviewCommand::AddTag("blurry".to_owned())),
-    );
+    command(&mut state, ReviewCommand::AddTag("  night ".to_owned()));
+    command(&mut state, ReviewCommand::AddTag("blurry".to_owned()));
     assert_eq!(state.judgements.tags(SampleId(2)), ["blurry", "night"]);
     let samples: SampleSet = [SampleId(1)].into_iter().collect();
     let text = "look again\n".to_owned();
-    let effects = command(
-        &mut state,
-        Command::Review(ReviewCommand::SetNote { samples, text }),
-    );
+    let effects = command(&mut state, ReviewCommand::SetNote { samples, text });
     assert_eq!(
         changes(&effects),
         [Change::SetNote {
@@ -475,14 +433,8 @@ fn notes_and_tags_are_written_for_the_selection() {
             text: "look again".to_owned()
         }]
     );
-    command(
-        &mut state,
-        Command::Browse(BrowseCommand::Show(SampleId(2))),
-    );
-    command(
-        &mut state,
-        Command::Review(ReviewCommand::RemoveTag("night".to_owned())),
-    );
+    command(&mut state, BrowseCommand::Show(SampleId(2)));
+    command(&mut state, ReviewCommand::RemoveTag("night".to_owned()));
     assert_eq!(state.judgements.tags(SampleId(1)), ["blurry", "night"]);
     assert_eq!(state.judgements.tags(SampleId(2)), ["blurry"]);
     assert_eq!(verdicts(&state).len(), 0);
@@ -492,10 +444,7 @@ fn notes_and_tags_are_written_for_the_selection() {
 fn the_next_unjudged_image_is_found_around_the_end() {
     let (mut state, ..) = ready();
     command(&mut state, Action::GoOnAfterVerdict);
-    command(
-        &mut state,
-        Command::Browse(BrowseCommand::Show(SampleId(2))),
-    );
+    command(&mut state, BrowseCommand::Show(SampleId(2)));
     command(&mut state, Action::Accept);
     command(&mut state, Action::NextUnjudged);
     assert_eq!(state.shown_sample(), Some(SampleId(0)));
@@ -524,14 +473,14 @@ fn the_least_certain_prediction_comes_first() {
     let predictions = [(0, 0.9), (1, 0.5), (2, 0.2)];
     event(
         &mut state,
-        Event::Inference(InferenceEvent::Predicted {
+        InferenceEvent::Predicted {
             source,
             run,
             at_ms: 1,
             predictions: predictions
                 .map(|(id, first)| new_prediction(SampleId(id), Ok(sure(first))))
                 .into(),
-        }),
+        },
     );
     let mut visited = Vec::new();
     for _ in 0..3 {
@@ -560,7 +509,7 @@ fn what_the_project_holds_is_there_whether_it_or_the_listing_comes_first() {
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
         &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/photos"))),
+        BrowseCommand::Open(PathBuf::from("/photos")),
     ));
     let listed = |names: &[&str]| {
         Event::Browse(BrowseEvent::Listed {
@@ -573,10 +522,7 @@ fn what_the_project_holds_is_there_whether_it_or_the_listing_comes_first() {
         panic!("it is the event of an opened project");
     };
     content.judgements = vec![judged("a.jpg"), judged("b.jpg"), judged("gone.jpg")];
-    event(
-        &mut state,
-        Event::Project(ProjectEvent::Opened { source, content }),
-    );
+    event(&mut state, ProjectEvent::Opened { source, content });
     event(&mut state, listed(&["b.jpg"]));
     for sample in [SampleId(0), SampleId(1)] {
         assert_eq!(state.judgements.verdict(sample), Some(&Verdict::Reject));

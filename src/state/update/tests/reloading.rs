@@ -11,11 +11,11 @@ fn listed() -> (State, SourceId) {
     let task = list_task(&state).unwrap();
     event(
         &mut state,
-        Event::Browse(BrowseEvent::ListingEnded {
+        BrowseEvent::ListingEnded {
             source,
             task,
             result: Ok(()),
-        }),
+        },
     );
     (state, source)
 }
@@ -55,18 +55,15 @@ fn listed_again(state: &mut State, source: SourceId, task: TaskId, found: Relist
 #[test]
 fn reloading_marks_what_is_gone_and_keeps_every_place() {
     let (mut state, source) = listed();
-    command(
-        &mut state,
-        Command::Browse(BrowseCommand::Show(SampleId(1))),
-    );
+    command(&mut state, BrowseCommand::Show(SampleId(1)));
     let task = reload(&mut state);
     let seen = page(&["a.jpg", "b.jpg", "new.jpg"]).samples;
     event(
         &mut state,
-        Event::Browse(BrowseEvent::ListingChanged {
+        BrowseEvent::ListingChanged {
             source,
             change: ListingChange::Seen(seen),
-        }),
+        },
     );
     let found = Relisting {
         present: Some(uris(&["a.jpg", "b.jpg", "new.jpg"])),
@@ -101,11 +98,11 @@ fn what_could_not_be_read_is_tried_again_after_reloading() {
     let shown = SampleId(0);
     event(
         &mut state,
-        Event::Browse(BrowseEvent::Displayed {
+        BrowseEvent::Displayed {
             source,
             sample: shown,
             result: Err("nobody answers".to_owned()),
-        }),
+        },
     );
     assert!(state.samples.unreadable(shown).is_some());
     let task = reload(&mut state);
@@ -115,11 +112,11 @@ fn what_could_not_be_read_is_tried_again_after_reloading() {
     };
     let effects = event(
         &mut state,
-        Event::Browse(BrowseEvent::ListedAgain {
+        BrowseEvent::ListedAgain {
             source,
             task,
             result: Ok(found),
-        }),
+        },
     );
     assert!(state.samples.unreadable(shown).is_none());
     let is_display = |effect: &Effect| matches!(effect, Effect::Browse(BrowseEffect::Display { sample, .. }) if *sample == shown);
@@ -139,11 +136,11 @@ fn a_place_that_could_not_be_opened_is_opened_anew() {
     let task = list_task(&state).unwrap();
     event(
         &mut state,
-        Event::Browse(BrowseEvent::ListingEnded {
+        BrowseEvent::ListingEnded {
             source,
             task,
             result: Err("There is no such folder".to_owned()),
-        }),
+        },
     );
     let effects = command(&mut state, Action::Reload);
     assert_ne!(source_of(&effects), source);
@@ -153,17 +150,14 @@ fn a_place_that_could_not_be_opened_is_opened_anew() {
 fn the_neighbours_of_the_image_are_read_ahead_the_next_one_first() {
     let (mut state, source) = listed();
     for (shown, neighbours) in [(1, &["c.jpg", "a.jpg"][..]), (2, &["b.jpg"])] {
-        command(
-            &mut state,
-            Command::Browse(BrowseCommand::Show(SampleId(shown))),
-        );
+        command(&mut state, BrowseCommand::Show(SampleId(shown)));
         let effects = event(
             &mut state,
-            Event::Browse(BrowseEvent::Displayed {
+            BrowseEvent::Displayed {
                 source,
                 sample: SampleId(shown),
                 result: Err("whatever comes of it".to_owned()),
-            }),
+            },
         );
         let ahead = effects.iter().find_map(|effect| match effect {
             Effect::Browse(BrowseEffect::ReadAhead { samples, .. }) => Some(samples),

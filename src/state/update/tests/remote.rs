@@ -30,11 +30,11 @@ fn listed() -> State {
     let (task, _) = task.expect("it is being listed");
     event(
         &mut state,
-        Event::Browse(BrowseEvent::ListingEnded {
+        BrowseEvent::ListingEnded {
             source,
             task,
             result: Ok(()),
-        }),
+        },
     );
     state
 }
@@ -134,14 +134,8 @@ fn watched(state: &mut State, id: &JobId) -> TaskId {
 #[test]
 fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_filled_in() {
     let mut state = listed();
-    command(
-        &mut state,
-        Command::Browse(BrowseCommand::Show(SampleId(0))),
-    );
-    command(
-        &mut state,
-        Command::Browse(BrowseCommand::ToggleSelected(SampleId(2))),
-    );
+    command(&mut state, BrowseCommand::Show(SampleId(0)));
+    command(&mut state, BrowseCommand::ToggleSelected(SampleId(2)));
     let effects = command(&mut state, Action::StartJob);
     assert_eq!(state.overlay, Overlay::StartJob);
     assert!(
@@ -152,10 +146,7 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
     assert_eq!(empty.model.library.as_deref(), Some("small"));
     assert_eq!(empty.scope, ExportScope::Selection);
 
-    let effects = command(
-        &mut state,
-        Command::Jobs(JobsCommand::Check(Box::new(empty))),
-    );
+    let effects = command(&mut state, JobsCommand::Check(Box::new(empty)));
     assert!(
         !has!(effects, Effect::Jobs(JobsEffect::Check { .. })),
         "{effects:?}"
@@ -188,10 +179,10 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
     let (second, _) = check(&mut state, two);
     event(
         &mut state,
-        Event::Jobs(JobsEvent::Checked {
+        JobsEvent::Checked {
             task,
             result: Err(Failure::new("late")),
-        }),
+        },
     );
     assert!(matches!(state.remote.job_form.check, Loadable::Loading(task) if task == second));
 }
@@ -203,19 +194,19 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
     let draft = draft(&state);
     let (task, request) = check(&mut state, draft.clone());
     assert!(!has!(
-        command(&mut state, Command::Jobs(JobsCommand::Start)),
+        command(&mut state, JobsCommand::Start),
         Effect::Jobs(JobsEffect::Start { .. })
     ));
     let bad = check_of(&request, CheckGrade::Problem);
     event(
         &mut state,
-        Event::Jobs(JobsEvent::Checked {
+        JobsEvent::Checked {
             task,
             result: Ok(bad),
-        }),
+        },
     );
     assert!(!has!(
-        command(&mut state, Command::Jobs(JobsCommand::Start)),
+        command(&mut state, JobsCommand::Start),
         Effect::Jobs(JobsEffect::Start { .. })
     ));
 
@@ -223,12 +214,12 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
     let good = check_of(&request, CheckGrade::Warning);
     event(
         &mut state,
-        Event::Jobs(JobsEvent::Checked {
+        JobsEvent::Checked {
             task,
             result: Ok(good),
-        }),
+        },
     );
-    let effects = command(&mut state, Command::Jobs(JobsCommand::Start));
+    let effects = command(&mut state, JobsCommand::Start);
     let (plan, task) = effects
         .iter()
         .find_map(|effect| match effect {
@@ -241,10 +232,10 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
 
     let effects = event(
         &mut state,
-        Event::Jobs(JobsEvent::Started {
+        JobsEvent::Started {
             task,
             result: Ok(id("cats-1")),
-        }),
+        },
     );
     assert!(
         has!(effects, Effect::Jobs(JobsEffect::Watch { .. })),
@@ -321,14 +312,8 @@ fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
         }],
         next: next.map(str::to_owned),
     };
-    let (late, _) = task_of(&command(
-        &mut state,
-        Command::Jobs(JobsCommand::List(JobQuery::default())),
-    ));
-    let (first, _) = task_of(&command(
-        &mut state,
-        Command::Jobs(JobsCommand::List(JobQuery::default())),
-    ));
+    let (late, _) = task_of(&command(&mut state, JobsCommand::List(JobQuery::default())));
+    let (first, _) = task_of(&command(&mut state, JobsCommand::List(JobQuery::default())));
     let listed = |task, is_first, page| {
         Event::Jobs(JobsEvent::Listed {
             task,
@@ -338,7 +323,7 @@ fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
     };
     event(&mut state, listed(late, true, page("late", None)));
     event(&mut state, listed(first, true, page("a", Some("more"))));
-    let (second, token) = task_of(&command(&mut state, Command::Jobs(JobsCommand::ListMore)));
+    let (second, token) = task_of(&command(&mut state, JobsCommand::ListMore));
     assert_eq!(token.as_deref(), Some("more"));
     event(&mut state, listed(second, false, page("b", None)));
     let names: Vec<&str> = state
@@ -360,11 +345,11 @@ fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_ar
     let progress = progress(TransformStatus::Completed, 3, 2);
     event(
         &mut state,
-        Event::Jobs(JobsEvent::Seen {
+        JobsEvent::Seen {
             id: id.clone(),
             task,
             progress,
-        }),
+        },
     );
     let ended = Event::Jobs(JobsEvent::WatchEnded {
         id: id.clone(),
@@ -390,7 +375,7 @@ fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_ar
     );
     // Looking at it again does not watch what is over.
     assert!(!has!(
-        command(&mut state, Command::Jobs(JobsCommand::Open(id))),
+        command(&mut state, JobsCommand::Open(id)),
         Effect::Jobs(JobsEffect::Watch { .. })
     ));
 }
@@ -405,10 +390,7 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
         command(&mut state, retry.clone()),
         Effect::Jobs(JobsEffect::PlanRetry { .. })
     ));
-    command(
-        &mut state,
-        Command::Jobs(JobsCommand::FindOutcome(id.clone())),
-    );
+    command(&mut state, JobsCommand::FindOutcome(id.clone()));
     let Loadable::Loading(task) = state.remote.job(&id).unwrap().outcome else {
         panic!("it is looked for");
     };
@@ -428,11 +410,11 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     };
     event(
         &mut state,
-        Event::Jobs(JobsEvent::OutcomeFound {
+        JobsEvent::OutcomeFound {
             id: id.clone(),
             task,
             result: Ok(outcome),
-        }),
+        },
     );
     let start = Command::Jobs(JobsCommand::StartRetry(id.clone()));
     let plan = |grade: CheckGrade, state: &mut State| {
@@ -456,10 +438,7 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
         Effect::Jobs(JobsEffect::StartRetry { .. })
     ));
     plan(CheckGrade::Ok, &mut state);
-    command(
-        &mut state,
-        Command::Jobs(JobsCommand::DropRetry(id.clone())),
-    );
+    command(&mut state, JobsCommand::DropRetry(id.clone()));
     assert!(!has!(
         command(&mut state, start.clone()),
         Effect::Jobs(JobsEffect::StartRetry { .. })
@@ -477,11 +456,11 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     let result = Ok("cats-2".to_owned());
     let effects = event(
         &mut state,
-        Event::Jobs(JobsEvent::RetryStarted {
+        JobsEvent::RetryStarted {
             id: id.clone(),
             task,
             result,
-        }),
+        },
     );
     assert!(
         has!(effects, Effect::Jobs(JobsEffect::Watch { .. })),
@@ -533,21 +512,18 @@ fn only_what_was_listed_as_left_behind_is_deleted() {
         command(&mut state, delete.clone()),
         Effect::Jobs(JobsEffect::DeleteLeftovers { .. })
     ));
-    command(
-        &mut state,
-        Command::Jobs(JobsCommand::FindLeftovers(id.clone())),
-    );
+    command(&mut state, JobsCommand::FindLeftovers(id.clone()));
     let Loadable::Loading(task) = state.remote.job(&id).unwrap().left else {
         panic!("it is looked for");
     };
     let left = vec![Leftover::Model("cats-1".to_owned())];
     event(
         &mut state,
-        Event::Jobs(JobsEvent::LeftoversFound {
+        JobsEvent::LeftoversFound {
             id: id.clone(),
             task,
             result: Ok(Leftovers::Told(left.clone())),
-        }),
+        },
     );
     let effects = command(&mut state, delete);
     let found = effects.iter().find_map(|effect| match effect {
@@ -579,16 +555,16 @@ fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be
     };
     event(
         &mut state,
-        Event::Jobs(JobsEvent::WatchEnded {
+        JobsEvent::WatchEnded {
             id: id.clone(),
             task,
             end: WatchEnd::Failed(failure),
-        }),
+        },
     );
     assert!(state.remote.job(&id).unwrap().failure.is_some());
     // The job itself goes on, so the next start looks at it, too.
     assert!(state.settings.watched_jobs.contains(&id));
-    let effects = command(&mut state, Command::Jobs(JobsCommand::Watch(id.clone())));
+    let effects = command(&mut state, JobsCommand::Watch(id.clone()));
     assert!(
         has!(effects, Effect::Jobs(JobsEffect::Watch { .. })),
         "{effects:?}"
@@ -609,10 +585,7 @@ fn a_job_that_is_not_there_or_that_nobody_wants_to_watch_is_not_watched_after_a_
         let mut state = State::default();
         let id = id("cats-1");
         let task = watched(&mut state, &id);
-        event(
-            &mut state,
-            Event::Jobs(JobsEvent::WatchEnded { id, task, end }),
-        );
+        event(&mut state, JobsEvent::WatchEnded { id, task, end });
         assert!(state.settings.watched_jobs.is_empty());
     }
     let mut state = State::default();
@@ -625,7 +598,7 @@ fn a_job_that_is_not_there_or_that_nobody_wants_to_watch_is_not_watched_after_a_
         end,
     });
     event(&mut state, ended);
-    command(&mut state, Command::Jobs(JobsCommand::StopWatching(id)));
+    command(&mut state, JobsCommand::StopWatching(id));
     assert!(state.settings.watched_jobs.is_empty());
 }
 
@@ -645,11 +618,11 @@ fn a_prediction_from_remote_about_an_image_of_another_size_is_not_shown() {
         let sample = SampleId(0);
         event(
             &mut state,
-            Event::Browse(BrowseEvent::Displayed {
+            BrowseEvent::Displayed {
                 source,
                 sample,
                 result,
-            }),
+            },
         );
         let failure = state.shown.failure.clone();
         (state.shown.prediction.is_some(), failure)
@@ -677,11 +650,11 @@ fn a_run_that_learns_more_names_of_classes_keeps_those_it_has() {
     let labels = Box::new(named(&[(1, "lion"), (2, "dog")]));
     event(
         &mut state,
-        Event::Outputs(OutputsEvent::Labelled {
+        OutputsEvent::Labelled {
             source,
             run,
             labels,
-        }),
+        },
     );
     let known = &state.runs.get(run).unwrap().info.labels;
     assert_eq!(*known, named(&[(1, "cat"), (2, "dog")]));
@@ -716,10 +689,7 @@ fn examples_are_read_at_once_and_anew_with_each_wish_and_a_late_reading_is_dropp
     let mut state = listed();
     command(&mut state, Command::Do(Action::OpenOutputs));
     let at = OutputsAt::Folder("/outputs".into());
-    let effects = command(
-        &mut state,
-        Command::Outputs(OutputsCommand::Preview(Box::new(at))),
-    );
+    let effects = command(&mut state, OutputsCommand::Preview(Box::new(at)));
     let (source, task) = effects
         .iter()
         .find_map(|effect| match effect {
@@ -731,11 +701,11 @@ fn examples_are_read_at_once_and_anew_with_each_wish_and_a_late_reading_is_dropp
         .unwrap();
     let effects = event(
         &mut state,
-        Event::Outputs(OutputsEvent::Previewed {
+        OutputsEvent::Previewed {
             source,
             task,
             result: Ok(examples()),
-        }),
+        },
     );
     let first = question(&effects).unwrap();
     assert!(state.remote.outputs.task.is_none());
@@ -776,10 +746,7 @@ fn examples_of_other_images_are_forgotten() {
     };
     looked_at(&mut state);
     assert!(state.remote.reading.examples().is_some());
-    command(
-        &mut state,
-        Command::Browse(BrowseCommand::Open("/other".into())),
-    );
+    command(&mut state, BrowseCommand::Open("/other".into()));
     assert!(state.remote.reading.examples().is_none());
     // What comes late is about the images before, too.
     assert!(question(&looked_at(&mut state)).is_none());

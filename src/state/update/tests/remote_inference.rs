@@ -5,7 +5,7 @@ use crate::domain::{
 };
 use crate::review::PredictionStatus;
 use crate::state::{
-    Action, BrowseCommand, Command, ConnectFailure, Effect, Event, FoundModel, ImageRequest,
+    Action, BrowseCommand, ConnectFailure, Effect, Event, FoundModel, ImageRequest,
     InferenceCommand, InferenceEffect, InferenceEvent, ProjectCommand, RemoteOutcome,
     RemotePrediction, RemoteReport, SourceId, State, Step, TaskId,
 };
@@ -67,7 +67,7 @@ fn connected() -> (State, SourceId) {
     let (mut state, source, _) = opened();
     let effects = command(
         &mut state,
-        Command::Inference(InferenceCommand::PredictAt(Some(Box::new(cats())))),
+        InferenceCommand::PredictAt(Some(Box::new(cats()))),
     );
     let (task, samples) = connects(&effects).expect("the image in view is sent");
     assert_eq!(samples, [SampleId(0)]);
@@ -124,30 +124,15 @@ fn the_image_in_view_is_sent_once_and_its_prediction_begins_a_run() {
 #[test]
 fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
     let (mut state, source) = connected();
-    let effects = command(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::By(1))),
-    );
+    let effects = command(&mut state, BrowseCommand::Walk(Step::By(1)));
     let [(task, run, sample)] = requests(&effects)[..] else {
         panic!("{effects:?}");
     };
     assert_eq!(sample, SampleId(1));
     assert!(requests(&command(&mut state, Action::PredictShown)).is_empty());
     // There and back: what is answered, or on its way, is not sent again.
-    assert!(
-        requests(&command(
-            &mut state,
-            Command::Browse(BrowseCommand::Walk(Step::By(-1)))
-        ))
-        .is_empty()
-    );
-    assert!(
-        requests(&command(
-            &mut state,
-            Command::Browse(BrowseCommand::Walk(Step::By(1)))
-        ))
-        .is_empty()
-    );
+    assert!(requests(&command(&mut state, BrowseCommand::Walk(Step::By(-1)))).is_empty());
+    assert!(requests(&command(&mut state, BrowseCommand::Walk(Step::By(1)))).is_empty());
     let ended = remote_prediction(source, task, run, sample, RemoteOutcome::NotSent);
     event(&mut state, ended);
     assert_eq!(
@@ -160,10 +145,7 @@ fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
 #[test]
 fn a_model_out_of_reach_is_not_asked_again_before_the_user_wants_it() {
     let (mut state, source) = connected();
-    let effects = command(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::By(1))),
-    );
+    let effects = command(&mut state, BrowseCommand::Walk(Step::By(1)));
     let (task, run, sample) = requests(&effects)[0];
     let out_of_reach = RemoteOutcome::OutOfReach {
         message: "sign in".to_owned(),
@@ -176,12 +158,9 @@ fn a_model_out_of_reach_is_not_asked_again_before_the_user_wants_it() {
     assert!(state.inference.failure().is_some());
     let remote = state.inference.remote.as_ref().unwrap();
     assert_eq!(remote.renewal.as_deref(), Some("aws sso login"));
-    let effects = command(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::By(1))),
-    );
+    let effects = command(&mut state, BrowseCommand::Walk(Step::By(1)));
     assert!(requests(&effects).is_empty() && connects(&effects).is_none());
-    let effects = command(&mut state, Command::Inference(InferenceCommand::TryAgain));
+    let effects = command(&mut state, InferenceCommand::TryAgain);
     assert_eq!(connects(&effects).unwrap().1, [SampleId(2)]);
 }
 
@@ -190,16 +169,13 @@ fn an_image_that_could_not_be_predicted_does_not_keep_the_next_one_from_being_tr
     let (mut state, source, _) = opened();
     let effects = command(
         &mut state,
-        Command::Inference(InferenceCommand::PredictAt(Some(Box::new(cats())))),
+        InferenceCommand::PredictAt(Some(Box::new(cats()))),
     );
     let (task, _) = connects(&effects).unwrap();
     let failure = ConnectFailure::OfImage(SampleId(0), "it is too large".to_owned());
     let effects = event(&mut state, ended(source, task, Err(failure)));
     assert!(connects(&effects).is_none());
-    let effects = command(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::By(1))),
-    );
+    let effects = command(&mut state, BrowseCommand::Walk(Step::By(1)));
     assert_eq!(connects(&effects).unwrap().1, [SampleId(1)]);
 }
 
@@ -211,15 +187,9 @@ fn a_run_of_this_computer_brings_predicting_back_here_and_sends_nothing() {
     assert!(state.inference.remote.is_none());
     // What was answered elsewhere can be looked at without asking for more.
     let remote = state.runs.iter().next().unwrap().id();
-    let effects = command(
-        &mut state,
-        Command::Project(ProjectCommand::SwitchRun(remote)),
-    );
+    let effects = command(&mut state, ProjectCommand::SwitchRun(remote));
     assert!(connects(&effects).is_none());
-    let effects = command(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::By(1))),
-    );
+    let effects = command(&mut state, BrowseCommand::Walk(Step::By(1)));
     assert!(connects(&effects).is_none() && requests(&effects).is_empty());
 }
 
@@ -228,13 +198,13 @@ fn a_late_prediction_of_another_place_is_no_connection() {
     let (mut state, source, _) = opened();
     let effects = command(
         &mut state,
-        Command::Inference(InferenceCommand::PredictAt(Some(Box::new(cats())))),
+        InferenceCommand::PredictAt(Some(Box::new(cats()))),
     );
     let (task, _) = connects(&effects).unwrap();
     let dogs = RemoteModel::at_endpoint("dogs", SageMakerAccess::default());
     command(
         &mut state,
-        Command::Inference(InferenceCommand::PredictAt(Some(Box::new(dogs)))),
+        InferenceCommand::PredictAt(Some(Box::new(dogs))),
     );
     event(
         &mut state,

@@ -86,7 +86,7 @@ fn a_bucket_that_was_opened_before_is_opened_in_the_same_way() {
     };
     let effects = command(
         &mut state,
-        Command::Browse(BrowseCommand::OpenPlace(Box::new(known.clone()))),
+        BrowseCommand::OpenPlace(Box::new(known.clone())),
     );
     assert!(
         state.settings.recent_places.is_empty(),
@@ -94,11 +94,11 @@ fn a_bucket_that_was_opened_before_is_opened_in_the_same_way() {
     );
     event(
         &mut state,
-        Event::Browse(BrowseEvent::Opened {
+        BrowseEvent::Opened {
             source: source_of(&effects),
             name: "s3://photos/2024/".to_owned(),
             place: Some(known.clone()),
-        }),
+        },
     );
     assert_eq!(state.settings.recent_places, [known]);
     typed(&mut state, "s3://photos/2025/");
@@ -128,7 +128,7 @@ fn the_dialog_asks_nobody_before_it_is_told_to() {
     assert!(has!(effects, Effect::S3(S3Effect::ReadSetup)));
     assert_eq!(effects.len(), 1, "{effects:?}");
     assert!(state.tasks.is_idle());
-    let effects = command(&mut state, Command::S3(S3Command::ListBuckets));
+    let effects = command(&mut state, S3Command::ListBuckets);
     assert!(
         has!(effects, Effect::S3(S3Effect::SignIn { .. })),
         "{effects:?}"
@@ -143,29 +143,20 @@ fn the_dialog_asks_nobody_before_it_is_told_to() {
 fn another_profile_forgets_what_the_one_before_saw() {
     let mut state = State::default();
     command(&mut state, Action::OpenS3);
-    command(
-        &mut state,
-        Command::S3(S3Command::SetAccess(access("work"))),
-    );
-    command(&mut state, Command::S3(S3Command::ListBuckets));
+    command(&mut state, S3Command::SetAccess(access("work")));
+    command(&mut state, S3Command::ListBuckets);
     let task = state.s3.tree.bucket_task().unwrap();
     event(
         &mut state,
-        Event::S3(S3Event::BucketsListed {
+        S3Event::BucketsListed {
             task,
             result: Ok(vec!["photos".to_owned()]),
-        }),
+        },
     );
     assert_eq!(state.s3.tree.rows().len(), 1);
     let folder = S3Address::new("photos", "");
-    command(
-        &mut state,
-        Command::S3(S3Command::SetFolderOpen(folder, true)),
-    );
-    let effects = command(
-        &mut state,
-        Command::S3(S3Command::SetAccess(access("other"))),
-    );
+    command(&mut state, S3Command::SetFolderOpen(folder, true));
+    let effects = command(&mut state, S3Command::SetAccess(access("other")));
     assert!(
         has!(effects, Effect::Signal(_, TaskSignal::Cancel)),
         "{effects:?}"
@@ -183,7 +174,7 @@ fn another_profile_forgets_what_the_one_before_saw() {
 fn browsing_to_an_address_lists_each_folder_on_the_way() {
     let mut state = State::default();
     let address = S3Address::parse("s3://photos/2024/may/a.jpg").unwrap();
-    let effects = command(&mut state, Command::S3(S3Command::BrowseTo(address)));
+    let effects = command(&mut state, S3Command::BrowseTo(address));
     for folder in ["s3://photos/", "s3://photos/2024/", "s3://photos/2024/may/"] {
         assert!(
             has!(effects, Effect::S3(S3Effect::ListFolder { listing, .. }) if listing.folder.to_string() == folder),
@@ -212,19 +203,19 @@ fn browsing_to_an_address_lists_each_folder_on_the_way() {
         let folder = folder.clone();
         event(
             &mut state,
-            Event::S3(S3Event::FolderListed {
+            S3Event::FolderListed {
                 folder: folder.clone(),
                 task,
                 page,
-            }),
+            },
         );
         event(
             &mut state,
-            Event::S3(S3Event::FolderEnded {
+            S3Event::FolderEnded {
                 folder,
                 task,
                 result: Ok(None),
-            }),
+            },
         );
     }
     let kinds: Vec<&S3RowKind> = state.s3.tree.rows().iter().map(|row| &row.kind).collect();
@@ -236,25 +227,19 @@ fn browsing_to_an_address_lists_each_folder_on_the_way() {
 fn a_sign_in_that_fails_keeps_who_was_known_and_is_tried_again() {
     let mut state = State::default();
     let work = access("work");
-    let task = sign_in_of(&command(
-        &mut state,
-        Command::S3(S3Command::SignIn(work.clone())),
-    ));
-    let again = command(&mut state, Command::S3(S3Command::SignIn(work.clone())));
+    let task = sign_in_of(&command(&mut state, S3Command::SignIn(work.clone())));
+    let again = command(&mut state, S3Command::SignIn(work.clone()));
     assert!(again.is_empty(), "it is being asked: {again:?}");
     signed_in(&mut state, &work, task, Some(7));
-    let task = sign_in_of(&command(
-        &mut state,
-        Command::S3(S3Command::SignIn(work.clone())),
-    ));
+    let task = sign_in_of(&command(&mut state, S3Command::SignIn(work.clone())));
     event(
         &mut state,
-        Event::S3(S3Event::SignedIn {
+        S3Event::SignedIn {
             access: work.clone(),
             task,
             result: Err(expired()),
             renewal: Some("aws sso login --profile work".to_owned()),
-        }),
+        },
     );
     let known = state.sign_ins.get(&work).unwrap();
     assert_eq!(known.identity.as_ref().unwrap().who, "alice");
@@ -265,10 +250,7 @@ fn a_sign_in_that_fails_keeps_who_was_known_and_is_tried_again() {
         access: work.clone(),
         ..S3Place::new(S3Address::new("photos", ""))
     };
-    let effects = command(
-        &mut state,
-        Command::Browse(BrowseCommand::OpenPlace(Box::new(place))),
-    );
+    let effects = command(&mut state, BrowseCommand::OpenPlace(Box::new(place)));
     signed_in(&mut state, &work, sign_in_of(&effects), Some(9));
     let known = state.sign_ins.get(&work).unwrap();
     assert_eq!(known.failure, None);
@@ -283,17 +265,11 @@ fn images_that_failed_are_read_again_once_the_sign_in_is_renewed() {
         access: work.clone(),
         ..S3Place::new(S3Address::new("photos", ""))
     };
-    let effects = command(
-        &mut state,
-        Command::Browse(BrowseCommand::OpenPlace(Box::new(place))),
-    );
+    let effects = command(&mut state, BrowseCommand::OpenPlace(Box::new(place)));
     let task = sign_in_of(&effects);
     let source = source_of(&effects);
     let page = page(&["a.jpg"]);
-    event(
-        &mut state,
-        Event::Browse(BrowseEvent::Listed { source, page }),
-    );
+    event(&mut state, BrowseEvent::Listed { source, page });
     let failed = |state: &mut State| {
         let result = Err("The sign-in is over".to_owned());
         let sample = SampleId(0);
@@ -327,7 +303,7 @@ fn a_place_that_was_opened_before_can_be_forgotten() {
     }
     command(
         &mut state,
-        Command::Browse(BrowseCommand::ForgetRecentPlace(Box::new(place("b")))),
+        BrowseCommand::ForgetRecentPlace(Box::new(place("b"))),
     );
     assert_eq!(state.settings.recent_places, [place("a")]);
 }

@@ -10,7 +10,7 @@ use super::super::log::log_lines_ui;
 use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, RemoteModel, Utc};
 use crate::state::{
     Command, EndpointDeletion, EndpointId, EndpointSight, EndpointsCommand, Failure,
-    InferenceCommand, KnownEndpoint, Loadable, State,
+    InferenceCommand, KnownEndpoint, Loadable, Queue, State,
 };
 use crate::tasks::now_ms;
 
@@ -23,7 +23,7 @@ pub(super) fn page_ui(
     state: &State,
     endpoint: &KnownEndpoint,
     height: f32,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ScrollArea::vertical()
         .id_salt(("endpoint", &endpoint.id.name))
@@ -40,24 +40,20 @@ pub(super) fn page_ui(
         });
 }
 
-fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     ui.horizontal(|ui| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if endpoint.watching.is_some() {
                 let stop = ui.button("Stop watching");
                 let stop = stop.on_hover_text("The endpoint itself goes on, and costs money");
                 if stop.clicked() {
-                    commands.push(Command::Endpoints(EndpointsCommand::StopWatching(
-                        endpoint.id.clone(),
-                    )));
+                    commands.push(EndpointsCommand::StopWatching(endpoint.id.clone()));
                 }
             } else {
                 let is_free = endpoint.deleting.is_none();
                 let look = ui.add_enabled(is_free, Button::new("Look again"));
                 if look.clicked() {
-                    commands.push(Command::Endpoints(EndpointsCommand::Watch(
-                        endpoint.id.clone(),
-                    )));
+                    commands.push(EndpointsCommand::Watch(endpoint.id.clone()));
                 }
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
@@ -68,7 +64,7 @@ fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
     });
 }
 
-fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     if let Some(trouble) = &endpoint.trouble {
         banner_ui(ui, Tone::Warning, trouble, |_| {});
     }
@@ -81,7 +77,7 @@ fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>
     }
 }
 
-fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     let word = endpoint_word(endpoint);
     ui.horizontal_wrapped(|ui| {
         let sign = endpoint.seen.status().map_or("■", endpoint_sign);
@@ -152,7 +148,12 @@ fn sentence(text: &str) -> String {
 }
 
 /// When it goes, and what goes with it.
-fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+fn deletion_ui(
+    ui: &mut Ui,
+    state: &State,
+    endpoint: &KnownEndpoint,
+    commands: &mut Queue<Command>,
+) {
     if let Some(deletion) = &endpoint.deletion {
         done_ui(ui, deletion);
     }
@@ -170,9 +171,7 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
     ui.add_space(4.0);
     if state.remote.endpoints.confirming.as_ref() != Some(&endpoint.id) {
         if delete_endpoint_button(ui, endpoint).clicked() {
-            commands.push(Command::Endpoints(EndpointsCommand::ConfirmDeletion(
-                endpoint.id.clone(),
-            )));
+            commands.push(EndpointsCommand::ConfirmDeletion(endpoint.id.clone()));
         }
         return;
     }
@@ -194,12 +193,10 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
         ui.add_space(4.0);
         ui.horizontal(|ui| {
             if ui.button("Delete it").clicked() {
-                commands.push(Command::Endpoints(EndpointsCommand::Delete(
-                    endpoint.id.clone(),
-                )));
+                commands.push(EndpointsCommand::Delete(endpoint.id.clone()));
             }
             if ui.button("Keep it").clicked() {
-                commands.push(Command::Endpoints(EndpointsCommand::Keep));
+                commands.push(EndpointsCommand::Keep);
             }
         });
     });
@@ -223,7 +220,7 @@ fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
 }
 
 /// The image in view is sent there from now on.
-fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     let EndpointId { sagemaker, name } = &endpoint.id;
     ui.horizontal(|ui| {
         let predict = ui.button("Predict here").on_hover_text(
@@ -231,14 +228,14 @@ fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Com
         );
         if predict.clicked() {
             let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
-            commands.push(Command::Inference(InferenceCommand::PredictAt(Some(Box::new(model)))));
+            commands.push(InferenceCommand::PredictAt(Some(Box::new(model))));
         }
         let other = ui
             .button("Predict here in another way…")
             .on_hover_text("How images are sent, and how answers are read");
         if other.clicked() {
             let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
-            commands.push(Command::Inference(InferenceCommand::EditRemoteModel(Box::new(model))));
+            commands.push(InferenceCommand::EditRemoteModel(Box::new(model)));
         }
     });
 }
@@ -248,7 +245,7 @@ fn end_ui(
     ui: &mut Ui,
     endpoint: &KnownEndpoint,
     record: &EndpointRecord,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let text = endpoint_end_text(endpoint, now_ms());
     ui.label(match record.delete_at_ms {
@@ -259,10 +256,7 @@ fn end_ui(
     ui.horizontal_wrapped(|ui| {
         let from = record.delete_at_ms.unwrap_or_else(now_ms).max(now_ms());
         let mut set = |at: Option<i64>| {
-            commands.push(Command::Endpoints(EndpointsCommand::SetDeletionTime(
-                endpoint.id.clone(),
-                at,
-            )));
+            commands.push(EndpointsCommand::SetDeletionTime(endpoint.id.clone(), at));
         };
         for hours in LATER_H {
             let label = match record.delete_at_ms {
@@ -284,7 +278,7 @@ fn end_ui(
 }
 
 /// Read when somebody wants to know: it is kept as long as people say, also for an endpoint that is gone.
-fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     ui.add_space(4.0);
     let has_failed = endpoint.seen.status() == Some(EndpointStatus::Failed);
     CollapsingHeader::new("Log of the container")
@@ -308,9 +302,7 @@ fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
                 }
             };
             if ui.button(label).clicked() {
-                commands.push(Command::Endpoints(EndpointsCommand::ReadLog(
-                    endpoint.id.clone(),
-                )));
+                commands.push(EndpointsCommand::ReadLog(endpoint.id.clone()));
             }
         });
 }

@@ -3,7 +3,7 @@
 use eframe::egui::Ui;
 
 use super::super::super::widgets::primary_button;
-use crate::state::{Command, Form, Loadable, Overlay, State, TaskSignal};
+use crate::state::{Command, Form, Loadable, Overlay, Queue, State, TaskSignal};
 
 /// How a form calls what it starts.
 pub(in super::super) struct FootWords {
@@ -26,7 +26,7 @@ pub(super) fn foot_ui<D, P>(
     form: &Form<D, P>,
     words: &FootWords,
     is_checked: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> bool {
     ui.add_space(8.0);
     let mut is_wanted = false;

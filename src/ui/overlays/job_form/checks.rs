@@ -8,7 +8,8 @@ use super::super::super::widgets::{Tone, banner_ui, number_field, strong};
 use super::super::form::text_ui;
 use crate::domain::TransformPlan;
 use crate::state::{
-    Command, FormCheck, JobsCommand, Loadable, ModelFrom, RehearsalOptions, State, TaskSignal,
+    Command, FormCheck, JobsCommand, Loadable, ModelFrom, Queue, RehearsalOptions, State,
+    TaskSignal,
 };
 
 /// A rehearsal is a sample: whoever wants them all here predicts them here.
@@ -22,7 +23,7 @@ pub(super) fn rehearsal_ui(
     ui: &mut Ui,
     state: &State,
     request: &mut RehearsalOptions,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let rehearsal = &state.remote.rehearsal;
     let model_from = state.remote.job_form.draft.model.from;
@@ -61,11 +62,11 @@ pub(super) fn rehearsal_ui(
             None => button,
         };
         if button.clicked() {
-            commands.push(Command::Jobs(JobsCommand::Rehearse(RehearsalOptions {
+            commands.push(JobsCommand::Rehearse(RehearsalOptions {
                 python: request.python.trim().to_owned(),
                 images: request.images,
                 tensorflow_serving: request.tensorflow_serving.trim().to_owned(),
-            })));
+            }));
         }
         if let Loadable::Loading(task) = rehearsal {
             ui.spinner();
@@ -105,7 +106,7 @@ fn missing_for(model_from: ModelFrom, request: &RehearsalOptions) -> Option<&'st
 pub(super) fn commands_ui(
     ui: &mut Ui,
     check: &FormCheck<TransformPlan>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.add_space(6.0);
     CollapsingHeader::new("The same with the aws command line")

@@ -14,7 +14,7 @@ use crate::domain::{
     AssembleWith, BatchStrategy, Compression, DataProcessing, S3Link, SplitType, TfsBatching,
     TransformSpec, dated_name, output_folder,
 };
-use crate::state::{Command, ExportScope, JobDraft, Loadable, State};
+use crate::state::{Command, ExportScope, JobDraft, Loadable, Queue, State};
 use crate::tasks::now_ms;
 
 /// So many jobs offer their rate.
@@ -25,7 +25,7 @@ pub(super) fn fields_ui(
     state: &State,
     memory: &mut JobFormMemory,
     is_new: bool,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if is_new {
         let stem = memory.draft.model.library.as_deref().unwrap_or("job");
@@ -112,7 +112,7 @@ fn job_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
     instances_ui(ui, &mut spec.instance_count, &mut spec.instance_type);
 }
 
-fn cost_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, commands: &mut Vec<Command>) {
+fn cost_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, commands: &mut Queue<Command>) {
     let draft = &mut memory.draft;
     let price = &mut memory.texts.price;
     price_ui(ui, &mut price.amount, &mut draft.usd_per_hour);

@@ -21,7 +21,7 @@ use crate::domain::{
 };
 use crate::state::{
     Action, BrowseCommand, Command, Failure, JobId, JobsCommand, KnownJob, Leftovers, Loadable,
-    OutputsAt, OutputsCommand, OutputsRequest, RetryPlan, State,
+    OutputsAt, OutputsCommand, OutputsRequest, Queue, RetryPlan, State,
 };
 use crate::tasks::now_ms;
 
@@ -46,7 +46,7 @@ pub(super) fn page_ui(
     job: &KnownJob,
     memory: &mut PageMemory,
     height: f32,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ScrollArea::vertical()
         .id_salt(("job", &job.id.name))
@@ -77,18 +77,18 @@ pub(super) fn page_ui(
         });
 }
 
-fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Command>) {
+fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Command>) {
     ui.horizontal(|ui| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if job.watching.is_some() {
                 let stop = ui.button("Stop watching");
                 let stop = stop.on_hover_text("The job itself goes on");
                 if stop.clicked() {
-                    commands.push(Command::Jobs(JobsCommand::StopWatching(job.id.clone())));
+                    commands.push(JobsCommand::StopWatching(job.id.clone()));
                 }
             } else {
                 if ui.button("Look again").clicked() {
-                    commands.push(Command::Jobs(JobsCommand::Watch(job.id.clone())));
+                    commands.push(JobsCommand::Watch(job.id.clone()));
                 }
                 if state.settings.watched_jobs.contains(&job.id) {
                     let forget = ui.button("Do not watch it");
@@ -96,7 +96,7 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Comman
                         "It would be looked at again when Spotcheck starts; the job itself goes on",
                     );
                     if forget.clicked() {
-                        commands.push(Command::Jobs(JobsCommand::StopWatching(job.id.clone())));
+                        commands.push(JobsCommand::StopWatching(job.id.clone()));
                     }
                 }
             }
@@ -108,7 +108,7 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Comman
     });
 }
 
-fn failure_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Vec<Command>) {
+fn failure_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Queue<Command>) {
     if let Some(trouble) = &job.trouble {
         banner_ui(ui, Tone::Warning, trouble, |_| {});
     }
@@ -221,7 +221,7 @@ fn missing_price_ui(
     job: &KnownJob,
     progress: &JobProgress,
     memory: &mut PageMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if progress.billed_s.is_none() || progress.cost_usd.is_some() {
         return;
@@ -278,7 +278,7 @@ fn actions_ui(
     job: &KnownJob,
     progress: &JobProgress,
     memory: &mut PageMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.horizontal_wrapped(|ui| {
         if progress.outputs.is_some_and(|outputs| outputs > 0) {
@@ -302,7 +302,7 @@ fn actions_ui(
     banner_ui(ui, Tone::Warning, message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Stop it").clicked() {
-                commands.push(Command::Jobs(JobsCommand::Stop(job.id.clone())));
+                commands.push(JobsCommand::Stop(job.id.clone()));
                 memory.stopping = None;
             }
             if ui.button("Let it go on").clicked() {
@@ -313,7 +313,7 @@ fn actions_ui(
 }
 
 /// The outputs as a run of the images that are open.
-fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Command>) {
+fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Command>) {
     let check = Action::OpenOutputs.check(state);
     let is_free = state.remote.outputs.task.is_none();
     let open = ui.add_enabled(check.is_ok() && is_free, Button::new("Open outputs"));
@@ -323,12 +323,10 @@ fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Com
         Err(reason) => open.on_disabled_hover_text(reason),
     };
     if open.clicked() {
-        commands.push(Command::Outputs(OutputsCommand::Open(Box::new(
-            OutputsRequest {
-                at: OutputsAt::Job(job.id.clone()),
-                reading: ReadingRequest::default(),
-            },
-        ))));
+        commands.push(OutputsCommand::Open(Box::new(OutputsRequest {
+            at: OutputsAt::Job(job.id.clone()),
+            reading: ReadingRequest::default(),
+        })));
     }
     if !is_free {
         ui.spinner();
@@ -341,7 +339,7 @@ fn images_ui(
     state: &State,
     job: &KnownJob,
     progress: &JobProgress,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let Some(address) = &progress.images_in else {
         return;
@@ -361,7 +359,7 @@ fn images_ui(
         )),
     };
     if open.clicked() {
-        commands.push(Command::Browse(BrowseCommand::OpenPlace(Box::new(place))));
+        commands.push(BrowseCommand::OpenPlace(Box::new(place)));
     }
 }
 
@@ -401,7 +399,7 @@ fn log_ui(ui: &mut Ui, progress: &JobProgress) {
         });
 }
 
-fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mut Vec<Command>) {
+fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mut Queue<Command>) {
     if !progress.job.status.is_over() {
         return;
     }
@@ -410,7 +408,7 @@ fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mu
             let has_failed = progress.job.status == TransformStatus::Failed;
             let may_miss = has_failed || progress.missing() != Some(0);
             if may_miss && ui.button("Find out what failed").clicked() {
-                commands.push(Command::Jobs(JobsCommand::FindOutcome(job.id.clone())));
+                commands.push(JobsCommand::FindOutcome(job.id.clone()));
             }
         }
         Loadable::Loading(_) => {
@@ -421,7 +419,7 @@ fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mu
         }
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
             if ui.button("Try again").clicked() {
-                commands.push(Command::Jobs(JobsCommand::FindOutcome(job.id.clone())));
+                commands.push(JobsCommand::FindOutcome(job.id.clone()));
             }
         }),
         Loadable::Ready(outcome) => known_outcome_ui(ui, job, outcome, commands),
@@ -432,7 +430,7 @@ fn known_outcome_ui(
     ui: &mut Ui,
     job: &KnownJob,
     outcome: &JobOutcome,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let retried = outcome.retries_text();
     if outcome.failed.is_empty() {
@@ -477,13 +475,13 @@ fn known_outcome_ui(
     );
     banner_ui(ui, Tone::Hint, &text, |ui| {
         if ui.button("See what it has answered").clicked() {
-            commands.push(Command::Jobs(JobsCommand::FindOutcome(job.id.clone())));
+            commands.push(JobsCommand::FindOutcome(job.id.clone()));
         }
     });
 }
 
 /// A job of the same kind for these images alone: planned, looked through, shown, and only then started.
-fn retry_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Vec<Command>) {
+fn retry_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Queue<Command>) {
     match &job.retry {
         Loadable::NotAsked => {
             let retry = ui.add(primary_button(ui, "Retry only the failed ones…"));
@@ -491,7 +489,7 @@ fn retry_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Vec<Command>) {
                 "Plans a job of the same kind for these images alone, listed in a manifest; nothing is started yet",
             );
             if retry.clicked() {
-                commands.push(Command::Jobs(JobsCommand::PlanRetry(job.id.clone())));
+                commands.push(JobsCommand::PlanRetry(job.id.clone()));
             }
         }
         Loadable::Loading(_) => {
@@ -499,20 +497,20 @@ fn retry_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Vec<Command>) {
                 ui.spinner();
                 ui.weak("Looking the retry through…");
                 if ui.button("Not now").clicked() {
-                    commands.push(Command::Jobs(JobsCommand::DropRetry(job.id.clone())));
+                    commands.push(JobsCommand::DropRetry(job.id.clone()));
                 }
             });
         }
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
             if ui.button("Try again").clicked() {
-                commands.push(Command::Jobs(JobsCommand::PlanRetry(job.id.clone())));
+                commands.push(JobsCommand::PlanRetry(job.id.clone()));
             }
         }),
         Loadable::Ready(planned) => retry_plan_ui(ui, job, planned, commands),
     }
 }
 
-fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mut Vec<Command>) {
+fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mut Queue<Command>) {
     let spec = &planned.plan.spec;
     ui.add_space(4.0);
     ui.label(strong("The retry"));
@@ -540,10 +538,10 @@ fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mu
         let start = primary_button(ui, "Start the retry");
         let start = ui.add_enabled(is_free && planned.is_startable(), start);
         if start.clicked() {
-            commands.push(Command::Jobs(JobsCommand::StartRetry(job.id.clone())));
+            commands.push(JobsCommand::StartRetry(job.id.clone()));
         }
         if ui.add_enabled(is_free, Button::new("Not now")).clicked() {
-            commands.push(Command::Jobs(JobsCommand::DropRetry(job.id.clone())));
+            commands.push(JobsCommand::DropRetry(job.id.clone()));
         }
         if !is_free {
             ui.spinner();
@@ -581,7 +579,7 @@ fn left_ui(
     job: &KnownJob,
     progress: &JobProgress,
     memory: &mut PageMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     if !progress.job.status.is_over() {
         return;
@@ -597,13 +595,13 @@ fn left_ui(
                 "The model in SageMaker, its archive and the manifest stay until somebody deletes them",
             );
             if ui.button("See what it left behind").clicked() {
-                commands.push(Command::Jobs(JobsCommand::FindLeftovers(job.id.clone())));
+                commands.push(JobsCommand::FindLeftovers(job.id.clone()));
             }
         }
         Loadable::Loading(_) => drop(ui.spinner()),
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
             if ui.button("Try again").clicked() {
-                commands.push(Command::Jobs(JobsCommand::FindLeftovers(job.id.clone())));
+                commands.push(JobsCommand::FindLeftovers(job.id.clone()));
             }
         }),
         Loadable::Ready(Leftovers::Untold) => {
@@ -625,7 +623,7 @@ fn known_left_ui(
     job: &KnownJob,
     left: &[Leftover],
     memory: &mut PageMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     ui.weak("The job needs these no more:");
     for thing in left {
@@ -645,7 +643,7 @@ fn known_left_ui(
     banner_ui(ui, Tone::Warning, message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Delete them").clicked() {
-                commands.push(Command::Jobs(JobsCommand::DeleteLeftovers(job.id.clone())));
+                commands.push(JobsCommand::DeleteLeftovers(job.id.clone()));
                 memory.cleaning = None;
             }
             if ui.button("Keep them").clicked() {

@@ -6,7 +6,7 @@ use super::super::super::widgets::{
     Tone, banner_ui, checkbox_ui, sign_in_banner_ui, strong, who_text,
 };
 use crate::domain::{AwsProfile, AwsSetup, Credentials, EndpointError, S3Access, parse_endpoint};
-use crate::state::{Command, S3Command, State};
+use crate::state::{Command, Queue, S3Command, State};
 
 const FIELD_WIDTH: f32 = 230.0;
 
@@ -56,7 +56,7 @@ pub(in super::super) fn access_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut AccessMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let access = &state.s3.access;
     memory.take_over(access);
@@ -66,10 +66,10 @@ pub(in super::super) fn access_ui(
         if credentials_ui(ui, state, &mut wanted.credentials) {
             let wanted = memory.with_drafts(wanted.clone());
             let asks = wanted.credentials != Credentials::Anonymous;
-            commands.push(Command::S3(S3Command::SetAccess(wanted)));
+            commands.push(S3Command::SetAccess(wanted));
             // Whoever chooses a profile wants to see what it may.
             if asks {
-                commands.push(Command::S3(S3Command::ListBuckets));
+                commands.push(S3Command::ListBuckets);
             }
         }
     });
@@ -169,7 +169,7 @@ fn server_ui(
     ui: &mut Ui,
     access: &S3Access,
     memory: &mut AccessMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) {
     let mut wanted = access.clone();
     let mut is_done = false;
@@ -200,7 +200,7 @@ fn server_ui(
         wanted = memory.with_drafts(wanted);
     }
     if wanted != *access {
-        commands.push(Command::S3(S3Command::SetAccess(wanted)));
+        commands.push(S3Command::SetAccess(wanted));
     }
 }
 

@@ -10,7 +10,9 @@ use super::super::super::theme;
 use super::super::super::widgets::{Tone, banner_ui, grouped, truncated};
 use super::access;
 use crate::domain::S3Address;
-use crate::state::{Command, Failure, S3Command, S3Row, S3RowKind, State, TaskId, TaskSignal};
+use crate::state::{
+    Command, Failure, Queue, S3Command, S3Row, S3RowKind, State, TaskId, TaskSignal,
+};
 
 const ROW_HEIGHT: f32 = 24.0;
 const INDENT: f32 = 18.0;
@@ -55,14 +57,14 @@ pub(super) fn tree_ui(
     state: &State,
     memory: &mut TreeMemory,
     current: Option<&S3Address>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Option<Picked> {
     heading_ui(ui, state, commands);
     let tree = &state.s3.tree;
     if let Some(failure) = tree.bucket_failure() {
         failure_ui(ui, failure, |ui| {
             if ui.button("Try again").clicked() {
-                commands.push(Command::S3(S3Command::ListBuckets));
+                commands.push(S3Command::ListBuckets);
             }
         });
     }
@@ -83,7 +85,7 @@ pub(super) fn tree_ui(
     picked
 }
 
-fn heading_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn heading_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let tree = &state.s3.tree;
     ui.horizontal(|ui| {
         ui.label(access::heading(&state.s3.access.credentials));
@@ -99,13 +101,13 @@ fn heading_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                 "List buckets"
             };
             if ui.button(label).clicked() {
-                commands.push(Command::S3(S3Command::ListBuckets));
+                commands.push(S3Command::ListBuckets);
             }
         });
     });
 }
 
-fn cancel_ui(ui: &mut Ui, task: TaskId, name: &str, commands: &mut Vec<Command>) {
+fn cancel_ui(ui: &mut Ui, task: TaskId, name: &str, commands: &mut Queue<Command>) {
     let cancel = ui.small_button("Cancel");
     if cancel.clicked() {
         commands.push(Command::SignalTask(task, TaskSignal::Cancel));
@@ -142,7 +144,7 @@ fn rows_ui(
     memory: &mut TreeMemory,
     current: Option<&S3Address>,
     height: f32,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Option<Picked> {
     let rows = state.s3.tree.rows();
     let tree_id = Id::unique("tree of buckets");
@@ -192,7 +194,7 @@ fn take_keys(
     rows: &[S3Row],
     current: Option<&S3Address>,
     memory: &mut TreeMemory,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Option<Picked> {
     let take = |key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
     let place = current.and_then(|current| place_of(rows, current));
@@ -216,15 +218,12 @@ fn take_keys(
             if is_open {
                 target = next_folder(rows, place);
             } else {
-                commands.push(Command::S3(S3Command::SetFolderOpen(address.clone(), true)));
+                commands.push(S3Command::SetFolderOpen(address.clone(), true));
             }
         }
         if take(Key::ArrowLeft) {
             if is_open {
-                commands.push(Command::S3(S3Command::SetFolderOpen(
-                    address.clone(),
-                    false,
-                )));
+                commands.push(S3Command::SetFolderOpen(address.clone(), false));
             } else {
                 let parent = address.parent();
                 target = parent.and_then(|parent| place_of(rows, &parent));
@@ -261,7 +260,7 @@ fn row_ui(
     ui: &mut Ui,
     row: &S3Row,
     current: Option<&S3Address>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Option<S3Address> {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
     let indent = row.depth as f32 * INDENT;
@@ -286,13 +285,13 @@ fn row_ui(
         S3RowKind::More { folder } => line_ui(ui, content, |ui| {
             let more = ui.small_button("List more");
             if more.clicked() {
-                commands.push(Command::S3(S3Command::ListMore(folder.clone())));
+                commands.push(S3Command::ListMore(folder.clone()));
             }
             more.accessible_name(format!("List more of {folder}"));
         }),
         S3RowKind::Failed { folder, failure } => line_ui(ui, content, |ui| {
             if ui.small_button("Try again").clicked() {
-                commands.push(Command::S3(S3Command::ListMore(folder.clone())));
+                commands.push(S3Command::ListMore(folder.clone()));
             }
             if let Failure::Failed { message, .. } = failure {
                 let color = ui.visuals().error_fg_color;
@@ -320,7 +319,7 @@ fn folder_ui(
     address: &S3Address,
     is_open: bool,
     current: Option<&S3Address>,
-    commands: &mut Vec<Command>,
+    commands: &mut Queue<Command>,
 ) -> Option<S3Address> {
     let is_current = current == Some(address);
     let name = address.last_part();
@@ -361,10 +360,7 @@ fn folder_ui(
     let top = text.center().y - galley.size().y / 2.0;
     painter.galley(pos2(text.left(), top), galley, visuals.text_color());
     if toggle.clicked() || response.double_clicked() {
-        commands.push(Command::S3(S3Command::SetFolderOpen(
-            address.clone(),
-            !is_open,
-        )));
+        commands.push(S3Command::SetFolderOpen(address.clone(), !is_open));
     }
     let response = response.on_hover_text(address.to_string());
     (response.clicked() || toggle.clicked()).then(|| address.clone())
