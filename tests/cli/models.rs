@@ -218,7 +218,7 @@ fn an_interrupt_ends_a_stalled_download_within_a_second_and_says_how_to_go_on() 
     let fetch = ended(fetch.wait_with_output().unwrap());
     assert!(start.elapsed().as_millis() < 1000);
     assert_eq!(fetch.code, Some(1));
-    // How far it was is told whenever a step begins; that is another test's matter.
+    // The progress is printed when a step begins, which another test checks.
     let is_progress = |line: &&str| line.starts_with("mine: ");
     let lines: Vec<&str> = fetch
         .stderr

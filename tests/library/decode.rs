@@ -17,7 +17,7 @@ struct Case {
     /// Largest difference of a channel; `None` where nothing is decoded for models.
     tolerance: Option<u64>,
     error: Option<String>,
-    /// Part of the warning of an image that is damaged and decoded all the same.
+    /// Part of the warning about a damaged image that is decoded.
     warning: Option<String>,
     /// The tolerance of what the window shows of a broken image.
     shown: Option<u64>,
@@ -254,7 +254,7 @@ fn an_image_over_the_limit_is_refused_before_memory_is_taken_for_it() {
         max_megapixels: 0,
         budget: budget.clone(),
     };
-    // While the budget is in use a decode that asked for memory would wait for ever.
+    // While the budget is in use, a decode that needs memory would wait for ever.
     let _all = budget.acquire(1 << 20);
     for case in cases().iter().filter(|case| case.tolerance.is_some()) {
         let error = decode(&case.bytes, &limits).unwrap_err();

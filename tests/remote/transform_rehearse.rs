@@ -322,7 +322,7 @@ fn payload_and_concurrency_are_those_of_the_job() {
         &["--max-payload-mb", "100", "--max-concurrent", "100"],
         "100 MB × 100 = 10000 MB",
     );
-    // SageMaker leaves it at 6 where the container is asked for the rest.
+    // SageMaker keeps 6 if the other values come from the container.
     refused(&["--max-concurrent", "0"], "TOO LARGE");
 }
 

@@ -405,7 +405,7 @@ enum Connection {
 }
 
 fn hang_up(client: &TcpStream) -> Connection {
-    // Where the client was quicker, it is closed all the same.
+    // If the client was quicker, it is closed already.
     let _ = client.shutdown(std::net::Shutdown::Both);
     Connection::Closed
 }

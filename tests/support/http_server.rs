@@ -106,7 +106,7 @@ impl HttpServer {
         self.shared.exchanges.lock().unwrap().clone()
     }
 
-    /// First bytes asked for, one entry a request.
+    /// The first byte of the range of each request.
     pub(crate) fn range_starts(&self) -> Vec<Option<usize>> {
         let exchanges = self.exchanges().into_iter();
         exchanges

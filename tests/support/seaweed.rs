@@ -83,7 +83,7 @@ pub(crate) const LOGINS: [Login; 5] = [ADMIN, READER, BLIND, STRANGER, IMPOSTOR]
 pub(crate) const ROLE_PROFILE: &str = "viewer";
 const ROLE: &str = "arn:aws:iam::000000000000:role/viewer";
 
-/// Buckets whose names begin so may be listed and read by anybody.
+/// Begins the names of public buckets, which can be listed and read unsigned.
 const PUBLIC: &str = "public-";
 
 /// Ends the server, and removes its files, as soon as the test program has ended in any way, which closes the pipe to
@@ -182,7 +182,7 @@ impl Seaweed {
         bucket
     }
 
-    /// A new, empty bucket that anybody may list and read.
+    /// A new, empty bucket that can be listed and read unsigned.
     pub(crate) fn public_bucket(&'static self, name: &str) -> Bucket {
         self.bucket(&format!("{PUBLIC}{name}"))
     }

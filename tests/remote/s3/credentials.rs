@@ -101,7 +101,7 @@ fn an_expired_session_is_reported_with_how_to_renew_it() {
     let mut command = predict(&bucket.uri("photos/"));
     use_profile(&mut command, READER.profile, &proxy.endpoint());
     let said = refusal(&command.output().unwrap());
-    // These keys do not come from single sign-on, so its command would lead nowhere.
+    // These keys do not come from single sign-on, so its command would not help.
     assert!(
         said.contains("has expired (")
             && said.contains("ExpiredToken: As the test wants it.")

@@ -1,4 +1,4 @@
-//! What was read is kept on disk and not asked for again, until the object changes.
+//! Objects that were read are kept on disk and not requested again until they change.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -125,7 +125,7 @@ fn an_object_that_was_written_to_is_noticed_when_it_is_read_and_when_it_is_liste
     };
     assert_eq!((seen[0].name.as_str(), seen[0].size_bytes), ("03.jpg", 29));
     assert_ne!(seen[0].stamp(), before[3].stamp());
-    // Refused because of its ETag, then asked for anew, then kept.
+    // Refused because of its ETag, then requested again, then kept.
     assert_eq!(proxy.count(|request| request.reads_key(&key(3))), 2);
 
     bucket.put(&key(3), b"once more");

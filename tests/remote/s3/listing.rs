@@ -1,4 +1,4 @@
-//! What is listed, in which order, and how often the server is asked for it.
+//! Listings: their objects, their order, and the number of requests.
 
 use spotcheck::domain::Sample;
 use spotcheck::source::{Page, Source};

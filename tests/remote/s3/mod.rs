@@ -17,7 +17,7 @@ use spotcheck::source::S3Source;
 use crate::support::seaweed::{Bucket, READER, Seaweed};
 use crate::support::{repository, spotcheck};
 
-/// A place that anybody may read, through `endpoint`.
+/// A public prefix, through `endpoint`.
 fn public_place(bucket: &Bucket, prefix: &str, endpoint: &str) -> S3Place {
     S3Place {
         access: S3Access {
@@ -54,7 +54,7 @@ fn predict(place: &str) -> Command {
     ])
 }
 
-/// `spotcheck predict` as one who may list and read.
+/// `spotcheck predict` with the permissions to list and read.
 fn predict_as_reader(place: &str, endpoint: &str) -> Output {
     let mut command = predict(place);
     READER.sign_in(&mut command, endpoint);

@@ -74,7 +74,7 @@ impl Object {
     }
 }
 
-/// More than a buffer of anybody holds, and no two parts of it alike.
+/// Larger than any buffer, and without two equal parts.
 fn content() -> Vec<u8> {
     (0..400_003_u32)
         .flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes())
@@ -117,7 +117,7 @@ fn an_object_that_is_always_cut_ends_in_a_message() {
 fn an_object_that_is_replaced_while_it_is_read_is_never_mixed() {
     let object = Object::new("replaced");
     let bucket = object.bucket.clone();
-    // Before the second part is asked for, the server gets changed since it was listed of the same size.
+    // Before the second part is requested, the object is replaced by another one of the same size.
     let replace = move |request: &Request| {
         if request.reads_key(KEY) && request.header("range").is_some() {
             bucket.put(KEY, &vec![0; content().len()]);
