@@ -26,7 +26,7 @@ use crate::tasks::TaskControl;
 const FIRST_REGION: &str = "us-east-1";
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
-/// A credential process may ask a server, or a person.
+/// A credential process may contact a server or wait for a person.
 const CREDENTIALS_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// S3 as reached in one way. Cheap to clone. Every method waits; with a control, no longer than until it is cancelled.
@@ -42,10 +42,10 @@ pub(super) struct Connection {
     regions: Mutex<HashMap<String, String>>,
 }
 
-/// What is known once the user's AWS configuration was read.
+/// The loaded AWS configuration.
 pub(super) struct Loaded {
     pub(super) config: SdkConfig,
-    /// The server, where it is not AWS.
+    /// The server if it is not AWS, from this access or the user's AWS configuration.
     pub(super) endpoint: Option<String>,
     region: String,
     /// No region is configured: S3 is asked in the default one first.
@@ -64,7 +64,7 @@ impl S3 {
         &self.0.access
     }
 
-    /// The server, where it is not AWS: as this access says, or else the user's AWS configuration.
+    /// The server if it is not AWS, from this access or the user's AWS configuration.
     pub fn endpoint(&self, control: Option<&TaskControl>) -> Result<Option<String>, AwsError> {
         self.0.network.wait(control, async {
             let loaded = self.0.loaded().await?;
@@ -72,7 +72,7 @@ impl S3 {
         })
     }
 
-    /// Caller is signed in, and until when. Asks AWS; another server has nothing to ask, so the access key tells it.
+    /// The signed-in identity and its expiry. Asks AWS; for another server, the access key is the identity.
     pub fn identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
         self.0.network.wait(control, async {
             let loaded = self.0.loaded().await?;
@@ -88,8 +88,8 @@ impl S3 {
 }
 
 impl S3 {
-    /// The same with credentials that are looked for anew: the user may have renewed them, or they can be had again.
-    /// Where they cannot, those in use stay in use until they end.
+    /// The same with newly loaded credentials, which the user may have renewed. If loading fails, the current ones stay
+    /// in use until they expire.
     pub fn renewed_identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
         self.0.network.wait(control, async {
             let new = Arc::new(Loaded::new(&self.0.access, &self.0.network).await?);
@@ -122,7 +122,7 @@ impl Connection {
         Ok(new)
     }
 
-    /// Credentials that failed are looked for anew the next time: the user may have renewed them.
+    /// Forgets failed credentials, so that they are loaded again: the user may have renewed them.
     pub(super) async fn forget_after(&self, error: &AwsError) {
         if error.kind.is_about_credentials() {
             *self.loaded.lock().await = None;
@@ -178,7 +178,7 @@ impl Connection {
         }
     }
 
-    /// Where the response says that the bucket is, if it is not where it was asked for.
+    /// The region of the bucket from the response, if it is another one.
     async fn other_region<E: ProvideErrorMetadata>(
         &self,
         loaded: &Loaded,

@@ -75,7 +75,7 @@ impl Service {
         }
     }
 
-    /// Where AWS serves it, by the rules of botocore's `endpoint-rule-set-1.json`.
+    /// AWS's URL of the service, by the rules of botocore's `endpoint-rule-set-1.json`.
     fn url(self, region: &str, hosts: Hosts) -> String {
         let partition = Partition::of(region);
         let suffix = if hosts.dual_stack {
@@ -106,7 +106,7 @@ struct Hosts {
     dual_stack: bool,
 }
 
-/// A part of AWS with accounts and names of its own.
+/// An AWS partition, with accounts and host names of its own.
 struct Partition {
     suffix: &'static str,
     dual_stack_suffix: &'static str,
@@ -294,7 +294,7 @@ fn read<A: DeserializeOwned>(
     operation: &Operation<'_>,
     caller: &Caller,
 ) -> Result<A, AwsError> {
-    // What has nothing to say answers with nothing.
+    // An operation without a result has an empty response.
     let body = if body.trim_ascii().is_empty() {
         b"{}"
     } else {
@@ -362,7 +362,7 @@ impl Intercept for Signer {
     }
 }
 
-/// A service refused: what it calls the reason, and what it says of it.
+/// An error response: its code and message.
 #[derive(Debug)]
 struct Refusal(ErrorMetadata);
 

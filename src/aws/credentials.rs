@@ -1,4 +1,4 @@
-//! Where credentials come from, and whose they are. They stay in this module and in the SDK.
+//! Credentials and identities. They stay in this module and in the SDK.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -23,7 +23,7 @@ use super::error::{AwsError, AwsErrorKind, Caller, Operation};
 use super::setup;
 use crate::domain::{Credentials, Identity, S3Access};
 
-/// Credentials that end sooner are asked for anew. The SDK asks ten seconds before their end.
+/// Credentials that expire sooner are renewed. The SDK renews ten seconds before the expiry.
 const LEAST_LEFT: Duration = Duration::from_secs(30);
 
 /// # Errors
@@ -65,8 +65,8 @@ fn provider_config(http: &SharedHttpClient) -> ProviderConfig {
     ProviderConfig::without_region().with_http_client(http.clone())
 }
 
-/// What the AWS tools would use here, without the metadata service of virtual machines: on a desktop, asking it costs
-/// seconds.
+/// The default credentials of the AWS tools, without the metadata service of virtual machines, which takes seconds on a
+/// desktop.
 pub(super) fn ambient(http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
     let config = provider_config(http).with_region(Some(region.clone()));
     CredentialsProviderChain::first_try(
@@ -104,7 +104,7 @@ pub(super) fn of_profile(
         .build()
 }
 
-/// Asks a provider once for all caller use it, until what it gave ends: a credential process may ask a person.
+/// Caches the credentials of a provider until they expire: a credential process may ask a person.
 #[derive(Debug)]
 pub(super) struct Kept<P> {
     provider: P,

@@ -1,4 +1,4 @@
-//! What can go wrong with AWS, in words for people: what, why, what to do.
+//! Errors of AWS in words for people: what happened, why, and what to do.
 
 mod calls;
 
@@ -14,7 +14,7 @@ use crate::domain::{Credentials, S3Address};
 
 const CHANGED: &str = "the object changed since it was listed; list the images again";
 
-/// Why AWS did not do what was asked. The message is whole, says what to do, and holds no secret.
+/// An error of AWS. The message is complete, says what to do, and contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct AwsError {
@@ -22,14 +22,14 @@ pub struct AwsError {
     pub message: String,
 }
 
-/// What the program can react to.
+/// The kinds of errors that the program distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AwsErrorKind {
     /// The task was cancelled. Not a failure.
     Cancelled,
-    /// Nothing on this machine says caller asks.
+    /// No credentials are configured.
     NoCredentials,
-    /// A sign-in or a session is over.
+    /// A sign-in or a session has expired.
     ExpiredCredentials,
     /// The server does not know the key, or the secret does not fit it.
     BadCredentials,
@@ -56,7 +56,7 @@ pub enum AwsErrorKind {
     NotS3,
     /// No region is configured.
     NoRegion,
-    /// What was asked for is not allowed to be so: a name, a number, what does not go together.
+    /// The request is invalid: a name, a number or a combination.
     Invalid,
     /// The account's quota does not allow it.
     Limit,
@@ -78,7 +78,7 @@ pub enum AwsErrorKind {
 }
 
 impl AwsErrorKind {
-    /// Whether such an error means that every other object would fail, too, until the user acts.
+    /// Whether every other request would fail in the same way until the user acts.
     pub fn concerns_everything(self) -> bool {
         matches!(
             self,
@@ -96,7 +96,7 @@ impl AwsErrorKind {
         )
     }
 
-    /// Whether the server may have done what was asked, and only its response got lost.
+    /// Whether the server may have carried out the request although its response was lost.
     pub fn is_in_doubt(self) -> bool {
         matches!(
             self,
@@ -129,7 +129,7 @@ pub(super) enum Operation<'a> {
         bucket: &'a str,
         key: &'a str,
     },
-    /// An upload that is not finished and never will be.
+    /// Aborts an unfinished upload.
     Abort {
         bucket: &'a str,
         key: &'a str,
@@ -386,7 +386,7 @@ impl Operation<'_> {
         }
     }
 
-    /// Caller is asked, as AWS names it.
+    /// The service, by AWS's name.
     pub(super) fn service(&self) -> &'static str {
         match *self {
             Self::Identity => "STS",
@@ -396,12 +396,12 @@ impl Operation<'_> {
     }
 }
 
-/// What a server said, as far as it matters.
+/// The relevant part of a server's response.
 struct Response<'a> {
     status: u16,
     code: Option<&'a str>,
     message: Option<&'a str>,
-    /// When it said so, by its own clock.
+    /// The server's time of the response.
     date: Option<&'a str>,
 }
 
@@ -453,7 +453,7 @@ fn caller_error(
     })
 }
 
-/// “ (AWS says: Throttling: …)”, to go on after what it means.
+/// “ (AWS says: Throttling: …)”, continues a sentence.
 ///
 /// The server's message. For wrong signatures some services repeat the signed text with the session token, which is
 /// left out.
@@ -528,7 +528,7 @@ fn writing_error(
     Some(AwsError::new(kind, format!("Could not {operation}: {why}")))
 }
 
-/// Refusals of what is asked for, and of everybody.
+/// Errors about the target of an operation, or of the service for every caller.
 fn target_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     use AwsErrorKind as Kind;
     let server = caller.server();
@@ -652,7 +652,7 @@ fn denied(is_key: bool, said: &str, operation: &Operation<'_>, caller: &Caller) 
     )
 }
 
-/// How far the clocks are apart, for people, by the `Date` of a response.
+/// The difference between the clocks, from the `Date` of a response.
 fn clock_difference(date: &str) -> Option<String> {
     let there = DateTime::from_str(date, Format::HttpDate).ok()?.secs();
     let here = std::time::SystemTime::now()
@@ -761,7 +761,7 @@ fn chosen_profile() -> Option<String> {
         .filter(|name| !name.is_empty())
 }
 
-/// What is behind an error that itself says no more than that there was one.
+/// The causes of an error whose own text says nothing.
 fn causes_text(error: &(dyn Error + 'static)) -> String {
     error.source().map_or_else(|| error.to_string(), chain_text)
 }
@@ -778,7 +778,7 @@ fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e 
     None
 }
 
-/// An error and its causes, each said once: only what they show to people, never their inside.
+/// An error and its causes, each once, by their display texts.
 pub(super) fn chain_text(error: &(dyn Error + 'static)) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut next = Some(error);
@@ -905,7 +905,7 @@ mod tests {
         let error = said(Operation::Buckets);
         assert_eq!(error.kind, AwsErrorKind::NoCredentials);
         assert!(error.message.contains("anonymously"), "{error}");
-        // Which SageMaker does not know.
+        // A model that SageMaker does not know.
         let error = said(Operation::Call {
             service: "SageMaker",
             namespace: "sagemaker",

@@ -1,4 +1,4 @@
-//! A whole listing, page by page, with the next page on its way while this one is looked at.
+//! A complete listing, which requests the next page while the current one is processed.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::error::AwsError;
 use super::objects::{ListRequest, ListedPage};
 use crate::tasks::TaskControl;
 
-/// Pages that may wait to be looked at.
+/// The number of pages that are requested ahead.
 const PAGES_AHEAD: usize = 4;
 
-/// The pages of a listing, the first one already asked for. Dropping it ends the requests.
+/// The pages of a listing; the first is requested already. Dropping it ends the requests.
 pub struct Listing {
     s3: S3,
     pages: Receiver<Result<ListedPage, AwsError>>,

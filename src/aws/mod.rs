@@ -37,8 +37,7 @@ use crate::domain::{AwsSetup, S3Access, SageMakerAccess};
 use connection::Connection;
 use network::Network;
 
-/// One runtime and one HTTP client for everything that asks AWS. Clones are handles of the same. Nothing is started
-/// before the first request.
+/// One runtime and one HTTP client for all AWS requests. Clones share them. Nothing starts before the first request.
 #[derive(Clone)]
 pub struct Aws(Arc<Inner>);
 

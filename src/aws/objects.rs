@@ -13,17 +13,17 @@ use super::error::{AwsError, AwsErrorKind, Operation};
 use crate::domain::S3Address;
 use crate::tasks::TaskControl;
 
-/// How often reading an object goes on after a cut, each time where it was.
+/// The number of times that a cut download continues where it stopped.
 const MAX_CUTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// A part of a bucket's keys.
+/// A request for a page of a bucket's keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListRequest {
     pub bucket: String,
-    /// What the keys begin with.
+    /// The prefix of the keys.
     pub prefix: String,
-    /// Whether keys are listed only up to the next slash; what is deeper is told as folders.
+    /// Whether keys are listed up to the next slash, and deeper ones as folders.
     pub by_folder: bool,
     /// The continuation token of the page before.
     pub continuation: Option<String>,
@@ -58,7 +58,7 @@ impl ListedPage {
     }
 }
 
-/// What a listing says of an object.
+/// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
     pub key: String,
@@ -73,7 +73,7 @@ pub struct ObjectInfo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketInfo {
     pub name: String,
-    /// Where the server says so.
+    /// The bucket's region, if the server reports it.
     pub region: Option<String>,
     /// Milliseconds since 1970-01-01 UTC.
     pub created_ms: Option<i64>,
@@ -118,7 +118,7 @@ impl S3 {
         Ok(listed.objects.into_iter().next())
     }
 
-    /// Where a bucket is; `None` where the server does not say. Needs the right to list it.
+    /// The region of a bucket; `None` if the server does not report it. Needs permission to list it.
     pub fn bucket_region(
         &self,
         bucket: &str,
@@ -137,7 +137,7 @@ impl S3 {
         })
     }
 
-    /// What is known of one object. Needs the right to read it, not to list the bucket.
+    /// The metadata of an object. Needs permission to read it, not to list the bucket.
     pub fn object(
         &self,
         bucket: &str,
@@ -246,7 +246,7 @@ impl Connection {
                     .send()
             })
             .await?;
-        // Some servers do not know it, and say so by their silence.
+        // Servers without this encoding omit the field.
         let is_encoded = response.encoding_type == Some(EncodingType::Url);
         let plain = |text: String| if is_encoded { decoded(&text) } else { text };
         let is_truncated = response.is_truncated().unwrap_or_default();
@@ -324,13 +324,13 @@ impl Connection {
                 }
                 Err(error) => return Err(error),
             };
-            // Some servers do not know the condition.
+            // Some servers ignore the condition.
             if let (Some(request), Some(found)) = (&etag, &response.e_tag)
                 && request != found
             {
                 return Err(AwsError::changed(&operation));
             }
-            // A part that is read later must be of the same object.
+            // The rest must be from the same object.
             etag = etag.or(response.e_tag.take());
             let expected = usize::try_from(size_of(response.content_length)).unwrap_or_default();
             let before = bytes.len();
@@ -354,7 +354,7 @@ impl Connection {
             }
             log::warn!("{operation}: cut after {} bytes, going on", bytes.len());
             if etag.is_none() || bytes.len() - before >= expected {
-                // Whole, but damaged; or nothing would tell whether the rest belongs to it.
+                // Complete but damaged, or it is unknown whether the rest belongs to the same object.
                 bytes.clear();
             }
             tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(cuts - 1)).await;

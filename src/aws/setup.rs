@@ -1,4 +1,4 @@
-//! What the user's AWS configuration offers to sign in with.
+//! The sign-in options of the user's AWS configuration.
 
 use aws_config::profile::{Profile, ProfileSet};
 use aws_types::os_shim_internal::{Env, Fs};
@@ -106,7 +106,7 @@ fn ambient(profiles: &ProfileSet, env: &Env) -> AmbientSignIn {
     }
 }
 
-/// A default profile may hold a region alone.
+/// A default profile may contain only a region.
 fn default_signs_in(profiles: &ProfileSet) -> bool {
     profiles
         .get_profile("default")

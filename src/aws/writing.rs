@@ -19,16 +19,16 @@ use crate::tasks::TaskControl;
 
 /// The metadata of an object (`x-amz-meta-…`) that holds the SHA-256 of its content, in hexadecimal.
 ///
-/// Every server keeps metadata and gives them back with a HEAD. An `ETag` tells nothing of an object that was written
-/// in parts or encrypted, and S3's own checksums of such objects depend on how they were cut.
+/// The metadata key of the hash, which every server returns for HEAD. The `ETag` of a multipart or encrypted object is
+/// not a hash of its content, and S3's own checksums depend on the parts.
 const SHA256_METADATA: &str = "spotcheck-sha256";
-/// How often an unfinished upload is aborted, as a part that is still on its way may come after the first time.
+/// The number of attempts to abort an unfinished upload, as a late part may arrive after the first.
 const MAX_ABORTS: u32 = 3;
 
 /// The SHA-256 of a content.
 pub type Sha256Digest = [u8; 32];
 
-/// An object that is to be written.
+/// A new object.
 #[derive(Debug, Clone, Copy)]
 pub struct NewObject<'a> {
     pub bucket: &'a str,
@@ -38,7 +38,7 @@ pub struct NewObject<'a> {
     pub sha256: &'a Sha256Digest,
 }
 
-/// What must be so for an object to be written. The server looks at it in the moment of writing; otherwise the error is
+/// The condition of a write, which the server checks at that moment. If it fails, the error is
 /// [`AwsErrorKind::Changed`], or [`AwsErrorKind::Unsupported`] from a server that cannot look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteCondition {
@@ -50,7 +50,7 @@ pub enum WriteCondition {
     Any,
 }
 
-/// What is known of an object that may have been written by us.
+/// The metadata of an object that Spotcheck may have written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredObject {
     pub size_bytes: u64,
@@ -63,7 +63,7 @@ pub struct StoredObject {
 /// Bytes on their way. Sent as often as it takes without a copy.
 pub struct Content(SdkBody);
 
-/// A large object of which parts are sent. They cost money until the upload is finished or aborted.
+/// An unfinished upload. Its parts cost money until it is finished or aborted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedUpload {
     pub bucket: String,
@@ -71,7 +71,7 @@ pub struct UnfinishedUpload {
     pub id: String,
 }
 
-/// A part that has arrived.
+/// An uploaded part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentPart {
     /// The ETag with quotes, as the server sent it.
@@ -106,7 +106,7 @@ impl WriteCondition {
 }
 
 impl S3 {
-    /// What is known of an object, with its checksum. Needs the right to read it.
+    /// The metadata of an object, with its checksum. Needs permission to read it.
     pub fn stored(
         &self,
         bucket: &str,

@@ -81,8 +81,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::AllWell)
 }
 
-/// Holds two runs against each other, writes what is to be written, and gives the summary for people. `see` sees what
-/// both say of each image.
+/// Compares two runs, writes the output file, and returns the summary. `see` gets both predictions of each image.
 pub(super) fn hold(
     project: &Project,
     runs: [RunInfo; 2],
@@ -152,7 +151,7 @@ fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo;
     })
 }
 
-/// Which runs can be held against each other.
+/// The runs that can be compared, as a list.
 fn comparable(runs: &[RunInfo]) -> String {
     let mut kinds = Vec::new();
     for task in [ModelTask::Classification, ModelTask::Detection] {

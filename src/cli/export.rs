@@ -167,7 +167,7 @@ fn parse_query(text: &str) -> anyhow::Result<Query> {
     Query::parse(text).map_err(|error| anyhow::anyhow!("--filter: {}", error.message))
 }
 
-/// `program` is what others are told that have to wait for it.
+/// `program` is the name that other programs show while the project is locked.
 pub(super) fn open_project(
     path: &Path,
     s3: &S3Args,
@@ -194,7 +194,7 @@ pub(super) fn open_project(
     Ok(opened.project)
 }
 
-/// What a folder or a place in S3 is called, and where its project is; `None` for a project file.
+/// The root and project of a folder or a prefix in S3; `None` for a project file.
 fn default_project(
     path: &Path,
     s3: &S3Args,
@@ -223,7 +223,7 @@ fn default_project(
     )))
 }
 
-/// The newest run, or the one that is asked for by name or number.
+/// The run with this name or number, or the newest.
 fn choose_run(project: &Project, wanted: Option<&str>) -> anyhow::Result<RunInfo> {
     let mut runs = project.runs()?;
     let Some(wanted) = wanted else {
@@ -289,7 +289,7 @@ fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Resul
     Ok(view)
 }
 
-/// Where images are read. A place that is not there any more costs only the formats that show images.
+/// The source of the images. If it does not exist any more, only formats with images fail.
 pub(super) fn open_source(
     project: &Project,
     args: &S3Args,
@@ -360,7 +360,7 @@ impl Known {
             .collect();
         for sample in &mut self.samples {
             if let Some((_, now)) = places.get(&sample.uri) {
-                // What is inside a file of many is named by it.
+                // A record is named after its file.
                 let name = if sample.uri.record().is_some() {
                     now.name.clone()
                 } else {
@@ -377,7 +377,7 @@ impl Known {
             .sort_by_key(|sample| place(sample).unwrap_or(usize::MAX));
     }
 
-    /// What the query finds.
+    /// The images that match the query.
     fn chosen(
         self,
         project: &Project,
@@ -445,7 +445,7 @@ impl Known {
     }
 }
 
-/// Which boxes are hidden by better ones; that needs their places, so only where the view asks for it.
+/// The boxes that better ones hide, if the view asks for that: it needs all boxes.
 fn suppressed(
     project: &Project,
     run: &RunInfo,
@@ -515,7 +515,7 @@ pub(super) fn name_below(root: Option<&str>, uri: &SampleUri) -> String {
     }
 }
 
-/// Says what was written, and what it means for the exit code.
+/// Reports the result, and returns the outcome for the exit code.
 fn conclude(report: &ExportReport) -> Outcome {
     for note in &report.notes {
         eprintln!("note: {note}");

@@ -1,5 +1,4 @@
-//! `spotcheck models inspect` and `models add`: what a model's graph says about itself, and a model of one's own in the
-//! library.
+//! `spotcheck models inspect` and `models add`: recognises a model from its graph, and adds it to the library.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -46,7 +45,7 @@ pub(super) struct AddArgs {
     hints: Hints,
 }
 
-/// What the user knows better than the graph tells.
+/// Corrections of the recognised card.
 #[derive(Debug, Args)]
 struct Hints {
     /// File with class names: one per line (first is 0), or `id<TAB>name`
@@ -135,7 +134,7 @@ pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
     ))
 }
 
-/// The model of a bare ONNX file for one run; says on stderr what was recognised.
+/// The recognised model of an ONNX file, for one run; prints what was recognised to stderr.
 pub(super) fn recognise_for_run(
     runtime: &Loaded,
     path: &Path,
@@ -239,7 +238,7 @@ fn findings_text(recognition: &Recognition) -> String {
             continue;
         }
         let _ = writeln!(text, "\n{heading}");
-        // One reason for several fields stands once, below them.
+        // A reason for several fields is printed once, below them.
         for group in findings.chunk_by(|left, right| left.because == right.because) {
             for Finding { field, value, .. } in group {
                 let _ = writeln!(text, "  {field} = {value}");

@@ -1,6 +1,6 @@
 //! The command line: the window's headless twin. Calls the floors below directly, without `state`.
 //!
-//! Results go to stdout or into the file that was asked for, everything else to stderr.
+//! Results go to stdout or the output file, everything else to stderr.
 
 /// Replaces `eprint!` in this module and those below: control characters in names are shown, never obeyed.
 macro_rules! eprint {
@@ -77,7 +77,7 @@ enum Command {
     Runtime(runtime::RuntimeArgs),
 }
 
-/// How a command ended, as the shell sees it. Wrong usage (2) is clap's.
+/// The outcome of a command, for the exit code. Wrong usage (2) is clap's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     AllWell,
@@ -87,10 +87,10 @@ enum Outcome {
 /// The exit code of a program that a closed pipe ends: 128 + SIGPIPE.
 const READER_GONE: u8 = 141;
 
-/// Runs what the program's arguments ask for.
+/// Runs the command of the program's arguments.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
-    // The window looks after endpoints itself, and says so on screen.
+    // The window deletes due endpoints itself and shows it.
     let is_window = cli.command.is_none();
     let auto_delete = (!is_window).then(endpoint::AutoDeleter::start).flatten();
     let outcome = match cli.command {
@@ -136,7 +136,7 @@ fn message_of(error: &anyhow::Error) -> String {
     words
 }
 
-/// How long the model itself took; `None` before its second call, as the first one warms it up.
+/// The latency of the model; `None` before its second call, as the first one warms it up.
 fn describe_latency(report: &DeviceReport) -> Option<String> {
     let latency = report.latency?;
     Some(format!(
@@ -162,7 +162,7 @@ fn describe_refused(refused: &[RefusedDevice]) -> impl Iterator<Item = String> {
     })
 }
 
-/// What is told of an error of the floors below, which know nothing of flags, and of what the system says in a word.
+/// The advice for errors of lower layers, which know nothing of flags, and for errors of the system.
 fn advice_for(error: &anyhow::Error) -> Option<&'static str> {
     let of_export = error.chain().find_map(|cause| match cause.downcast_ref() {
         Some(PackageError::Target(error)) => Some(error),
@@ -178,7 +178,7 @@ fn advice_for(error: &anyhow::Error) -> Option<&'static str> {
     }
 }
 
-/// What the system said of a file that the user named.
+/// The system's error about a file of the user.
 fn kind_of(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
     let of_store = match cause.downcast_ref() {
         Some(StoreError::Io { source, .. }) => Some(source),

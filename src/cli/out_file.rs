@@ -21,7 +21,7 @@ pub(in crate::cli) fn is_stdout(out: &Path) -> bool {
 /// An input of a command, with its name for messages: “the model”.
 pub(in crate::cli) type Input<'i> = (&'static str, Option<&'i Path>);
 
-/// What may be replaced without a word.
+/// The existing files that may be replaced without --force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum Replaceable {
     /// Only a file that holds nothing.
@@ -147,7 +147,7 @@ fn is_device(found: &std::fs::Metadata) -> bool {
     !found.is_file() && !found.is_dir()
 }
 
-/// Whether the file begins with what `predict --out` writes of an image.
+/// Whether the file is JSON Lines of `predict --out`.
 fn holds_json_lines(path: &Path) -> bool {
     #[derive(Deserialize)]
     struct Line {

@@ -124,7 +124,7 @@ impl Place {
         })
     }
 
-    /// Where the images of a project are: in S3 as it was reached the last time, changed by `args`, or in a folder.
+    /// The images of a project: in S3 with the last access, changed by `args`, or in a folder.
     pub(super) fn of_project(
         root: &str,
         remembered: Option<S3Place>,
@@ -199,7 +199,7 @@ pub(super) struct Opened {
     pub(super) source: Arc<dyn Source>,
     /// The folder that samples are named from; a list of paths has none.
     pub(super) root: Option<String>,
-    /// That folder, where it is in S3.
+    /// The place in S3, if the source is there.
     pub(super) place: Option<S3Place>,
 }
 

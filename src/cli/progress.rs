@@ -110,7 +110,7 @@ fn describe(progress: &Progress) -> String {
     parts.join(", ")
 }
 
-/// What was achieved, once the work is done: `500 images in 4.1 s, 121.9 images/s`.
+/// The summary of finished work: `500 images in 4.1 s, 121.9 images/s`.
 pub(super) fn summary(progress: &Progress) -> String {
     let done = progress.done.saturating_sub(progress.done_before);
     let images = if done == 1 { "image" } else { "images" };

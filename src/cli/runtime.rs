@@ -174,7 +174,7 @@ fn describe_devices(survey: &DeviceSurvey) -> Vec<String> {
         .collect()
 }
 
-/// What to type for a faster device, if something can be done.
+/// The command that installs a faster device, if there is one.
 fn next_command(loaded: &Loaded, survey: &DeviceSurvey) -> Option<String> {
     let has_plugin = !loaded.plugins.is_empty();
     let is_refused = |device: Device| {

@@ -70,7 +70,7 @@ pub(in crate::cli) fn is_output_closed(error: &anyhow::Error) -> bool {
     causes.any(<dyn std::error::Error + Send + Sync>::is::<OutputClosed>)
 }
 
-/// A control that Ctrl+C cancels, and whatever else asks the program to end: SIGTERM, and a terminal that is closed.
+/// A control that is cancelled by Ctrl+C, SIGTERM and a closed terminal.
 pub(in crate::cli) fn interruptible(unit: ProgressUnit) -> anyhow::Result<TaskControl> {
     let control = TaskControl::new(unit);
     let on_interrupt = control.clone();
@@ -82,7 +82,7 @@ pub(in crate::cli) fn interruptible(unit: ProgressUnit) -> anyhow::Result<TaskCo
     Ok(control)
 }
 
-/// Whether the program was started to go on when its terminal is closed, as `nohup` does.
+/// Whether the program ignores a closed terminal, as under `nohup`.
 #[cfg(unix)]
 fn outlives_terminal() -> bool {
     // SAFETY: all zeros is a valid action, and without a new one only the present one is written.

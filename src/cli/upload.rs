@@ -141,7 +141,7 @@ fn list(plan: &UploadPlan, args: &UploadArgs) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Says what happened and what it means for the exit code.
+/// Reports the result, and returns the outcome for the exit code.
 fn conclude(
     report: &UploadReport,
     plan: &UploadPlan,

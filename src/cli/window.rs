@@ -34,7 +34,7 @@ enum Renderer {
     Wgpu,
 }
 
-/// Neither with folders nor with an ending: perhaps a command.
+/// Whether it may be a misspelt command: it has no folder or file extension.
 fn is_word(source: &Path) -> bool {
     let text = source.to_string_lossy();
     !text.is_empty()
@@ -53,7 +53,7 @@ fn no_such_word(word: &str, program: &clap::Command) -> String {
     format!("“{word}” is not a command, file or folder; {meant}`spotcheck help` lists the commands")
 }
 
-/// How many letters must be put in, taken out or changed (Levenshtein).
+/// The number of letters to insert, delete or replace (Levenshtein).
 fn distance(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();
     for (place, letter) in from.chars().enumerate() {

@@ -47,7 +47,7 @@ pub struct ReadyModel {
 pub enum ConnectError {
     #[error("{0}")]
     Aws(#[from] AwsError),
-    /// An endpoint cannot be called so.
+    /// The name of the endpoint is invalid.
     #[error("The name of the endpoint {0}")]
     Name(String),
     #[error("Invalid address of TensorFlow Serving: {0}")]

@@ -26,7 +26,7 @@ pub trait Transport: Send + Sync {
     /// [`PredictError::OutOfReach`] where no other request would do better.
     fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError>;
 
-    /// Which model, for people: “endpoint cats in eu-west-1”.
+    /// The name of the model, for people: “endpoint cats in eu-west-1”.
     fn name(&self) -> String;
 }
 

@@ -10,7 +10,7 @@ use crate::domain::{
 use crate::tasks::TaskControl;
 use crate::upload::{self, DEFAULT_CONCURRENCY, Existing, LocalFiles, UploadOptions};
 
-/// Why files are not in S3 as they are here. The message is whole.
+/// Why an upload is incomplete. The message is complete.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     #[error("cancelled")]
@@ -19,7 +19,7 @@ pub enum SendError {
     Aws(AwsError),
     #[error("Could not read the file: {why}: {}", path.display())]
     Unreadable { path: PathBuf, why: String },
-    /// Something else is there, or a file could not be sent.
+    /// Another object exists, or a file could not be sent.
     #[error("{0}")]
     Incomplete(String),
 }
@@ -72,7 +72,7 @@ impl Sender<'_> {
         Ok(self.carry_out(&plan)?)
     }
 
-    /// Whether there is surely nothing at an address that could not be sent to.
+    /// Whether there is certainly no object at an address.
     pub(super) fn is_absent(&self, address: &S3Address) -> bool {
         let there =
             self.aws

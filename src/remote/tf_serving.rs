@@ -20,7 +20,7 @@ pub use metadata::{ServedModel, ServedSignature};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
-/// How often a server that is busy is asked, and how long is waited in between.
+/// The number of attempts with a busy server, and the waits in between.
 const ATTEMPTS: u32 = 4;
 const WAIT: Duration = Duration::from_millis(500);
 /// The longest shown message of a server.

@@ -14,7 +14,7 @@ use crate::tasks::{Cancelled, TaskControl};
 pub(super) const LARGE: u64 = 16 * MIB;
 /// The size of a part, unless that makes too many parts.
 const PART: u64 = 8 * MIB;
-/// What S3 takes.
+/// S3's limit.
 const MAX_PARTS: u64 = 10_000;
 const MIB: u64 = 1024 * 1024;
 /// Read at once where nothing is kept.
@@ -50,7 +50,7 @@ pub(super) fn read_small(path: &Path) -> Result<(Vec<u8>, Sha256Digest), Content
     let mut file = File::open(path)?;
     let before = file.metadata()?;
     let mut bytes = Vec::new();
-    // One that grows without end is not read without end.
+    // A growing file must not be read forever.
     file.by_ref()
         .take(before.len() + 1)
         .read_to_end(&mut bytes)?;
@@ -70,7 +70,7 @@ pub(super) fn sha256_of(path: &Path, control: &TaskControl) -> Result<Sha256Dige
     Ok(Large::open(path, control)?.sha256)
 }
 
-/// A large file that was read once for its checksums, and is read again, part by part, to be sent.
+/// A large file: read once for its checksums, and again part by part to be sent.
 pub(super) struct Large {
     file: File,
     seen: Metadata,
@@ -131,7 +131,7 @@ impl Large {
         self.parts_crc32[number as usize - 1]
     }
 
-    /// A part as it was when the checksums were made.
+    /// Reads a part and checks that it is unchanged.
     pub(super) fn read_part(&self, path: &Path, number: u32) -> Result<Vec<u8>, ContentError> {
         // Parts are read at the same time, and a file has one position only.
         let mut file = File::open(path)?;

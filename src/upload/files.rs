@@ -1,4 +1,4 @@
-//! Which files are for upload, and what they are called there.
+//! The files to upload and their keys.
 
 use std::collections::HashSet;
 use std::path::{MAIN_SEPARATOR, Path};

@@ -1,4 +1,4 @@
-//! A large file is sent in parts, by as many workers as have time.
+//! Sends a large file in parts, by several workers.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ use super::unfinished::{Journal, Unfinished};
 use crate::aws::{AwsError, AwsErrorKind, Content, S3, SentPart, UnfinishedUpload};
 use crate::tasks::TaskControl;
 
-/// What all uploads of one transfer share.
+/// The shared state of all uploads of a transfer.
 pub(super) struct Sender<'a> {
     pub(super) s3: &'a S3,
     pub(super) journal: Journal<'a>,
@@ -191,7 +191,7 @@ impl Sender<'_> {
         Ok(unfinished)
     }
 
-    /// An earlier upload of the same content, with the parts that are still there. One of other content is aborted.
+    /// An earlier upload of the same content, with its parts. One of other content is aborted.
     fn begun_before(
         &self,
         job: &Job<'_>,
@@ -228,7 +228,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Nothing that costs money is left.
+    /// Aborts the upload, so that no part costs money.
     fn discard(&self, upload: &UnfinishedUpload) {
         match self.s3.abort_parts(upload) {
             Ok(()) => self.journal.remove(&upload.key),
@@ -247,7 +247,7 @@ impl Sender<'_> {
     }
 }
 
-/// Whether the parts that were sent may be of use later.
+/// Whether the sent parts may be used later.
 fn is_retryable(kind: AwsErrorKind) -> bool {
     use AwsErrorKind as Kind;
     kind.concerns_everything()

@@ -1,4 +1,4 @@
-//! What an upload would do, found out without writing anything.
+//! Plans an upload without writing anything.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::tasks::TaskControl;
 
 /// Objects that are asked for their checksum at once.
 const ASKED_AT_ONCE: usize = 16;
-/// What S3 takes, in bytes of UTF-8.
+/// S3's limit, in bytes of UTF-8.
 const LONGEST_KEY: usize = 1024;
 
 /// Holds the files against what is there: by listing, and where an object has the same size by the checksum that it was
@@ -52,7 +52,7 @@ pub fn plan(
     Ok(plan)
 }
 
-/// What would keep a key from being an object that everybody can list.
+/// Why a key could not be listed by every program.
 fn key_problem(key: &str) -> Option<String> {
     if key.chars().any(char::is_control) {
         return Some(

@@ -1,4 +1,4 @@
-//! One file is sent, and nothing that is in its place is lost.
+//! Sends a file without replacing anything unintended.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use crate::aws::{AwsError, AwsErrorKind, Content, NewObject, S3, Sha256Digest, W
 use crate::domain::S3Address;
 use crate::tasks::TaskControl;
 
-/// A write that is refused because something came in between is tried again where that something is gone.
+/// The number of attempts of a write whose condition failed because of an object that is gone.
 const MAX_TRIES: usize = 3;
 
-/// A file, and where it goes.
+/// A file and its target.
 pub(super) struct Job<'a> {
     pub(super) path: &'a Path,
     pub(super) size_bytes: u64,
@@ -26,7 +26,7 @@ pub(super) struct Replaces {
     pub(super) etag: Option<String>,
 }
 
-/// How it ended.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
     Sent,
@@ -41,7 +41,7 @@ pub(super) enum SendError {
     Content(ContentError),
     #[error("{0}")]
     Aws(AwsError),
-    /// Something else is there, and stays.
+    /// Another object exists, and stays.
     #[error("{0}")]
     Conflict(String),
     #[error("cancelled")]
@@ -110,7 +110,7 @@ impl Job<'_> {
             tries += 1;
             let is_refused = match error.kind {
                 AwsErrorKind::Changed => true,
-                // What was to be replaced is gone.
+                // The object to replace does not exist any more.
                 AwsErrorKind::NotFound => matches!(condition, WriteCondition::Unchanged(_)),
                 AwsErrorKind::Unsupported => condition != WriteCondition::Any,
                 _ => false,
@@ -122,7 +122,7 @@ impl Job<'_> {
             let there = self.look(s3, sha256, control)?;
             condition = match there {
                 ExistingObject::Same => return Ok(Sent::Same),
-                // A server that knows no conditions: having looked right before is the best there is.
+                // Without support for conditions, the check right before the write must be enough.
                 ExistingObject::Nothing if error.kind == AwsErrorKind::Unsupported => {
                     WriteCondition::Any
                 }
@@ -144,7 +144,7 @@ impl Job<'_> {
             .is_some_and(|replaces| replaces.etag.as_deref() == etag)
     }
 
-    /// What is there now.
+    /// The current object at the key.
     pub(super) fn look(
         &self,
         s3: &S3,

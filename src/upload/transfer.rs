@@ -1,4 +1,4 @@
-//! A plan is carried out.
+//! Carries out a plan.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct UploadOptions<'a> {
     pub unfinished: &'a Path,
 }
 
-/// What becomes of an object with other content.
+/// What happens to existing objects with other content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     Keep,
@@ -68,7 +68,7 @@ pub fn upload(
     control.set_step("");
     control.set_total(Some(work.iter().map(|(file, _)| file.size_bytes).sum()));
     control.set_done_before(0);
-    // Where it cannot be found out, nothing can be sent either, which is told then.
+    // If this fails, the upload fails, too, and reports it.
     let server = s3.endpoint(Some(control)).ok().flatten();
     let target = plan.target.clone().on_server(server.as_deref());
     let transfer = Transfer {
@@ -101,7 +101,7 @@ struct Transfer<'a> {
     sender: Sender<'a>,
     work: Vec<(&'a Sample, Option<Replaces>)>,
     queue: Mutex<Queue<'a>>,
-    /// Something to do has come, or nothing will come any more.
+    /// Signals new work or the end.
     changed: Condvar,
     counts: Mutex<Counts>,
 }
@@ -153,7 +153,7 @@ impl<'a> Transfer<'a> {
             if queue.is_over {
                 return None;
             }
-            // What was begun is finished first.
+            // Started files are finished first.
             for large in &queue.large {
                 if let Some(number) = large.take_part() {
                     return Some(Task::Part(Arc::clone(large), number));
@@ -266,7 +266,7 @@ impl<'a> Transfer<'a> {
             .set_detail(format!("{ended} of {all} files"));
     }
 
-    /// Nothing more is begun.
+    /// Starts no more files.
     fn end(&self) {
         self.queue.lock().is_over = true;
         self.changed.notify_all();

@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 use crate::aws::{Sha256Digest, UnfinishedUpload, hexadecimal};
 use crate::domain::S3Place;
 
-/// One upload, in a file of its own.
+/// An unfinished upload, in a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Unfinished {
-    /// Where it is not AWS.
+    /// The server, if it is not AWS.
     endpoint: Option<String>,
     bucket: String,
     key: String,
@@ -53,7 +53,7 @@ impl Unfinished {
         }
     }
 
-    /// Whether it is about this content, cut in the same way.
+    /// Whether it is for this content and part size.
     pub(super) fn is_of(&self, sha256: &Sha256Digest, part_bytes: u64) -> bool {
         self.sha256 == *sha256 && self.part_bytes == part_bytes
     }
@@ -74,7 +74,7 @@ impl<'f> Journal<'f> {
         self.target
     }
 
-    /// What was begun for this key, if anything.
+    /// The unfinished upload of a key.
     pub(super) fn find(&self, key: &str) -> Option<Unfinished> {
         let path = self.path_of(key);
         let text = std::fs::read_to_string(&path).ok()?;
@@ -105,7 +105,7 @@ impl<'f> Journal<'f> {
         }
     }
 
-    /// How many there are of the bucket that is uploaded to.
+    /// The number of unfinished uploads to this bucket.
     pub(super) fn count(&self) -> usize {
         let Ok(entries) = std::fs::read_dir(self.folder) else {
             return 0;

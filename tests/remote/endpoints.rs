@@ -159,7 +159,7 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
     account
         .endpoint(&["list"])
         .must(0, "")
-        .says(&["no such endpoints in us-east-1"]);
+        .says(&["no matching endpoints in us-east-1"]);
     account
         .deploy("cats", &[])
         .must(0, "cats\tInService\n")
@@ -221,7 +221,7 @@ fn an_endpoint_is_checked_before_anything_is_created_and_force_ignores_problems(
         "ok       Container         ",
         "ok       Model             ",
         "ok       Instance          1 × ml.m5.xlarge: 4 vCPUs",
-        "$0.25 per hour, $6.00 per day",
+        "$0.25 per hour or $6.00 per day for 1 × ml.m5.xlarge",
         "After 1.5 h if Spotcheck is running",
     ]);
     of("preflight", &["--instance-type", "ml.m6g.large"])
@@ -422,7 +422,7 @@ fn a_failed_deployment_does_not_block_its_name() {
         .deploy("cats", &[])
         .must(0, "cats\tInService\n")
         .says(&[
-            "deleted configuration cats, left of an earlier endpoint",
+            "deleted configuration cats, which an earlier endpoint of this name left behind",
             "deleted model cats, left of an earlier endpoint",
         ]);
 }
@@ -592,7 +592,7 @@ fn an_endpoint_of_another_machine_is_priced_by_the_table_of_prices() {
     account
         .endpoint(&["status", "cats"])
         .must(0, "cats\tInService\n")
-        .says(&["$36.00 an hour"]);
+        .says(&["$36.00 per hour"]);
     account.endpoint(&["delete", "cats", "--yes"]).must(
         0,
         "deleted endpoint cats\n\

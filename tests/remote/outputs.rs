@@ -833,7 +833,7 @@ fn predictions_joined_with_their_input_are_found_by_the_image_that_it_names() {
         let output = fetch(
             list,
             0,
-            &["0 of 4 images have one of their own; 1 output is of a list"],
+            &["0 of 4 images have one of their own; 1 output is for a list of images"],
             &[],
         );
         assert_eq!(lines(&output.stdout), local);
@@ -1115,7 +1115,7 @@ fn outputs_of_a_failed_job_agree_with_this_machine() {
         transform(&["fetch", "photos-1", &input, "--project", &project]),
         3,
         &[
-            "the job photos-1 failed",
+            "job photos-1 failed",
             "outputs of Batch Transform job photos-1 in us-east-1",
             "WITHOUT OUTPUT: 1 of 5 images, such as",
             "sub/broken.jpg",

@@ -1252,7 +1252,7 @@ fn a_completed_job_with_missing_outputs_is_reported() {
     assert_eq!(status["without_output"][0]["uri"], missing);
     transform
         .run(&["retry", "short", "--not-refused", "--watch"])
-        .must(0, &["1 image without an output is sent again"]);
+        .must(0, &["sending 1 image without an output again"]);
     assert_eq!(transform.sent(), ["day 2/002.jpg"]);
     transform
         .run(&["status", "short"])
@@ -1687,10 +1687,7 @@ fn watching_continues_after_a_kill_and_after_network_errors() {
     transform.wait_until_looked_at(10);
     transform.plane.resume_jobs();
     let ended = Ended::of(&watcher.wait_with_output().unwrap());
-    ended.must(
-        0,
-        &["limits the request rate", "trying again in 2 s", "$0.0"],
-    );
+    ended.must(0, &["limits the request rate", "retrying in 2 s", "$0.0"]);
     assert_eq!(transform.counts("watching"), ("completed".to_owned(), 3, 3));
 }
 
@@ -1955,7 +1952,7 @@ fn a_watcher_waits_while_there_is_no_response() {
     });
     transform
         .run(&["status", "hang-up", "--watch"])
-        .must(0, &["trying again in 2 s"]);
+        .must(0, &["retrying in 2 s"]);
     assert_eq!(transform.counts("hang-up"), ("completed".to_owned(), 1, 1));
 }
 
@@ -2147,7 +2144,7 @@ fn invalid_names_are_reported_before_any_request() {
         ("", "no outputs given"),
         (
             "my job",
-            "no such folder, and the job name “my job” is not valid",
+            "this folder does not exist, and the job name “my job” is not valid",
         ),
     ] {
         transform.run(&["fetch", outputs, photos]).must(1, &[said]);

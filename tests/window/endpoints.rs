@@ -110,7 +110,7 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
             let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
             let name = fill_in(&mut window, &bucket);
             // What it costs and when it goes is said before it is paid for.
-            assert!(sees(&window, "$0.25 per hour, $6.00 per day"));
+            assert!(sees(&window, "$0.25 per hour or $6.00 per day"));
             assert!(sees(&window, "of 2026-11-21, from an invoice"));
             assert!(sees(&window, "estimated cost until then: $0.50"));
             click(&mut window, "Deploy the model");

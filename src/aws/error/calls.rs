@@ -1,8 +1,8 @@
-//! Refusals of SageMaker and CloudWatch Logs, which say with a code and a sentence what S3 says with a status.
+//! Errors of SageMaker and CloudWatch Logs, which use codes and texts where S3 uses HTTP statuses.
 
 use super::{AwsError, AwsErrorKind, Caller, Operation, Response, denied, not_s3, said, timeout};
 
-/// What kind of refusal it is, and what to do about it.
+/// The error of a refused call, and what to do about it.
 pub(super) fn refused(
     response: &Response<'_>,
     operation: &Operation<'_>,
@@ -98,7 +98,7 @@ pub(super) fn refused(
     }
 }
 
-/// SageMaker tells what it cannot find with the code of whatever is wrong: “Could not find model "…"”, “Endpoint … not
+/// SageMaker reports missing resources with the code of an invalid request: “Could not find model "…"”, “Endpoint … not
 /// found”.
 fn says_missing(message: &str) -> bool {
     let message = message.to_ascii_lowercase();

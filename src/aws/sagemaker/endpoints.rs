@@ -125,7 +125,7 @@ struct Summary {
 }
 
 impl SageMaker {
-    /// Keeps on which instances a model is to run; answers with its ARN. Costs nothing yet.
+    /// Creates a configuration with model and instances; returns its ARN. It costs nothing.
     pub fn create_endpoint_config(
         &self,
         config: &EndpointConfig,
@@ -154,7 +154,7 @@ impl SageMaker {
         Ok(response.endpoint_config_arn)
     }
 
-    /// `None`: there is none of this name. Of several models that share an endpoint, the first is told.
+    /// `None` if it does not exist. Of several models that share an endpoint, the first is returned.
     ///
     /// # Errors
     /// Also [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported) where no model belongs to it.
@@ -208,7 +208,7 @@ impl SageMaker {
         self.send_only(&call, &request, control)
     }
 
-    /// Starts instances; answers with the ARN. They cost money until the endpoint is deleted.
+    /// Creates an endpoint; returns its ARN. Its instances cost money until it is deleted.
     pub fn create_endpoint(
         &self,
         name: &str,
@@ -258,7 +258,7 @@ impl SageMaker {
         }))
     }
 
-    /// Ends the instances, and what they cost. The configuration and the model stay.
+    /// Deletes the endpoint, which ends its cost. The configuration and the model stay.
     pub fn delete_endpoint(
         &self,
         name: &str,

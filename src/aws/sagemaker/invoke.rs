@@ -19,7 +19,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
 /// The longest shown message of a model.
 const MAX_MESSAGE_CHARS: usize = 600;
 
-/// What a model answered.
+/// The response of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     pub body: Vec<u8>,

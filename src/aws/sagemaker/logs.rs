@@ -1,4 +1,4 @@
-//! What containers wrote: CloudWatch Logs.
+//! Logs of containers, from CloudWatch Logs.
 
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ impl Events {
 }
 
 impl SageMaker {
-    /// All streams of a group whose name begins so, by name. None where the group is not there yet: it comes with the
+    /// All streams of a group with this prefix, by name. None if the group does not exist: AWS creates it with the
     /// first job.
     ///
     /// `group`: `/aws/sagemaker/TransformJobs`, `/aws/sagemaker/Endpoints/<endpoint>`.

@@ -42,7 +42,7 @@ impl SageMaker {
         SageMakerAccess::from(&self.0.access)
     }
 
-    /// The region that is asked: as this access says, or else the user's AWS configuration.
+    /// The region of requests, from this access or the user's AWS configuration.
     ///
     /// # Errors
     /// [`AwsErrorKind::NoRegion`] if no region is configured.
@@ -54,7 +54,7 @@ impl SageMaker {
         })
     }
 
-    /// Caller is signed in, and until when. Asks AWS; another server has nothing to ask, so the access key tells it.
+    /// The signed-in identity and its expiry. Asks AWS; for another server, the access key is the identity.
     pub fn identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
         self.0.network.wait(control, async {
             let loaded = self.0.loaded().await?;
@@ -97,7 +97,7 @@ fn sagemaker(operation: &'static str, what: impl Into<String>) -> Call {
     }
 }
 
-/// The response itself, or `None` where SageMaker says that there is no such thing.
+/// The response, or `None` if SageMaker has no such resource.
 fn if_there<T>(result: Result<T, AwsError>) -> Result<Option<T>, AwsError> {
     match result {
         Ok(found) => Ok(Some(found)),

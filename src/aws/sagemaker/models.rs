@@ -94,7 +94,7 @@ struct ModelObject {
 }
 
 impl SageMaker {
-    /// Gives an image and an archive a name; answers with its ARN.
+    /// Creates a model from a container image and an archive; returns its ARN.
     pub fn create_model(
         &self,
         spec: &ModelSpec,
@@ -106,7 +106,7 @@ impl SageMaker {
         Ok(response.model_arn)
     }
 
-    /// `None`: there is none of this name. Its tags are not told.
+    /// `None` if it does not exist. The result has no tags.
     ///
     /// # Errors
     /// Also [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported), of a model that is not one image and
@@ -147,7 +147,7 @@ impl SageMaker {
         }))
     }
 
-    /// Takes the name away. The archive stays.
+    /// Deletes the model. The archive stays.
     pub fn delete_model(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let call = sagemaker("DeleteModel", format!("delete model {name}"));
         self.send_only(&call, &NamedModel { model_name: name }, control)

@@ -14,7 +14,7 @@ use crate::domain::{
 };
 use crate::tasks::TaskControl;
 
-/// `CreateTransformJob`, and what `DescribeTransformJob` tells of it again.
+/// `CreateTransformJob`, and the same fields of `DescribeTransformJob`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Job {
@@ -206,7 +206,7 @@ struct JobSummary {
 }
 
 impl SageMaker {
-    /// Starts a job; answers with its ARN.
+    /// Starts a job; returns its ARN.
     pub fn create_transform_job(
         &self,
         spec: &TransformSpec,
@@ -218,7 +218,7 @@ impl SageMaker {
         Ok(response.transform_job_arn)
     }
 
-    /// How a job was planned, without its tags, and what has become of it.
+    /// The parameters of a job, without its tags, and its status.
     ///
     /// # Errors
     /// [`AwsErrorKind::NotFound`](crate::aws::AwsErrorKind::NotFound) where there is none of this name;
@@ -244,7 +244,7 @@ impl SageMaker {
         })
     }
 
-    /// Asks a job to stop; what it has written stays. It takes a while until it has stopped.
+    /// Stops a job, which takes a while; its outputs stay.
     pub fn stop_transform_job(
         &self,
         name: &str,

@@ -14,7 +14,7 @@ use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 const EVERY: Duration = Duration::from_secs(30);
 
-/// Looks after the endpoints of this machine until it is finished.
+/// Deletes due endpoints of this machine until `finish`.
 pub(in crate::cli) struct AutoDeleter {
     control: TaskControl,
     has_looked: Receiver<()>,
@@ -58,7 +58,7 @@ impl AutoDeleter {
         })
     }
 
-    /// Waits until it has looked once.
+    /// Waits until it has checked once.
     pub(in crate::cli) fn finish(self) {
         // The thread ends early only if it panicked.
         let _ = self.has_looked.recv();

@@ -1,4 +1,4 @@
-//! `spotcheck endpoint delete`: endpoint, configuration and what else was made for it go, and what stays is said.
+//! `spotcheck endpoint delete`: deletes an endpoint, its configuration and what else was created for it.
 
 use std::io::Write;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::cli::values::parse_endpoint_name;
 use crate::domain::EndpointStatus;
 use crate::remote::endpoint::{Deletion, wait_until_gone};
 
-/// SageMaker says a few minutes.
+/// The longest wait for SageMaker, which usually needs a few minutes.
 const MAX_WAIT: Duration = Duration::from_mins(15);
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `spotcheck endpoint deploy`: a model answers at an endpoint.
+//! `spotcheck endpoint deploy`: deploys a model to an endpoint.
 
 use std::io::Write;
 

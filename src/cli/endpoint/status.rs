@@ -67,7 +67,7 @@ fn not_there(name: &str, region: &str, record: Option<&EndpointRecord>) -> anyho
     }
 }
 
-/// What an endpoint costs, as far as that is known.
+/// The cost of an endpoint, as far as known.
 pub(super) struct CostSoFar {
     /// The price of one instance.
     usd_per_hour: Option<f64>,

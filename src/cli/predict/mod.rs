@@ -317,7 +317,7 @@ enum Loaded {
 }
 
 impl Loaded {
-    /// Says which, and what is worth knowing of it.
+    /// Opens the source of the images, and prints notes about it.
     fn load(
         args: &PredictArgs,
         opened: &Opened,
@@ -435,7 +435,7 @@ fn load_here(
     Ok(OnnxPredictor::load(&runtime, &model, &options, control)?)
 }
 
-/// Which model runs where, and why nowhere faster.
+/// Prints the model and its device, and why others are not used.
 fn print_report(card: &ModelCard, report: &DeviceReport) {
     eprintln!(
         "{} on {} because {}",
@@ -451,7 +451,7 @@ fn print_report(card: &ModelCard, report: &DeviceReport) {
     }
 }
 
-/// Says what happened and what it means for the exit code.
+/// Reports the result, and returns the outcome for the exit code.
 fn conclude(
     outcome: &PredictOutcome,
     failures: &[Problem],

@@ -1,4 +1,4 @@
-//! What `spotcheck predict` writes: a table or JSON Lines, and annotated images.
+//! The outputs of `spotcheck predict`: a table or JSON Lines, and annotated images.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};

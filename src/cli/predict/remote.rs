@@ -80,7 +80,7 @@ fn parse_address(text: &str) -> Result<TfServingAddress, String> {
     TfServingAddress::parse(text).map_err(|error| error.to_string())
 }
 
-/// Remote model, ready to be asked.
+/// A remote model that is ready to predict.
 pub(super) struct Remote {
     pub(super) predictor: Arc<RemotePredictor>,
     pub(super) card: ModelCard,

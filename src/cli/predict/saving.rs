@@ -25,7 +25,7 @@ const READ_AT_ONCE: usize = 256;
 /// A line on how much is saved comes at least this often, and whenever it has doubled.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 const RETRY_EVERY: Duration = Duration::from_secs(1);
-/// That something waits is said again this often.
+/// The interval of reminders about unsaved predictions.
 const REMIND_EVERY: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ impl SavingArgs {
                 mode: OpenMode::Read,
                 program: "",
             };
-            // Why it cannot be read is told where it is opened to be written.
+            // The error is reported when the project is opened for writing.
             let root = Project::open(&request, |_| ()).ok()?.project.root()?;
             let root = Path::new(&*root);
             if absolute(path).ok()?.starts_with(root) {
@@ -87,7 +87,7 @@ impl SavingArgs {
         }
     }
 
-    /// `None` where no project was asked for.
+    /// `None` without --project.
     ///
     /// # Errors
     /// It cannot be opened, or not be written; with who holds it. It is about another place.
@@ -177,7 +177,7 @@ pub(in crate::cli) struct Saving {
 }
 
 impl Saving {
-    /// Finds the run to go on with, or begins one, and says so.
+    /// Finds the run to continue, or starts one, and reports it.
     pub(in crate::cli) fn begin(
         args: &SavingArgs,
         OpenProject { project, reporter }: OpenProject,
@@ -295,7 +295,7 @@ impl Saving {
             .project
             .write_when_there_is_room(self.queued, change, control)
         {
-            // The run ends anyway, and says what is not saved.
+            // The run ends in any case and reports what is not saved.
             Err(StoreError::Cancelled(_)) => Ok(()),
             Err(error @ StoreError::Stopped(_)) => Err(self.lost(&error)),
             queued => Ok(queued?),
@@ -359,7 +359,7 @@ impl Saving {
         Ok(())
     }
 
-    /// What is not saved, and why.
+    /// The error about unsaved predictions.
     fn lost(&self, error: &StoreError) -> anyhow::Error {
         let path = self.project.path().unwrap_or_default();
         anyhow::anyhow!(
@@ -420,7 +420,7 @@ pub(in crate::cli) struct SavedLabels {
     naming: Naming,
 }
 
-/// Where the names of classes come from.
+/// The source of class names.
 enum Naming {
     /// The labels of the model, which its key identifies.
     OfModel,
@@ -483,7 +483,7 @@ impl SavedLabels {
         self
     }
 
-    /// All of them, where there are more than the last time.
+    /// All labels, if there are more than the last time.
     fn grown(&mut self) -> Option<LabelSet> {
         let Naming::KnownLabels(from_predictions) = &self.naming else {
             return None;

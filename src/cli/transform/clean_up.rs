@@ -64,7 +64,7 @@ pub(super) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
     for (left, why) in &done.kept {
         eprintln!("kept the {left}: {why}");
     }
-    eprintln!("deleted {}", done.deleted.len());
+    eprintln!("{} deleted", done.deleted.len());
     if done.kept.is_empty() {
         Ok(Outcome::AllWell)
     } else {

@@ -76,7 +76,7 @@ enum Side {
     Remote,
 }
 
-/// The run that is asked for, or the newest of its side.
+/// The chosen run, or the newest of its side.
 fn choose(runs: &[RunInfo], wanted: Option<&str>, side: Side) -> anyhow::Result<RunInfo> {
     if let Some(wanted) = wanted {
         return find_run(runs, wanted);

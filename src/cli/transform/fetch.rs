@@ -195,7 +195,7 @@ fn lists_text(lists: usize) -> String {
     }
 }
 
-/// The run of the project that predictions go into; `None` where no project was asked for.
+/// The run of the project that predictions are saved in; `None` without --project.
 fn begin_saving(
     args: &FetchArgs,
     opened: &Opened,
@@ -245,7 +245,7 @@ impl FetchArgs {
         check_out(out, Replaceable::JsonLines, &inputs)
     }
 
-    /// How a place in S3 is reached says nothing of a folder on this machine beside it.
+    /// Flags for S3 have no effect on a local folder.
     fn s3_of(&self, place: &Path) -> &S3Args {
         static NONE: std::sync::LazyLock<S3Args> = std::sync::LazyLock::new(S3Args::default);
         let is_remote = |text: &str| S3Link::is_meant_by(text);
@@ -397,7 +397,7 @@ fn describe(
     Ok(run)
 }
 
-/// What `predict` does with results, and the names of classes as they become known.
+/// The sink of `predict`, which also saves class names as they become known.
 struct FetchSink<'r>(Sink<'r>);
 
 impl ResultSink for FetchSink<'_> {
@@ -421,7 +421,7 @@ impl OutputSink for FetchSink<'_> {
     }
 }
 
-/// Says what happened and what it means for the exit code.
+/// Reports the result, and returns the outcome for the exit code.
 fn conclude(
     outcome: &ReadOutcome,
     failures: &[Problem],

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::domain::{JobOutcome, JobProgress, TransformSummary};
 
-/// How a command tells what it found.
+/// The output format of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     #[default]
@@ -13,7 +13,7 @@ pub(super) enum Format {
     Json,
 }
 
-/// A job at one moment. `outcome`: what became of its images, where that was asked for.
+/// The state of a job. `outcome`: the results of its images, if requested.
 pub(super) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) -> Value {
     let job = &progress.job;
     let spec = &job.spec;

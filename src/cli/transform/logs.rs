@@ -1,4 +1,4 @@
-//! `spotcheck transform logs`: what a job's containers say, or what SageMaker says of its objects.
+//! `spotcheck transform logs`: the log of a job's containers, or SageMaker's messages about its objects.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::dirs::AppDirs;
 use crate::remote::transform::{LogKind, LogReader};
 use crate::tasks::ProgressUnit;
 
-/// Between two looks at a log that grows.
+/// The interval between reads of a growing log.
 const PAUSE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! What images show by their names, held against what a classifier says: accuracy and confusion matrix.
+//! Compares the classes in image names with predictions: accuracy and confusion matrix.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::domain::{LabelSet, Prediction, Sample};
 use crate::evaluation::{ConfusionMatrix, truth_in_name};
 
-/// A larger matrix is told by its most frequent confusions.
+/// The largest matrix; for more classes, the most frequent confusions are printed.
 const MAX_COLUMNS: usize = 20;
 const MAX_CONFUSIONS: usize = 20;
 
@@ -18,7 +18,7 @@ pub(super) struct NamedTruth {
     /// Whether an image name may contain a class that no label has, because the labels are unknown.
     is_open: bool,
     matrix: ConfusionMatrix,
-    /// Images whose names say no class that the labels have, and one of them.
+    /// The number of images whose names have no class of the labels, and one of them.
     unknown: u64,
     example: Option<String>,
 }

@@ -44,7 +44,7 @@ pub(super) struct PackageArgs {
     input: Option<String>,
 }
 
-/// What is packed.
+/// The model to pack.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct ModelFileArgs {
@@ -57,7 +57,7 @@ struct ModelFileArgs {
     saved_model: Option<PathBuf>,
 }
 
-/// What is fixed when an ONNX model is packed.
+/// Options of the archive of an ONNX model.
 #[derive(Debug, Clone, Args)]
 pub(super) struct OnnxArgs {
     /// Packs for containers with an NVIDIA GPU: onnxruntime-gpu, and one GPU per replica of Ray Serve
@@ -132,7 +132,7 @@ pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::AllWell)
 }
 
-/// The model of an id or a file; one without a card is looked into.
+/// The model with this id or file; a file without a card is inspected.
 pub(super) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<Model> {
     let dirs = AppDirs::find()?;
     match Library::open(&dirs).find(model) {

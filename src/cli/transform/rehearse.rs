@@ -1,4 +1,5 @@
-//! `spotcheck transform rehearse`: the archive's own handler, asked as Batch Transform asks it, against this machine.
+//! `spotcheck transform rehearse`: runs the archive's handler locally with the requests of Batch Transform, and
+//! compares it with the local model.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -139,10 +140,10 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
 }
 
 impl RehearseArgs {
-    /// Where the archive is, where one was named, and the images.
+    /// The archive, if given, and the images.
     fn places(&self) -> anyhow::Result<(Option<Place>, Place)> {
         let is_in_s3 = |path: &Path| path.to_str().is_some_and(S3Link::is_meant_by);
-        // What says how S3 is reached may be meant for one of them alone.
+        // Flags for S3 apply only to addresses in S3.
         let of_local = S3Args::default();
         match self.archive.as_deref() {
             Some(archive) if is_in_s3(archive) => {
@@ -319,7 +320,7 @@ fn images_are(count: usize) -> String {
     }
 }
 
-/// How fast it went, and with which limits.
+/// Prints the speed and the limits.
 fn print_speed(rehearsal: &Rehearsal) {
     let pace = match rehearsal.images_per_s() {
         Some(rate) => format!(
@@ -343,7 +344,7 @@ fn print_speed(rehearsal: &Rehearsal) {
     );
 }
 
-/// What became of an image, to go on after its name.
+/// The result for an image; continues a line after its name.
 fn describe(image: &Rehearsed) -> String {
     match image {
         Rehearsed::Equal(difference) => format!("equal      {}", distance(difference)),

@@ -143,7 +143,7 @@ fn cost_text(progress: &JobProgress) -> Option<String> {
     Some(format!("{} so far", human_usd(progress.cost_usd?)))
 }
 
-/// Tells how the job stands, and where it is over what became of its images; says what that means for the exit code.
+/// Reports the job's status and, if it has ended, the results of its images; returns the outcome for the exit code.
 fn conclude(
     watched: &Watched<'_>,
     progress: &JobProgress,

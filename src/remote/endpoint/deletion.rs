@@ -1,4 +1,4 @@
-//! Endpoint, configuration and model go; what stays is said.
+//! Deletes an endpoint, its configuration and model, and reports what stays.
 
 use super::{EndpointError, EndpointRecords};
 use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
@@ -7,17 +7,17 @@ use crate::tasks::TaskControl;
 
 const NOT_MADE_FOR_IT: &str = "not created for this endpoint; not billed";
 
-/// What a deletion did, for people.
+/// The result of a deletion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deleted {
     /// “endpoint cats”; what was gone already counts. SageMaker takes some minutes until an endpoint is gone:
     /// [`super::wait_until_gone`].
     pub deleted: Vec<String>,
-    /// What stays, and why.
+    /// The resources that stay, and why.
     pub kept: Vec<(String, String)>,
 }
 
-/// What is to be deleted with an endpoint. Looked up; nothing is deleted yet.
+/// A planned deletion of an endpoint. Nothing is deleted yet.
 #[derive(Clone)]
 pub struct Deletion {
     sagemaker: SageMaker,
@@ -33,7 +33,7 @@ pub struct Deletion {
 }
 
 impl Deletion {
-    /// Looks up what belongs to an endpoint. Its model goes with it where it was made for it, or `with_model` says so.
+    /// Finds the resources of an endpoint. Its model is included if it was created for it, or if `with_model` is set.
     ///
     /// # Errors
     /// The endpoint does not exist, or SageMaker could not be reached.
@@ -80,8 +80,8 @@ impl Deletion {
         })
     }
 
-    /// What the record says was made, and nothing else: other things of the same names were not made here. `status` is
-    /// that of the endpoint, where it was made.
+    /// The deletion of what the record lists, and nothing else: other resources of these names are not ours. `status`
+    /// is that of the endpoint, if it exists.
     pub(super) fn of_record(
         aws: &Aws,
         record: &EndpointRecord,
@@ -119,7 +119,7 @@ impl Deletion {
             .collect()
     }
 
-    /// What would stay, and why.
+    /// The resources that would stay, and why.
     pub fn stays(&self) -> Vec<(String, String)> {
         let model = self.model.iter().filter(|_| !self.takes_model);
         model
@@ -184,7 +184,7 @@ fn model_of(
     match sagemaker.describe_endpoint_config(config, Some(control)) {
         Ok(config) => Ok(config.map(|config| config.model_name)),
         Err(error) if error.kind == AwsErrorKind::Cancelled => Err(error),
-        // An endpoint can be deleted by those who may not look at what it is made of.
+        // Permission to delete an endpoint does not include permission to describe its parts.
         Err(_) => Ok(None),
     }
 }
@@ -205,8 +205,8 @@ fn archive_text(archive: &UploadedArchive) -> String {
     format!("archive {}", archive.address)
 }
 
-/// Deletes an endpoint with its configuration, its model where it was made for it or `with_model` says so, and an
-/// archive that was uploaded for it.
+/// Deletes an endpoint, its configuration, an archive that was uploaded for it, and its model if it was created for it
+/// or `with_model` is set.
 ///
 /// # Errors
 /// The endpoint does not exist, or it could not be deleted, so it still costs money. Other resources that could not be

@@ -1,4 +1,4 @@
-//! An endpoint is made of a model, which may have to be sent first.
+//! Deploys a model to an endpoint, uploading its archive first if needed.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use crate::domain::{
 use crate::remote::sending::Sender;
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// Why a model was not deployed, and what became of what was made for it.
+/// A failed deployment, with what was deleted again and what was not.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}\n{}", self.undone())]
 pub struct DeployError {
     pub error: EndpointError,
     /// “model cats”: deleted again.
     pub deleted: Vec<String>,
-    /// What could not be deleted again, and why. The record names it, for [`super::delete`].
+    /// The resources that could not be deleted, and why. They stay in the record, for [`super::delete`].
     pub kept: Vec<(String, String)>,
 }
 
@@ -151,8 +151,7 @@ fn make_all(
     )
 }
 
-/// Unless the archive was there already, the record says from before it is sent that it is there for this endpoint
-/// alone.
+/// Uploads the archive. A new one is recorded first as belonging to this endpoint.
 fn send_archive(
     aws: &Aws,
     records: &EndpointRecords,

@@ -1,4 +1,4 @@
-//! What the containers of an endpoint wrote.
+//! The log of an endpoint's containers.
 
 use crate::aws::{AwsError, SageMaker};
 use crate::domain::{LogFrom, LogLine};
@@ -6,7 +6,7 @@ use crate::tasks::TaskControl;
 
 /// The log streams of our only variant, and of the default one of AWS's console.
 const STREAMS: &str = "AllTraffic/";
-/// Instances come and go; what the last ones wrote says what is wrong.
+/// The number of newest streams: the last instances show what is wrong.
 const LAST_STREAMS: usize = 3;
 
 /// The last lines, at most so many (`1..=10_000`), the oldest first. None where nothing was written yet.

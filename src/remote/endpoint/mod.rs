@@ -1,7 +1,6 @@
-//! Real-time endpoints of SageMaker: deployed, watched, asked, and deleted before they cost more than they are worth.
+//! Real-time endpoints of SageMaker: deploy, watch, invoke and delete.
 //!
-//! What was made here is in a record, written before it is made, so that nothing that costs money is forgotten. Nothing
-//! here prints.
+//! Every resource is recorded before it is created, so that nothing that costs money is forgotten. Nothing here prints.
 
 mod deletion;
 mod deploy;
@@ -22,7 +21,7 @@ pub use records::EndpointRecords;
 pub use transport::EndpointTransport;
 pub use wait::{Poll, wait_for, wait_until_gone, watch};
 
-/// Why something about an endpoint could not be done. The message is whole.
+/// An error about endpoints. The message is complete.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     #[error("cancelled")]
@@ -37,7 +36,7 @@ pub enum EndpointError {
     /// The archive did not get to S3.
     #[error("{0}")]
     Send(SendError),
-    /// A record on this machine.
+    /// The records on this machine.
     #[error("Could not read or write the records of endpoints: {0}")]
     Record(#[from] std::io::Error),
 }

@@ -1,4 +1,4 @@
-//! An endpoint is looked through before it is paid for. Nothing is written, nothing is started.
+//! Checks an endpoint before it costs money. Writes and starts nothing.
 
 use super::EndpointRecords;
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
@@ -58,7 +58,7 @@ pub fn preflight(
     checks.push(check_instances(&plan.config));
     let region = match sagemaker.region(Some(control)) {
         Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(Cancelled),
-        // Where it is not known, the model's point says so.
+        // The model's check reports an unknown region.
         region => region.ok(),
     };
     let (check, usd_per_hour) = check_cost(&plan, prices, region.as_deref());
@@ -245,9 +245,9 @@ fn check_cost(
     let hour = cost_usd(usd, config.instance_count, 3600.0);
     let finding = format!(
         "{} per hour or {} per day for {} × {name} ({} per instance and hour, {source})",
-        config.instance_count,
         human_usd(hour),
         human_usd(hour * 24.0),
+        config.instance_count,
         human_usd(usd)
     );
     let known = check(CheckPoint::Cost, CheckGrade::Ok, finding, "");
@@ -283,7 +283,7 @@ fn check_deletion(
     )
 }
 
-/// `2`, `0.5`: as people say it.
+/// Hours as text: `2`, `0.5`.
 fn round(hours: f64) -> String {
     let text = format!("{hours:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

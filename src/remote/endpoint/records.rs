@@ -1,4 +1,4 @@
-//! What was deployed from this machine, a file each, in the data folder. No secret.
+//! Records of endpoints from this machine, one file each, in the data folder. No secret.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ impl EndpointRecords {
         self.all().0.into_iter().find(is_it)
     }
 
-    /// All of them, and what could not be read.
+    /// All records, and the errors of unreadable ones.
     pub fn all(&self) -> (Vec<EndpointRecord>, Vec<String>) {
         let (mut records, mut problems) = (Vec::new(), Vec::new());
         let Ok(entries) = std::fs::read_dir(&self.folder) else {

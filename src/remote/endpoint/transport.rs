@@ -113,7 +113,7 @@ impl Transport for EndpointTransport {
     }
 }
 
-/// What another image may do better with is a failure of this one.
+/// An error that another image may not have fails only this image.
 fn of_aws(error: AwsError) -> PredictError {
     use AwsErrorKind as Kind;
     match error.kind {

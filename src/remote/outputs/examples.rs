@@ -26,12 +26,12 @@ const TRIED: usize = 20;
 
 const UNKNOWN: &str = "the response format is unknown; add a mapping that sets the fields of scores, boxes and classes";
 
-/// What examples read as.
+/// The predictions of example responses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExampleReadings {
     /// The response format, or why it is unknown.
     pub shape: Result<OutputShape, String>,
-    /// What the responses do not say and was taken for granted, for people.
+    /// The assumptions about values that the responses do not contain.
     pub assumed: Vec<String>,
     /// The prediction of each example, or why it cannot be read.
     pub readings: Vec<Result<Prediction, String>>,
@@ -46,7 +46,7 @@ impl FoundOutputs {
             if responses.len() >= EXAMPLES || control.is_cancelled() {
                 break;
             }
-            // One that cannot be read is a problem of its image once the outputs are opened.
+            // An unreadable response is reported for its image when the outputs are opened.
             let first = self.first_responses(work, control).unwrap_or_default();
             let examples = first.into_iter().map(|(place, response)| {
                 let sample = &self.samples[place];
@@ -116,7 +116,7 @@ fn example_of(source: &dyn Source, sample: &Sample, response: Vec<u8>) -> Exampl
 }
 
 impl ResponseExamples {
-    /// Looks at the first of these responses.
+    /// Recognises and reads example responses.
     pub fn of(responses: Vec<ExampleResponse>) -> Self {
         let Some(first) = responses.first() else {
             return Self::default();

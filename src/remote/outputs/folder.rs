@@ -1,4 +1,4 @@
-//! Where outputs are: a folder of this machine or of S3, listed and read. Never written to.
+//! A local folder or one in S3 with outputs, listed and read, never written to.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -21,7 +21,7 @@ const READS_OF_DISK: usize = 4;
 #[derive(Clone)]
 pub struct OutputFolder {
     kind: Kind,
-    /// Why nothing of it can be read any more, from when that was noticed on.
+    /// The reason why the folder became unreadable.
     outage: Arc<OnceLock<String>>,
 }
 
@@ -31,14 +31,14 @@ enum Kind {
     S3 { s3: S3, folder: S3Address },
 }
 
-/// An entry of such a folder. Nothing of it has been read.
+/// An entry of the folder. Nothing of it has been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputFile {
     /// The whole key in the bucket, or the path below the folder, with `/` between its parts. Only ever held against
     /// the names of images: it never becomes a path.
     pub key: String,
     pub size_bytes: u64,
-    /// What S3 calls this state of it.
+    /// The ETag in S3.
     pub etag: Option<String>,
     /// Nanoseconds since 1970-01-01 UTC, by the clock of where it is.
     pub modified_ns: Option<i64>,
@@ -65,7 +65,7 @@ impl OutputFolder {
         }
     }
 
-    /// What people call it.
+    /// The name of the folder, for people.
     pub fn name(&self) -> String {
         match &self.kind {
             Kind::Local(path) => path.display().to_string(),
@@ -73,7 +73,7 @@ impl OutputFolder {
         }
     }
 
-    /// What keys begin with: nothing for a folder of this machine.
+    /// The prefix of its keys; empty for a local folder.
     pub(super) fn address(&self) -> S3Address {
         match &self.kind {
             Kind::Local(_) => S3Address::new("", ""),
@@ -81,7 +81,7 @@ impl OutputFolder {
         }
     }
 
-    /// Another folder that is reached in the same way; `None` for one of this machine.
+    /// Another folder with the same access; `None` if local.
     pub(super) fn remote_inference(&self, address: &S3Address) -> Option<Self> {
         match &self.kind {
             Kind::Local(_) => None,
@@ -135,7 +135,7 @@ impl OutputFolder {
         }
     }
 
-    /// What one of its files is called for people.
+    /// The name of a file, for people.
     pub(super) fn name_of(&self, file: &OutputFile) -> String {
         match &self.kind {
             Kind::Local(path) => path.join(&file.key).display().to_string(),
@@ -157,7 +157,7 @@ impl OutputFolder {
         Ok(files)
     }
 
-    /// All of a file that holds the response about one image.
+    /// The whole file with the response about one image.
     ///
     /// # Errors
     /// It cannot be read, is another one than was listed, or is too long to be believed.
@@ -175,7 +175,7 @@ impl OutputFolder {
         }
     }
 
-    /// A part of a file, fewer bytes where it ends before.
+    /// A range of a file; fewer bytes at its end.
     pub(super) fn read_range(
         &self,
         file: &OutputFile,
@@ -201,13 +201,12 @@ impl OutputFolder {
         }
     }
 
-    /// Why nothing of it can be read any more; `None` as long as every failure was about one output.
+    /// The reason why the folder became unreadable.
     pub(super) fn outage(&self) -> Option<&str> {
         self.outage.get().map(String::as_str)
     }
 
-    /// Notes where an error is about all outputs. They were listed before, so listing tells where the error itself does
-    /// not.
+    /// Remembers an error that concerns all outputs. If it is unclear, a listing decides: it worked before.
     fn judged(
         &self,
         s3: &S3,
@@ -251,7 +250,7 @@ fn list_local(folder: &Path, control: &TaskControl) -> Result<Vec<OutputFile>, O
         source,
     };
     let mut files = Vec::new();
-    // A link may lead anywhere; SageMaker writes none.
+    // Links are not followed: they may lead anywhere, and SageMaker writes none.
     for entry in walkdir::WalkDir::new(folder) {
         control.checkpoint()?;
         let entry = entry.map_err(|error| failed(error.into()))?;

@@ -1,4 +1,4 @@
-//! How large an image is, without decoding it, for outputs that do not say it.
+//! Reads the size of an image from its header, for outputs without one.
 
 use crate::decode::details;
 use crate::domain::SampleUri;
@@ -7,7 +7,7 @@ use crate::source::{Source, SourceError};
 /// Headers are in the beginning; only of few images is more needed.
 const BEGINNING: u64 = 64 << 10;
 
-/// Why the size of an image is not known.
+/// An unknown image size.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoSize {
     #[error("the output does not contain the image size, and the image could not be read: {0}")]

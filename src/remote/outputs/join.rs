@@ -1,4 +1,4 @@
-//! Which output is about which images. Pure: names against names.
+//! Matches outputs to images by their names. Pure.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use crate::domain::{S3Address, Sample};
 use crate::remote::transform::{NamedFrom, OUT, OutputKeys, folders_around};
 use crate::source::is_hidden_name;
 
-/// Outputs that are looked at to find out what their keys are relative to.
+/// The number of outputs that are used to find the base of their keys.
 const LOOKED_AT: usize = 1000;
 
 /// The outputs to read, and the images without one.
@@ -18,7 +18,7 @@ pub(super) struct Joined {
     pub(super) works: Vec<Work>,
     /// Places in the listing of the images that no output is about.
     pub(super) without_output: Vec<usize>,
-    /// Why, by the place, where the job was asked.
+    /// The reasons by position, if the job was queried.
     pub(super) reasons: BTreeMap<usize, String>,
     /// Places of images that the job was never given.
     pub(super) not_sent: Vec<usize>,
@@ -28,7 +28,7 @@ pub(super) struct Joined {
     pub(super) unlisted: Vec<usize>,
 }
 
-/// An output (by its number) and the images (by their place in the listing) that it is about.
+/// An output (by index) and the images that it is about (by position in the listing).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Work {
     One {
@@ -67,14 +67,14 @@ impl Work {
     }
 }
 
-/// What outputs are held against.
+/// The images that outputs are matched to.
 pub(super) struct Images<'s> {
     pub(super) samples: &'s [Sample],
     /// The folder or the prefix that they are named from.
     pub(super) root: &'s str,
 }
 
-/// A folder of outputs, and what is known of them.
+/// A folder of outputs, and what is known about them.
 pub(super) struct Written<'w> {
     pub(super) outputs: &'w [OutputFile],
     /// The number of the first of them.
@@ -116,7 +116,7 @@ pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
         .iter()
         .enumerate()
         .filter_map(|(number, output)| Some((rule.input_of(&output.key)?, first + number)))
-        // A manifest names all that its outputs can be about.
+        // Outputs can only be about images in the manifest.
         .filter(|(input, _)| listed.is_none_or(|listed| listed.binary_search(input).is_ok()))
         .collect();
     let mut joined = Joined::default();
@@ -149,8 +149,7 @@ pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
 }
 
 impl Written<'_> {
-    /// What the job was given and has no output, by the keys of the images, with the reason; `None` if it is unknown,
-    /// or known only to lists.
+    /// The images of the job without an output and the reasons, by key; `None` if unknown, or known only to lists.
     fn given(&self, rule: &OutputKeys) -> Option<HashMap<String, &str>> {
         let without = &self.sent?.without_output;
         let mut keys = self.outputs.iter().map(|output| &output.key);
@@ -162,7 +161,7 @@ impl Written<'_> {
         Some(by_input.collect())
     }
 
-    /// Whether an output is of something that the job was given.
+    /// Whether an output is about an input of the job.
     fn was_given(&self, output: &str) -> bool {
         if let Some(sent) = self.sent {
             return !sent.unexpected_outputs.contains(output);
@@ -191,7 +190,7 @@ impl Images<'_> {
         first.is_some_and(|sample| sample.uri.as_str().starts_with("s3://"))
     }
 
-    /// How keys of outputs become those of images.
+    /// The rule from keys of outputs to keys of images.
     fn rule<'k>(
         &self,
         named_from: Option<&NamedFrom>,
@@ -287,7 +286,7 @@ impl Joined {
         for places in [&mut without_output, &mut not_sent] {
             places.retain(|place| still_without.contains(place));
         }
-        // One that has an output now is reported by that output alone.
+        // An image with an output is reported by that output alone.
         let mut reasons = self.reasons;
         reasons.retain(|place, _| still_without.contains(place));
         Self {
@@ -323,8 +322,7 @@ impl Joined {
     }
 }
 
-/// A key of S3, or a path, in the one form in which both can be held against outputs: with `/`, and without what stands
-/// before the first folder.
+/// A key in S3 or a path, in the form that both share with outputs: with `/`, and from the first folder on.
 pub(super) fn key_of(uri: &str) -> String {
     if let Some((_, key)) = uri
         .strip_prefix("s3://")

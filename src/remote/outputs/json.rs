@@ -1,7 +1,7 @@
 //! JSON of outputs in a form that takes little memory, and pointers into it.
 //!
-//! What is not JSON (`NaN`, half a document, a number that no float holds), and an object that has a key twice, is
-//! refused: a wrong prediction is worse than none.
+//! Invalid JSON (`NaN`, a truncated document, a number beyond floats) and objects with duplicate keys are refused: a
+//! wrong prediction is worse than none.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
@@ -18,14 +18,14 @@ pub(super) enum Json {
     Bool(bool),
     Number(f64),
     Text(Box<str>),
-    /// A list of nothing but numbers, which is most of what models answer; also an empty one.
+    /// A list of numbers only, which is most of a model's output; also an empty list.
     Numbers(Box<[f64]>),
     List(Box<[Json]>),
     /// Members in the order of the document.
     Object(Box<[(Box<str>, Json)]>),
 }
 
-/// Something that a pointer leads to.
+/// A value that a pointer leads to.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Item<'j> {
     Number(f64),
@@ -67,7 +67,7 @@ impl Json {
         }
     }
 
-    /// How many elements a list has; `None` for anything else.
+    /// The length of a list; `None` for other values.
     pub(super) fn list_len(&self) -> Option<usize> {
         match self {
             Self::Numbers(numbers) => Some(numbers.len()),
@@ -76,7 +76,7 @@ impl Json {
         }
     }
 
-    /// What an error calls it.
+    /// The kind of value, for errors.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -212,14 +212,14 @@ impl<'j> Item<'j> {
     }
 }
 
-/// What names a class.
+/// The name or number of a class.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Name<'j> {
     Number(f64),
     Text(&'j str),
 }
 
-/// A place in a list.
+/// An index of a list.
 fn place(key: &str) -> Option<usize> {
     let is_number = !key.is_empty() && key.bytes().all(|digit| digit.is_ascii_digit());
     is_number.then(|| key.parse().ok()).flatten()

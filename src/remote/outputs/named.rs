@@ -27,7 +27,7 @@ pub(super) const IMAGE_FIELDS: [&str; 7] = [
     "name",
     "key",
 ];
-/// Lines that are looked at to find out what stands before the names of images.
+/// The number of lines that are used to find the prefix of image names.
 const LOOKED_AT: usize = 1000;
 
 /// Images by what lists call them.
@@ -59,11 +59,10 @@ impl<'s> Names<'s> {
         }
     }
 
-    /// What the lines put before the names of these images, such as `s3://bucket/photos/` or nothing: what explains
-    /// most of the first of them, and of those that explain as many the one that leaves most of a name. `None` where
-    /// they name none of these images.
+    /// The prefix of names in lines, such as `s3://bucket/photos/` or empty: the one that matches most of the first
+    /// lines, and of equal ones the one that leaves the longest names. `None` if no line names an image.
     ///
-    /// One for all, because two files of one name in different folders are different images.
+    /// One prefix for all lines: equal names in different folders are different images.
     ///
     /// # Errors
     /// The lines cannot be read.
@@ -244,7 +243,7 @@ mod tests {
             &["s3://b/photos/sub/a.jpg", "s3://b/photos/a.jpg"],
             &[Some("sub/a.jpg"), Some("a.jpg")],
         );
-        // One of a folder that was not opened is not taken for the one of the same name that was.
+        // An image of an unopened folder is not taken for one of the same name.
         check(
             &images,
             &[

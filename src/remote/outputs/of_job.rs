@@ -22,7 +22,7 @@ pub struct OutputsPart {
     pub named_from: Option<NamedFrom>,
     /// `None` for the outputs of the job itself.
     pub retry: Option<RetryPart>,
-    /// What the job was given; `None` if it is unknown.
+    /// The job's inputs; `None` if unknown.
     pub sent: Option<Sent>,
 }
 
@@ -116,22 +116,22 @@ impl OutputsPart {
     }
 }
 
-/// What a job wrote, and its retries.
+/// The outputs of a job and of its retries.
 pub struct JobOutputs {
     pub job: TransformJob,
     pub made: InferenceLocation,
     /// The job's own, then those of its retries, the oldest first: where two have a response about an image, the later
     /// one counts.
     pub parts: Vec<OutputsPart>,
-    /// What could not be looked for, for people.
+    /// Notes about searches that failed.
     pub notes: Vec<String>,
 }
 
 impl JobOutputs {
-    /// Finds them. Retries are known where they were started on this machine; others are found by their looks.
+    /// Finds the outputs. Retries from this machine are known; others are recognised by their parameters.
     ///
     /// # Errors
-    /// SageMaker does not know the job, or nothing tells which images its outputs are about.
+    /// SageMaker does not know the job, or its input images are unknown.
     pub fn find(
         aws: &Aws,
         (sagemaker, s3): (&SageMakerAccess, &S3Access),

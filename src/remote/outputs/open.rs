@@ -19,14 +19,14 @@ use crate::domain::{
 };
 use crate::tasks::{Cancelled, TaskControl};
 
-/// Outputs that are looked at until one can be recognised.
+/// The number of outputs that are tried for recognition.
 const LOOKED_AT: usize = 50;
 /// The part of an unrecognised output that is in the message.
 const RAW_BYTES: u64 = 400;
-/// How many names a message gives as examples.
+/// The number of names that a message gives as examples.
 const EXAMPLES: usize = 3;
 
-/// Why outputs cannot be opened at all.
+/// Why outputs cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputsError {
     #[error("cancelled")]
@@ -60,7 +60,7 @@ pub enum OutputsError {
     Unknown { example: String, reason: String },
 }
 
-/// What to do where no image fits the outputs.
+/// The advice if no output matches an image.
 fn what_to_open(example: &str) -> &'static str {
     let input = example.strip_suffix(super::OUT).unwrap_or(example);
     let input = input.to_ascii_lowercase();
@@ -80,7 +80,7 @@ impl From<AwsError> for OutputsError {
     }
 }
 
-/// How outputs are to be read.
+/// How to read outputs.
 #[derive(Debug, Clone, Default)]
 pub struct ReadingChoice {
     /// The mapping; `None` recognises the format.
@@ -102,7 +102,7 @@ pub struct FoundOutputs {
 
 struct FoundPart {
     folder: OutputFolder,
-    /// Where the lists may be that its job read.
+    /// The folders that may contain the job's input lists.
     lists: Vec<OutputFolder>,
     retry: Option<RetryPart>,
     /// Its job is over, and it is known what that was given.
@@ -111,11 +111,11 @@ struct FoundPart {
     first: usize,
 }
 
-/// What the outputs turned out to be: the beginning of a run.
+/// The recognised outputs as a run.
 pub struct OutputRun {
     pub key: RunKey,
     pub card: ModelCard,
-    /// More may be learnt while outputs are read.
+    /// The class names so far; outputs may add more.
     pub labels: LabelSet,
     pub reader: Arc<OutputReader>,
 }
@@ -191,7 +191,7 @@ impl FoundOutputs {
         first.map_or_else(String::new, |part| part.folder.name())
     }
 
-    /// Why no output of one of the folders can be read any more.
+    /// The reason why a folder became unreadable.
     pub(super) fn outage(&self) -> Option<&str> {
         self.parts.iter().find_map(|part| part.folder.outage())
     }
@@ -229,7 +229,7 @@ impl FoundOutputs {
         ))
     }
 
-    /// What an output is called for people.
+    /// The name of an output, for people.
     pub(super) fn name_of(&self, output: usize) -> String {
         self.folder_of(output).name_of(&self.files[output])
     }
@@ -239,8 +239,7 @@ impl FoundOutputs {
         reads.max().unwrap_or(1)
     }
 
-    /// How many images were answered by jobs that took up again what had failed, for people; `None` where there was no
-    /// such job.
+    /// The number of images that retries predicted, as a text; `None` without retries.
     pub fn retries_text(&self) -> Option<String> {
         let mut texts = Vec::new();
         for (index, part) in self.parts.iter().enumerate() {
@@ -290,7 +289,7 @@ impl FoundOutputs {
         self.joined.not_sent.len()
     }
 
-    /// Why an image has no output, where that is final: its job is over, and knows it.
+    /// The final reason why an image has no output, if its job has ended.
     pub fn missing_reason(&self, place: usize) -> Option<&str> {
         let is_final = self.parts.first().is_some_and(|part| part.is_final);
         let why = self.joined.reasons.get(&place)?;
@@ -311,7 +310,7 @@ impl FoundOutputs {
         self.files.iter().filter_map(|file| file.modified_ns).max()
     }
 
-    /// What is strange about the names of the outputs, for people.
+    /// Problems with the names of outputs.
     pub fn problems(&self) -> Vec<Problem> {
         let strays = &self.joined.strays;
         if strays.is_empty() {
@@ -326,7 +325,7 @@ impl FoundOutputs {
         })]
     }
 
-    /// What is as it should be and not among the responses, for people.
+    /// Notes that are not problems.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         match self.not_sent() {
@@ -352,7 +351,7 @@ impl FoundOutputs {
         examples.join(", ")
     }
 
-    /// Looks at the first outputs to find out what they are, and makes a run of it. `known` knows models by their id.
+    /// Recognises the format from the first outputs, and makes a run. `known` finds models by id.
     ///
     /// # Errors
     /// None of them can be read, or the shape of none is known.
@@ -459,7 +458,7 @@ impl FoundOutputs {
                     control,
                 };
                 let mut looked_at = 0;
-                // What cannot be read is told by the run itself.
+                // Unreadable outputs are reported when the run reads them.
                 let _ = responses.try_for_each(|response| {
                     looked_at += 1;
                     has_begun = response.is_ok_and(|json| reader.begin_with(&json));

@@ -17,7 +17,7 @@ pub(super) struct PendingResults {
     most_in_memory: usize,
     /// `None` before the first had to go there.
     file: Option<File>,
-    /// Where in the file each is, and how long it is.
+    /// The position and length of each result in the file.
     in_file: BTreeMap<usize, (u64, usize)>,
     file_len: u64,
 }
@@ -138,7 +138,7 @@ mod tests {
             pending.insert(number, result(number));
         }
         assert_eq!((pending.in_memory.len(), pending.in_file.len()), (5, 55));
-        // One by one as far as they are asked for, with more coming in between, and then the rest.
+        // Requested one by one with more arriving in between, then the rest.
         assert_eq!(pending.remove(0), Some(result(0)));
         assert_eq!(pending.remove(58), Some(result(58)));
         assert_eq!(pending.remove(0), None);

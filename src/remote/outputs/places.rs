@@ -3,7 +3,7 @@
 use super::json::Json;
 use crate::domain::{JsonPlace, JsonPointer, PlaceContent};
 
-/// More than anybody looks through.
+/// The maximum number of listed values.
 const MAX_PLACES: usize = 200;
 /// Deeper than any response that means something.
 const MAX_DEPTH: usize = 16;
@@ -17,12 +17,12 @@ pub(super) fn places_of(response: &Json) -> Vec<JsonPlace> {
     places
 }
 
-/// The way to what is looked at.
+/// The pointer to the current value.
 #[derive(Clone, Default)]
 struct Path {
     text: String,
     depth: usize,
-    /// Whether it goes through every element of a list.
+    /// Whether it applies to every element of a list.
     is_each: bool,
 }
 

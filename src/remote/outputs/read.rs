@@ -23,9 +23,9 @@ use crate::tasks::{TaskControl, panic_text};
 
 /// Bytes that outputs on their way and their trees may take. A larger one goes alone.
 const MAX_BYTES: u64 = 256 << 20;
-/// What the tree of an output takes at most, for each byte of its text.
+/// The memory of a parsed output, per byte of its text.
 const TREE_BYTES: u64 = 8;
-/// How far the fastest reader may be ahead of the slowest, in outputs.
+/// The maximum distance between the fastest and the slowest reader, in outputs.
 const WINDOW: usize = 256;
 /// Results that may wait to be handed over.
 const WAITING: usize = 64;
@@ -34,11 +34,11 @@ const CHUNK: usize = 256;
 
 /// Takes the responses, on the thread that called [`FoundOutputs::read`].
 pub trait OutputSink: ResultSink {
-    /// More names of classes are known. Comes before the responses that need them.
+    /// Reports new class names, before the responses that need them.
     fn labels(&mut self, labels: &LabelSet);
 }
 
-/// How the responses of a list find their images.
+/// The rule that matches the responses of a list to images.
 enum LineRule {
     /// Lines name images, behind a common prefix.
     Named { base: String },
@@ -46,14 +46,14 @@ enum LineRule {
     InOrder(Vec<Result<usize, String>>),
 }
 
-/// How reading ended.
+/// The result of a read.
 #[derive(Debug, Default)]
 pub struct ReadOutcome {
     /// Images that have a prediction now.
     pub done: usize,
     /// Images that have a problem instead.
     pub failed: usize,
-    /// What concerns no single image.
+    /// Problems that concern no single image.
     pub problems: Vec<Problem>,
     /// Images that no output is about, as places in the listing. Those that lists may be about only after all was read.
     pub without_output: Vec<usize>,
@@ -61,12 +61,12 @@ pub struct ReadOutcome {
     pub sizes_unchecked: u64,
     /// The task was cancelled; results that were delivered before stay.
     pub is_cancelled: bool,
-    /// Why neither outputs nor images could be read any more before its end. Those that were not read have no result.
+    /// The reason why outputs or images became unreadable. Images that were not read have no result.
     pub unreachable: Option<String>,
 }
 
 impl ReadOutcome {
-    /// What was believed and not looked at, for people; `None` where everything was.
+    /// A note about unchecked values; `None` if all were checked.
     pub fn unchecked_text(&self) -> Option<String> {
         let (responses, images) = match self.sizes_unchecked {
             0 => return None,
@@ -79,7 +79,7 @@ impl ReadOutcome {
     }
 }
 
-/// What a reader thread hands over.
+/// A delivery of a reader thread.
 struct Chunk {
     /// The number of the work.
     work: usize,
@@ -93,7 +93,7 @@ struct Chunk {
 struct Shared<'r> {
     found: &'r FoundOutputs,
     reader: &'r OutputReader,
-    /// Where the sizes of images are looked up.
+    /// The source of image sizes.
     source: &'r dyn Source,
     /// Reading the size of a local image is cheap, so sizes in outputs are checked. For remote images it would cost as
     /// much as the outputs.
@@ -101,12 +101,12 @@ struct Shared<'r> {
     sizes_unchecked: AtomicU64,
     works: &'r [&'r Work],
     wanted: &'r SampleSet,
-    /// What lines call the images; of none where there is no list.
+    /// The names of images in lines; empty without a list.
     names: Names<'r>,
     control: &'r TaskControl,
     gate: &'r Gate,
     room: &'r ByteBudget,
-    /// Why images cannot be read any more.
+    /// The reason why images became unreadable.
     unreachable: OnceLock<String>,
 }
 
@@ -183,7 +183,7 @@ impl FoundOutputs {
         outcome.sizes_unchecked = shared.sizes_unchecked.into_inner();
         outcome.problems.extend(self.problems());
         if self.lists() > 0 {
-            // What is not wanted again has a response from before.
+            // Images that are not requested keep their earlier prediction.
             outcome.without_output.retain(is_requested);
         }
         outcome.is_cancelled = control.is_cancelled();
@@ -250,7 +250,7 @@ fn deliver(
     outcome.without_output = without
         .filter(|place| !named.contains(SampleId::from_index(*place)))
         .collect();
-    // What is behind a gap, and what has no output there.
+    // The images after a gap, and those without an output there.
     for &place in places.get(written..).unwrap_or_default() {
         if let Some(result) = pending.remove(place).or_else(|| shared.failed_there(place)) {
             sink.in_order(place, result);
@@ -309,7 +309,7 @@ impl Shared<'_> {
         }
     }
 
-    /// What became of an image that has no output and gets none.
+    /// The final result of an image without an output.
     fn failed_there(&self, place: usize) -> Option<SampleResult> {
         let why = self.found.missing_reason(place)?;
         let uri = self.found.samples[place].uri.clone();
@@ -332,7 +332,8 @@ impl Shared<'_> {
         guarded(read).map_err(|reason| self.problem(work, sample, &reason))
     }
 
-    /// Nothing of an output counts unless it has a response for each record: which belongs to which could not be told.
+    /// Matches responses to records. An output needs a response for each record; otherwise the match would be
+    /// ambiguous, and all of it is refused.
     fn records(
         &self,
         work: &Work,
@@ -374,7 +375,7 @@ impl Shared<'_> {
         }
     }
 
-    /// How many records the file has that these images are in: each has a response, also one that holds no image.
+    /// The number of records in the file of these images: each has a response, even one without an image.
     fn record_count(&self, places: &BTreeMap<u64, usize>) -> Result<u64, String> {
         let place = places.values().next();
         let uri = place.map(|place| &self.found.samples[*place].uri);
@@ -452,8 +453,7 @@ impl Shared<'_> {
         }
     }
 
-    /// How the responses of a list find their images. As of records, nothing of an output counts by its order unless it
-    /// has a response for each line.
+    /// The rule for a list. As with records, the order counts only if each line has a response.
     fn rule_of(&self, output: usize, responses: &Responses<'_>) -> Result<LineRule, String> {
         if let Some(base) = self.names.base_of(responses)? {
             return Ok(LineRule::Named { base });
@@ -488,7 +488,7 @@ impl Shared<'_> {
 
     fn predict(&self, response: &Json, sample: &Sample) -> Result<Prediction, String> {
         let size = match self.reader.shape().says_size() {
-            // What cannot be read here may have been readable there.
+            // An image that is unreadable here may have been readable to the model.
             true if self.is_near => self.size_of(sample).ok(),
             true => None,
             false => Some(self.size_of(sample)?),

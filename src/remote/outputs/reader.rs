@@ -1,4 +1,4 @@
-//! One output, in a shape that is known, becomes a prediction, or says why not.
+//! Converts an output of a known format to a prediction, or says why not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -33,11 +33,11 @@ struct Labels {
     names: BTreeMap<u32, String>,
     /// The same; made anew when it has grown.
     set: LabelSet,
-    /// Whether the classes are only those that outputs have named so far.
+    /// Whether the labels are only those that outputs contained so far.
     are_of_outputs: bool,
 }
 
-/// Where the names of classes come from.
+/// The source of class names.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LabelSource {
     /// Labels from the user, the mapping or the model's card. Empty: classes are shown by number.
@@ -133,7 +133,7 @@ impl OutputReader {
         self.read_json(output, Some([1, 1])).is_ok()
     }
 
-    /// Whether all classes that an output of our own container names are called here as there.
+    /// Whether the labels here equal those in an output of our own container.
     pub(super) fn agrees_on_labels(&self, output: &Json) -> bool {
         let output = response_within(output);
         let agree = |list: &str, id: &str| match output.get(list) {
@@ -455,7 +455,7 @@ fn check_classes(ids: impl Iterator<Item = Option<u32>>) -> Result<(), String> {
     Ok(())
 }
 
-/// What an output says of the size of its image, against the image itself, where that was looked at.
+/// Compares the image size in an output with that of the image, if known.
 fn check_size(prediction: &Prediction, image_size: Option<[u32; 2]>) -> Result<(), String> {
     let told = [prediction.width, prediction.height];
     match image_size {

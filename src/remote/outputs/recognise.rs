@@ -1,4 +1,4 @@
-//! Which shape outputs have, found by looking at one of them, and what had to be assumed.
+//! Recognises the format of outputs from one of them, with the assumptions that this needs.
 
 use super::json::{Item, Json, excerpt};
 use crate::domain::{
@@ -9,7 +9,7 @@ use crate::domain::{
 /// The tolerance of the sum of probabilities: 8-bit models round to 255ths.
 pub(super) const SUM_SLACK: f64 = 0.05;
 
-/// How outputs are read.
+/// The format of outputs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutputShape {
     /// The format of our own container, which is that of `spotcheck predict`.
@@ -25,11 +25,11 @@ pub enum OutputShape {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recognition {
     pub shape: OutputShape,
-    /// What the output does not say and was taken for granted, for people.
+    /// The assumptions about values that the output does not contain.
     pub assumed: Vec<String>,
 }
 
-/// No shape that is known.
+/// An unrecognised output.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unrecognised {
     /// The output cannot be read, or is an error message. Other outputs may be fine.
@@ -67,7 +67,7 @@ impl OutputShape {
         matches!(self, Self::Spotcheck { .. })
     }
 
-    /// What is done with the outputs, in one line for people.
+    /// A one-line description of the format.
     pub fn description(&self) -> String {
         match self {
             Self::Spotcheck { model, task } => {
@@ -87,7 +87,7 @@ impl Unrecognised {
 }
 
 impl Recognition {
-    /// Looks at an output.
+    /// Recognises the format of an output.
     ///
     /// # Errors
     /// It cannot be read, or has no known shape.
@@ -98,7 +98,7 @@ impl Recognition {
 
     pub(super) fn of_json(json: &Json, output: &[u8]) -> Result<Self, Unrecognised> {
         let inner = response_within(json);
-        // How many there are is a matter of the reader's.
+        // The reader checks their number.
         let first = own_predictions(inner).and_then(<[Json]>::first);
         let first = first.unwrap_or(inner);
         if let Some(status) = first.get("status") {
@@ -119,8 +119,8 @@ impl Recognition {
     }
 }
 
-/// What the model answered about one image: where SageMaker has put it beside its input (`JoinSource: Input`), and
-/// where our own container was asked with `instances`.
+/// The response about one image: beside its input where SageMaker joins both (`JoinSource: Input`), and inside the list
+/// that our own container returns for `instances`.
 pub(super) fn response_within(output: &Json) -> &Json {
     let output = output.get("SageMakerOutput").unwrap_or(output);
     match own_predictions(output) {
@@ -287,7 +287,7 @@ fn of_list(list: &Json, path: &str) -> Option<Recognition> {
     }
 }
 
-/// Nothing but numbers, one a class.
+/// A classifier's output of one number per class.
 fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
     if scores.len() < 2 {
         return None;

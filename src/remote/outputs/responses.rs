@@ -12,13 +12,13 @@ use super::folder::{OutputFile, OutputFolder};
 use super::json::{Json, MAX_RESPONSE_BYTES, too_long};
 use crate::tasks::TaskControl;
 
-/// Where SageMaker puts a response that it joins with its input.
+/// The key of a response that SageMaker joins with its input.
 const JOINED: &str = "SageMakerOutput";
 /// Outputs up to this size are taken as a whole.
 const WHOLE_BYTES: u64 = 8 << 20;
 const BLOCK_BYTES: u64 = 4 << 20;
 
-/// One of them, or why it cannot be read.
+/// A response, or why it cannot be read.
 pub(super) type OneResponse = Result<Json, String>;
 
 /// An output that holds many responses.
@@ -29,7 +29,7 @@ pub(super) struct Responses<'f> {
 }
 
 impl Responses<'_> {
-    /// How many there are, without reading what they say.
+    /// Counts the responses without parsing them.
     ///
     /// # Errors
     /// The output cannot be read to its end.
@@ -114,8 +114,7 @@ impl Responses<'_> {
     }
 }
 
-/// What is asked and answered about several images at once, as `instances` and `predictions`, as one for each; anything
-/// else as it is.
+/// Splits a response for several images (`instances`, `predictions`) into one per image; returns others unchanged.
 fn one_by_one(whole: Json) -> Vec<Json> {
     let holds_image = |value: &Json| value.get("b64").and_then(Json::text).is_some();
     let instances = match whole.get("instances") {
@@ -248,7 +247,7 @@ fn visit_line(line: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
     }
 }
 
-/// Whether more of a text is to come.
+/// Whether more text follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     IsThere,
@@ -321,7 +320,7 @@ mod tests {
     use super::*;
     use crate::tasks::ProgressUnit;
 
-    /// What is found in an output with this content: `None` for a broken one.
+    /// The responses in an output with this content: `None` for a broken one.
     fn found(write: impl FnOnce(&mut std::fs::File)) -> Vec<Option<f64>> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.out");
@@ -364,7 +363,7 @@ mod tests {
         assert!(of_text("").is_empty());
     }
 
-    /// What is made of a document, as JSON again.
+    /// The parts of a document, as JSON again.
     fn split(document: &str) -> Vec<String> {
         fn text(json: &Json) -> String {
             match json {

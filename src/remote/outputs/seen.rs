@@ -16,20 +16,20 @@ pub struct SeenOutputs {
 }
 
 impl SeenOutputs {
-    /// All that were listed.
+    /// All listed outputs.
     pub fn all_of(found: &FoundOutputs) -> Self {
         Self {
             newest_ns: found.newest_ns(),
         }
     }
 
-    /// What the project knows of a run; `None` where it knows nothing.
+    /// The state of a run in the project; `None` without one.
     pub fn of_run(project: &Project, run: RunId) -> Result<Option<Self>, StoreError> {
         let text = project.views()?.remove(&name(run));
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// Notes it in the project.
+    /// The change that stores it in the project.
     pub fn change(self, run: RunId) -> Change {
         let json = serde_json::to_string(&self).expect("a number always serialises");
         Change::SetView {

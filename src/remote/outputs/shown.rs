@@ -15,7 +15,7 @@ const LONGEST: usize = 6000;
 /// Deeper than anybody reads.
 const MAX_DEPTH: usize = 16;
 
-/// No JSON any more, but what is left out is said where it would stand.
+/// An excerpt that marks omissions in place, so it is not valid JSON.
 pub(super) fn shown(response: &Json) -> String {
     let mut text = String::new();
     write_json(response, 0, &mut text);

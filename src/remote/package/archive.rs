@@ -53,7 +53,7 @@ impl<'c> ArchiveWriter<'c> {
         self.append(name, content.len() as u64, content)
     }
 
-    /// Gives the sha256 of what was added.
+    /// Adds a file; returns its sha256.
     pub(super) fn add_file(
         &mut self,
         name: &str,
@@ -121,7 +121,7 @@ impl<'c> ArchiveWriter<'c> {
     }
 }
 
-/// What is in the archive's file so far.
+/// A writer that counts and hashes the archive's bytes.
 struct Counted {
     file: WholeFile,
     bytes: u64,
@@ -147,7 +147,7 @@ struct Source<'c> {
     left: u64,
     hash: Sha256,
     control: &'c TaskControl,
-    /// Why it cannot be read, told apart from why the archive cannot be written.
+    /// The read error, as distinct from a write error of the archive.
     error: Option<io::Error>,
 }
 

@@ -1,4 +1,4 @@
-//! Why a model was not packed, or an archive not unpacked.
+//! Errors of packing and unpacking.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::domain::human_bytes;
 use crate::export::ExportError;
 use crate::tasks::Cancelled;
 
-/// Nothing was written under the name that was asked for.
+/// An error; nothing was written under the requested name.
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
     #[error(transparent)]

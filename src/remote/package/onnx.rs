@@ -34,14 +34,14 @@ const HANDLER: &[(&str, &str)] = handler![
 
 const RAY_DEPLOYMENT: &str = include_str!("../../../assets/handler/deployment.py");
 
-/// What is fixed when the model is packed.
+/// Options that are fixed in the package.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PackageOptions {
     pub processor: Processor,
     pub keep: KeepRule,
 }
 
-/// What the container computes on.
+/// The processor of the container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Processor {
     #[default]
@@ -50,7 +50,7 @@ pub enum Processor {
     Cuda,
 }
 
-/// What `spotcheck-model.json` holds.
+/// The content of `spotcheck-model.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct PackagedCard {
     /// The version of Spotcheck that packed it.

@@ -1,5 +1,5 @@
-//! What an archive holds, told by the names in it. Nothing is unpacked, and an archive that is cut off tells as much as
-//! is there.
+//! Recognises the content of an archive by its file names. Unpacks nothing, and reads truncated archives as far as they
+//! go.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -29,7 +29,7 @@ pub fn peek(archive: impl Read) -> Option<ArchiveContent> {
     let mut entries = tar.entries().ok()?;
     let (mut unpacked_left, mut last_bytes) = (UNPACKED, 0_u64);
     for _ in 0..MAX_ENTRIES {
-        // What is left of the last file is passed over on the way to the next.
+        // The rest of the last file is skipped on the way to the next.
         let allowed = last_bytes
             .saturating_add(MAX_HEADER_BYTES)
             .min(unpacked_left);
@@ -53,7 +53,7 @@ pub fn peek_file(archive: &Path) -> io::Result<Option<ArchiveContent>> {
     Ok(peek(File::open(archive)?))
 }
 
-/// What an archive with a file of this name holds, where the name tells.
+/// The content of an archive with a file of this name, if the name is decisive.
 pub(super) fn content_named(name: &Path) -> Option<ArchiveContent> {
     let name = name.strip_prefix(".").unwrap_or(name);
     if name == Path::new(CARD_FILE) {

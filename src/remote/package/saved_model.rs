@@ -32,7 +32,7 @@ const HANDLER: &[(&str, &str)] = &[
     ),
 ];
 
-/// How our handler asks TensorFlow Serving. What is `None` is left to it.
+/// Options of our handler for TensorFlow Serving. `None` leaves it to the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SavedModelOptions {
     /// The name of the signature; `serving_default` where it is not given.
@@ -105,7 +105,7 @@ pub fn stamp_of_saved_model(folder: &Path) -> Result<u64, PackageError> {
     Ok(hasher.finish())
 }
 
-/// What is packed of a folder, without what Spotcheck adds.
+/// The files of a folder to pack, without those that Spotcheck adds.
 fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
     let mut files = Vec::new();
     for (place, name) in versions(folder)? {
@@ -181,7 +181,7 @@ fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
     Ok(named.collect())
 }
 
-/// All files below `folder`, in the order of their names. What Python and file managers leave behind is not taken.
+/// All files below `folder`, by name, without leftovers of Python and file managers.
 fn collect(folder: &Path, prefix: &str, files: &mut Vec<PackedFile>) -> Result<(), PackageError> {
     check_kind(folder)?;
     let is_wanted = |entry: &DirEntry| {

@@ -178,7 +178,7 @@ impl Unpacking<'_> {
         }
     }
 
-    /// Gives the name of what was written, where it is a file.
+    /// Writes an entry; returns its name if it is a file.
     fn take(
         &mut self,
         entry: &mut tar::Entry<'_, impl Read>,

@@ -1,4 +1,4 @@
-//! How far two predictions of one image are apart.
+//! The difference between two predictions of one image.
 
 use crate::domain::{ClassScore, Detection, Prediction, PredictionContent};
 
@@ -7,7 +7,7 @@ pub const SCORE_TOLERANCE: f32 = 1e-4;
 /// Edges of boxes that differ by no more are equal, in pixels of the upright image.
 pub const EDGE_TOLERANCE_PX: f32 = 0.05;
 
-/// What differs between the response here and the handler's.
+/// The difference between the local prediction and the handler's.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Difference {
     /// Between classes, or boxes of one class, of both.

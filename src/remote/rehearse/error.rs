@@ -1,4 +1,4 @@
-//! Why a rehearsal could not be held.
+//! Errors of a rehearsal.
 
 use std::io;
 

@@ -20,17 +20,17 @@ const PONG_WITHIN: Duration = Duration::from_secs(2);
 /// SageMaker's own default.
 const RESPONSES_WITHIN: Duration = Duration::from_mins(10);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// What a handler that has ended said comes within this; a process of its own may keep its output open.
+/// The time to read the last output of an ended handler; its child processes may keep the pipe open.
 const LAST_WORDS_WITHIN: Duration = Duration::from_secs(2);
-/// What says where a process has its home, and where it may put files.
+/// The variables with a process's home and temporary folders.
 const HOMES: &[&str] = if cfg!(windows) {
     &["USERPROFILE", "TMP", "TEMP"]
 } else {
     &["HOME", "TMPDIR"]
 };
-/// What is kept of what the handler writes, for messages.
+/// The number of kept output lines, for messages.
 const LOG_LINES: usize = 30;
-/// More than any response; a handler that sends without end is cut off.
+/// The largest response; a handler that sends more is cut off.
 const MAX_RESPONSE_BYTES: u64 = 100 << 20;
 
 pub(super) struct Handler {
@@ -46,7 +46,7 @@ pub(super) struct Handler {
 /// A channel that carries no values, only its closing.
 enum Never {}
 
-/// What came back for a request.
+/// A response of the handler.
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
@@ -60,7 +60,7 @@ pub(super) struct HandlerRequest<'a> {
     pub(super) transfer: Transfer,
 }
 
-/// How a body is sent.
+/// The transfer encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transfer {
     /// With a Content-Length header.
@@ -72,11 +72,11 @@ pub(super) enum Transfer {
 /// Names and values.
 pub(super) type Environment = BTreeMap<String, String>;
 
-/// How the process is started.
+/// The start parameters of the process.
 pub(super) struct Launch<'a> {
     pub(super) python: &'a Python,
     pub(super) script: &'a Path,
-    /// Where it runs: the unpacked archive.
+    /// The working folder: the unpacked archive.
     pub(super) folder: &'a Path,
     /// Its home, and where it may put files.
     pub(super) home: &'a Path,
@@ -192,7 +192,7 @@ impl Handler {
         }
     }
 
-    /// How many requests at once the handler asks for, as Batch Transform asks it.
+    /// The number of parallel requests that the handler reports, as Batch Transform requests it.
     pub(super) fn max_concurrent(&self) -> Option<u32> {
         let url = format!("{}/execution-parameters", self.address);
         let mut response = self.agent.get(&url).call().ok()?;

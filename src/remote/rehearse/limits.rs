@@ -1,4 +1,4 @@
-//! How large requests may be and how many there are at once: as given, and else as a job would be started.
+//! The payload and concurrency of a rehearsal: as set, or else as a job would choose them.
 
 use super::{RehearseError, RehearseOptions};
 use crate::domain::{
@@ -22,7 +22,7 @@ impl RequestLimits {
         let instance = InstanceType::parse(&options.instance_type);
         let vcpus = instance.and_then(|instance| instance.vcpus());
         let suggestion = PayloadSuggestion::of(largest_bytes, vcpus).unwrap_or({
-            // No payload is large enough: the others still have a chance.
+            // No payload is large enough; the smaller images can still be sent.
             PayloadSuggestion {
                 max_payload_mb: MAX_PAYLOAD_IN_FLIGHT_MB,
                 max_concurrent: 1,

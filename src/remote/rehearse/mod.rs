@@ -35,7 +35,7 @@ use crate::vision::Predictor;
 /// A model of gigabytes on a slow disk.
 const READY_WITHIN: Duration = Duration::from_mins(5);
 const PLAIN_SERVER: &str = "code/serve.py";
-/// What is in for SageMaker's TensorFlow container.
+/// The variables of SageMaker's TensorFlow container.
 const SAVED_MODEL_SERVER: &[(&str, &str)] = &[
     ("serve.py", include_str!("../../../assets/handler/serve.py")),
     (
@@ -44,17 +44,16 @@ const SAVED_MODEL_SERVER: &[(&str, &str)] = &[
     ),
 ];
 
-/// How the handler is run and asked.
+/// The options of a rehearsal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RehearseOptions {
     /// A program: `python3`, or a path.
     pub python: String,
     /// `None`: as each image is in its source.
     pub form: Option<RequestForm>,
-    /// Whether a request carries one record, or as many as fit into the payload, in the framing that they have in their
-    /// file.
+    /// Whether a request has one record, or as many as fit into the payload, framed as in their file.
     pub strategy: BatchStrategy,
-    /// `None`: what images in this form are usually called.
+    /// `None` takes the default of the form.
     pub content_type: Option<String>,
     /// `0..=100`; 0 for chunks without a limit; `None`: as a job would be started, by the largest of the requests.
     pub max_payload_mb: Option<u32>,
@@ -87,17 +86,17 @@ impl Default for RehearseOptions {
     }
 }
 
-/// What the handler is asked about.
+/// The images of a rehearsal.
 pub struct RehearseSamples {
     pub source: Arc<dyn Source>,
     pub samples: Arc<[Sample]>,
     pub limits: DecodeLimits,
 }
 
-/// How it went.
+/// The result of a rehearsal.
 #[derive(Debug)]
 pub struct Rehearsal {
-    /// One for each sample, in their order.
+    /// One result per sample, in their order.
     pub images: Vec<Rehearsed>,
     /// The time from the handler's start to its response to GET /ping.
     pub ready_after: Duration,
@@ -107,11 +106,11 @@ pub struct Rehearsal {
     pub max_payload_mb: u32,
     /// The number of parallel requests, `1..`.
     pub max_concurrent: u32,
-    /// What is not as in the container, for people.
+    /// Notes about differences from the container.
     pub notes: Vec<String>,
 }
 
-/// What became of one image.
+/// The result for one image.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rehearsed {
     /// Both predictions are the same within the tolerances.
@@ -232,7 +231,7 @@ pub fn rehearse(
     let handler = Handler::start(&launch, control)?;
     let ready_after = begun.elapsed();
 
-    // Not at the same time: they would take the processor from each other, and the handler's rate would say nothing.
+    // Sequential: in parallel both would share the processor, and the handler's rate would be wrong.
     let here = predictor
         .map(|predictor| predict_here(predictor, samples, control))
         .transpose()?;
@@ -300,7 +299,7 @@ fn server(
     }
 }
 
-/// What SageMaker tells the container of a job.
+/// The variables that SageMaker sets for a job.
 fn of_job(strategy: BatchStrategy, limits: &RequestLimits) -> Environment {
     let strategy = match strategy {
         BatchStrategy::SingleRecord => "SINGLE_RECORD",
@@ -327,7 +326,7 @@ fn largest_request(
     control: &TaskControl,
 ) -> Result<u64, RehearseError> {
     let mut largest = 0;
-    // Where both are given, nothing has to be chosen by it.
+    // If both are set, nothing has to be chosen.
     if options.max_payload_mb.is_some() && options.max_concurrent.is_some() {
         return Ok(largest);
     }
@@ -339,7 +338,7 @@ fn largest_request(
     Ok(largest)
 }
 
-/// One result for each sample, in their order.
+/// One result per sample, in their order.
 fn predict_here(
     predictor: &Arc<dyn Predictor>,
     samples: &RehearseSamples,

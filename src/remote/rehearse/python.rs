@@ -9,13 +9,12 @@ use super::RehearseError;
 const LOOK_FILE: &str = "look_at_python.py";
 const LOOK: &str = include_str!("../../../assets/rehearse/look_at_python.py");
 
-/// What a name of a Python stands for: behind it may be a shim of pyenv, a link, a script.
+/// The Python behind a name, which may be a pyenv shim, a link or a script.
 pub(super) struct Python {
     pub(super) program: PathBuf,
-    /// What it does not run without where it is started with an empty environment: where its libraries and packages
-    /// are. No secrets.
+    /// The variables with its libraries and packages, which it needs in an otherwise empty environment. No secrets.
     pub(super) environment: Vec<(OsString, OsString)>,
-    /// What is there in another version than the archive asks for, for people.
+    /// Notes about packages with other versions than the archive requires.
     pub(super) notes: Vec<String>,
 }
 
@@ -69,7 +68,7 @@ pub(super) fn check_python(
     })
 }
 
-/// What is behind `key` in the lines that begin with it.
+/// The values of the lines that begin with `key`.
 fn values<'s>(said: &'s str, key: &'s str) -> impl Iterator<Item = &'s str> {
     said.lines()
         .filter_map(move |line| line.strip_prefix(key)?.strip_prefix(' '))

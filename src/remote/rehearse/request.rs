@@ -7,7 +7,7 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::domain::{EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, LINES_CONTENT_TYPE, Sample};
 use crate::source::{Source, SourceError, framed_record};
 
-/// How the images of a job are in its input. With `SingleRecord`, each is a request of its own.
+/// The form of images in a job's input. With `SingleRecord`, each is a request of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum RequestForm {

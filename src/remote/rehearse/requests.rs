@@ -66,7 +66,7 @@ impl HandlerClient<'_> {
         Ok(responses.into_iter().flatten().collect())
     }
 
-    /// Which samples share a request, in their order. None is empty.
+    /// Groups samples into requests, in their order. No group is empty.
     fn requests(
         &self,
         samples: &[Sample],
@@ -108,7 +108,7 @@ impl HandlerClient<'_> {
         limit_mb == 0 || needed_payload_mb(bytes) <= u64::from(limit_mb)
     }
 
-    /// One request about these, all in one form; one result for each.
+    /// Sends one request with these samples, all in one form; returns one result for each.
     fn predict(&self, samples: &[Sample]) -> Vec<HandlerResult> {
         let Some(form) = samples.first().map(|first| self.options.form_of(first)) else {
             return Vec::new();
@@ -146,7 +146,7 @@ impl HandlerClient<'_> {
             .collect()
     }
 
-    /// What comes back for each of the records in a body.
+    /// The results for the records of a body.
     fn ask(&self, form: RequestForm, body: &[u8], records: usize) -> Vec<HandlerResult> {
         let for_each = |asked: HandlerResult| vec![asked; records];
         let bytes = body.len() as u64;
@@ -216,7 +216,7 @@ fn responses_in(body: &[u8], records: usize) -> Vec<HandlerResult> {
 }
 
 impl HandlerResult {
-    /// Where there is nothing to hold it against.
+    /// The result if there is no local model.
     pub(super) fn without_comparison(self) -> Rehearsed {
         match self {
             Self::Response(body) if serde_json::from_slice::<serde_json::Value>(&body).is_ok() => {

@@ -1,4 +1,4 @@
-//! What TensorFlow Serving says of a model without being sent an image: its versions, and its signatures.
+//! A model's versions and signatures in TensorFlow Serving, read without sending an image.
 
 use std::collections::BTreeMap;
 
@@ -108,7 +108,7 @@ impl TfServing {
         })
     }
 
-    /// Whether no image can be answered there at the moment: one that could not be may be to blame itself.
+    /// Whether the model serves no requests at the moment; otherwise a failure may be that of the image.
     pub(super) fn is_down(&self, control: &TaskControl) -> bool {
         let place = self.address.url.trim_end_matches(":predict").to_owned();
         let response = self.on_own_thread(control, move |this| {
@@ -152,8 +152,7 @@ impl ServedModel {
         names.map(|signature| signature.name.clone()).collect()
     }
 
-    /// Whether images can be sent to it, to this signature or the usual one, as far as it says; and what was found, for
-    /// people.
+    /// Whether the signature takes images, as far as the server says, and notes about it.
     pub fn judged(&self, signature: Option<&str>) -> (bool, Vec<String>) {
         let name = &self.name;
         let is_loaded = |state: &str| state == LOADED;

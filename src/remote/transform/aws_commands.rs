@@ -1,4 +1,4 @@
-//! What the `aws` command line would do in place of Spotcheck, for a POSIX shell.
+//! The equivalent `aws` commands for a POSIX shell.
 
 use std::fmt::Write as _;
 
@@ -134,7 +134,7 @@ fn options<'o>(
     std::iter::once(who).chain(others).collect()
 }
 
-/// One word for a POSIX shell, whatever is in it.
+/// Quotes a word for a POSIX shell.
 pub fn quoted(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {

@@ -1,16 +1,16 @@
-//! What a job left behind is deleted: its model, its archive, its manifest. Never an input, never an output.
+//! Deletes what a job left behind: its model, archive and manifest. Never an input or an output.
 
 use super::{JobError, JobRecords};
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::{JobRecord, Leftover, S3Address, TransformStatus};
 use crate::tasks::TaskControl;
 
-/// What clean-up did.
+/// The result of a clean-up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CleanedUp {
     /// The deleted resources in order, including those that did not exist any more.
     pub deleted: Vec<Leftover>,
-    /// What stays, and why.
+    /// The resources that stay, and why.
     pub kept: Vec<(Leftover, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! Why something about a job could not be done.
+//! Errors of jobs.
 
 use std::path::PathBuf;
 
@@ -17,10 +17,10 @@ pub enum JobError {
     /// The plan cannot be carried out as it is.
     #[error("{0}")]
     Plan(String),
-    /// A manifest that is there cannot be used.
+    /// An existing manifest cannot be used.
     #[error("{0}")]
     Manifest(String),
-    /// Something of this machine: a folder, a file.
+    /// A local file or folder.
     #[error("{what}: {why}: {}", path.display())]
     Local {
         what: &'static str,
@@ -81,7 +81,7 @@ impl JobError {
         }
     }
 
-    /// What AWS said, where it was AWS.
+    /// The kind of an error from AWS.
     pub fn aws_kind(&self) -> Option<AwsErrorKind> {
         match self {
             Self::Aws(error) => Some(error.kind),

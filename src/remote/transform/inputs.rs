@@ -7,10 +7,10 @@ use crate::domain::{InputObjects, KeySample, ManifestPlan, S3Address};
 use crate::source::is_folder_marker;
 use crate::tasks::TaskControl;
 
-/// A manifest of a million images has about a hundred megabytes; nothing that anybody wrote by hand comes near.
+/// The largest manifest: one of a million images has about 100 MB.
 const MAX_MANIFEST_BYTES: u64 = 512 * 1024 * 1024;
 
-/// What a job reads.
+/// The input objects of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Inputs {
     /// The prefix, or the folder of the manifest.
@@ -42,7 +42,7 @@ impl From<ObjectInfo> for InputObject {
     }
 }
 
-/// What a job wrote until now.
+/// The outputs of a job so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Outputs {
     /// Whole keys, in the order of their bytes.
@@ -87,7 +87,7 @@ impl Inputs {
         }
     }
 
-    /// Looks for what a manifest lists.
+    /// Finds the objects of a manifest.
     pub(super) fn of_manifest(
         s3: &S3,
         manifest: &ManifestPlan,
@@ -113,7 +113,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// How their keys become those of outputs, as what was written tells.
+    /// The rule from their keys to those of outputs, by the existing outputs.
     pub(super) fn output_keys(&self, output: &S3Address, outputs: &Outputs) -> OutputKeys {
         let keys: Vec<&str> = self
             .objects
@@ -124,7 +124,7 @@ impl Inputs {
         OutputKeys::confirmed(&self.place.prefix, &keys, output, written)
     }
 
-    /// Whether an object is one of them.
+    /// Whether an object is an input.
     pub(super) fn contains(&self, key: &str) -> bool {
         self.find(key).is_some()
     }

@@ -10,7 +10,7 @@ pub(super) struct InputListed {
     /// Milliseconds since 1970-01-01 UTC. `None` for a manifest: what it names belongs to the job, whenever it was
     /// written.
     at_ms: Option<i64>,
-    /// How many objects there were, where the job was started here.
+    /// The number of objects at the start; `None` if the job was started on another machine.
     count: Option<usize>,
 }
 
@@ -27,8 +27,8 @@ impl InputListed {
     /// The inputs that came too late for the job. `is_known` tells whether the job has processed an object, by an
     /// output or a line of the data-log.
     ///
-    /// An object that was written anew while the job ran, or since, looks the same. Where as many were counted at the
-    /// start as there are now, all are such, and none came too late.
+    /// Finds inputs that are newer than the job. An object that was written again looks the same; if the number of
+    /// objects has not changed since the start, all are such, and none is late.
     pub(super) fn late_inputs<'i>(
         &self,
         inputs: &'i Inputs,

@@ -1,4 +1,4 @@
-//! What a job's containers wrote, and what SageMaker wrote of its objects.
+//! Logs of a job: of its containers, and SageMaker's messages about its objects.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use crate::aws::SageMaker;
 use crate::domain::{LogFrom, LogLine};
 use crate::tasks::TaskControl;
 
-/// Where CloudWatch Logs keeps the logs of all jobs.
+/// The log group of all jobs.
 const GROUP: &str = "/aws/sagemaker/TransformJobs";
-/// How the name of the log ends that SageMaker itself writes.
+/// The suffix of the stream that SageMaker itself writes.
 const DATA_LOG: &str = "data-log";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum LogKind {
 pub struct LogReader {
     job_name: String,
     kind: LogKind,
-    /// Where each stream is begun with.
+    /// The position at which each stream begins.
     from: LogFrom,
     /// The tokens by stream name.
     tokens: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! What the outputs of a job are named from, and which objects they can be about.
+//! The base of a job's output names, and the objects that outputs can be about.
 
 use super::JobError;
 use super::inputs::manifest_at;
@@ -6,7 +6,7 @@ use crate::aws::{AwsErrorKind, S3};
 use crate::domain::{InputObjects, JobRecord, S3Address, TransformSpec};
 use crate::tasks::TaskControl;
 
-/// What the keys of a job's inputs begin with, as far as the keys of its outputs leave it out.
+/// The prefix of a job's input keys that its output keys leave out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NamedFrom {
     /// The job read all that begins with it.

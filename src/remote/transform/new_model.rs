@@ -1,4 +1,4 @@
-//! The model that is made for a job, as the window and the command line ask for it.
+//! The new model of a job or an endpoint, for the window and the command line.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::tasks::{Cancelled, TaskControl};
 /// The part of an archive in S3 that is read to recognise its content.
 const LOOKED_AT: u64 = 1 << 20;
 
-/// A model that is to be made.
+/// A model to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewModel {
     pub name: String,
@@ -25,7 +25,7 @@ pub struct NewModel {
     pub tags: BTreeMap<String, String>,
 }
 
-/// Where the archive of a new model comes from.
+/// The source of a new model's archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewArchive {
     /// An archive in S3.
@@ -34,13 +34,13 @@ pub enum NewArchive {
     Here {
         path: PathBuf,
         to: S3Address,
-        /// Where that is known already; otherwise the file is looked into.
+        /// `None` reads it from the file.
         content: Option<ArchiveContent>,
     },
 }
 
 impl NewModel {
-    /// What a plan says of it. `region` and `instance_type` are those that it will run in and on.
+    /// The model for a plan. `region` and `instance_type` select its default container.
     ///
     /// # Errors
     /// The task was cancelled.
@@ -90,8 +90,7 @@ impl NewArchive {
     }
 }
 
-/// What an archive in S3 holds, as far as its beginning tells. `None` also where it cannot be read, for which the
-/// preflight has a point.
+/// The content of an archive in S3, from its first part. `None` also if it cannot be read, which the preflight reports.
 ///
 /// # Errors
 /// The task was cancelled.

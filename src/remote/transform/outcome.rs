@@ -1,4 +1,4 @@
-//! What became of the images of a job: which have no output, and why.
+//! The results of a job's images: those without an output, and why.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -13,7 +13,7 @@ use crate::domain::{
 };
 use crate::tasks::TaskControl;
 
-/// How SageMaker's own lines begin, behind the time.
+/// The start of SageMaker's own lines, after the time.
 const MARK: &str = "[sagemaker logs]: ";
 /// The longest reason from the data-log, in characters.
 const LONGEST_REASON: usize = 500;
@@ -181,7 +181,7 @@ impl<'i> Missing<'i> {
         unexpected_outputs.cloned().collect()
     }
 
-    /// What the data-log says of them.
+    /// The reasons from the data-log.
     fn reasons(
         &self,
         sagemaker: &SageMaker,
@@ -290,7 +290,7 @@ impl RetriedImages {
     }
 }
 
-/// What the data-log says.
+/// The reasons from the data-log.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Reasons {
     by_key: BTreeMap<String, String>,
@@ -311,7 +311,7 @@ impl Reasons {
                 let text = text.split_once(MARK).map_or(text, |(_, text)| text).trim();
                 match object_of(text, bucket, missing) {
                     Some((key, reason)) => said.entry(key).or_default().push(reason),
-                    // How it was started says nothing of what went wrong.
+                    // The start options say nothing about the failure.
                     None if text.is_empty() || text.starts_with("MaxConcurrentTransforms=") => {}
                     None if found.notes.len() < MAX_NOTES => found.notes.push(text.to_owned()),
                     None => {}

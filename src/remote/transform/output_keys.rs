@@ -1,4 +1,4 @@
-//! Which output belongs to which input. Pure; the one place that knows the rule.
+//! Matches outputs to inputs. Pure; the only code with this rule.
 //!
 //! SageMaker writes `<output folder>/<key of the input, relative>.out`. Its documentation and its users disagree on
 //! what the key is relative to: to the prefix, where that is a folder that all keys are in, otherwise to the last slash
@@ -6,21 +6,21 @@
 
 use crate::domain::S3Address;
 
-/// What SageMaker puts behind the key of an input.
+/// SageMaker's suffix of output keys.
 pub const OUT: &str = ".out";
 
-/// How keys of inputs become keys of outputs, for one job.
+/// The rule from input keys to output keys of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputKeys {
-    /// What the keys of the inputs begin with that the keys of the outputs have not: empty, or with a slash at the end.
+    /// The prefix of input keys that output keys leave out: empty, or with a slash at the end.
     base: String,
-    /// What the keys of the outputs begin with: empty, or with a slash at the end.
+    /// The prefix of output keys: empty, or with a slash at the end.
     folder: String,
 }
 
 impl OutputKeys {
-    /// What to expect before anything was written. `prefix` is that of the input, or the folder of a manifest; `inputs`
-    /// are whole keys.
+    /// The rule before there are outputs. `prefix` is that of the input, or the folder of a manifest; `inputs` are
+    /// whole keys.
     pub fn expected<'k>(
         prefix: &str,
         inputs: impl IntoIterator<Item = &'k str>,

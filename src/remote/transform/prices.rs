@@ -93,7 +93,7 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
     let place = place.ok_or_else(|| cannot(&"it changed in the file; check it again"))?;
     table.prices[place] = change.to.clone();
     let text = std::fs::read_to_string(path).map_err(|error| cannot(&error))?;
-    // What was made of the text is what was meant, or the text stays.
+    // The changed text must parse to the intended table; otherwise nothing is written.
     let is_meant = |changed: &String| toml::from_str(changed).ok().as_ref() == Some(&table);
     let changed = with_entry(&text, place, &change.to).filter(is_meant);
     let changed =
@@ -128,7 +128,7 @@ fn with_entry(text: &str, entry: usize, price: &Price) -> Option<String> {
         *value = to;
     }
     let changed = document.to_string().replace("\r\n", "\n");
-    // An editor of Windows ends lines its own way, and toml_edit does not.
+    // Windows editors write CRLF, which toml_edit does not keep.
     let is_of_windows = text.contains("\r\n");
     Some(if is_of_windows {
         changed.replace('\n', "\r\n")

@@ -52,7 +52,7 @@ impl JobRecords {
         }
     }
 
-    /// All of them, the newest first, and what could not be read.
+    /// All records, the newest first, and the errors of unreadable ones.
     pub fn all(&self) -> (Vec<JobRecord>, Vec<JobError>) {
         let (mut records, mut errors) = (Vec::new(), Vec::new());
         let Ok(entries) = std::fs::read_dir(&self.folder) else {
@@ -168,7 +168,7 @@ mod tests {
         let kept = records.find("cats", "eu-west-1").unwrap().unwrap();
         assert_eq!(kept.spec.environment, secret(""));
         assert_eq!(kept.model.unwrap().environment, secret("of the model"));
-        // One that an earlier version left readable is tightened.
+        // A record that an earlier version left readable for others becomes private.
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
         records.write(&record).unwrap();
         assert_eq!(mode(), 0o600);

@@ -8,7 +8,7 @@ use crate::tasks::TaskControl;
 /// Jobs that are called like retries and are looked at, a request each.
 const LOOKED_AT: usize = 50;
 
-/// A job that took up again what had failed in another one.
+/// A retry of another job.
 #[derive(Debug, Clone)]
 pub struct FoundRetry {
     pub spec: TransformSpec,
@@ -22,7 +22,7 @@ pub struct FoundRetry {
 pub struct FoundRetries {
     /// Retries from this machine, the oldest first, then the others.
     pub retries: Vec<FoundRetry>,
-    /// What could not be looked for, for people.
+    /// Notes about searches that failed.
     pub notes: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ fn alike(
                 record: None,
                 status: Some(other.status),
             }),
-            // What Spotcheck does not understand it has not started.
+            // Jobs that Spotcheck cannot read were not started by it.
             Err(error) if error.kind != AwsErrorKind::Unsupported => return Err(error),
             Ok(_) | Err(_) => {}
         }
@@ -136,7 +136,7 @@ fn retries_of(job_name: &str, region: &str, records: Vec<JobRecord>) -> Vec<JobR
     rest.sort_by_key(|record| record.begun_ms);
     let mut names = vec![job_name.to_owned()];
     let mut found = Vec::new();
-    // A retry is younger than what it takes up again, so one way through them finds all.
+    // Retries are newer than their job, so one pass finds all.
     for record in rest {
         let is_ours = record
             .retry_of

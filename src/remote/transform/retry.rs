@@ -12,16 +12,16 @@ use crate::domain::{
 };
 use crate::tasks::TaskControl;
 
-/// Which images are sent again.
+/// The images that are sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryChoice {
-    /// All that have no output.
+    /// All images without an output.
     Missing,
     /// Only images without a reason in the data-log: the job ended before it reached them.
     NotRefused,
 }
 
-/// A job whose images are to be sent again.
+/// A job to retry.
 #[derive(Debug, Clone)]
 pub struct Retry<'r> {
     pub sagemaker: &'r SageMakerAccess,
@@ -35,7 +35,7 @@ pub struct Retry<'r> {
     pub changes: RetryChanges,
 }
 
-/// What a person wants otherwise than in the job.
+/// The user's changes of the job's parameters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RetryChanges {
     pub max_payload_mb: Option<u32>,
@@ -43,13 +43,13 @@ pub struct RetryChanges {
     pub instance_type: Option<String>,
 }
 
-/// A job over failed images, as it is to be looked through and started.
+/// The plan of a retry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedRetry {
     pub plan: TransformPlan,
-    /// What is not as in the job, and why, for people.
+    /// Notes about differences from the job.
     pub notes: Vec<String>,
-    /// Why the same may happen again to all of the images, for people.
+    /// The reason why all images may fail again.
     pub doubt: Option<String>,
 }
 
@@ -118,7 +118,7 @@ pub fn plan_retry(
         input_files: Vec::new(),
         files_root: None,
         manifest: Some(manifest),
-        // That of the job is of its type.
+        // The job's price is for its instance type.
         usd_per_hour: retry
             .record
             .and_then(|record| record.usd_per_hour)
@@ -146,7 +146,7 @@ impl RetryChanges {
             return None;
         }
         let vcpus = InstanceType::parse(&spec.instance_type).and_then(|instance| instance.vcpus());
-        // Where no payload is large enough, the check of the plan says so.
+        // If no payload is large enough, the preflight reports it.
         let suggestion = PayloadSuggestion::of(largest_bytes, vcpus)?;
         let payload = suggestion.max_payload_mb;
         spec.max_payload_mb = Some(payload);
@@ -193,8 +193,8 @@ impl Retry<'_> {
 }
 
 impl Retry<'_> {
-    /// A job that failed without a word about any image has not failed because of its images. Another instance type may
-    /// be the remedy, and a lack of instances passes.
+    /// A job that failed without a message about an image did not fail because of its images. Another instance type may
+    /// help, or another time if instances were missing.
     fn doubt(&self) -> Option<String> {
         let (job, outcome) = (self.job, self.outcome);
         let has_predicted = outcome.outputs > 0 || outcome.retries_text().is_some();
@@ -245,13 +245,13 @@ fn spec_of_retry(
     Ok((of_retry, manifest))
 }
 
-/// What the names of a job's retries begin with, wherever they were started.
+/// The common prefix of the names of a job's retries.
 pub fn beginning_of_retries(job_name: &str) -> String {
     format!("{}-retry-", stem_of(job_name))
 }
 
-/// Whether a job has the name, the model, the folder and the manifest that a retry of the first would have. Another job
-/// of the same model with outputs in the same place has retries of the same looks.
+/// Whether a job has the name, model, folder and manifest of a retry of the first one. Retries of another job with the
+/// same model and output folder look the same.
 pub fn looks_like_retry(first: &TransformSpec, other: &TransformSpec) -> bool {
     let base = base_of_outputs(first);
     let name = &other.job_name;
@@ -420,7 +420,7 @@ mod tests {
             large,
             (Some(12), Some(3), true),
         );
-        // No payload takes it.
+        // No payload is large enough.
         check_payload(
             (Some(6), None),
             nothing,

@@ -1,4 +1,4 @@
-//! A plan becomes a job: what is missing is uploaded, the model is made, and SageMaker is asked to start.
+//! Starts a job: uploads files, creates the model and the job.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::remote::sending::Sender;
 use crate::tasks::TaskControl;
 use crate::upload::{LocalFiles, files_below};
 
-/// Where this machine keeps what a start writes down.
+/// The local folders for records.
 #[derive(Debug, Clone, Copy)]
 pub struct StartFolders<'f> {
     pub records: &'f JobRecords,

@@ -1,4 +1,4 @@
-//! A job is watched: its phase, its outputs counted against its inputs, what it costs, what it says.
+//! Watches a job: its phase, outputs, cost and log.
 //!
 //! All state is read from SageMaker, S3 and CloudWatch each time, so nothing is lost when this program or machine
 //! sleeps or restarts, and jobs from other machines can be watched, too.
@@ -18,10 +18,10 @@ use crate::tasks::{Counted, TaskControl, now_ms};
 
 /// Lines of the log that are kept.
 const LOG_TAIL: u32 = 100;
-/// How a container's log tells of a request.
+/// The text of a request in a container's log.
 const REQUEST: &str = "POST /invocations";
 
-/// How long to wait before the next look: at once after something happened, then less and less often.
+/// The wait before the next poll: short after a change, then longer and longer.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// The longest wait after SageMaker or S3 could not be reached.
@@ -33,7 +33,7 @@ const LOOKING_SHARE: u32 = 10;
 const PAGE: u64 = 1000;
 const PAGE_PERIOD_MS: i64 = 1000;
 
-/// A job that is looked at again and again.
+/// A watched job.
 pub struct Watch {
     sagemaker: SageMaker,
     s3: S3,
@@ -48,12 +48,12 @@ pub struct Watch {
     counted: Option<OutputCount>,
     log: LogReader,
     log_tail: VecDeque<LogLine>,
-    /// Why the log is not asked for any more.
+    /// The reason why the log is not read any more.
     log_trouble: Option<String>,
     has_seen_request: bool,
 }
 
-/// What [`Watch::follow`] tells.
+/// An event of [`Watch::follow`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum WatchEvent<'p> {
     Progress(&'p JobProgress),
@@ -147,9 +147,8 @@ impl Watch {
         }
     }
 
-    /// Looks until the job is over, and tells each time: `see`, and `control` how many outputs there are and how fast
-    /// they came. A network that is gone for a while, a sleeping machine and a server that has too much to do are
-    /// waited for.
+    /// Polls until the job ends, and reports each result to `see`, and the outputs and their rate to `control`. Lost
+    /// networks, sleep and overloaded servers are waited for.
     ///
     /// # Errors
     /// What waiting does not help against, or the task was cancelled.
@@ -231,7 +230,7 @@ impl Watch {
     }
 
     fn read_log(&mut self, notes: &mut Vec<String>, control: &TaskControl) -> Result<(), JobError> {
-        // A container may say something before SageMaker calls the job started, and where it never does.
+        // A container may log before SageMaker reports the start, or without one.
         if self.log_trouble.is_none() {
             match self.log.read(&self.sagemaker, control) {
                 Ok(lines) => {
@@ -289,16 +288,16 @@ struct OutputCount {
     inputs: Option<u64>,
     per_s: Option<f64>,
     at_ms: i64,
-    /// What is not counted, for people.
+    /// A note about what is not counted.
     note: Option<String>,
 }
 
 impl OutputCount {
-    /// Whether the next look may do with it: the more there are, the less often they are listed.
+    /// Whether a listing is recent enough for the next poll: the more outputs, the less often they are listed.
     fn is_new_enough(&self, now_ms: i64) -> bool {
         let pages = i64::try_from(self.listed / PAGE).unwrap_or(i64::MAX);
         let period_ms = pages.saturating_mul(PAGE_PERIOD_MS);
-        // A clock that was set back says nothing.
+        // If the clock was set back, the age is unknown.
         (0..period_ms).contains(&(now_ms - self.at_ms))
     }
 
@@ -372,8 +371,7 @@ fn phase(job: &TransformJob, is_transforming: bool) -> JobPhase {
     }
 }
 
-/// Whether waiting may help: a network that is gone, a server that has too much to do, a sign-in that a person can
-/// renew meanwhile.
+/// Whether the error may go away: a lost network, an overloaded server, an expired sign-in that the user can renew.
 fn is_transient(error: &JobError) -> bool {
     use AwsErrorKind as Kind;
     error.aws_kind().is_some_and(|kind| {
@@ -390,7 +388,7 @@ fn is_transient(error: &JobError) -> bool {
     })
 }
 
-/// How long to wait between two looks.
+/// The interval between two polls.
 #[derive(Debug, Default)]
 struct PollInterval {
     seen: Option<(JobPhase, TransformStatus)>,
@@ -537,7 +535,7 @@ mod tests {
     #[test]
     fn many_outputs_are_listed_less_often_than_the_job_is_looked_at() {
         for (listed, after_ms, expected) in [
-            // A page of them is listed at every look.
+            // A single page is listed at every poll.
             (999, 1, false),
             (100_000, 99_999, true),
             (100_000, 100_000, false),

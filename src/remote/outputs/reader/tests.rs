@@ -127,7 +127,7 @@ fn what_predict_writes_reads_back_bit_for_bit() {
     let line = r#"{"uri":"/a.jpg","status":"ok","width":451,"height":300,"model":"toy","task":"detection","detections":[{"box":[-1.25,2.1,30.333334,299.99997],"class_id":17,"label":"cat","score":0.96000004},{"box":[0.0,0.0,1.0,1.0],"class_id":3,"label":"dog","score":0.004}]}"#;
     let reader = reader_of(line);
     let found = reader.read(line.as_bytes(), None).unwrap();
-    // What is below the cut-off of a run is not kept.
+    // Scores below the run's threshold are dropped.
     let [cat] = found.detections() else {
         panic!("{found:?}");
     };

@@ -1,4 +1,4 @@
-//! What a job would read.
+//! Checks of a job's input.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::upload::files_below;
 const EXAMPLES: u16 = 5;
 const TEXTS: [&str; 6] = [".json", ".jsonl", ".jsonlines", ".ndjson", ".csv", ".txt"];
 
-/// Whether a job would have anything to read, as far as that is quickly known: before a model is packed for it.
+/// Whether the input has any object; quick, for use before a model is packed.
 ///
 /// # Errors
 /// The task was cancelled.
@@ -247,7 +247,7 @@ fn is_text(key: &str) -> bool {
     TEXTS.iter().any(|end| key.ends_with(end))
 }
 
-/// One line, whatever is odd about them.
+/// The check of the objects, in one line.
 fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan) {
     let largest = survey
         .largest
@@ -332,7 +332,7 @@ fn misplaced(survey: &InputSurvey) -> Vec<String> {
             counted(survey.texts, "text file")
         ));
     }
-    // Where nothing has a name that says something, nothing is out of place.
+    // If no name shows its content, nothing is misplaced.
     if survey.others.count > 0 && kinds.iter().any(|count| *count > 0) {
         odd.push(format!(
             "{} with names other than images and TFRecord files: {}",

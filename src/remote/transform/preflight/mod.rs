@@ -1,4 +1,4 @@
-//! A job is looked through before it is paid for. Nothing is written, nothing is started.
+//! Checks a job before it costs money. Writes and starts nothing.
 
 mod input;
 mod model;
@@ -20,7 +20,7 @@ use crate::domain::{
 };
 use crate::tasks::{Cancelled, TaskControl};
 
-/// A plan that was looked through.
+/// A checked plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// The checked plan, in which unset values are filled in.
@@ -108,7 +108,7 @@ fn run_checks(
     Ok((preflight, filled_in))
 }
 
-/// A model that is there, or is to be made, and what it is to run on.
+/// An existing or new model, and its instances.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelPlan<'p> {
     pub name: &'p str,
@@ -116,7 +116,7 @@ pub struct ModelPlan<'p> {
     pub instance_type: &'p str,
 }
 
-/// Looks at a model's points alone: role, container, model.
+/// Checks only the model: role, container, archive.
 ///
 /// # Errors
 /// The task was cancelled.
@@ -143,10 +143,10 @@ pub fn preflight_model(
     })
 }
 
-/// An hour of an instance, as the user says or else as the table says.
+/// The price of an instance per hour, from the user or the price table.
 struct KnownPrice {
     usd_per_hour: f64,
-    /// Where it comes from.
+    /// The source of the price.
     source: String,
 }
 
@@ -173,7 +173,7 @@ fn known_price(
     })
 }
 
-/// What one request holds.
+/// The content of one request.
 #[derive(Debug, Clone, Copy)]
 enum Records {
     /// Each object is one.
@@ -419,9 +419,9 @@ impl Checks {
                 CheckPoint::Cost,
                 format!(
                     "{} per hour for {} × {} ({}), but {unknown}. For orientation, {HEADLINE}",
+                    human_usd(price.usd_per_hour * f64::from(spec.instance_count)),
                     spec.instance_count,
                     spec.instance_type,
-                    human_usd(price.usd_per_hour * f64::from(spec.instance_count)),
                     price.source
                 ),
                 advice,

@@ -15,7 +15,7 @@ use crate::remote::transform::JobError;
 use crate::remote::transform::new_model::content_in_s3;
 use crate::tasks::{Cancelled, TaskControl};
 
-/// How a gzip file begins (RFC 1952).
+/// The magic number of gzip (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ARCHIVE_END: &str = ".tar.gz";
 
@@ -49,7 +49,7 @@ pub(super) fn check_job_name(
     Ok(())
 }
 
-/// What the model's archive holds, as far as that was found out.
+/// Checks the model; returns the content of its archive, if known.
 pub(super) fn check_model(
     checks: &mut Checks,
     sagemaker: &SageMaker,
@@ -83,7 +83,7 @@ pub(super) fn check_model(
     ) {
         (source, Err(why)) => {
             checks.problem(CheckPoint::Model, why, "");
-            // What can be told without SageMaker is told.
+            // These checks need no request to SageMaker.
             if let ModelSource::New {
                 spec,
                 local_archive,
@@ -148,14 +148,14 @@ pub(super) fn check_model(
     Ok(content)
 }
 
-/// What a model is to run on, and where.
+/// The instances and region of a model.
 #[derive(Clone, Copy)]
 struct Place<'p> {
     instance_type: &'p str,
     region: &'p str,
 }
 
-/// Whether the model that is there is the one that would be made.
+/// Whether an existing model equals the new one.
 pub(in crate::remote::transform) fn is_same_model(wanted: &ModelSpec, there: &ModelSpec) -> bool {
     wanted.image == there.image
         && wanted.archive == there.archive

@@ -1,4 +1,4 @@
-//! Where a job would write.
+//! Checks of a job's output folder.
 
 use super::{Checks, unless_cancelled};
 use crate::aws::S3;

@@ -1,4 +1,4 @@
-//! Whether the buckets are where the job runs: SageMaker reads and writes those of its own region.
+//! Checks that the buckets are in the job's region: SageMaker accepts no others.
 
 use super::{Checks, unless_cancelled};
 use crate::aws::{AwsErrorKind, S3};

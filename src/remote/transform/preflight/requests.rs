@@ -1,4 +1,4 @@
-//! How objects become requests: their size, how many at once, what they say they are, and how they are cut.
+//! Checks of requests: size, concurrency, content type and splitting.
 
 use super::Checks;
 use crate::domain::{
@@ -129,7 +129,7 @@ fn check_concurrency(checks: &mut Checks, spec: &TransformSpec, was_chosen: IsSu
     }
 }
 
-/// What all objects are, by their names.
+/// The content of all objects, by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     Images,
