@@ -3,8 +3,8 @@
 //! One file an entry, named after a hash of everything that its content depends on, written under another name and
 //! renamed when it is whole: a program that is killed, or several at once, leave nothing half. A checksum tells a
 //! damaged entry, which is then as good as none. The entries are in `SHARDS` folders, each with its share of the bound,
-//! from which the least recently used are dropped: nobody ever has to look through all of them, and programs that run
-//! at the same time need not talk to each other. Knows nothing of what is inside an entry.
+//! from which the least recently used are dropped: no program ever scans all of them, and programs that run at the same
+//! time need not talk to each other. Knows nothing of what is inside an entry.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

@@ -15,7 +15,7 @@ use crate::tasks::Waker;
 /// Everything behind the window: what is known, who carries out what is wanted, and what they have sent.
 pub(super) struct Work {
     pub(super) state: State,
-    /// Dropped before the effects, which wait for workers: nobody must wait for room here then.
+    /// Dropped before the effects, which wait for workers: no worker must wait for room here then.
     pub(super) predictions: Predictions,
     pub(super) effects: Effects,
     pub(super) settings_file: SettingsFile,
@@ -74,7 +74,8 @@ impl Work {
     }
 }
 
-/// The work of the first moments, while the graphics libraries make the window: images are listed, and the first is decoded.
+/// The work of the first moments, while the graphics libraries make the window: images are listed, and the first is
+/// decoded.
 pub(super) struct HeadStart {
     worker: JoinHandle<Work>,
     window_is_there: Sender<()>,

@@ -165,7 +165,7 @@ impl App {
         let mut bytes = 0;
         while let Ok(delivery) = self.work.predictions.deliveries.try_recv() {
             bytes += delivery.bytes();
-            self.take_delivery(ctx, delivery);
+            self.receive(ctx, delivery);
             if begun.elapsed() > UPLOAD_TIME_A_FRAME || bytes > UPLOAD_BYTES_A_FRAME {
                 ctx.request_repaint();
                 break;
@@ -173,7 +173,7 @@ impl App {
         }
     }
 
-    fn take_delivery(&mut self, ctx: &egui::Context, delivery: Delivery) {
+    fn receive(&mut self, ctx: &egui::Context, delivery: Delivery) {
         let open = self.work.state.source.as_ref().map(|source| source.id);
         match delivery {
             Delivery::Thumbnail {
@@ -355,8 +355,8 @@ fn run_with(
     )
 }
 
-/// Writes warnings, and what Spotcheck itself says, to the log file. A log that cannot be written is no reason not to
-/// open the window.
+/// Writes warnings, and what Spotcheck itself says, to the log file. A log that cannot be written is not a reason not
+/// to open the window.
 fn start_log(dirs: &AppDirs) {
     let path = dirs.log_file();
     let file = std::fs::create_dir_all(&dirs.cache).and_then(|()| std::fs::File::create(&path));

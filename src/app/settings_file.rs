@@ -48,7 +48,7 @@ impl SettingsFile {
         Settings::default()
     }
 
-    /// Replaces the file in one step; a few kilobytes, and only after a change. What goes wrong stands in the log.
+    /// Replaces the file in one step; a few kilobytes, and only after a change. Errors are in the log.
     pub(super) fn write(&mut self, settings: &Settings) {
         let text = match serde_json::to_string_pretty(settings) {
             Ok(text) if text == self.written => return,

@@ -205,7 +205,7 @@ fn default_project(
         let root = root.to_string_lossy();
         return Ok(Some((root.to_string(), default_path(dirs, &root))));
     }
-    if !path.to_str().is_some_and(S3Link::is_meant_by) {
+    if !path.to_str().is_some_and(S3Link::is_address) {
         return Ok(None);
     }
     let Place::S3(place) = Place::parse(path, s3)? else {

@@ -104,7 +104,7 @@ impl Place {
     /// # Errors
     /// The address looks like S3 but is invalid, or it is not S3 and has flags that only S3 has.
     pub(super) fn parse(text: &Path, args: &S3Args) -> anyhow::Result<Self> {
-        if let Some(address) = text.to_str().filter(|text| S3Link::is_meant_by(text)) {
+        if let Some(address) = text.to_str().filter(|text| S3Link::is_address(text)) {
             let place = S3Place::of_link(S3Link::parse(address)?);
             return Ok(Self::S3(S3Place {
                 access: args.over(place.access),

@@ -69,7 +69,7 @@ impl Format {
     }
 }
 
-/// Formats that people keep beside their photographs, so that the message can name them.
+/// Formats that are common beside images, so that the message can name them.
 fn foreign_format(bytes: &[u8]) -> Option<&'static str> {
     let starts = |magic: &[u8]| bytes.starts_with(magic);
     let brand = bytes

@@ -33,7 +33,7 @@ const MAX_PIXELS_PER_BYTE: u64 = 1024;
 /// The decoder can leave out whole frequencies: a half, a quarter, an eighth of the pixels a side.
 const MAX_HALVINGS: usize = 3;
 
-/// Decoded in full in less time than anybody notices.
+/// An image of this size is decoded in full without a visible delay.
 const QUICK_PIXELS: usize = 16_000_000;
 
 /// The longer side of a coarse image that is shown before a large one is decoded.

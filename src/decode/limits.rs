@@ -67,11 +67,11 @@ struct Shared {
     lenders: Mutex<Lenders>,
 }
 
-/// Those who hold memory only as long as nobody needs it.
+/// Holders of memory that release it when another reservation needs it.
 #[derive(Default)]
 struct Lenders {
     next: u64,
-    give_up: BTreeMap<u64, Arc<dyn Fn() + Send + Sync>>,
+    release: BTreeMap<u64, Arc<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Debug, Default)]
@@ -84,8 +84,7 @@ struct Usage {
 }
 
 impl MemoryBudget {
-    /// What one process may use for decoding when nobody says otherwise: 1.5 GiB, enough for the largest
-    /// allowed JPEG.
+    /// The default for the memory that one process may use for decoding: 1.5 GiB, enough for the largest allowed JPEG.
     const DEFAULT_CAPACITY: u64 = 3 << 29;
 
     pub fn new(capacity_bytes: u64) -> Self {
@@ -132,23 +131,23 @@ impl MemoryBudget {
         }
     }
 
-    /// Calls `give_up` whenever somebody has to wait for memory, until the returned guard is dropped. For what is kept
-    /// only to be quick, such as the pixels of an image on screen: `give_up` drops its reservations. Whoever lends must
-    /// not hold on to its pixels while it acquires more, and looks at [`Self::is_waited_for`] after it has taken new
-    /// ones.
+    /// Calls `release` whenever a reservation has to wait for memory, until the returned guard is dropped. For what is
+    /// kept only to be quick, such as the pixels of an image on screen: `release` drops its reservations. The lender
+    /// must not hold on to its pixels while it acquires more, and looks at [`Self::is_waited_for`] after it has taken
+    /// new ones.
     #[must_use = "the memory is not lent any more when the guard is dropped"]
-    pub fn lend(&self, give_up: impl Fn() + Send + Sync + 'static) -> Lending {
+    pub fn lend(&self, release: impl Fn() + Send + Sync + 'static) -> Lending {
         let mut lenders = self.shared.lenders.lock();
         let id = lenders.next;
         lenders.next += 1;
-        lenders.give_up.insert(id, Arc::new(give_up));
+        lenders.release.insert(id, Arc::new(release));
         Lending {
             shared: Arc::clone(&self.shared),
             id,
         }
     }
 
-    /// Whether somebody waits for memory at this moment.
+    /// Whether a reservation waits for memory at this moment.
     pub fn is_waited_for(&self) -> bool {
         let state = self.shared.state.lock();
         state.serving != state.next_ticket
@@ -163,9 +162,9 @@ impl MemoryBudget {
 impl Shared {
     /// Under no lock: what is released comes back through `give_back`.
     fn ask_lenders(&self) {
-        let lenders: Vec<_> = self.lenders.lock().give_up.values().cloned().collect();
-        for give_up in lenders {
-            give_up();
+        let lenders: Vec<_> = self.lenders.lock().release.values().cloned().collect();
+        for release in lenders {
+            release();
         }
     }
 
@@ -193,7 +192,7 @@ pub struct Lending {
 
 impl Drop for Lending {
     fn drop(&mut self) {
-        self.shared.lenders.lock().give_up.remove(&self.id);
+        self.shared.lenders.lock().release.remove(&self.id);
     }
 }
 
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lent_is_given_up_when_somebody_has_to_wait() {
+    fn lent_memory_is_released_when_another_reservation_waits() {
         let budget = MemoryBudget::new(100);
         let kept = Arc::new(Mutex::new(Some(budget.acquire(80))));
         let lent = Arc::clone(&kept);

@@ -11,24 +11,24 @@ mod error;
 mod format;
 mod jpeg;
 mod jpeg_segments;
-mod kept;
 mod limits;
 mod metadata;
 mod orientation;
 mod pyramid;
 mod raster;
 mod thumbnail;
+mod thumbnail_cache;
 
 pub use crop::crops;
 pub use details::{ImageDetails, details};
 pub use encode::{EncodeError, encode_jpeg, encode_png};
 pub use error::DecodeError;
 pub use format::Format;
-pub use kept::{ThumbnailCache, ThumbnailKey};
 pub use limits::{DecodeLimits, Lending, MemoryBudget, Reservation};
 pub use orientation::Orientation;
 pub use pyramid::ImagePyramid;
 pub use thumbnail::thumbnail;
+pub use thumbnail_cache::{ThumbnailCache, ThumbnailKey};
 
 use crate::domain::RgbImage;
 

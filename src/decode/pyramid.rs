@@ -1,9 +1,9 @@
 //! An image for people, at every size, cut into tiles on demand.
 //!
-//! A large JPEG is first decoded at a fraction of its size, which is quick; finer levels are decoded when somebody
-//! looks that closely. Levels are kept as RGB, 8 bits, as they are stored in the file: tiles are turned upright when
-//! they are cut. All pixels are lent by the memory budget: when a model needs the memory they are released, and decoded
-//! again when they are wanted again.
+//! A large JPEG is first decoded at a fraction of its size, which is quick; finer levels are decoded when the view is
+//! zoomed in. Levels are kept as RGB, 8 bits, as they are stored in the file: tiles are turned upright when they are
+//! cut. All pixels are lent by the memory budget: when a model needs the memory they are released, and decoded again
+//! when they are wanted again.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ impl ImagePyramid {
     }
 
     /// Makes a level from a finer one that is in memory, or decodes it. Blocks while others hold the memory that it
-    /// needs. It may be gone again at once where somebody waits for memory.
+    /// needs. It may be released at once if a reservation waits for memory.
     pub fn load(&self, level: usize) -> Result<(), DecodeError> {
         let level = level.min(self.layout.coarsest());
         while !self.is_loaded(level) {
@@ -185,7 +185,7 @@ impl ImagePyramid {
             levels.resize(level + 1, None);
         }
         levels[level] = Some(pixels);
-        // Whoever came to wait before this was put here has asked in vain.
+        // A reservation that began to wait before this was stored could not release it.
         if self.limits.budget.is_waited_for() {
             levels.clear();
         }
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_are_given_up_when_the_memory_is_needed_and_come_back_when_they_are_wanted() {
+    fn pixels_are_released_when_memory_is_needed_and_decoded_again_on_request() {
         let image = gradient(600, 400);
         let limits = limits(10 << 20);
         let pyramid = ImagePyramid::open(encode_png(&image).unwrap(), &limits).unwrap();

@@ -7,17 +7,17 @@ use super::{FileStamp, LabelSet, Prediction, RunId, RunInfo, SampleUri, Verdict,
 pub enum Change {
     AddRun(Box<RunInfo>),
     RenameRun(RunId, String),
-    /// More names of its classes, where they are only learnt with its predictions; those that it has stay. To be written before the predictions
-    /// that need them.
+    /// More class names of a run that gets them only with its predictions; known ones stay. Written before the
+    /// predictions that need them.
     SetRunLabels(RunId, LabelSet),
-    /// With its predictions and the verdicts on them.
+    /// Deletes a run with its predictions and the verdicts on them.
     DeleteRun(RunId),
-    /// Answers of one run, or why there is none. One that is there already is replaced.
+    /// Predictions of one run, or why there is none. They replace earlier ones of the same images.
     Predictions {
         run: RunId,
         predictions: Vec<SamplePrediction>,
     },
-    /// `None` takes the verdict back.
+    /// `None` clears the verdict.
     SetVerdict {
         sample: SampleUri,
         target: VerdictTarget,

@@ -1,11 +1,11 @@
 //! One colour a class, the same in the window, on annotated images and in every run.
 
-/// The colour of a class as sRGB. Neighbouring ids lie far apart on the circle of hues, and all are light enough for
+/// The colour of a class as sRGB. Neighbouring ids are far apart on the circle of hues, and all are light enough for
 /// black text ([`TEXT_ON_CLASS_COLOR`]) at a contrast of 4.5 or more.
 pub fn class_color(class_id: u32) -> [u8; 3] {
     /// Successive multiples never come close to each other: the circle divided by the golden ratio.
     const GOLDEN_ANGLE: f64 = 137.507_764_050_037_85;
-    /// A second difference for hues that lie side by side after a few dozen ids: lightness and chroma.
+    /// A second difference for hues that are next to each other after a few dozen ids: lightness and chroma.
     const SHADES: [(f64, f64); 3] = [(0.76, 0.16), (0.68, 0.18), (0.86, 0.13)];
     let hue = (f64::from(class_id) * GOLDEN_ANGLE + 10.0) % 360.0;
     let (lightness, chroma) = SHADES[class_id as usize % SHADES.len()];

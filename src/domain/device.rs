@@ -70,7 +70,7 @@ impl std::fmt::Display for DeviceChoice {
     }
 }
 
-/// The answer to “why is my GPU not used?”.
+/// Which device is used, and why others are not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceReport {
     pub device: Device,

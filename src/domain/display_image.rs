@@ -10,8 +10,8 @@ const TILE_BORDER: u32 = 1;
 /// Levels are added until the longer side is at most this many pixels.
 const SMALLEST_SIDE: u32 = 1024;
 
-/// The sizes of an image: level 0 is the whole one, each next level has half as many pixels a side (rounded up, so that a pixel
-/// of level `n` covers `2^n` of level 0 and no level drifts against another).
+/// The sizes of an image: level 0 is the whole one, each next level has half as many pixels a side (rounded up, so that
+/// a pixel of level `n` covers `2^n` of level 0 and no level drifts against another).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileLayout {
     size: [u32; 2],
@@ -34,9 +34,10 @@ pub struct Tile {
     pub rgba: Vec<u8>,
 }
 
-/// Whoever has the pixels of an image at full size.
+/// The pixels of an image at full size.
 pub trait PixelSource: Send + Sync {
-    /// The colour at column `x` and row `y`; `None` outside the image and while the pixels are not in memory. Never waits.
+    /// The colour at column `x` and row `y`; `None` outside the image and while the pixels are not in memory. Never
+    /// waits.
     fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]>;
 }
 
@@ -58,7 +59,7 @@ impl TileLayout {
         self.size
     }
 
-    /// The smallest level. It is made of few tiles, which stand in for all others.
+    /// The smallest level. It is made of few tiles, which replace all others until those are there.
     pub fn coarsest(&self) -> usize {
         let longer_side = self.size[0].max(self.size[1]);
         longer_side

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::transform::{MAX_INSTANCES, Problems};
 use super::{
-    InstanceType, ListPage, ListQuery, ModelSource, S3Access, S3Address, SageMakerAccess,
-    USUAL_INSTANCE, cost_usd, name_problem,
+    DEFAULT_INSTANCE, InstanceType, ListPage, ListQuery, ModelSource, S3Access, S3Address,
+    SageMakerAccess, cost_usd, name_problem,
 };
 
-/// The systems that instances with graphics cards can have, and what is in them (botocore 1.44.5, `ProductionVariant`).
+/// The AMIs of GPU instances, with driver and CUDA version (botocore 1.44.5, `ProductionVariant`).
 pub const GPU_AMIS: [(&str, &str); 4] = [
     ("al2-ami-sagemaker-inference-gpu-2", "driver 535, CUDA 12.2"),
     (
@@ -20,7 +20,7 @@ pub const GPU_AMIS: [(&str, &str); 4] = [
         "driver 535, CUDA 12.2, without CUDA compatibility",
     ),
     (
-        USUAL_GPU_AMI,
+        DEFAULT_GPU_AMI,
         "driver 550, CUDA 12.4, without CUDA compatibility",
     ),
     (
@@ -32,15 +32,15 @@ pub const GPU_AMIS: [(&str, &str); 4] = [
 /// `ProductionVariantModelDataDownloadTimeoutInSeconds`.
 const TIMEOUT_S: (u32, u32) = (60, 3600);
 
-const USUAL_GPU_AMI: &str = "al2-ami-sagemaker-inference-gpu-3-1";
+const DEFAULT_GPU_AMI: &str = "al2-ami-sagemaker-inference-gpu-3-1";
 
-/// The system for an instance type that has a graphics card, where nobody says otherwise: what SageMaker takes by itself has an older driver.
-pub fn usual_ami(instance_type: &str) -> Option<&'static str> {
+/// The default AMI for an instance type with a GPU. SageMaker's own default has an older driver.
+pub fn default_ami(instance_type: &str) -> Option<&'static str> {
     let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
-    has_gpu.then_some(USUAL_GPU_AMI)
+    has_gpu.then_some(DEFAULT_GPU_AMI)
 }
 
-/// What is wrong with the name of an endpoint, to go on after what it is called: “the name …”.
+/// The reason why a name is not valid for an endpoint, to follow “the name”.
 pub fn endpoint_name_problem(name: &str) -> Option<String> {
     match name.split_once(":endpoint/") {
         Some((arn, name)) if arn.starts_with("arn:") => {
@@ -57,7 +57,7 @@ pub struct EndpointConfig {
     pub name: String,
     /// Of a model that SageMaker knows.
     pub model_name: String,
-    /// `ml.m5.xlarge`; `None` of an endpoint that somebody made without instances.
+    /// `ml.m5.xlarge`; `None` for an endpoint without instances (serverless).
     pub instance_type: Option<String>,
     /// At least 1.
     pub instance_count: u32,
@@ -80,7 +80,7 @@ impl Default for EndpointConfig {
         Self {
             name: String::new(),
             model_name: String::new(),
-            instance_type: Some(USUAL_INSTANCE.to_owned()),
+            instance_type: Some(DEFAULT_INSTANCE.to_owned()),
             instance_count: 1,
             ami_version: None,
             startup_timeout_s: None,
@@ -115,7 +115,8 @@ impl EndpointConfig {
     }
 }
 
-/// An endpoint before anything of it exists. Endpoint, configuration and a model that is made for it have the same name.
+/// An endpoint before anything of it exists. Endpoint, configuration and a model that is made for it have the same
+/// name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndpointPlan {
     pub sagemaker: SageMakerAccess,
@@ -162,7 +163,7 @@ pub struct EndpointRecord {
     pub usd_per_hour: Option<f64>,
     /// Milliseconds since 1970-01-01 UTC.
     pub created_ms: i64,
-    /// When it is to be deleted, whoever still looks at it.
+    /// When it is deleted automatically, even if a window still shows it.
     pub delete_at_ms: Option<i64>,
 }
 
@@ -204,7 +205,8 @@ impl EndpointRecord {
         ))
     }
 
-    /// What it has cost by now, a little more than AWS will say: instances are billed from their start on. `None` where no price is known.
+    /// What it has cost by now, a little more than AWS will say: instances are billed from their start on. `None` where
+    /// no price is known.
     pub fn cost_usd(&self, now_ms: i64) -> Option<f64> {
         let seconds = (now_ms - self.created_ms).max(0) as f64 / 1e3;
         Some(cost_usd(

@@ -86,7 +86,7 @@ impl ExportFormat {
         }
     }
 
-    /// Whether answers of this kind can be written in this form: the dataset formats know only boxes.
+    /// Whether the format can hold predictions of this task: the dataset formats have only boxes.
     pub fn takes(self, task: ModelTask) -> bool {
         task == ModelTask::Detection || !self.is_dataset()
     }

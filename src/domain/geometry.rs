@@ -20,12 +20,12 @@ impl BoundingBox {
         Self { x1, y1, x2, y2 }
     }
 
-    /// Zero where the right edge lies left of the left edge.
+    /// Zero if the right edge is left of the left edge.
     pub fn width(&self) -> f32 {
         (self.x2 - self.x1).max(0.0)
     }
 
-    /// Zero where the bottom edge lies above the top edge.
+    /// Zero if the bottom edge is above the top edge.
     pub fn height(&self) -> f32 {
         (self.y2 - self.y1).max(0.0)
     }
@@ -45,7 +45,7 @@ impl BoundingBox {
         (self.x1..=self.x2).contains(&x) && (self.y1..=self.y2).contains(&y)
     }
 
-    /// The part inside an image of `width` x `height` pixels; of no area where nothing lies inside.
+    /// The part inside an image of `width` x `height` pixels; without area if nothing is inside.
     pub fn clipped(&self, width: u32, height: u32) -> Self {
         let (width, height) = (width as f32, height as f32);
         Self {

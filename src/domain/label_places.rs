@@ -3,10 +3,10 @@
 use super::BoundingBox;
 
 /// The most labels that are placed: more cannot be read, and the time grows with the square of their number.
-const MOST_LABELS: usize = 300;
+const MAX_LABELS: usize = 300;
 
-/// The places that labels have taken so far. The first label gets the better place, so the order of the calls has to be the same
-/// each time, or labels jump.
+/// The places that labels have taken so far. The first label gets the better place, so the order of the calls has to be
+/// the same each time, or labels jump.
 #[derive(Debug, Clone)]
 pub struct LabelPlaces {
     within: BoundingBox,
@@ -29,8 +29,8 @@ impl LabelPlaces {
         self.taken.push(place);
     }
 
-    /// The first of `labels` (longest first) that has room at a box, and its place; `size_of` gives width and height. `None` where
-    /// none has room, or nothing of the box is to be seen.
+    /// The first of `labels` (longest first) that has room at a box, and its place; `size_of` gives width and height.
+    /// `None` where none has room, or nothing of the box is to be seen.
     pub fn take<T>(
         &mut self,
         around: BoundingBox,
@@ -38,7 +38,7 @@ impl LabelPlaces {
         size_of: impl Fn(&T) -> [f32; 2],
     ) -> Option<(T, BoundingBox)> {
         let around = self.seen_of(around)?;
-        if self.asked == MOST_LABELS {
+        if self.asked == MAX_LABELS {
             return None;
         }
         self.asked += 1;
@@ -205,8 +205,8 @@ mod tests {
                 Some(places.take(around, [()], |()| [20.0, 8.0])?.1)
             })
             .collect();
-        assert!((50..=MOST_LABELS).contains(&found.len()), "{}", found.len());
-        assert_eq!(places.asked, MOST_LABELS);
+        assert!((50..=MAX_LABELS).contains(&found.len()), "{}", found.len());
+        assert_eq!(places.asked, MAX_LABELS);
         for (at, place) in found.iter().enumerate() {
             assert!(!found[..at].iter().any(|other| covers(other, place)));
         }

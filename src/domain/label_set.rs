@@ -15,8 +15,7 @@ impl LabelSet {
     /// Reads a label file: one class a line, either `id<TAB>name` on every line or only the name, counted from 0.
     /// Empty lines at the end are ignored.
     ///
-    /// # Errors
-    /// An empty name, an id that is no number, an id given twice, or a mixture of the two forms.
+    /// # Errors An empty name, an id that is not a number, an id given twice, or a mixture of the two forms.
     pub fn parse(text: &str) -> Result<Self, LabelError> {
         let text = text.trim_end();
         let with_ids = text.lines().next().is_some_and(|line| line.contains('\t'));
@@ -89,7 +88,7 @@ impl LabelSet {
         self.names.iter().map(|(id, name)| (*id, name.as_str()))
     }
 
-    /// Together with `more`; where both name a class, the name that stands here stays.
+    /// Together with `more`; if both name a class, the name from `self` is kept.
     pub fn with_more(&self, more: &Self) -> Self {
         let both = more.iter().chain(self.iter());
         both.map(|(id, name)| (id, name.to_owned())).collect()

@@ -25,7 +25,7 @@ pub enum ListingChange {
     FileRelisted { file: SampleUri, page: Page },
     /// Changes are not noticed, wholly or in part, and why.
     Unwatched(String),
-    /// The place tells nobody of changes, and why; they are noticed when it is listed again. Not a failure.
+    /// Changes are not reported, and why; they appear when the source is listed again. Not a failure.
     Unwatchable(String),
 }
 

@@ -48,8 +48,8 @@ pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_image::{DisplayImage, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use endpoint::{
     Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord,
-    EndpointStatus, EndpointSummary, EndpointVariant, GPU_AMIS, UploadedArchive,
-    endpoint_name_problem, usual_ami,
+    EndpointStatus, EndpointSummary, EndpointVariant, GPU_AMIS, UploadedArchive, default_ami,
+    endpoint_name_problem,
 };
 pub use export_options::{
     AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions,
@@ -88,14 +88,14 @@ pub use sample_set::SampleSet;
 pub use shared_list::SharedList;
 pub use transform::{
     ArchiveContent, AssembleWith, BatchStrategy, Check, CheckGrade, CheckPoint, Compression,
-    CostEstimate, DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, EcrImage,
-    Experiment, FailedObject, FieldProblem, HEADLINE, Headline, IMAGE_CONTENT_TYPE, ImagesInside,
-    InputObjects, InputSurvey, InstanceType, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery,
-    JobRecord, JobRetry, KeySample, LINES_CONTENT_TYPE, Leftover, LogLine,
-    MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelClient, ModelSource, ModelSpec, PayloadSuggestion,
-    Preflight, Price, PriceChange, PriceTable, SageMakerAccess, SplitType, TfsBatching,
-    TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus,
-    TransformSummary, USUAL_INSTANCE, Unexplained, archive_address, cost_usd, dated_name,
+    CostEstimate, DEFAULT_INSTANCE, DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing,
+    EXAMPLE_CONTENT_TYPE, EcrImage, Experiment, FailedObject, FieldProblem, HEADLINE, Headline,
+    IMAGE_CONTENT_TYPE, ImagesInside, InputObjects, InputSurvey, InstanceType, JobOutcome, JobPage,
+    JobPhase, JobProgress, JobQuery, JobRecord, JobRetry, KeySample, LINES_CONTENT_TYPE, Leftover,
+    LogLine, MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelClient, ModelSource, ModelSpec,
+    PayloadSuggestion, Preflight, Price, PriceChange, PriceTable, SageMakerAccess, SplitType,
+    TfsBatching, TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec,
+    TransformStatus, TransformSummary, Unexplained, archive_address, cost_usd, dated_name,
     default_image, human_usd, image_problem, in_flight_problem, known_images, known_instance_types,
     manifest_address, name_problem, needed_payload_mb, output_folder, role_problem, support_folder,
 };

@@ -22,12 +22,12 @@ pub struct ModelCard {
     /// The accuracy its makers state, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<String>,
-    /// Fields of this card that no one could read from the graph and that Spotcheck assumed, for people:
-    /// “channel order RGB”. Shown wherever the model is.
+    /// Fields of this card that the graph does not record and that Spotcheck assumed, as text: “channel order RGB”.
+    /// Shown wherever the model is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
-    /// A built-in label set (`imagenet`, `coco-80`, `coco-91`, `cifar-10`) or a label file beside the card; without it classes
-    /// are shown by number.
+    /// A built-in label set (`imagenet`, `coco-80`, `coco-91`, `cifar-10`) or a label file beside the card; without it
+    /// classes are shown by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
     pub file: ModelFile,
@@ -35,7 +35,7 @@ pub struct ModelCard {
     pub output: OutputConvention,
 }
 
-/// What the model answers.
+/// The kind of prediction that the model returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str)]
@@ -174,8 +174,8 @@ pub enum OutputConvention {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassificationOutput {
-    /// The graph's output, `[batch, classes]` (trailing ones are ignored) or, for `arg-max`, `[batch]`; the only one where
-    /// it is not given.
+    /// The graph's output, `[batch, classes]` (trailing ones are ignored) or, for `arg-max`, `[batch]`; the only one
+    /// where it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub values: ClassValues,
@@ -235,14 +235,14 @@ pub enum BoxFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxSpace {
-    /// Pixels of the image the model was given, before any padding was taken away.
+    /// Pixels of the image the model was given, before any padding was removed.
     ModelPixels,
     /// `0.0..=1.0` of the image the model was given.
     Normalised,
 }
 
 impl ModelCard {
-    /// Of a model whose inside nobody here knows: it names the model and what it answers; of weights and input it holds nothing.
+    /// The card of a remote model: its name and task, without weights and input.
     pub fn of_predictions(id: String, name: String, output: OutputConvention) -> Self {
         Self {
             id,

@@ -1,5 +1,4 @@
-//! How the prediction of somebody else's model is read from JSON: where scores, boxes and classes stand, and what they
-//! mean.
+//! How the output of another model is read from JSON: where scores, boxes and classes are, and what they mean.
 //!
 //! A mapping is to outputs what a model card is to a graph. As a file it is TOML, beside the user's model cards;
 //! unknown fields are refused, so that a misspelt one cannot silently mean nothing.
@@ -33,7 +32,7 @@ pub struct OutputMapping {
     pub content: MappedContent,
 }
 
-/// What the outputs answer, and where it stands in them.
+/// The task, and where its values are in the outputs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MappedContent {
@@ -254,7 +253,7 @@ pub enum JsonStep {
     To(String),
 }
 
-/// What stands there instead of a pointer.
+/// The text that is there instead of a pointer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "“{0}” is not a path in JSON; write it as /predictions/0/scores, with * for every element of a list"

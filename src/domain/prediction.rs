@@ -12,7 +12,8 @@ pub struct Prediction {
     pub height: u32,
     #[serde(rename = "answer")]
     pub content: PredictionContent,
-    /// What is wrong with the image that was predicted all the same, such as “is damaged: …”: words that follow its name.
+    /// What is wrong with the image that was predicted all the same, such as “is damaged: …”: words that follow its
+    /// name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

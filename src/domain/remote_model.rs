@@ -1,11 +1,11 @@
-//! A model elsewhere, and how it is asked about one image at a time. Nothing here is a secret.
+//! A remote model, and how it predicts one image at a time. Nothing here is a secret.
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use super::{InferenceLocation, ReadingRequest, SageMakerAccess};
 
-/// Where a model answers, how images go there, and how its predictions are read.
+/// The address of a model, how images are sent to it, and how its predictions are read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteModel {
     pub at: RemoteAddress,
@@ -100,7 +100,7 @@ impl RemoteModel {
         }
     }
 
-    /// Whether a run was made by this model, as far as its address says it: an endpoint of a region that nobody said may be in any.
+    /// Whether a run was made by this model, as far as the address tells: without a region, an endpoint may be in any.
     pub fn is_where(&self, made: &InferenceLocation) -> bool {
         match (&self.at, made) {
             (

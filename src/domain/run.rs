@@ -14,7 +14,7 @@ pub struct RunId(pub u64);
 pub struct RunKey {
     pub model_id: String,
     /// Of the weights, lower-case hexadecimal: another file under the same id is another model. Empty where the weights
-    /// are elsewhere and nobody here knows them.
+    /// are not on this machine.
     pub weights_sha256: String,
     pub device: DeviceChoice,
     /// `None` leaves it to the device.
@@ -39,7 +39,7 @@ pub enum InferenceLocation {
     Endpoint { name: String, region: String },
     /// By TensorFlow Serving, at this address.
     TfServing { address: String },
-    /// Nobody here knows where: its outputs lay in this folder, a path or `s3://bucket/folder/`.
+    /// Unknown: the outputs were in this folder, a path or `s3://bucket/folder/`.
     Outputs { folder: String },
 }
 
@@ -107,7 +107,7 @@ impl RunKey {
     }
 }
 
-/// What of the model's prediction is kept.
+/// Which part of a model's prediction is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KeepRule {
     /// Detections below this score are dropped, `0.0..=1.0`. Classes are not.

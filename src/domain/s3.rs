@@ -35,7 +35,7 @@ impl S3Address {
     }
 
     /// Reads an `s3://` address, an https URL of an object or folder, or a URL of the AWS console. What else such a URL
-    /// says, a region or another server, stands in [`S3Link`].
+    /// says, a region or another server, is in [`S3Link`].
     pub fn parse(text: &str) -> Result<Self, S3LinkError> {
         Ok(S3Link::parse(text)?.address)
     }
@@ -134,7 +134,7 @@ pub enum Credentials {
     Anonymous,
 }
 
-/// “the usual AWS credentials”, “profile work”, “nobody (anonymous)”.
+/// “the default AWS credentials”, “profile work”, “anonymous”.
 impl std::fmt::Display for Credentials {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -159,7 +159,7 @@ pub struct S3Access {
     /// The bucket in the path instead of the host name. `None`: for other servers than AWS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_style: Option<bool>,
-    /// Whoever reads pays, not the owner of the bucket.
+    /// The reader pays, not the owner of the bucket (requester pays).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub requester_pays: bool,
 }
@@ -171,7 +171,7 @@ pub enum S3Layout {
     /// Everything that begins with the prefix.
     #[default]
     Flat,
-    /// What lies in the folder itself, up to the next slash.
+    /// Only the objects in the folder itself, up to the next slash.
     Folder,
 }
 
@@ -220,7 +220,8 @@ impl S3Place {
         }
     }
 
-    /// Tells this place from others, whoever opens it: a bucket of the same name on another server is another place.
+    /// The text that identifies this place for every user: a bucket of the same name on another server is another
+    /// place.
     pub fn identity(&self) -> String {
         match &self.access.endpoint {
             Some(endpoint) => format!("{} at {}", self.address, endpoint.trim_end_matches('/')),
@@ -229,30 +230,30 @@ impl S3Place {
     }
 }
 
-/// Who is signed in.
+/// The identity that is signed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The number of the AWS account; `None` where nobody was asked.
+    /// The number of the AWS account; `None` if AWS was not asked.
     pub account: Option<String>,
     pub arn: Option<String>,
-    /// Short, for people: “alice”, “role Admin (alice@example.org)”, “nobody (anonymous)”.
+    /// A short text: “alice”, “role Admin (alice@example.org)”, “anonymous”.
     pub who: String,
     /// When the credentials end, in milliseconds since 1970-01-01 UTC; `None` where they do not end.
     pub expires_ms: Option<i64>,
 }
 
 impl Identity {
-    /// What AWS says who asked.
+    /// The identity that AWS reports.
     pub fn of_arn(account: &str, arn: &str, expires_ms: Option<i64>) -> Self {
         Self {
             account: Some(account.to_owned()),
             arn: Some(arn.to_owned()),
-            who: who_of_arn(arn),
+            who: name_of_arn(arn),
             expires_ms,
         }
     }
 
-    /// Someone that AWS was not asked about.
+    /// An identity that AWS was not asked about.
     pub fn unasked(who: impl Into<String>, expires_ms: Option<i64>) -> Self {
         Self {
             account: None,
@@ -265,7 +266,7 @@ impl Identity {
 
 /// `arn:aws:iam::123456789012:user/team/alice` is alice, `arn:aws:sts::123456789012:assumed-role/Admin/bob` is Admin as
 /// bob.
-fn who_of_arn(arn: &str) -> String {
+fn name_of_arn(arn: &str) -> String {
     let resource = arn.splitn(6, ':').nth(5).unwrap_or(arn);
     let mut parts = resource.split('/');
     match (parts.next(), parts.next(), parts.next_back()) {

@@ -22,8 +22,8 @@ pub struct Saliency {
     pub rows: usize,
     /// Cells from left to right, all of the same width.
     pub columns: usize,
-    /// `[rows, columns]`, row-major: the fall of the score, `-1.0..=1.0`. Negative where the score rises, so where the part speaks against
-    /// the prediction.
+    /// `[rows, columns]`, row-major: the fall of the score, `-1.0..=1.0`. Negative where the score rises, so where the
+    /// part speaks against the prediction.
     pub drops: Vec<f32>,
     /// The score of the whole image, `0.0..=1.0`.
     pub baseline: f32,
@@ -40,7 +40,8 @@ impl Saliency {
         -self.drops.iter().copied().fold(0.0, f32::min)
     }
 
-    /// The fall in a cell as a part of the largest fall, `0.0..=1.0`; zero where the score rises and where it falls nowhere.
+    /// The fall in a cell as a part of the largest fall, `0.0..=1.0`; zero where the score rises and where it falls
+    /// nowhere.
     pub fn strength(&self, row: usize, column: usize) -> f32 {
         let largest = self.largest_drop();
         let drop = self.drops.get(row * self.columns + column);

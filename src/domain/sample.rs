@@ -1,4 +1,4 @@
-//! One image of a source, wherever it lies.
+//! One image of a source.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::visible;
 
-/// Where a sample lies: an absolute path, as the user would type it (not percent-encoded). An image inside a file of many
-/// is named by its number there, from 0: `/photos/train.tfrecord/#17`. No other file can have that name, because the file of
-/// many is no folder. Clones share their text.
+/// The address of a sample: an absolute path, as the user would type it (not percent-encoded). An image inside a file
+/// of many is named by its number there, from 0: `/photos/train.tfrecord/#17`. No other file can have that name,
+/// because the file of many is not a folder. Clones share their text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct SampleUri(Arc<str>);
@@ -50,7 +50,8 @@ impl SampleUri {
         self.record().map_or(&self.0, |(file, _)| file)
     }
 
-    /// The last part, for people: `cat.jpg` of `/photos/cat.jpg`, `train.tfrecord/#17` of an image inside a file of many.
+    /// The last part, for people: `cat.jpg` of `/photos/cat.jpg`, `train.tfrecord/#17` of an image inside a file of
+    /// many.
     pub fn file_name(&self) -> &str {
         let before = self.file().rfind(['/', '\\']);
         before.map_or(&self.0, |separator| &self.0[separator + 1..])

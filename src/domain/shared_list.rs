@@ -5,9 +5,9 @@ use std::sync::Arc;
 /// How many entries share a piece: what a change copies at most while a snapshot is alive.
 const ENTRIES_A_PIECE: usize = 512;
 
-/// A list in shared pieces. A clone is a snapshot: it shares every piece with the original, and a change copies only the
-/// piece that it is in. So the window hands a list of a hundred thousand entries to a worker within microseconds and
-/// goes on changing its own.
+/// A list in shared pieces. A clone is a snapshot: it shares every piece with the original, and a change copies only
+/// the piece that it is in. So the window hands a list of a hundred thousand entries to a worker within microseconds
+/// and goes on changing its own.
 #[derive(Debug, Clone)]
 pub struct SharedList<T> {
     /// All full but the last.
@@ -51,7 +51,7 @@ impl<T: Clone> SharedList<T> {
         Arc::make_mut(piece).get_mut(index % ENTRIES_A_PIECE)
     }
 
-    /// Replaces the entry at `index`; what lies between the end of the list and it is filled with the default.
+    /// Replaces the entry at `index`; the gap behind the former end of the list is filled with the default.
     pub fn set(&mut self, index: usize, entry: T)
     where
         T: Default,

@@ -39,14 +39,14 @@ pub use progress::{
 };
 pub use record::{JobRecord, Leftover};
 pub use spec::{
-    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE,
-    Experiment, IMAGE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelClient, SplitType,
-    TransformInput, TransformOutput, TransformSpec, USUAL_INSTANCE,
+    AssembleWith, BatchStrategy, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing,
+    EXAMPLE_CONTENT_TYPE, Experiment, IMAGE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE,
+    ModelClient, SplitType, TransformInput, TransformOutput, TransformSpec,
 };
 
 use super::{Credentials, ListPage, ListQuery, S3Access, S3Address};
 
-/// Who asks SageMaker, and in which region.
+/// The credentials and the region for SageMaker.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SageMakerAccess {
     pub credentials: Credentials,

@@ -21,14 +21,14 @@ pub struct PlannedFile {
     pub state: PlannedState,
 }
 
-/// What stands where a file would go.
+/// What is already at the key that a file would get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannedState {
     /// Nothing: the file is sent.
     New,
     /// An object with the same content: nothing is done.
     Same,
-    /// An object with other content, or of which that cannot be told: it stays, unless somebody wants it replaced.
+    /// An object whose content is different or unknown: it stays, unless the user chose to replace it.
     Conflict {
         /// The state of it that was seen: only that is ever replaced.
         etag: Option<String>,
@@ -133,7 +133,7 @@ impl std::fmt::Display for FileAmount {
 }
 
 impl SkippedFiles {
-    /// “3 hidden files or folders and 12 files that are no images”; `None` where nothing was left out.
+    /// “3 hidden files or folders and 12 files that are not images”; `None` if nothing was left out.
     pub fn describe(&self) -> Option<String> {
         let mut parts = Vec::new();
         match self.hidden {

@@ -23,7 +23,7 @@ pub struct ViewSettings {
     /// How many classes of a classifier are listed.
     pub top_k: usize,
     /// Classes of a classifier below this score are not listed, `0.0..=1.0`. Of its own, because half is a good start
-    /// for boxes and would hide most answers of a classifier.
+    /// for boxes and would hide most predictions of a classifier.
     pub min_class_score: f32,
 }
 
@@ -57,8 +57,8 @@ impl ViewSettings {
 
     /// Indices into `prediction.detections()`, highest score first. Empty for a classifier.
     ///
-    /// `confirmed` are the indices of the boxes that a person accepted or gave the right class. A judgement outranks every
-    /// setting, so they are always visible; which other boxes are, does not depend on them.
+    /// `confirmed` are the indices of the boxes that a person accepted or gave the right class. A judgement outranks
+    /// every setting, so they are always visible; which other boxes are, does not depend on them.
     pub fn visible_detections(&self, prediction: &Prediction, confirmed: &[u32]) -> Vec<usize> {
         let detections = prediction.detections();
         let by_score = |left: &usize, right: &usize| {
@@ -116,13 +116,13 @@ impl ViewSettings {
     }
 }
 
-/// Greedy non-maximum suppression within each class, as torchvision's `batched_nms` does it. `by_score` are the indices of
-/// the boxes, highest score first; `place` gives class id and bounds of one. Gives the indices that are left, in the same
-/// order.
+/// Greedy non-maximum suppression within each class, as torchvision's `batched_nms` does it. `by_score` are the indices
+/// of the boxes, highest score first; `place` gives class id and bounds of one. Gives the indices that are left, in the
+/// same order.
 ///
-/// A box is only ever hidden by a better one of its class. So a threshold, which takes away the lowest scores of a class,
-/// changes nothing for those above it: what is left of all boxes, and of it what passes the threshold, is what is left of
-/// those that pass.
+/// A box is only ever hidden by a better one of its class. So a threshold, which removes the lowest scores of a class,
+/// changes nothing for those above it: what is left of all boxes, and of it what passes the threshold, is what is left
+/// of those that pass.
 pub fn not_suppressed(
     by_score: &[usize],
     place: impl Fn(usize) -> (u32, BoundingBox),

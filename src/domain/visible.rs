@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// With control characters shown as `\\u{1b}` or `\\n`: an escape sequence in a file's name reaches no terminal, and no name breaks a line.
+/// With control characters shown as `\\u{1b}` or `\\n`: an escape sequence in a file's name reaches no terminal, and no
+/// name breaks a line.
 pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, char::is_control)
 }

@@ -166,7 +166,7 @@ fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
             tell(shared, job.source, request, *side, image)
         }
         JobContent::Ahead(sample) => {
-            if source.keeps(sample.size_bytes)
+            if source.is_cached(sample.size_bytes)
                 && let Err(error) = source.read(&sample.uri)
             {
                 // Whoever looks at it is told.

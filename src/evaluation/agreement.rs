@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{ClassMap, ScoredBox, match_boxes};
 use crate::domain::{ClassScore, Prediction, PredictionContent, SampleId, ViewSettings};
 
-/// Takes the predictions of two runs, one image after the other. Of detections it compares what each run's view shows: scores
-/// down to 0.005 are stored, and among those two runs never agree.
+/// Takes the predictions of two runs, one image after the other. Of detections it compares what each run's view shows:
+/// scores down to 0.005 are stored, and among those two runs never agree.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     classes: ClassMap,
@@ -18,8 +18,8 @@ pub struct Comparison {
     confusion: BTreeMap<(u32, u32), Vec<SampleId>>,
 }
 
-/// How far two runs agree. Enough to sort, to count and to tell; the boxes themselves are matched again for the image that
-/// is looked at.
+/// How far two runs agree. Enough to sort, to count and to tell; the boxes themselves are matched again for the image
+/// that is looked at.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Agreement {
     /// By sample; `None` where not both runs have a prediction. May be shorter than the listing.
@@ -37,8 +37,8 @@ pub struct ImageAgreement {
     pub matched: u32,
     pub only_left: u32,
     pub only_right: u32,
-    /// The largest difference of the scores of one class (classification: the left run's first) or of two matched boxes;
-    /// zero where there is none.
+    /// The largest difference of the scores of one class (classification: the left run's first) or of two matched
+    /// boxes; zero where there is none.
     pub largest_difference: f32,
 }
 
@@ -104,8 +104,8 @@ impl ScoreDifferences {
     }
 }
 
-/// A class of the left run where the right run said another one: in the first place of a classification, or in boxes that
-/// overlap by at least [`super::MATCHING_IOU`].
+/// A class of the left run where the right run said another one: in the first place of a classification, or in boxes
+/// that overlap by at least [`super::MATCHING_IOU`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confusion {
     /// The left run's id.
@@ -151,8 +151,9 @@ impl Comparison {
         }
     }
 
-    /// The predictions for one image, `None` where the run has none. Each sample once. A classification and a detection cannot
-    /// be compared: such an image counts as one that neither has answered. Gives what [`Agreement::of`] will give.
+    /// The predictions for one image, `None` where the run has none. Each sample once. A classification and a detection
+    /// cannot be compared: such an image counts as one that neither has answered. Gives what [`Agreement::of`] will
+    /// give.
     pub fn add(
         &mut self,
         id: SampleId,
@@ -285,7 +286,7 @@ impl Comparison {
     }
 }
 
-/// The boxes that a view shows, and where they stand in the prediction.
+/// The boxes that a view shows, and their positions in the prediction.
 struct ShownBoxes {
     boxes: Vec<ScoredBox>,
     indices: Vec<usize>,

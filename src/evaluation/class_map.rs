@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::domain::LabelSet;
 
-/// Gives the classes of a right run the ids that the left run has for them, so that two models with different label sets
-/// (COCO's 80 and 91 classes) can be compared. Classes are the same where their names are.
+/// Gives the classes of a right run the ids that the left run has for them, so that two models with different label
+/// sets (COCO's 80 and 91 classes) can be compared. Classes are the same where their names are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassMap {
     /// Left id by right id; `None` where both runs count alike.
@@ -15,8 +15,9 @@ pub struct ClassMap {
 }
 
 impl ClassMap {
-    /// By id where the label sets are equal or one of them is empty (classes by number), else by name. Of several classes
-    /// with one name (there are two cranes among the thousand classes) the one with the same id is taken, or else the first.
+    /// By id where the label sets are equal or one of them is empty (classes by number), else by name. Of several
+    /// classes with one name (there are two cranes among the thousand classes) the one with the same id is taken, or
+    /// else the first.
     pub fn between(left: &LabelSet, right: &LabelSet) -> Self {
         let first_foreign = left.max_id().map_or(0, |id| id.saturating_add(1));
         if left == right || left.is_empty() || right.is_empty() {

@@ -51,8 +51,8 @@ impl ConfusionMatrix {
         self.counts.get(&(truth, prediction)).copied().unwrap_or(0)
     }
 
-    /// A row for each class of `classes`, with a share for each of them: which part of the images that show the class was taken for
-    /// which. A row adds up to 1; one of a class that no image shows is all zero.
+    /// A row for each class of `classes`, with a share for each of them: which part of the images that show the class
+    /// was taken for which. A row adds up to 1; one of a class that no image shows is all zero.
     pub fn by_row(&self, classes: &[u32]) -> Vec<Vec<f64>> {
         let row = |truth: &u32| {
             let counts: Vec<u64> = classes
@@ -66,8 +66,8 @@ impl ConfusionMatrix {
     }
 }
 
-/// What the name of an image says that it shows, as the images of CIFAR-10 are often named: the letters before the extension, `cat` of
-/// `test/0017_cat.png`. `None` where there are none.
+/// What the name of an image says that it shows, as the images of CIFAR-10 are often named: the letters before the
+/// extension, `cat` of `test/0017_cat.png`. `None` where there are none.
 pub fn truth_in_name(name: &str) -> Option<&str> {
     let file = name.rsplit(['/', '\\']).next()?;
     let (stem, _) = file.rsplit_once('.')?;

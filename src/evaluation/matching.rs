@@ -25,13 +25,13 @@ pub struct BoxMatches {
     pub only_left: Vec<usize>,
     /// Lowest index first.
     pub only_right: Vec<usize>,
-    /// Of the unmatched ones, those that lie over each other with different classes. They still count as unmatched.
+    /// The unmatched boxes that overlap with a different class. They still count as unmatched.
     pub other_class: Vec<(usize, usize)>,
 }
 
-/// Greedy: in order of the left scores, highest first (the first of equals first), each left box takes that free right box
-/// of its class which overlaps it most, if the IoU is at least [`MATCHING_IOU`]. What remains on both sides is matched
-/// once more in the same way among boxes of different classes.
+/// Greedy: in order of the left scores, highest first (the first of equals first), each left box takes that free right
+/// box of its class which overlaps it most, if the IoU is at least [`MATCHING_IOU`]. What remains on both sides is
+/// matched once more in the same way among boxes of different classes.
 pub fn match_boxes(left: &[ScoredBox], right: &[ScoredBox]) -> BoxMatches {
     let mut order: Vec<usize> = (0..left.len()).collect();
     order.sort_by(|&one, &other| left[other].score.total_cmp(&left[one].score));
@@ -107,7 +107,7 @@ mod tests {
 
     const HERE: [f32; 4] = [0.0, 0.0, 10.0, 10.0];
     const NEARLY_HERE: [f32; 4] = [0.0, 0.0, 10.0, 8.0];
-    const ELSEWHERE: [f32; 4] = [50.0, 0.0, 60.0, 10.0];
+    const FAR_AWAY: [f32; 4] = [50.0, 0.0, 60.0, 10.0];
 
     #[test]
     fn the_surest_box_chooses_first_and_takes_the_closest() {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_box_over_another_of_a_different_class_is_unmatched_and_named() {
-        let left = [scored(1, 0.9, HERE), scored(1, 0.8, ELSEWHERE)];
+        let left = [scored(1, 0.9, HERE), scored(1, 0.8, FAR_AWAY)];
         let right = [scored(2, 0.9, NEARLY_HERE)];
         let matches = match_boxes(&left, &right);
         assert!(matches.matched.is_empty());

@@ -6,9 +6,9 @@ use crate::domain::{
     ViewSettings, class_color,
 };
 
-/// Draws what `view` shows of the prediction, and the boxes that a person confirmed: boxes with class and score, or the best
-/// classes in the upper left corner. Boxes are clipped to the image; labels are moved, shortened or, where there is no room,
-/// left out to stay inside and apart.
+/// Draws what `view` shows of the prediction, and the boxes that a person confirmed: boxes with class and score, or the
+/// best classes in the upper left corner. Boxes are clipped to the image; labels are moved, shortened or left
+/// out to stay inside and apart.
 pub fn annotate(
     image: &RgbImage,
     prediction: &Prediction,
@@ -85,7 +85,7 @@ impl Style {
         }
     }
 
-    /// Where text stands in a line that begins at `top`, so that its capitals are in the middle.
+    /// The position of text in a line that begins at `top`, so that its capitals are in the middle.
     fn baseline(self, top: i64) -> f32 {
         let cap_height = self.text.ascent() * 0.74;
         top as f32 + f32::midpoint(self.line_height as f32, cap_height)
@@ -319,7 +319,7 @@ mod tests {
             &image,
             &boxes(&image, &[(3, 0.9, [395.0, 100.0, 399.0, 200.0])]),
         );
-        // The plate is moved to the left: its colour lies far from the box.
+        // The plate is moved to the left: its colour is far from the box.
         assert_eq!(right.pixel(360, 85), Some(class_color(3)));
     }
 

@@ -85,7 +85,7 @@ impl AnnotatedFolder {
 
 /// The export of annotated images: only answered images, only what was chosen.
 pub(super) struct AnnotatedWriter<'c> {
-    /// Before the folder, so that nobody writes into it any more when it is removed.
+    /// Dropped before the folder, so that no thread writes into it when it is removed.
     pool: ImagePool,
     folder: WholeFolder,
     context: &'c ExportContext,
@@ -117,7 +117,7 @@ impl<'c> AnnotatedWriter<'c> {
     }
 
     fn check_that_it_can_go_on(&self) -> Result<(), ExportError> {
-        let halt = self.pool.take_halt();
+        let halt = self.pool.take_error();
         halt.map_or(Ok(()), |halt| Err(halt.into_error(&self.target.path)))
     }
 }

@@ -1,5 +1,5 @@
-//! COCO's dataset form (<https://cocodataset.org/#format-data>) with a `score` for each annotation: it opens as a dataset, and
-//! its annotations are what `loadRes` reads.
+//! COCO's dataset form (<https://cocodataset.org/#format-data>) with a `score` for each annotation: it opens as a
+//! dataset, and its annotations are what `loadRes` reads.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -142,7 +142,7 @@ impl Writer for CocoWriter {
         let row = image.row;
         let id = self.next_image_id;
         self.next_image_id += 1;
-        // Two images of a list of files may share a name; a full path is unique, and found by whoever joins it to a folder.
+        // Two images of a list of files may share a name; a full path is unique, and works if it is joined to a folder.
         let file_name = if self.names.take(&row.sample.name) {
             &row.sample.name
         } else {

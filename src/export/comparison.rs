@@ -40,7 +40,7 @@ impl ComparisonContext {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparisonReport {
     pub path: PathBuf,
-    /// Where the summary lies, if not in the same file.
+    /// The file of the summary, if it is not in the same file.
     pub summary_path: Option<PathBuf>,
     pub summary: AgreementSummary,
 }
@@ -62,8 +62,8 @@ impl std::fmt::Display for ComparisonReport {
     }
 }
 
-/// Writes an entry for each image that at least one of the runs has a prediction for, in the order of `pairs`, and the summary.
-/// Asks `control` before each image and counts there; its total is the caller's to set.
+/// Writes an entry for each image that at least one of the runs has a prediction for, in the order of `pairs`, and the
+/// summary. Asks `control` before each image and counts there; its total is the caller's to set.
 ///
 /// # Errors
 /// Nothing is left of the export then, whatever the reason, also when it was cancelled.
@@ -111,12 +111,14 @@ trait RowWriter {
     ) -> Result<(), ExportError>;
 }
 
-/// One image. What only boxes or only classes have is left out for the others; what only two predictions have, for one alone.
+/// One image. What only boxes or only classes have is left out for the others; what only two predictions have, for one
+/// alone.
 #[derive(Serialize)]
 struct Row<'p> {
     image: &'p str,
     /// “both”, “a” or “b”.
-    answered: &'static str,
+    #[serde(rename = "answered")]
+    predicted_by: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     agrees: Option<bool>,
     /// `0.0..=1.0`.
@@ -153,7 +155,7 @@ impl<'p> Row<'p> {
     /// `None` where neither run has a prediction.
     fn of(pair: &'p PredictionPair, agreement: Option<ImageAgreement>) -> Option<Self> {
         let [left, right] = &pair.predictions;
-        let answered = match (left, right) {
+        let predicted_by = match (left, right) {
             (Some(_), Some(_)) => "both",
             (Some(_), None) => "a",
             (None, Some(_)) => "b",
@@ -183,7 +185,7 @@ impl<'p> Row<'p> {
         };
         Some(Self {
             image: &pair.sample.name,
-            answered,
+            predicted_by,
             agrees: agreement.map(|image| image.agrees()),
             disagreement: agreement.map(|image| image.disagreement),
             largest_score_difference: agreement.map(|image| image.largest_difference),
@@ -294,8 +296,10 @@ struct Figures {
     compared: usize,
     agreeing: usize,
     agreement: Option<f64>,
-    answered_only_a: usize,
-    answered_only_b: usize,
+    #[serde(rename = "answered_only_a")]
+    predicted_only_a: usize,
+    #[serde(rename = "answered_only_b")]
+    predicted_only_b: usize,
     mean_score_difference: Option<f64>,
     largest_score_difference: Option<f32>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -346,8 +350,8 @@ impl<'c> Head<'c> {
                 compared: summary.compared,
                 agreeing: summary.agreeing,
                 agreement: summary.rate(),
-                answered_only_a: summary.predicted_only_left,
-                answered_only_b: summary.predicted_only_right,
+                predicted_only_a: summary.predicted_only_left,
+                predicted_only_b: summary.predicted_only_right,
                 mean_score_difference: summary.differences.mean(),
                 largest_score_difference: largest_difference(summary),
                 boxes: has_boxes.then_some(boxes),
@@ -429,7 +433,7 @@ impl RowWriter for CsvWriter {
         }
         let mut cells = vec![
             escape_formula(row.image),
-            row.answered.to_owned(),
+            row.predicted_by.to_owned(),
             cell(row.agrees),
             cell(row.disagreement),
             cell(row.largest_score_difference),
@@ -539,8 +543,8 @@ mod tests {
     const HERE: [f32; 4] = [0.0, 0.0, 30.0, 30.0];
     const THERE: [f32; 4] = [60.0, 0.0, 90.0, 30.0];
 
-    /// One image that agrees, one where a box is missing and another has a different class, one that only A has seen, and one
-    /// that nobody has.
+    /// One image that agrees, one where a box is missing and another has a different class, one that only A has seen,
+    /// and one that no image has.
     fn pairs() -> Vec<Result<PredictionPair, StoreError>> {
         type Boxes<'b> = Option<&'b [(u32, f32, [f32; 4])]>;
         let pair = |name: &str, boxes: [Boxes<'_>; 2]| {

@@ -1,9 +1,10 @@
-//! What the dataset formats with a file an image have in common: names, copies of the images, and the mark of an export.
+//! What the dataset formats with a file an image have in common: names, copies of the images, and the mark of an
+//! export.
 
 use std::io;
 
 use super::ExportError;
-use super::error::ends_everything;
+use super::error::is_fatal;
 use super::file_names::{FileNames, safe_stem};
 use super::row::{ChosenImage, ExportContext};
 use super::tally::Tally;
@@ -20,7 +21,7 @@ pub(super) struct DatasetFolder<'c> {
     places: Places,
 }
 
-/// Where things lie in the folder.
+/// The layout of the folder.
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     pub(super) labels: &'static str,
@@ -53,8 +54,8 @@ impl<'c> DatasetFolder<'c> {
         })
     }
 
-    /// Names that no other image has. The label's follows the image's; the copy's follows the label's, as readers find one
-    /// by the other.
+    /// Names that no other image has. The label's follows the image's; the copy's follows the label's, as readers find
+    /// one by the other.
     pub(super) fn name(&mut self, image: &ChosenImage, tally: &mut Tally) -> ImageNames {
         let name = &image.row.sample.name;
         let (stem, extension) = safe_stem(name);
@@ -85,8 +86,8 @@ impl<'c> DatasetFolder<'c> {
         }
     }
 
-    /// Writes the label file and, where it was asked for, the image's copy. False for an image that cannot be read: it is
-    /// listed and has neither.
+    /// Writes the label file and, where it was asked for, the image's copy. False for an image that cannot be read: it
+    /// is listed and has neither.
     pub(super) fn write_image(
         &self,
         image: &ChosenImage,
@@ -160,9 +161,7 @@ impl<'c> DatasetFolder<'c> {
     ) -> Result<bool, ExportError> {
         match result {
             Ok(()) => Ok(true),
-            Err(error) if ends_everything(&error) => {
-                Err(ExportError::write(self.folder.partial())(error))
-            }
+            Err(error) if is_fatal(&error) => Err(ExportError::write(self.folder.partial())(error)),
             Err(error) => {
                 let message = format!("left out, because its file could not be written: {error}");
                 let uri = image.row.sample.uri.clone();
@@ -173,7 +172,8 @@ impl<'c> DatasetFolder<'c> {
     }
 }
 
-/// What the folder holds and where it came from, for people and programs, and the sign by which it is known to be an export.
+/// What the folder holds and where it came from, for people and programs, and the sign by which it is known to be an
+/// export.
 pub(super) fn folder_mark(
     context: &ExportContext,
     options: ExportOptions,

@@ -80,7 +80,7 @@ impl Canvas {
         }
     }
 
-    /// A frame that lies inside `area`; a thick frame of a small area fills it.
+    /// A frame inside `area`; a thick frame of a small area fills it.
     pub(super) fn frame(&mut self, area: Area, thickness: i64, paint: Paint) {
         let Area {
             left,

@@ -59,7 +59,7 @@ impl ExportError {
 }
 
 /// Whether the next file will fail for the same reason.
-pub(super) fn ends_everything(error: &io::Error) -> bool {
+pub(super) fn is_fatal(error: &io::Error) -> bool {
     use io::ErrorKind::{
         NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
     };

@@ -16,8 +16,8 @@ pub enum ImageFileError {
     Encode(#[from] EncodeError),
 }
 
-/// Writes a JPEG of high quality where the file's name ends in `.jpg` or `.jpeg`, otherwise a lossless PNG. An existing file is
-/// replaced.
+/// Writes a JPEG of high quality where the file's name ends in `.jpg` or `.jpeg`, otherwise a lossless PNG. An existing
+/// file is replaced.
 pub fn write_image(image: &RgbImage, path: &Path) -> Result<(), ImageFileError> {
     const JPEG_QUALITY: u8 = 92;
     let is_jpeg = path.extension().is_some_and(|extension| {

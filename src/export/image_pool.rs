@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
 use super::annotated::annotate;
-use super::error::{ExportError, ends_everything};
+use super::error::{ExportError, is_fatal};
 use super::image_file::{ImageFileError, write_image};
 use crate::decode::{DecodeLimits, decode};
 use crate::domain::{Prediction, Problem, SampleUri, ViewSettings};
@@ -92,7 +92,7 @@ impl ImagePool {
     }
 
     /// Given once.
-    pub(super) fn take_halt(&self) -> Option<PoolError> {
+    pub(super) fn take_error(&self) -> Option<PoolError> {
         self.shared.halt.lock().take()
     }
 
@@ -100,7 +100,7 @@ impl ImagePool {
     pub(super) fn finish(mut self) -> (Vec<Problem>, Option<PoolError>) {
         let mut problems = self.join();
         problems.append(&mut self.shared.problems.lock());
-        (problems, self.take_halt())
+        (problems, self.take_error())
     }
 
     /// Gives what panicked.
@@ -159,7 +159,7 @@ impl Shared {
         written.map_err(|error| {
             let text = error.to_string();
             if let ImageFileError::Write(error) = error
-                && ends_everything(&error)
+                && is_fatal(&error)
             {
                 self.halt.lock().get_or_insert(PoolError::Disk(error));
             }

@@ -1,5 +1,5 @@
-//! JSON Lines: one object an image, keys in a fixed order. What `spotcheck predict --out` writes, and with it what people
-//! said, where they said something.
+//! JSON Lines: one object an image, keys in a fixed order. What `spotcheck predict --out` writes, and with it what
+//! people said, where they said something.
 
 use std::io::Write;
 
@@ -20,7 +20,7 @@ struct Line<'r> {
     uri: &'r SampleUri,
     status: &'static str,
     #[serde(flatten)]
-    answered: Option<PredictedLine<'r>>,
+    predicted: Option<PredictedLine<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'r str>,
     #[serde(flatten)]
@@ -92,7 +92,7 @@ impl<'r> Line<'r> {
         Self {
             uri,
             status,
-            answered: None,
+            predicted: None,
             error: None,
             judgement: Judgement::of(None),
             note: None,
@@ -100,9 +100,9 @@ impl<'r> Line<'r> {
         }
     }
 
-    fn ok(uri: &'r SampleUri, answered: PredictedLine<'r>) -> Self {
+    fn ok(uri: &'r SampleUri, predicted: PredictedLine<'r>) -> Self {
         Self {
-            answered: Some(answered),
+            predicted: Some(predicted),
             ..Self::new(uri, "ok")
         }
     }
@@ -117,7 +117,7 @@ impl<'r> Line<'r> {
     fn of_image(image: &'r ChosenImage<'_>, model: &'r ModelCard) -> Self {
         let row = image.row;
         let uri = &row.sample.uri;
-        let answered = |width: u32, height: u32| PredictedLine {
+        let predicted = |width: u32, height: u32| PredictedLine {
             warnings: row.warnings(),
             ..PredictedLine::empty(width, height, model)
         };
@@ -137,7 +137,7 @@ impl<'r> Line<'r> {
                     uri,
                     PredictedLine {
                         detections: Some(boxes.collect()),
-                        ..answered(*width, *height)
+                        ..predicted(*width, *height)
                     },
                 )
             }
@@ -149,7 +149,7 @@ impl<'r> Line<'r> {
                 uri,
                 PredictedLine {
                     classes: Some(classes),
-                    ..answered(*width, *height)
+                    ..predicted(*width, *height)
                 },
             ),
         };
@@ -190,14 +190,14 @@ pub fn jsonl_line(
     let line = match result {
         Err(problem) => Line::failed(uri, &problem.message),
         Ok(prediction) => {
-            let answered = PredictedLine {
+            let predicted = PredictedLine {
                 warnings: &prediction.warnings,
                 ..PredictedLine::empty(prediction.width, prediction.height, model)
             };
-            let answered = match &prediction.content {
+            let predicted = match &prediction.content {
                 PredictionContent::Classes(classes) => PredictedLine {
                     classes: Some(classes),
-                    ..answered
+                    ..predicted
                 },
                 PredictionContent::Detections(detections) => {
                     let boxes = detections
@@ -205,11 +205,11 @@ pub fn jsonl_line(
                         .map(|detection| JudgedBox::new(detection, None));
                     PredictedLine {
                         detections: Some(boxes.collect()),
-                        ..answered
+                        ..predicted
                     }
                 }
             };
-            Line::ok(uri, answered)
+            Line::ok(uri, predicted)
         }
     };
     line.into_text()

@@ -1,8 +1,8 @@
 //! Images, predictions and verdicts in forms that other programs and people read. One format a file.
 //!
-//! Every format is a writer over a stream of rows, so memory does not grow with the number of images. What is exported of a
-//! row is decided in one place (`row`). Files and folders appear under their name only when they are whole (`target`).
-//! The rows come from a project ([`ProjectRows`]) or from whoever else has some. Knows nothing of windows.
+//! Every format is a writer over a stream of rows, so memory does not grow with the number of images. What is exported
+//! of a row is decided in one place (`row`). Files and folders appear under their name only when they are whole
+//! (`target`). The rows come from a project ([`ProjectRows`]) or from another caller. Knows nothing of windows.
 
 mod annotated;
 mod annotated_folder;

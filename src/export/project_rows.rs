@@ -7,11 +7,11 @@ use super::row::ExportRow;
 use crate::domain::{JudgedSample, RunId, Sample, SampleUri};
 use crate::store::Project;
 
-/// Answers that are in memory at once.
+/// The number of predictions that are in memory at once.
 const PAGE_LEN: usize = 128;
 
-/// A row for each of the given samples, in their order. The samples say how their files are now: a prediction about an older
-/// version is none.
+/// A row for each of the given samples, in their order. The samples say how their files are now: a prediction about an
+/// older version is none.
 pub struct ProjectRows<S> {
     project: Project,
     run: RunId,
@@ -74,8 +74,8 @@ impl<S: Iterator<Item = Sample>> Iterator for ProjectRows<S> {
     }
 }
 
-/// What people said of this run's prediction; of the image itself where they judged it before there was a prediction. What they said of
-/// a prediction about an older version of the file says nothing of the file as it is.
+/// What people said of this run's prediction; of the image itself where they judged it before there was a prediction.
+/// What they said of a prediction about an older version of the file says nothing of the file as it is.
 fn judge(row: &mut ExportRow, judged: &JudgedSample, run: RunId) {
     let run = Some(run).filter(|_| !row.is_outdated);
     for (target, verdict) in &judged.verdicts {

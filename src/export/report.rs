@@ -57,7 +57,7 @@ impl Writer for ReportWriter<'_> {
 
     fn finish(mut self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
         self.control.set_step("drawing the examples");
-        // An image that stands in several sections is read once.
+        // An image in several sections is read once.
         let mut drawn: HashMap<SampleUri, Option<Arc<Thumbnail>>> = HashMap::new();
         let mut draw = |example: &Example| {
             self.control.checkpoint()?;

@@ -46,7 +46,7 @@ pub(super) struct Tally {
     pub(super) failed: u64,
     /// Images whose prediction is about an older version of the file.
     pub(super) outdated: u64,
-    /// Boxes of which nothing lies inside the image.
+    /// Boxes that are completely outside the image.
     pub(super) outside: u64,
     pub(super) relabelled: u64,
     /// Boxes judged to be of a class that the model does not have.

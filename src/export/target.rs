@@ -30,8 +30,8 @@ pub(super) const FOLDER_MARK: &str = "spotcheck-export.json";
 /// What a database begins with, and so a project (sqlite.org/fileformat.html, 1.3.1).
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// A file in the making, in the folder where it is to appear. Others may read it as any other new file: the umask takes away what
-/// the user does not want to share. An error does not name the file: nobody asked for it.
+/// An unfinished file, in the folder of the final one. It has the permissions of any other new file, by the umask. An
+/// error does not name it, because the user did not choose it.
 pub(crate) fn partial_file(folder: &Path, prefix: &OsStr) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix);
@@ -249,7 +249,7 @@ fn absolute(path: &Path) -> Result<PathBuf, ExportError> {
     std::path::absolute(path).map_err(ExportError::write(path))
 }
 
-/// The folder that the target lies in, which must be there: a misspelt path is not made.
+/// The folder of the target, which must exist: a misspelt path is not created.
 fn folder_of(path: &Path) -> Result<PathBuf, ExportError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     if folder.is_dir() {

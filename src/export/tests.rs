@@ -339,7 +339,7 @@ impl Source for Gone {
     }
 
     fn read(&self, _: &SampleUri) -> Result<Vec<u8>, SourceError> {
-        Err(SourceError::Unreachable("nobody answers".to_owned()))
+        Err(SourceError::Unreachable("connection refused".to_owned()))
     }
 
     fn read_range(&self, uri: &SampleUri, _: Range<u64>) -> Result<Vec<u8>, SourceError> {
@@ -365,7 +365,7 @@ fn a_source_that_is_out_of_reach_gives_no_export_without_its_images() {
         };
         let result = Sampled::with(with_images, &context, rows).map(|sampled| sampled.report);
         assert!(
-            matches!(&result, Err(ExportError::SourceUnreachable(reason)) if reason == "nobody answers"),
+            matches!(&result, Err(ExportError::SourceUnreachable(reason)) if reason == "connection refused"),
             "{format:?}: {result:?}"
         );
     }

@@ -1,8 +1,8 @@
 //! Pascal VOC: an XML file an image, as `LabelImg` and the development kit write it.
 //!
-//! Pixels are counted from 1 and both edges are inside (the kit's `VOCdevkit`: a box covers `xmax - xmin + 1` columns). A box
-//! that reaches from `x1` to `x2`, measured from the image's left edge, thus has `xmin = round(x1) + 1` and
-//! `xmax = round(x2)`; `supervision` reads and writes the same.
+//! Pixels are counted from 1 and both edges are inside (the kit's `VOCdevkit`: a box covers `xmax - xmin + 1` columns).
+//! A box that reaches from `x1` to `x2`, measured from the image's left edge, thus has `xmin = round(x1) + 1` and `xmax
+//! = round(x2)`; `supervision` reads and writes the same.
 //!
 //! ```text
 //! Annotations/sub/photo.xml    JPEGImages/sub/photo.jpg (copies, where they were asked for)

@@ -1,5 +1,5 @@
-//! YOLO: a text file an image with a line a box, `class x_centre y_centre width height`, in parts of the image's size, as
-//! Ultralytics describes it (<https://docs.ultralytics.com/datasets/detect/>).
+//! YOLO: a text file an image with a line a box, `class x_centre y_centre width height`, in parts of the image's size,
+//! as Ultralytics describes it (<https://docs.ultralytics.com/datasets/detect/>).
 //!
 //! ```text
 //! labels/sub/photo.txt   images/sub/photo.jpg (copies, where they were asked for)
@@ -28,8 +28,8 @@ pub(super) struct YoloWriter<'c> {
     target: ExportTarget,
 }
 
-/// YOLO counts its classes from 0 without gaps: the model's in the order of their ids, then those without a label, as they
-/// come.
+/// YOLO counts its classes from 0 without gaps: the model's in the order of their ids, then those without a label, as
+/// they come.
 struct Classes {
     model_ids_and_names: Vec<(u32, String)>,
     yolo_ids: HashMap<u32, usize>,

@@ -148,7 +148,7 @@ pub(super) fn prepare(
 impl PreparedDevice<'_> {
     /// Makes the sessions of `builder` run on this device, or fail.
     pub(super) fn configure(&self, builder: SessionBuilder) -> ort::Result<SessionBuilder> {
-        // The policy that ort sets by itself could add devices that nobody asked for.
+        // The policy that ort sets by itself could add devices that were not asked for.
         let alone = |builder: SessionBuilder| -> ort::Result<SessionBuilder> {
             Ok(builder.with_auto_device(AutoDevicePolicy::PreferCPU)?)
         };

@@ -13,7 +13,7 @@ use crate::library::{LibraryError, Model, built_in_labels, model_file};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 use crate::vision::recognise::{
-    GraphSignature, Overrules, RecogniseError, Recognition, Refusal, UnknownModel, recognise,
+    GraphSignature, Overrules, RecogniseError, Recognition, RecognitionRequest, Refusal, recognise,
 };
 
 /// A loaded graph without a card.
@@ -87,7 +87,7 @@ impl Inspection {
             .weights
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned());
-        let unknown = UnknownModel {
+        let unknown = RecognitionRequest {
             id: id_of(stem.as_deref().unwrap_or_default()),
             name: stem.unwrap_or_else(|| "model".to_owned()),
             file,

@@ -23,7 +23,7 @@ use crate::vision::{
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
     pub device: DeviceChoice,
-    /// Images in one call; by default 1 on the processor, where more gain nothing, and 8 elsewhere.
+    /// Images in one call; by default 1 on the processor, where more gain nothing, and 8 on other devices.
     pub batch: Option<usize>,
     /// Processor threads of all sessions together; by default one a core.
     pub threads: Option<usize>,
@@ -194,7 +194,7 @@ impl OnnxPredictor {
         &self.labels
     }
 
-    fn wanted_outputs(&self) -> Vec<&str> {
+    fn used_outputs(&self) -> Vec<&str> {
         match &self.card.output {
             OutputConvention::Classification(output) => {
                 output.name.as_deref().into_iter().collect()
@@ -261,9 +261,9 @@ impl OnnxPredictor {
         let lane = &mut *lane;
         let input = join(batch)?;
         let start = Instant::now();
-        let outputs =
-            lane.session
-                .run(&lane.input_name, &input, &self.wanted_outputs(), control)?;
+        let outputs = lane
+            .session
+            .run(&lane.input_name, &input, &self.used_outputs(), control)?;
         let call_ms = start.elapsed().as_secs_f64() * 1e3;
         self.calls.lock().add(call_ms, lane.is_warm);
         lane.is_warm = true;

@@ -61,7 +61,7 @@ impl Place {
     const ALL: [Self; 5] = [
         Self::Setting,
         Self::Variable,
-        // Whoever installs the one with CUDA wants it, and it does all that the other does.
+        // A package with CUDA was installed on purpose, and it can do all that the other can.
         Self::Installed(RuntimePackage::Cuda),
         Self::Installed(RuntimePackage::Cpu),
         Self::System,
@@ -111,7 +111,7 @@ pub fn search(dirs: &AppDirs, setting: Option<&Path>) -> impl Iterator<Item = Se
         .filter(move |&place| place != Place::Setting || setting.is_some());
     places.map(move |place| SearchStep {
         place,
-        found: look_in(place, dirs, setting),
+        found: search_in(place, dirs, setting),
     })
 }
 
@@ -148,7 +148,7 @@ pub fn ensure_loaded(
     load(library)
 }
 
-fn look_in(
+fn search_in(
     place: Place,
     dirs: &AppDirs,
     setting: Option<&Path>,

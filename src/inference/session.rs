@@ -100,13 +100,13 @@ impl OnnxSession {
         }
     }
 
-    /// Calls the graph with one input. Gives the outputs named in `wanted`, or all where it is empty. 16-bit floats and
-    /// narrow integers come back widened. Ends soon after `control` is cancelled.
+    /// Calls the graph with one input. Gives the outputs named in `output_names`, or all where it is empty. 16-bit
+    /// floats and narrow integers come back widened. Ends soon after `control` is cancelled.
     pub fn run(
         &mut self,
         input_name: &str,
         input: &Tensor,
-        wanted: &[&str],
+        output_names: &[&str],
         control: &TaskControl,
     ) -> Result<BTreeMap<String, Tensor>, PredictError> {
         let Some(port) = self
@@ -160,7 +160,7 @@ impl OnnxSession {
             .map_err(|error| as_predict_error(&error))?;
         let named = outputs
             .iter()
-            .filter(|(name, _)| wanted.is_empty() || wanted.contains(name));
+            .filter(|(name, _)| output_names.is_empty() || output_names.contains(name));
         named
             .map(|(name, value)| Ok((name.to_owned(), extract(name, &value)?)))
             .collect()

@@ -152,7 +152,7 @@ fn from_mirrors(
 }
 
 /// Copies the weights of `card` from a file of the user's.
-pub(super) fn take_from_file(
+pub(super) fn import_file(
     card: &ModelCard,
     from: &Path,
     target: &Path,
@@ -254,7 +254,7 @@ impl<E: Into<FetchError>> From<E> for Setback {
 }
 
 /// This mirror is not worth another try.
-fn give_up(reason: impl Into<String>) -> Setback {
+fn fatal(reason: impl Into<String>) -> Setback {
     Setback::Failure(Failure::Mirror(reason.into()))
 }
 
@@ -343,7 +343,7 @@ impl Download<'_> {
                     log::debug!("{}: {fault:?}", self.url);
                     return Err(Setback::Again(self.cut(part)));
                 }
-                Event::Head(_) => return Err(give_up("sent two responses")),
+                Event::Head(_) => return Err(fatal("sent two responses")),
             }
         }
     }
@@ -375,7 +375,7 @@ impl Download<'_> {
                     && length != bytes
                 {
                     part.restart()?;
-                    return Err(give_up(format!(
+                    return Err(fatal(format!(
                         "has a file of {length} bytes instead of {bytes}"
                     )));
                 }
@@ -408,7 +408,7 @@ impl Download<'_> {
             408 | 429 | 500..=599 => {
                 Err(Setback::Again(format!("returned {}", response.status_text)))
             }
-            _ => Err(give_up(format!("returned {}", response.status_text))),
+            _ => Err(fatal(format!("returned {}", response.status_text))),
         }
     }
 
@@ -416,7 +416,7 @@ impl Download<'_> {
         let bytes = self.card.file.bytes;
         if part.len() + data.len() as u64 > bytes {
             part.restart()?;
-            return Err(give_up(format!(
+            return Err(fatal(format!(
                 "sent more than the {bytes} bytes of the file"
             )));
         }
@@ -445,6 +445,6 @@ fn connect_setback(fault: Fault, part: &Part) -> Setback {
     match fault {
         Fault::Timeout => Setback::Again("did not respond in time".to_owned()),
         Fault::Other(reason) if part.grew() => Setback::Again(reason),
-        Fault::Other(reason) => give_up(reason),
+        Fault::Other(reason) => fatal(reason),
     }
 }

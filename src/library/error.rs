@@ -12,7 +12,7 @@ pub enum LibraryError {
     Unknown { id: String, known: Vec<String> },
     #[error("could not read the model {}: {source}", path.display())]
     NoFile { path: PathBuf, source: io::Error },
-    /// The file is there, but nothing says how to feed it and read its response.
+    /// The file is there, but its input and outputs are unknown.
     #[error(
         "this model has no model card; create one with `spotcheck models add FILE.onnx`: {}",
         path.display()
@@ -50,7 +50,7 @@ pub enum LibraryError {
     Mapping(CardError),
     #[error("the mapping cannot be used: {0}")]
     MappingField(FieldError),
-    /// Somebody else's is not to be deleted.
+    /// A mapping that the user did not make is never deleted.
     #[error("this is not one of your own mappings: {}", path.display())]
     NotOwn { path: PathBuf },
     #[error("the class names of the model cannot be used: {reason}: {}", path.display())]

@@ -187,7 +187,7 @@ impl Library {
         let file = &entry.card.file;
         let target = self.folder(id).join(&file.name);
         if let Some(from) = from {
-            download::take_from_file(&entry.card, from, &target, control)?;
+            download::import_file(&entry.card, from, &target, control)?;
         } else if !is_intact(&entry, control)? {
             download::download(&entry.card, &target, &self.0.policy, control)?;
         }

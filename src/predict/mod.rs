@@ -65,7 +65,7 @@ pub enum Stopped {
     Cancelled,
     /// The rest can be predicted once the model is loaded anew.
     DeviceLost(String),
-    /// The model is elsewhere and cannot be asked any more. The rest can be predicted once it can.
+    /// The remote model cannot be reached any more. The rest can be predicted later.
     OutOfReach(String),
     /// No image can be read any more. Those that were not read have no result, and can be predicted once they can be
     /// read.
@@ -112,11 +112,11 @@ pub fn predict(
     predict_some(request, &all, control, &mut InOrder(sink))
 }
 
-/// As [`predict`] for the samples at the places in `wanted` alone, as when all had been asked for: where a model takes
-/// batches, each batch that holds one of them is computed as a whole, and what was not wanted of it is dropped.
+/// As [`predict`] for the samples in `selected` alone, with the same results: if a model takes batches, each batch with
+/// one of them is computed as a whole, and the other results are dropped.
 pub fn predict_some(
     request: &PredictRequest,
-    wanted: &SampleSet,
+    selected: &SampleSet,
     control: &TaskControl,
     sink: &mut dyn ResultSink,
 ) -> PredictOutcome {
@@ -127,7 +127,7 @@ pub fn predict_some(
     let all = request.samples.len();
     let topology = Topology::of(&request.predictor);
     let batch = topology.batch();
-    let places = places_of_batches(wanted, batch, all);
+    let places = places_of_batches(selected, batch, all);
     let total = places.len();
     control.set_total(Some(all as u64));
     control.set_done_before((all - total) as u64);
@@ -162,21 +162,21 @@ pub fn predict_some(
         }
         topology.spawn(scope, shared, &encoded, &result_sender);
         drop((encoded_sender, encoded, result_sender));
-        hand_over(shared, wanted, &results, sink)
+        hand_over(shared, selected, &results, sink)
     });
 
     outcome.stages = shared.clock.times(readers.min(total), topology.threads());
     outcome.notes = shared.notes.into_inner();
     let stopped = shared.stopped.into_inner();
     outcome.stopped = stopped
-        .or_else(|| (outcome.done + outcome.failed < wanted.len()).then_some(Stopped::Cancelled));
+        .or_else(|| (outcome.done + outcome.failed < selected.len()).then_some(Stopped::Cancelled));
     outcome
 }
 
-/// The places of all samples that share a batch with a wanted one, in ascending order.
-fn places_of_batches(wanted: &SampleSet, batch_len: usize, total: usize) -> Vec<usize> {
+/// The places of all samples that share a batch with a selected one, in ascending order.
+fn places_of_batches(selected: &SampleSet, batch_len: usize, total: usize) -> Vec<usize> {
     let mut places: Vec<usize> = Vec::new();
-    for id in wanted.iter().filter(|id| id.index() < total) {
+    for id in selected.iter().filter(|id| id.index() < total) {
         let start = id.index() / batch_len * batch_len;
         if places.last().is_none_or(|last| *last < start) {
             places.extend(start..(start + batch_len).min(total));
@@ -185,10 +185,10 @@ fn places_of_batches(wanted: &SampleSet, batch_len: usize, total: usize) -> Vec<
     places
 }
 
-/// Hands results to the sink, those that are wanted, whatever order they arrive in.
+/// Hands results to the sink, those that are selected, whatever order they arrive in.
 fn hand_over(
     shared: &Shared<'_>,
-    wanted: &SampleSet,
+    selected: &SampleSet,
     results: &Receiver<(usize, SampleResult)>,
     sink: &mut dyn ResultSink,
 ) -> PredictOutcome {
@@ -200,12 +200,12 @@ fn hand_over(
         }
         Err(_) => outcome.failed += 1,
     };
-    let is_wanted = |index: usize| wanted.contains(SampleId::from_index(index));
+    let is_selected = |index: usize| selected.contains(SampleId::from_index(index));
     let mut waiting = BTreeMap::new();
     let mut written = 0;
     for (index, result) in results {
         shared.clock.measure(Stage::Write, || {
-            if is_wanted(index) {
+            if is_selected(index) {
                 count(&result);
                 sink.arrived(index, &result);
             }
@@ -215,7 +215,7 @@ fn hand_over(
                 .get(written)
                 .and_then(|place| waiting.remove_entry(place))
             {
-                if is_wanted(index) {
+                if is_selected(index) {
                     sink.in_order(index, result);
                 }
                 written += 1;
@@ -226,7 +226,7 @@ fn hand_over(
     }
     // A run that was stopped has gaps; what is behind them was computed and is kept.
     for (index, result) in waiting {
-        if is_wanted(index) {
+        if is_selected(index) {
             sink.in_order(index, result);
         }
     }

@@ -61,7 +61,7 @@ impl<'m> Topology<'m> {
         }
     }
 
-    /// Starts the threads between the readers and whoever takes the results.
+    /// Starts the threads between the readers and the consumer of the results.
     pub(super) fn spawn<'scope, 'r: 'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,

@@ -16,8 +16,8 @@ use crate::source::SourceError;
 use crate::tasks::{TaskControl, panic_text};
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
 
-/// What every thread of one run sees. A thread ends when its input ends, when nobody wants its output, or when the run
-/// is cancelled.
+/// What every thread of one run sees. A thread ends when its input ends, when its output has no receiver, or when the
+/// run is cancelled.
 pub(super) struct Shared<'r> {
     pub(super) request: &'r PredictRequest,
     /// The samples to compute, in ascending order. The gate counts them.
@@ -53,7 +53,7 @@ impl<'r> Shared<'r> {
                 let read = || self.request.source.read(&sample.uri);
                 catch_unwind(AssertUnwindSafe(read))
             });
-            // A read that was aborted with the run is no problem of the image.
+            // A read that was aborted with the run is not a problem of the image.
             if self.control.is_cancelled() {
                 return;
             }
@@ -136,7 +136,9 @@ impl<'r> Shared<'r> {
             }
             let result = match self.prepare(predictor, index, bytes) {
                 Ok(prepared) => match self.call_model(predictor, lane, &[prepared]) {
-                    Ok(mut predictions) => predictions.pop().ok_or_else(|| NO_ANSWER.to_owned()),
+                    Ok(mut predictions) => {
+                        predictions.pop().ok_or_else(|| NO_PREDICTION.to_owned())
+                    }
                     Err(error) => match self.message_or_end(error) {
                         Ok(message) => Err(message),
                         Err(Ended) => return,
@@ -310,7 +312,7 @@ impl<'r> Shared<'r> {
         if predictions.len() == batch.len() {
             Ok(predictions)
         } else {
-            Err(PredictError::Failed(NO_ANSWER.to_owned()))
+            Err(PredictError::Failed(NO_PREDICTION.to_owned()))
         }
     }
 
@@ -339,14 +341,13 @@ impl<'r> Shared<'r> {
 /// The run is over for this thread.
 struct Ended;
 
-const NO_ANSWER: &str = "the model returned no prediction for this image";
+const NO_PREDICTION: &str = "the model returned no prediction for this image";
 
 /// Width and height of the upright image in pixels, from the header of its file.
 ///
-/// # Errors
-/// It is no image, for people.
+/// # Errors The message for a file that is not an image.
 pub fn upright_size(bytes: &[u8]) -> Result<[u32; 2], String> {
-    // What is no image is not sent: it would cost time and money, and the prediction would be the same.
+    // A file that is not an image is not sent: it would cost time and money, and fail there, too.
     Format::of(bytes).map_err(|error| error.to_string())?;
     details(bytes)
         .upright_size()

@@ -1,4 +1,4 @@
-//! Which samples are wanted, and in which order.
+//! The samples that pass a query, in order.
 
 use std::sync::Arc;
 
@@ -6,76 +6,78 @@ use super::candidate::Candidate;
 use super::facts::Gate;
 use super::filter::Filter;
 use super::{
-    ClassChanges, Direction, Marks, Predictions, Query, SAMPLES_A_LOOK, Sort, SortBy, Suppressed,
-    VerdictKind,
+    ClassChanges, Direction, Marks, Predictions, Query, SAMPLES_PER_CHECK, Sort, SortBy,
+    Suppressed, VerdictKind,
 };
 use crate::domain::{LabelSet, ModelTask, Sample, SampleId, SampleSet, SharedList, ViewSettings};
 
-/// Snapshots of all that an order depends on.
+/// Snapshots of everything that an order depends on.
 #[derive(Debug, Clone, Default)]
 pub struct ArrangeRequest {
-    /// Which listing this is of. While it stays the same, samples are only ever added.
+    /// The number of the listing. While it stays the same, samples are only added.
     pub listing: u64,
     pub samples: SharedList<Sample>,
-    /// Those that cannot be shown: not decoded, or not there any more.
+    /// The samples that cannot be shown: they could not be decoded, or are gone.
     pub unreadable: SampleSet,
-    /// Of the run that is looked at.
+    /// The predictions of the run on screen.
     pub predictions: Option<Predictions>,
-    /// Those whose prediction is about an older version of their file.
+    /// The samples whose file changed after it was predicted.
     pub outdated: SampleSet,
     pub labels: LabelSet,
     pub view: ViewSettings,
-    /// Which boxes are hidden by better ones, where that is known.
+    /// The boxes that better ones hide, as far as that is known.
     pub suppressed: Option<Suppressed>,
     pub marks: Marks,
-    /// By sample, `0.0..=1.0`; not a number where it is not known. May be shorter than the listing.
+    /// How far the two compared runs differ on each sample, `0.0..=1.0`; NaN if that is unknown. May be shorter than
+    /// the listing.
     pub disagreement: Option<Arc<[f32]>>,
-    /// Between the two runs that are compared; none while none are.
+    /// The changes between the two compared runs; empty without a comparison.
     pub changes: Arc<ClassChanges>,
     pub query: Query,
     pub sort: Sort,
 }
 
-/// The samples that a query wants, in order.
+/// The samples that pass a query, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Arrangement {
     order: Arc<[SampleId]>,
-    /// By sample; [`NOWHERE`] for one that is left out.
+    /// The position by sample; [`NOWHERE`] for one that is left out.
     places: Arc<[u32]>,
     pub counts: FilterCounts,
 }
 
 const NOWHERE: u32 = u32::MAX;
 
-/// How many samples of the whole listing each of the quick filters would show.
+/// How many samples of the whole listing each quick filter would show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FilterCounts {
     pub all: usize,
     pub predicted: usize,
-    /// Could not be shown or predicted.
+    /// Images that could not be shown or predicted.
     pub problems: usize,
-    /// Predicted although the file is damaged.
+    /// Images that were predicted although the file is damaged.
     pub damaged: usize,
-    /// The prediction is about an older version of the file.
+    /// Images whose file changed after it was predicted.
     pub outdated: usize,
-    /// Answered by a detector, and no box is shown.
+    /// Images that a detector predicted and that show no box.
     pub no_box: usize,
-    /// Neither the image itself nor all of its visible boxes have a verdict; with `verdicts` these are all images, each once.
+    /// Images without a verdict on the image itself or on all visible boxes; together with `verdicts` these are all
+    /// images, each once.
     pub unjudged: usize,
     /// Images by their verdict ([`super::Mark::judged`]), in the order of `VerdictKind::VARIANTS`.
     pub verdicts: [usize; 4],
-    /// False while boxes are to be hidden by better ones and that is not known of every sample yet: those of the others
-    /// are all counted.
+    /// False while better boxes are to hide others and some samples are not computed yet: all of their boxes are
+    /// counted.
     pub is_exact: bool,
 }
 
-/// Arranges again and again, and keeps what need not be found out anew: the order of the names.
+/// Arranges repeatedly, and keeps the order of the names in between.
 #[derive(Debug, Default)]
 pub struct Arranger {
     names: NameOrder,
 }
 
-/// Arranges once. `cancelled` is asked now and then; once it says so, there is no arrangement.
+/// Arranges once. `None` if `cancelled`, which is called now and then, returned true.
 pub fn arrange(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) -> Option<Arrangement> {
     Arranger::default().arrange(request, cancelled)
 }
@@ -103,7 +105,7 @@ impl Arranger {
             0
         });
         for (index, sample) in request.samples.iter().enumerate() {
-            if index.is_multiple_of(SAMPLES_A_LOOK) && cancelled() {
+            if index.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
                 return None;
             }
             let id = SampleId::from_index(index);
@@ -225,19 +227,19 @@ impl Arrangement {
         }
     }
 
-    /// First to last.
+    /// The samples, first to last.
     pub fn order(&self) -> &Arc<[SampleId]> {
         &self.order
     }
 
-    /// `None` for a sample that is left out.
+    /// The position of a sample; `None` if it is left out.
     pub fn place_of(&self, id: SampleId) -> Option<usize> {
         let place = *self.places.get(id.index())?;
         (place != NOWHERE).then_some(place as usize)
     }
 
-    /// The place that a sample has, or would take if it had not dropped out since `before`: after the nearest sample
-    /// that stood before it and is still there.
+    /// The position of the sample at `place` in an earlier order, or the one after its nearest predecessor that is
+    /// still there.
     pub fn place_after(&self, before: &dyn Fn(usize) -> Option<SampleId>, place: usize) -> usize {
         let earlier = (0..place).rev().filter_map(before);
         let mut places = earlier.filter_map(|id| self.place_of(id));
@@ -245,12 +247,12 @@ impl Arrangement {
     }
 }
 
-/// The samples by name. Names do not change, so only those that are new are sorted.
+/// The samples by name. Names do not change, so only new ones are sorted.
 #[derive(Debug, Default)]
 struct NameOrder {
     listing: u64,
     sorted: Vec<SampleId>,
-    /// By sample; the same name, the same rank.
+    /// The rank by sample; equal names have equal ranks.
     ranks: Vec<u32>,
 }
 
@@ -277,7 +279,8 @@ impl NameOrder {
             };
             let new = (self.sorted.len()..samples.len()).map(SampleId::from_index);
             self.sorted.extend(new);
-            // The sort takes advantage of the parts that are in order already: those sorted before, and a listing's own.
+            // The sort takes advantage of the parts that are in order already: those sorted before, and a listing's
+            // own.
             self.sorted.sort_by(|left, right| compare(*left, *right));
             self.ranks = vec![0; samples.len()];
             let mut rank = 0;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Ids below this lie in a plain list; a broken model may name any.
+/// Ids below this are in a plain list; a broken model may name any.
 const DENSE: u32 = 1 << 16;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +43,7 @@ impl<T: Clone> ByClass<T> {
         &mut self.dense[index]
     }
 
-    /// Lowest id first; with entries that nobody set.
+    /// Lowest id first; with entries that were never set.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let dense = self.dense.iter().enumerate();
         let sparse = self.sparse.iter();

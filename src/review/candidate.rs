@@ -16,7 +16,7 @@ pub(super) struct Candidate<'a> {
     pub(super) has_problem: bool,
     pub(super) is_damaged: bool,
     pub(super) is_outdated: bool,
-    /// Of two compared runs, `0.0..=1.0`.
+    /// How far the two compared runs differ on it, `0.0..=1.0`.
     pub(super) disagreement: Option<f32>,
 }
 

@@ -5,13 +5,14 @@ use super::suppressed::HiddenBoxes;
 use super::{Mark, Marks, Summary, Suppressed, VerdictKind};
 use crate::domain::{ModelTask, SampleId, ViewSettings};
 
-/// The columnar form of a view and what people said: what [`ViewSettings::visible_detections`] gives, as a comparison or two a box.
+/// The columnar form of a view and the verdicts: what [`ViewSettings::visible_detections`] gives, as a comparison or
+/// two a box.
 #[derive(Debug, Clone)]
 pub(super) struct Gate<'a> {
     task: ModelTask,
-    /// The least score of each class; not a number, which no score reaches, for a class that is not shown.
+    /// The minimum score of each class; NaN, which no score reaches, for a class that is not shown.
     least: ByClass<f32>,
-    /// Where all classes have the same.
+    /// The minimum score, if it is the same for all classes.
     least_of_all: Option<f32>,
     min_class_score: f32,
     suppressed: Option<&'a Suppressed>,
@@ -22,9 +23,9 @@ pub(super) struct Gate<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct VisibleBoxes<'a> {
     gate: &'a Gate<'a>,
-    /// `None` where overlaps are shown, or not known.
+    /// `None` if overlaps are shown, or unknown.
     hidden: Option<HiddenBoxes<'a>>,
-    /// Where a box of it was judged.
+    /// The mark, if a box of the sample was judged.
     mark: Option<&'a Mark>,
 }
 
@@ -61,21 +62,21 @@ impl VisibleBoxes<'_> {
     }
 }
 
-/// Of one sample.
+/// The facts about the prediction of one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Facts {
     /// Boxes that are shown; zero for a classifier.
     pub(super) boxes: u32,
-    /// The highest score of the classes that are shown and of confirmed boxes, whatever the threshold; `None` where there is
-    /// none.
+    /// The highest score of the classes that are shown and of confirmed boxes, whatever the threshold; `None` where
+    /// there is none.
     pub(super) best: Option<f32>,
     /// How near the prediction is to being another one; see [`Gate::facts`].
     pub(super) margin: Option<f32>,
 }
 
 impl<'a> Gate<'a> {
-    /// `suppressed` counts only where the view hides overlaps, and only where it was made for the same IoU. Without `marks`
-    /// nothing is confirmed.
+    /// `suppressed` counts only where the view hides overlaps, and only where it was made for the same IoU. Without
+    /// `marks` nothing is confirmed.
     pub(super) fn new(
         task: ModelTask,
         view: &ViewSettings,
@@ -144,14 +145,14 @@ impl<'a> Gate<'a> {
         mark.judged(self.visible(id).of(summary))
     }
 
-    /// The class that a classifier answers, with its score; `None` where that is below the least score listed.
+    /// The first class of a classifier, with its score; `None` if that is below the minimum score.
     pub(super) fn top_class(&self, summary: Summary<'_>) -> Option<(u32, f32)> {
         let (&class, &score) = (summary.classes.first()?, summary.scores.first()?);
         (score >= self.min_class_score).then_some((class, score))
     }
 
     /// The margin of a classifier is the difference of its first two scores. The margin of a detector is how far the
-    /// nearest box lies from its threshold, on either side: the box that the smallest change of the threshold would show
+    /// nearest box is from its threshold, on either side: the box that the smallest change of the threshold would show
     /// or hide. Verdicts leave it as it is, so that an image keeps its place while it is judged.
     pub(super) fn facts(&self, id: SampleId, summary: Summary<'_>) -> Facts {
         match self.task {
@@ -197,8 +198,8 @@ fn classification_facts(scores: &[f32]) -> Facts {
     }
 }
 
-/// Every class has the same threshold and no box hides another: only the scores matter. (`max` and `min` leave out what is
-/// not a number.)
+/// Every class has the same threshold and no box hides another: only the scores matter. (`max` and `min` leave out what
+/// is not a number.)
 fn plain_facts(scores: &[f32], least: f32) -> Facts {
     let boxes = scores.iter().map(|score| u32::from(*score >= least)).sum();
     let best = scores.iter().copied().fold(f32::NAN, f32::max);

@@ -1,7 +1,7 @@
 //! All boxes of one class over all samples, by score: the quickest way to see which ones are wrong.
 
 use super::facts::Gate;
-use super::{Marks, Predictions, SAMPLES_A_LOOK, Suppressed};
+use super::{Marks, Predictions, SAMPLES_PER_CHECK, Suppressed};
 use crate::domain::{ModelTask, SampleId, ViewSettings};
 
 /// One box of a detector, or one image of a classifier whose top class is meant.
@@ -35,15 +35,15 @@ pub struct FilmRequest {
     pub order: FilmOrder,
 }
 
-/// The frames that are wanted, equal scores in the order of the listing. `None` once `cancelled` says so, which is asked now
-/// and then.
+/// The frames that are wanted, equal scores in the order of the listing. `None` once `cancelled` says so, which is
+/// asked now and then.
 pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<Vec<FilmFrame>> {
     let predictions = &request.predictions;
     let (suppressed, marks) = (request.suppressed.as_ref(), Some(&request.marks));
     let gate = Gate::new(predictions.task(), &request.view, suppressed, marks);
     let mut frames = Vec::new();
     for (number, (sample, summary)) in predictions.iter().enumerate() {
-        if number.is_multiple_of(SAMPLES_A_LOOK) && cancelled() {
+        if number.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
             return None;
         }
         let meant = match predictions.task() {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_nobody_waits_for_ends() {
+    fn a_cancelled_search_ends() {
         let frames = filmstrip(&request(ModelTask::Detection), &|| true);
         assert_eq!(frames, None);
     }

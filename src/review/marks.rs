@@ -37,7 +37,7 @@ pub enum VerdictKind {
 }
 
 impl Marks {
-    /// Empty where nobody said anything.
+    /// Empty if there is no mark.
     pub fn get(&self, id: SampleId) -> Mark {
         self.of(id).cloned().unwrap_or_default()
     }
@@ -58,8 +58,8 @@ impl Marks {
 }
 
 impl Mark {
-    /// The verdict of an image whose boxes on screen are these: the worst that it or a box of it was given. `None` while it is
-    /// unjudged, which it is until it has a verdict of its own or all of these boxes have one.
+    /// The verdict of an image whose boxes on screen are these: the worst that it or a box of it was given. `None`
+    /// while it is unjudged, which it is until it has a verdict of its own or all of these boxes have one.
     pub fn judged(&self, mut shown_boxes: impl Iterator<Item = usize>) -> Option<VerdictKind> {
         let boxes = self.boxes.iter().map(|(_, kind)| *kind);
         let worst = boxes.chain(self.verdict).max()?;
@@ -79,8 +79,8 @@ impl Mark {
 
 impl VerdictKind {
     /// Whether it says of a box that there is such an object. Those boxes are always visible
-    /// ([`ViewSettings::visible_detections`](crate::domain::ViewSettings::visible_detections)); what a person rejected, or
-    /// was unsure about, follows the filters.
+    /// ([`ViewSettings::visible_detections`](crate::domain::ViewSettings::visible_detections)); what a person rejected,
+    /// or was unsure about, follows the filters.
     pub fn confirms(self) -> bool {
         matches!(self, Self::Accept | Self::WrongClass)
     }

@@ -1,7 +1,7 @@
-//! What of the predictions is worth looking at: compact answers of a run, and, over them, searching, sorting and counting.
+//! Compact predictions of a run, and searching, sorting and counting over them.
 //!
-//! Pure: knows nothing of threads, files or the window. The window asks it on a worker with snapshots, which are cheap
-//! to take; the command line asks it directly.
+//! Pure: no threads, files or window. The window calls it on a worker with snapshots, which are cheap to take; the
+//! command line calls it directly.
 
 mod arrange;
 mod box_count;
@@ -36,5 +36,5 @@ pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistic
 pub use suppressed::Suppressed;
 pub use uncertain::{margin, next_less_certain};
 
-/// How many samples are looked at between two looks at whether the result is still wanted.
-const SAMPLES_A_LOOK: usize = 1024;
+/// How many samples are processed between two checks for a cancel.
+const SAMPLES_PER_CHECK: usize = 1024;

@@ -8,8 +8,8 @@ use crate::domain::{ModelTask, Prediction, PredictionContent, SampleId};
 /// How many samples share a piece. A snapshot makes the next change copy one piece: 200 KiB for a hundred boxes each.
 const SAMPLES_A_PIECE: usize = 256;
 
-/// The columnar summary of one run: class and score of every box (or of every class of a classifier), 8 bytes each.
-/// Where the boxes lie is not in it.
+/// The columnar summary of one run: class and score of every box (or of every class of a classifier), 8 bytes each. The
+/// positions of boxes are not in it.
 ///
 /// A clone is a snapshot: it shares all pieces with the original, and a change copies only the piece that it is in. So
 /// the window keeps recording while a worker counts.
@@ -100,8 +100,8 @@ impl Predictions {
         self.failed
     }
 
-    /// Another number after every prediction or failure that came or went, so that what was counted can be told from what is
-    /// to be counted anew. Waiting does not change it.
+    /// Another number after every prediction or failure that came or went, so that what was counted can be told from
+    /// what is to be counted anew. Waiting does not change it.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -140,8 +140,8 @@ impl Predictions {
         })
     }
 
-    /// The samples whose prediction in an earlier snapshot is not the one that they have now. Costs next to nothing where little has
-    /// changed: the pieces are still shared.
+    /// The samples whose prediction in an earlier snapshot is not the one that they have now. Costs next to nothing
+    /// where little has changed: the pieces are still shared.
     pub fn changed_since(&self, before: &Self) -> impl Iterator<Item = SampleId> {
         let pieces = self.pieces.iter().zip(&before.pieces).enumerate();
         let touched = pieces.filter(|(_, (now, before))| !Arc::ptr_eq(now, before));
@@ -321,7 +321,8 @@ impl Piece {
         }
     }
 
-    /// One more row has a prediction or a failure. Once all have, nothing more is expected and spare room is given back.
+    /// One more row has a prediction or a failure. Once all have, nothing more is expected and spare room is given
+    /// back.
     fn settle(&mut self) {
         self.settled += 1;
         if self.settled == SAMPLES_A_PIECE {
@@ -439,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cancelled_is_unasked_and_what_is_predicted_stays() {
+    fn a_cancelled_run_keeps_its_predictions_and_the_rest_is_unpredicted() {
         let mut predictions = Predictions::new(ModelTask::Detection);
         for id in [0, 1, 2].map(SampleId) {
             predictions.set_waiting(id);

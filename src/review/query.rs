@@ -4,9 +4,9 @@
 //! class:cat score>0.8 !verdict
 //! ```
 //!
-//! A word is looked for in names. `key:value`, or `score>0.8`, asks for something else; `!` turns the next one around;
-//! a space means “and”, `or` means “or”, parentheses group. A `score` or `boxes` beside a `class` is about the boxes of
-//! that class.
+//! A word is searched for in names. `key:value`, or `score>0.8`, searches for something else; `!` negates the next
+//! term; a space means “and”, `or` means “or”, parentheses group. A `score` or `boxes` beside a `class` is about the
+//! boxes of that class.
 
 mod class_term;
 mod complete;
@@ -31,22 +31,22 @@ use crate::domain::{LabelSet, ModelTask, SampleId};
 /// The images of each change of class between two runs, lowest id first, by [`change_key`].
 pub type ClassChanges = BTreeMap<String, Arc<[SampleId]>>;
 
-/// More than a person reads at once; looking for the next one takes time in every frame of the window.
+/// More are not read at once, and each takes time in every frame of the window.
 const MAX_WARNINGS: usize = 5;
-/// As much as is shown of a word in a message.
+/// The longest part of a word that a message shows.
 const SHOWN_LETTERS: usize = 40;
 
-/// What of the images is wanted. The default wants all of them.
+/// A condition on images. The default passes all of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Query {
     pub(super) root: Option<Node>,
 }
 
-/// Why a text is no query.
+/// Why a text is not a valid query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct QueryError {
-    /// Where in the text, in bytes.
+    /// The range in the text, in bytes.
     pub at: Range<usize>,
     /// What is wrong, and what to write instead.
     pub message: String,
@@ -71,13 +71,13 @@ pub(super) struct Span {
 }
 
 impl Query {
-    /// A longer text is refused unread: hundreds of names fit, and each image is compared with all of them.
+    /// A longer text is refused unread: each image is compared with every name in it.
     pub const MAX_LETTERS: usize = 10_000;
-    /// As much as a field for it holds: by far more than a query may have, so that what is left of a text that was cut
-    /// off is refused as too long instead of meaning something else.
+    /// The capacity of a search field. It is far above `MAX_LETTERS`, so that a pasted text that the field cuts is
+    /// refused as too long instead of meaning something else.
     pub const MAX_FIELD_LETTERS: usize = 2 * Self::MAX_LETTERS;
 
-    /// An empty text wants all images.
+    /// An empty text passes all images.
     ///
     /// # Errors
     /// Something that cannot be understood, is too long or nested too deep; the message says what, and what to write
@@ -86,14 +86,13 @@ impl Query {
         parse::parse(text)
     }
 
-    /// True where every image is wanted.
+    /// True if every image passes.
     pub fn is_empty(&self) -> bool {
         self.root.is_none()
     }
 
-    /// What in the query can find nothing with this model: a class that it does not know, boxes of a classifier.
-    /// Nothing is wrong with the text itself, so this is for telling and the query can be used all the same. At most
-    /// five.
+    /// The parts of the query that find nothing with this model: a class that it does not know, boxes of a classifier.
+    /// The text itself is valid, so the query can be used. At most five.
     pub fn warnings(&self, task: ModelTask, labels: &LabelSet) -> Vec<QueryError> {
         let mut warnings = Vec::new();
         if let Some(root) = &self.root {
@@ -108,7 +107,7 @@ impl Query {
         warnings
     }
 
-    /// Whether it asks how two runs differ, and so finds nothing unless two are compared.
+    /// Whether the query is about a difference between two runs, and so finds nothing unless two are compared.
     pub fn needs_comparison(&self) -> bool {
         let mut needs = false;
         if let Some(root) = &self.root {
@@ -185,7 +184,7 @@ impl Span {
         is_above && is_below
     }
 
-    /// What lies in both.
+    /// The numbers that are in both.
     fn and(self, other: Self) -> Self {
         let mut both = self;
         if other.low > both.low || (other.low == both.low && !other.includes_low) {
@@ -217,7 +216,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     text.ends_with(last)
 }
 
-/// The one that is at most two changes away, or that begins or contains the word; `None` where nothing is like it.
+/// The name that is at most two changes away, or that contains the word; `None` if no name is similar.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let letters = word.chars().count();
     let allowed = letters.div_ceil(4).min(2);
@@ -248,7 +247,7 @@ fn shortened(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// Levenshtein's: how many letters to add, take away or change.
+/// Levenshtein's: how many letters to add, delete or change.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();

@@ -1,4 +1,4 @@
-//! What samples are sorted by.
+//! The orders that samples can be sorted by.
 
 use super::candidate::Candidate;
 
@@ -80,8 +80,8 @@ impl SortBy {
         }
     }
 
-    /// The direction that is wanted most often.
-    pub fn usual_direction(self) -> Direction {
+    /// The default direction.
+    pub fn default_direction(self) -> Direction {
         match self {
             Self::Listing | Self::Name | Self::Verdict => Direction::Ascending,
             Self::Date
@@ -93,7 +93,7 @@ impl SortBy {
         }
     }
 
-    /// What a direction means for people.
+    /// The label of a direction.
     pub fn direction_label(self, direction: Direction) -> &'static str {
         let (ascending, descending) = match self {
             Self::Listing => ("First to last", "Last to first"),
@@ -112,7 +112,7 @@ impl SortBy {
         }
     }
 
-    /// Whether answers of a run are needed.
+    /// Whether it needs the predictions of a run.
     pub fn needs_predictions(self) -> bool {
         matches!(
             self,
@@ -120,7 +120,7 @@ impl SortBy {
         )
     }
 
-    /// The rank in ascending order; `None` where the sample has none.
+    /// The rank in ascending order; `None` if the sample has none.
     pub(super) fn rank(self, candidate: &Candidate<'_>) -> Option<u64> {
         let (id, sample) = (candidate.id, candidate.sample);
         let facts = candidate.facts();
@@ -150,7 +150,7 @@ fn from_signed(value: i64) -> u64 {
     (value as u64) ^ (1 << 63)
 }
 
-/// In the order of the numbers; `None` for what is none.
+/// A key in the order of the numbers; `None` for NaN.
 fn from_float(value: f32) -> Option<u64> {
     // Both zeros are one number.
     let bits = (value + 0.0).to_bits();

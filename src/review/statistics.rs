@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::by_class::ByClass;
 use super::facts::Gate;
-use super::{Marks, Predictions, SAMPLES_A_LOOK, Suppressed};
+use super::{Marks, Predictions, SAMPLES_PER_CHECK, Suppressed};
 use crate::domain::{ModelTask, ViewSettings};
 
 /// What the filters show beside their sliders.
@@ -24,8 +24,8 @@ pub struct Statistics {
     pub is_exact: bool,
 }
 
-/// The scores of all boxes of the classes that are shown, and of confirmed boxes, whatever the threshold; for a classifier
-/// those of the first classes.
+/// The scores of all boxes of the classes that are shown, and of confirmed boxes, whatever the threshold; for a
+/// classifier those of the first classes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreHistogram {
     bins: [u32; Self::BINS],
@@ -63,7 +63,7 @@ impl ScoreHistogram {
     }
 
     fn add(&mut self, score: f32) {
-        // Beyond the ends is at the ends; what is no number becomes zero in the cast, so it is left out before.
+        // Beyond the ends is at the ends; NaN becomes zero in the cast, so it is skipped before.
         if !score.is_nan() {
             let bin = (score * Self::BINS as f32) as usize;
             self.bins[bin.min(Self::BINS - 1)] += 1;
@@ -92,7 +92,7 @@ pub fn statistics(
     };
     let hides_overlaps = predictions.task() == ModelTask::Detection && view.nms_iou.is_some();
     for (id, summary) in predictions.iter() {
-        if counting.images.is_multiple_of(SAMPLES_A_LOOK) && cancelled() {
+        if counting.images.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
             return None;
         }
         counting.images += 1;
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_wants_any_more_is_not_counted() {
+    fn a_cancelled_request_is_not_counted() {
         let mut predictions = Predictions::new(ModelTask::Detection);
         predictions.record_summary(SampleId(0), 1, 1, &[1], &[0.5]);
         let (view, marks) = (ViewSettings::default(), Marks::default());

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::domain::{BoundingBox, SampleId, SharedList, not_suppressed};
 
-/// One bit a box: hidden by a better box of its class that it overlaps by more than one IoU. Built by whoever has the
-/// places of the boxes; [`super::Predictions`] has not.
+/// One bit a box: hidden by a better box of its class that it overlaps by more than one IoU. Built by the code that has
+/// the places of the boxes; [`super::Predictions`] has not.
 ///
-/// It holds for every threshold, so moving the threshold needs no geometry. Suppression is greedy and goes by score within
-/// a class: whether a box is hidden depends on better boxes of its own class only. A threshold takes away the worst boxes
-/// of a class and hiding a class takes away all of it, so what a box that is left depends on is left too.
+/// It holds for every threshold, so moving the threshold needs no geometry. Suppression is greedy and goes by score
+/// within a class: whether a box is hidden depends on better boxes of its own class only. A threshold removes the worst
+/// boxes of a class and hiding a class removes all of its boxes, so what a box that is left depends on is left too.
 ///
 /// A clone is a snapshot that costs next to nothing.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl Suppressed {
         scores: &[f32],
     ) {
         let len = bounds.len().min(classes.len()).min(scores.len());
-        // A score that is no number is never shown, so it hides nothing.
+        // A NaN score is never shown, so it hides nothing.
         let mut by_score: Vec<usize> = (0..len).filter(|&at| !scores[at].is_nan()).collect();
         by_score.sort_by(|&left, &right| scores[right].total_cmp(&scores[left]));
         let kept = not_suppressed(&by_score, |at| (classes[at], bounds[at]), self.max_iou);
@@ -121,7 +121,7 @@ mod tests {
     use crate::domain::{Detection, Prediction, PredictionContent, ViewSettings};
     use crate::review::testing::Random;
 
-    /// Boxes that often overlap, of three classes, some with a score that is no number.
+    /// Boxes that often overlap, of three classes, some with a NaN score.
     fn random_boxes(random: &mut Random) -> Vec<Detection> {
         let count = random.below(150);
         let one = |random: &mut Random| {
@@ -169,7 +169,7 @@ mod tests {
                     .filter(|&at| view.passes(classes[at], scores[at]))
                     .filter(|&at| !suppressed.hides(id, at))
                     .collect();
-                assert_eq!(got, expected, "sample {sample}, threshold {min_score}");
+                assert_eq!(got, expected, "image {sample}, threshold {min_score}");
             }
         }
     }

@@ -4,9 +4,9 @@ use super::Predictions;
 use super::facts::Gate;
 use crate::domain::{ModelTask, Prediction, PredictionContent, SampleId, ViewSettings};
 
-/// The candidate whose prediction is the next less certain one after that for `current`, or the least certain of all where
-/// there is none or no current one. Certainty is the margin that [`super::SortBy::Uncertainty`] sorts by; equals take
-/// their turns in the order of the listing. Candidates without a prediction are left out.
+/// The candidate whose prediction is the next less certain one after that for `current`, or the least certain of all
+/// where there is none or no current one. How certain it is, is the margin that [`super::SortBy::Uncertainty`] sorts
+/// by; equals take their turns in the order of the listing. Candidates without a prediction are left out.
 pub fn next_less_certain(
     predictions: &Predictions,
     view: &ViewSettings,
@@ -72,7 +72,10 @@ mod tests {
             visited.push(current.map(|id| id.0));
         }
         assert_eq!(visited, [Some(1), Some(2), Some(4), Some(0), Some(1)]);
-        let nobody = std::iter::empty();
-        assert_eq!(next_less_certain(&predictions, &view, nobody, None), None);
+        let no_samples = std::iter::empty();
+        assert_eq!(
+            next_less_certain(&predictions, &view, no_samples, None),
+            None
+        );
     }
 }

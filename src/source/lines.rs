@@ -108,7 +108,7 @@ impl LinesSource {
                     number + 1
                 )));
             }
-            index.look_further(&*self.inner, &self.file)?;
+            index.scan_further(&*self.inner, &self.file)?;
         }
     }
 
@@ -124,10 +124,10 @@ impl LinesSource {
 
 impl Index {
     /// Looks through the next block.
-    fn look_further(&mut self, source: &dyn Source, file: &Sample) -> Result<(), SourceError> {
+    fn scan_further(&mut self, source: &dyn Source, file: &Sample) -> Result<(), SourceError> {
         let end = (self.looked_at + BLOCK_BYTES).min(file.size_bytes);
         let block = if self.looked_at < end {
-            source.look_through(&file.uri, self.looked_at..end)?
+            source.read_once(&file.uri, self.looked_at..end)?
         } else {
             Vec::new()
         };
@@ -182,14 +182,14 @@ impl Source for LinesSource {
             let mut page = Page::default();
             let mut index = source.index.lock();
             while index.lines.len() < next + page_len && !index.is_whole {
-                if let Err(error) = index.look_further(&*source.inner, &source.file) {
+                if let Err(error) = index.scan_further(&*source.inner, &source.file) {
                     is_over = true;
                     let message = format!(
                         "{error} ({} lines were listed before it)",
                         index.lines.len()
                     );
                     let problem = Problem::of_sample(source.file.uri.clone(), message);
-                    // Whoever cancels the listing knows that it is not complete.
+                    // The caller that cancelled the listing knows that it is not complete.
                     let is_told = !matches!(error, SourceError::Cancelled);
                     page.problems.extend(is_told.then_some(problem));
                     break;
@@ -223,7 +223,7 @@ impl Source for LinesSource {
         }
         let mut index = self.index.lock();
         while !index.is_whole {
-            index.look_further(&*self.inner, &self.file)?;
+            index.scan_further(&*self.inner, &self.file)?;
         }
         Ok(Some(index.lines.len() as u64))
     }

@@ -28,7 +28,7 @@ const PAGE_LEN: usize = 2000;
 pub struct LocalSource {
     name: String,
     roots: Vec<PathBuf>,
-    /// Set once somebody wants to know of changes; folders are added to it as they are listed.
+    /// Set when changes are to be reported; folders are added to it as they are listed.
     watch: OnceLock<Option<FolderWatch>>,
     left_out: Arc<LeftOutCount>,
     reach: Reach,

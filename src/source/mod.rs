@@ -53,7 +53,7 @@ pub trait Source: Send + Sync {
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError>;
 
     /// As [`Source::read_range`], for what is only looked through, once: not worth keeping.
-    fn look_through(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+    fn read_once(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
         self.read_range(uri, range)
     }
 
@@ -64,7 +64,7 @@ pub trait Source: Send + Sync {
 
     /// Whether a file of this size is kept once it was read, so that reading it ahead of need saves time later. Not
     /// where reading is quick.
-    fn keeps(&self, size_bytes: u64) -> bool {
+    fn is_cached(&self, size_bytes: u64) -> bool {
         let _ = size_bytes;
         false
     }
@@ -74,8 +74,8 @@ pub trait Source: Send + Sync {
         4
     }
 
-    /// The same source for one task: what waits for a network gives up with [`SourceError::Cancelled`] as soon as the
-    /// task is cancelled. `None` where nothing waits longer than a disk.
+    /// The same source for one task: a read that waits for a network stops with [`SourceError::Cancelled`] as soon as
+    /// the task is cancelled. `None` where nothing waits longer than a disk.
     fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
         let _ = control;
         None
@@ -86,20 +86,20 @@ pub trait Source: Send + Sync {
         Ok((self.read(uri)?, Truth::default()))
     }
 
-    /// The serialised `tf.Example` that an image lies in, as its TFRecord file holds it; `None` for one that is a file.
+    /// The serialised `tf.Example` of an image in a TFRecord file; `None` for an image file.
     fn read_example(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
         let _ = uri;
         Ok(None)
     }
 
-    /// The line that an image is in, as its file of lines holds it; `None` for one that is elsewhere.
+    /// The line of an image in a file of JSON Lines; `None` for other images.
     fn read_line(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
         let _ = uri;
         Ok(None)
     }
 
     /// How many records a TFRecord file of this source has, or lines a file of lines, with those that hold no image;
-    /// `None` where nobody knows either.
+    /// `None` if both are unknown.
     fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
         let _ = file;
         Ok(None)
@@ -168,7 +168,7 @@ fn is_listed(path: impl AsRef<Path>) -> bool {
     has_image_extension(path.as_ref()) || may_hold_records(path.as_ref())
 }
 
-/// What a name says of an object, where nobody has looked inside.
+/// The kind of an object by its name, without its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NamedKind {
     Image,
@@ -214,8 +214,8 @@ impl From<std::io::Error> for SourceError {
     }
 }
 
-/// The path from the root on. `..` is taken back through the disk, where links lead elsewhere than names do; whatever
-/// is behind the last one stays as it is spelt.
+/// The path from the root on. `..` is resolved on the disk, because links can lead to other folders than names do;
+/// whatever is behind the last one stays as it is spelt.
 ///
 /// # Errors
 /// The path is empty, or the current folder is gone.

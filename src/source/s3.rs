@@ -1,7 +1,7 @@
 //! Prefixes and objects in S3.
 
 mod choose;
-mod kept;
+mod object_cache;
 mod reach;
 mod single_flight;
 
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use self::choose::Choice;
 pub use self::choose::{is_folder_marker, is_hidden_name};
-use self::kept::Kept;
+use self::object_cache::ObjectCache;
 use super::{ListingChange, Page, Source, SourceError};
 use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ListedPage, Listing, ObjectInfo, S3};
 use crate::cache::{CacheError, DiskCache};
@@ -25,7 +25,7 @@ const USEFUL_READS: usize = 32;
 const EXAMPLES: usize = 3;
 
 /// A folder of a bucket (everything below it, or what is in it itself), or one object. Keys come in the order of S3,
-/// that of their bytes; hidden ones (a part that begins with a dot) and those that are no images by their names are
+/// that of their bytes; hidden ones (a part that begins with a dot) and those that are not images by their names are
 /// left out, as in local folders, and it says how many.
 ///
 /// A bucket may hold images without extensions, under hashes for instance. Where none of the first page of keys has the
@@ -33,8 +33,8 @@ const EXAMPLES: usize = 3;
 #[derive(Clone)]
 pub struct S3Source {
     inner: Arc<Inner>,
-    /// What was read already, where that is kept.
-    kept: Option<Arc<Kept>>,
+    /// The cache of objects, if there is one.
+    cache: Option<Arc<ObjectCache>>,
     /// Ends the waits of this handle.
     control: Option<TaskControl>,
 }
@@ -72,8 +72,7 @@ impl S3Source {
     /// Asks whether the place is there. `s3://bucket/photos` is the object of that name, or else the folder `photos/`;
     /// what only begins with the same letters, such as `photos-old/`, never belongs to it.
     ///
-    /// # Errors
-    /// There is nothing, it may not be read, or nobody could be asked.
+    /// # Errors There is no object, it may not be read, or S3 could not be reached.
     pub fn open(
         aws: &Aws,
         place: &S3Place,
@@ -123,7 +122,7 @@ impl S3Source {
                 last_read: Mutex::default(),
                 listed: Mutex::default(),
             }),
-            kept: None,
+            cache: None,
             control: control.cloned(),
         })
     }
@@ -136,9 +135,9 @@ impl S3Source {
         tell: impl Fn(&CacheError) + Send + Sync + 'static,
     ) -> Self {
         let server = self.inner.server.clone().unwrap_or_default();
-        let kept = Arc::new(Kept::new(cache, server, Box::new(tell)));
+        let cache = Arc::new(ObjectCache::new(cache, server, Box::new(tell)));
         Self {
-            kept: Some(kept),
+            cache: Some(cache),
             ..self
         }
     }
@@ -158,7 +157,7 @@ impl S3Source {
         }
     }
 
-    /// The same without an end to its waits, for whoever keeps it longer than the task that opened it.
+    /// The same without an end to its waits, for a caller that keeps it longer than the task that opened it.
     pub fn without_task(&self) -> Self {
         Self {
             control: None,
@@ -167,9 +166,9 @@ impl S3Source {
     }
 
     /// Reads an object, or a part of it, that is the one that was listed.
-    fn read_kept(
+    fn read_cached(
         &self,
-        kept: &Arc<Kept>,
+        cache: &Arc<ObjectCache>,
         uri: &SampleUri,
         range: Option<&Range<u64>>,
     ) -> Result<Vec<u8>, AwsError> {
@@ -179,18 +178,18 @@ impl S3Source {
         let fetch = move |etag: Option<&str>, control: Option<&TaskControl>| {
             inner.fetch(&key, part, etag, control)
         };
-        kept.read(uri, range, self.control.as_ref(), fetch)
+        cache.read(uri, range, self.control.as_ref(), fetch)
     }
 
     /// Takes over an object that is another one than was listed, and tells of it. False where that is not so.
-    fn look_again(&self, kept: &Kept, uri: &SampleUri) -> Result<bool, AwsError> {
+    fn revalidate(&self, cache: &ObjectCache, uri: &SampleUri) -> Result<bool, AwsError> {
         let bucket = &self.inner.place.address.bucket;
         let key = self.key_of(uri).unwrap_or_default();
         let object = self.inner.s3.object(bucket, key, self.control.as_ref())?;
         let folder = self.folder();
         let name = key.strip_prefix(folder.prefix.as_str()).unwrap_or(key);
         let sample = sample(&folder, name.to_owned(), object);
-        Ok(kept.changed(sample))
+        Ok(cache.changed(sample))
     }
 
     /// The object that was opened, as it was found or as it is now.
@@ -207,8 +206,8 @@ impl S3Source {
         match found.map_or_else(look, Ok) {
             Ok(sample) => {
                 let samples = vec![sample];
-                if let Some(kept) = &self.kept {
-                    kept.listed(&samples);
+                if let Some(cache) = &self.cache {
+                    cache.listed(&samples);
                 }
                 Page {
                     samples,
@@ -259,7 +258,7 @@ impl Source for S3Source {
                 rest: Some(rest),
                 choice: Choice::default(),
                 note: self.inner.note.clone(),
-                kept: self.kept.clone(),
+                cache: self.cache.clone(),
                 control: self.control.clone(),
             }),
             Err(error) => Box::new(std::iter::once(incomplete(&error))),
@@ -269,14 +268,14 @@ impl Source for S3Source {
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
         let key = self.key_of(uri)?;
         let read = || {
-            let Some(kept) = &self.kept else {
+            let Some(cache) = &self.cache else {
                 return self.inner.fetch(key, None, None, self.control.as_ref());
             };
-            match self.read_kept(kept, uri, None) {
+            match self.read_cached(cache, uri, None) {
                 Err(error)
-                    if error.kind == AwsErrorKind::Changed && self.look_again(kept, uri)? =>
+                    if error.kind == AwsErrorKind::Changed && self.revalidate(cache, uri)? =>
                 {
-                    self.read_kept(kept, uri, None)
+                    self.read_cached(cache, uri, None)
                 }
                 read => read,
             }
@@ -287,25 +286,25 @@ impl Source for S3Source {
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
         let key = self.key_of(uri)?;
         let read = || {
-            let Some(kept) = &self.kept else {
+            let Some(cache) = &self.cache else {
                 let control = self.control.as_ref();
                 return self.inner.fetch(key, Some(range), None, control);
             };
-            let read = self.read_kept(kept, uri, Some(&range));
+            let read = self.read_cached(cache, uri, Some(&range));
             if let Err(error) = &read
                 && error.kind == AwsErrorKind::Changed
             {
                 // The part that was asked for may be at another place of the new object; the report of the change makes
                 // the caller read again.
-                self.look_again(kept, uri)?;
+                self.revalidate(cache, uri)?;
             }
             read
         };
         read().map_err(|error| self.judge(key, error))
     }
 
-    fn look_through(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        let etag = self.kept.as_ref().and_then(|kept| kept.etag(uri));
+    fn read_once(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        let etag = self.cache.as_ref().and_then(|cache| cache.etag(uri));
         let key = self.key_of(uri)?;
         let control = self.control.as_ref();
         let read = self.inner.fetch(key, Some(range), etag.as_deref(), control);
@@ -316,9 +315,9 @@ impl Source for S3Source {
         self.inner.server.as_deref()
     }
 
-    fn keeps(&self, size_bytes: u64) -> bool {
-        let kept = self.kept.as_ref();
-        kept.is_some_and(|kept| size_bytes <= kept.max_entry_bytes())
+    fn is_cached(&self, size_bytes: u64) -> bool {
+        let cache = self.cache.as_ref();
+        cache.is_some_and(|cache| size_bytes <= cache.max_entry_bytes())
     }
 
     fn useful_reads(&self) -> usize {
@@ -336,8 +335,8 @@ impl Source for S3Source {
         report(ListingChange::Unwatchable(
             "S3 does not report changes".to_owned(),
         ));
-        if let Some(kept) = &self.kept {
-            kept.tell_changes_to(report);
+        if let Some(cache) = &self.cache {
+            cache.report_changes_to(report);
         }
     }
 }
@@ -361,7 +360,7 @@ fn begin(
     Ok(Begun { first, rest })
 }
 
-/// The object at exactly this address. Whoever may not list may still read it, and the other way round.
+/// The object at exactly this address. Credentials that may not list may still read it, and the other way round.
 fn find_object(
     s3: &S3,
     address: &S3Address,
@@ -417,7 +416,7 @@ struct Pages {
     rest: Option<Listing>,
     choice: Choice,
     note: Option<String>,
-    kept: Option<Arc<Kept>>,
+    cache: Option<Arc<ObjectCache>>,
     control: Option<TaskControl>,
 }
 
@@ -475,8 +474,8 @@ impl Pages {
             is_chosen.then(|| sample(&self.folder, name, object))
         });
         let samples: Vec<Sample> = chosen.collect();
-        if let Some(kept) = &self.kept {
-            kept.listed(&samples);
+        if let Some(cache) = &self.cache {
+            cache.listed(&samples);
         }
         Page {
             samples,

@@ -87,16 +87,16 @@ impl Source for ReadTwice {
         self.source.read_range(uri, range)
     }
 
-    fn look_through(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        self.source.look_through(uri, range)
+    fn read_once(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        self.source.read_once(uri, range)
     }
 
     fn server(&self) -> Option<&str> {
         self.source.server()
     }
 
-    fn keeps(&self, size_bytes: u64) -> bool {
-        self.source.keeps(size_bytes)
+    fn is_cached(&self, size_bytes: u64) -> bool {
+        self.source.is_cached(size_bytes)
     }
 
     fn useful_reads(&self) -> usize {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_comes_for_is_forgotten_the_oldest_first() {
+    fn bytes_that_are_not_read_again_are_dropped_oldest_first() {
         let counting = Arc::new(Counting::default());
         let twice = ReadTwice::new(counting.clone());
         let uri = |name: char| SampleUri::new(format!("{name}/{}", MAX_WAITING_BYTES / 2 - 1));

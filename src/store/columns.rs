@@ -113,7 +113,7 @@ impl Columns {
     }
 }
 
-/// `None` where the bytes are no whole numbers of this size.
+/// `None` if the length is not a multiple of the number's size.
 pub(super) fn u32_column(bytes: &[u8]) -> Option<Vec<u32>> {
     let (values, rest) = bytes.as_chunks::<4>();
     rest.is_empty().then(|| {
@@ -124,7 +124,7 @@ pub(super) fn u32_column(bytes: &[u8]) -> Option<Vec<u32>> {
     })
 }
 
-/// `None` where the bytes are no whole numbers of this size.
+/// `None` if the length is not a multiple of the number's size.
 pub(super) fn f32_column(bytes: &[u8]) -> Option<Vec<f32>> {
     let (values, rest) = bytes.as_chunks::<4>();
     rest.is_empty().then(|| {

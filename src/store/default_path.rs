@@ -23,7 +23,7 @@ pub fn default_path(dirs: &AppDirs, root: &str) -> PathBuf {
     path_of(dirs, last, root)
 }
 
-/// As [`default_path`] for a place in S3: one for each bucket, prefix and server, whoever opens it.
+/// As [`default_path`] for a place in S3: one for each bucket, prefix and server, for all credentials.
 pub fn default_path_of_place(dirs: &AppDirs, place: &S3Place) -> PathBuf {
     path_of(dirs, place.address.last_part(), &place.identity())
 }

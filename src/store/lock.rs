@@ -1,5 +1,6 @@
-//! Who may write: a lock on a small file beside the project. Never on the project file itself, as closing that would
-//! drop SQLite's own locks (sqlite.org/howtocorrupt.html, 2.2). The operating system frees it however the holder ends.
+//! The right to write: a lock on a small file beside the project. Never on the project file itself, as closing that
+//! would drop SQLite's own locks (sqlite.org/howtocorrupt.html, 2.2). The operating system frees it however the holder
+//! ends.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -23,7 +24,7 @@ pub(super) enum Locking {
     Held(Holder),
 }
 
-/// Who has a project open for writing.
+/// The program that has a project open for writing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Holder {
     program: String,
@@ -45,7 +46,7 @@ impl Holder {
     }
 }
 
-/// `by the window of Spotcheck (process 4711 on desk, since 2026-11-21 10:31)`
+/// `by the window of Spotcheck (process 4711 on host, since 2026-11-21 10:31)`
 impl std::fmt::Display for Holder {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.pid == 0 {
@@ -80,7 +81,7 @@ impl FileLock {
                 Err(TryLockError::WouldBlock) => return Ok(Locking::Held(read_holder(&mut file))),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // Whoever held it before may have removed this file between our opening and our locking it.
+            // The last holder may have removed this file after we opened it and before we locked it.
             if !is_still_at(&file, &path) {
                 continue;
             }
@@ -94,7 +95,7 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // While it is still locked, so that nobody else's file is removed. Where that cannot be known, it stays.
+        // While it is still locked, so that no other program's file is removed. Where that cannot be known, it stays.
         if cfg!(unix)
             && let Err(error) = std::fs::remove_file(&self.path)
         {

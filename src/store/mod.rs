@@ -1,6 +1,6 @@
-//! Project file (`*.spotcheck`): runs, answers, verdicts, notes, tags and view settings, in SQLite.
+//! Project file (`*.spotcheck`): runs, predictions, verdicts, notes, tags and view settings, in SQLite.
 //!
-//! One thread writes, readers have their own connections, and nobody waits for the disk but those who ask to. What was
+//! One thread writes, readers have their own connections, and only callers that ask to wait for the disk do. What was
 //! reported as saved survives the end of the program and of the machine. Knows nothing of windows, models or images.
 
 mod columns;
@@ -88,7 +88,7 @@ struct Writing {
 pub enum Access {
     Writer,
     /// Nothing will be saved. `reason` says why, for people: “it is already open, by spotcheck predict (process 4711 on
-    /// desk, since 2026-11-21 10:31)”.
+    /// host, since 2026-11-21 10:31)”.
     ReadOnly {
         reason: String,
     },
@@ -141,7 +141,7 @@ impl Project {
         self.0.readers.place()
     }
 
-    /// Notes where in S3 the images are and how they are reached, for whoever opens the project the next time.
+    /// Notes where in S3 the images are and how they are reached, for the next time that the project is opened.
     pub fn set_place(&self, place: &S3Place) -> Result<(), StoreError> {
         let json = serde_json::to_string(place).map_err(|error| {
             let error = rusqlite::Error::ToSqlConversionFailure(error.into());
@@ -282,7 +282,7 @@ impl Project {
 
     fn writing(&self) -> Result<&Writing, StoreError> {
         match (&self.0.writing, &self.0.access) {
-            (Some(writing), _) if writing.queue.is_dead() => {
+            (Some(writing), _) if writing.queue.is_stopped() => {
                 Err(StoreError::Stopped(WRITER_GONE.to_owned()))
             }
             (Some(writing), _) => Ok(writing),

@@ -1,5 +1,5 @@
-//! Opening a project: whoever comes first writes, everyone else reads; old files are brought up to date, newer ones
-//! left alone, damaged ones put aside.
+//! Opening a project: the first program writes, later ones read; old files are upgraded, newer ones left alone, damaged
+//! ones renamed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::tasks::now_ms;
 /// project of a hundred thousand images with a hundred boxes each takes 0.1 s, and 1.3 s where the disk has to be read.
 const CHECK_TIME: Duration = Duration::from_secs(3);
 
-/// Which project, and what for.
+/// The project to open, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenRequest<'r> {
     /// Ends in `.spotcheck`. Made, with its folder, where it is not there and may be written.
@@ -35,15 +35,15 @@ pub struct OpenRequest<'r> {
     /// The folder whose images it is about; samples below it are named from there. A project that has a root keeps it.
     pub root: Option<&'r str>,
     pub mode: OpenMode,
-    /// Who asks, for whoever comes second: “the window of Spotcheck”.
+    /// The name of this program, which a second one shows: “the window of Spotcheck”.
     pub program: &'r str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
-    /// Read-only all the same where somebody else has it, or where it cannot be written; see [`Project::access`].
+    /// Still read-only if another program has it, or if it cannot be written; see [`Project::access`].
     Write,
-    /// Keeps nobody from writing.
+    /// Another program can write at the same time.
     Read,
 }
 
@@ -54,9 +54,9 @@ pub struct Opened {
     pub notes: Vec<String>,
 }
 
-/// What a look at a file says.
+/// The result of inspecting a file.
 enum Finding {
-    /// Not there, or empty.
+    /// The file does not exist, or is empty.
     Nothing,
     Project {
         version: u32,
@@ -77,7 +77,7 @@ impl Project {
         }
     }
 
-    /// A project that is gone with the program, for where no file can be written. Whoever opens it says so.
+    /// A project that is lost at the end of the program, if no file can be written. The caller tells the user.
     pub fn in_memory(
         root: Option<&str>,
         on_save: impl Fn(SaveEvent) + Send + 'static,
@@ -139,7 +139,7 @@ fn open_held(path: &Path, holder: &Holder) -> Result<Opened, StoreError> {
         return Err(held());
     }
     for _ in 0..40 {
-        if let Ok(Finding::Project { .. }) = look_at(path, Look::Quick) {
+        if let Ok(Finding::Project { .. }) = inspect(path, Check::Quick) {
             return open_to_read(path, format!("it is already open, {holder}"));
         }
         std::thread::sleep(Duration::from_millis(25));
@@ -155,7 +155,7 @@ fn write_locked(
 ) -> Result<Opened, StoreError> {
     let mut notes = Vec::new();
     let mut aside = None;
-    match look_at(path, Look::Thorough)? {
+    match inspect(path, Check::Thorough)? {
         // What a journal without its file holds belongs to a file that is no longer there.
         Finding::Nothing => {
             if path.exists() {
@@ -283,7 +283,7 @@ fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
     let mut read_path = copy
         .as_ref()
         .map_or(path.to_owned(), |copy| copy.path().join(COPY));
-    match look_at(&read_path, Look::Thorough)? {
+    match inspect(&read_path, Check::Thorough)? {
         Finding::Nothing => return Err(damaged("it is empty".to_owned())),
         Finding::Damaged(reason) => return Err(damaged(reason)),
         Finding::Project { version: VERSION } => {}
@@ -357,7 +357,7 @@ fn migrated_copy(path: &Path) -> Result<Scratch, StoreError> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum Check {
     /// Whether it is a project, with the tables of one.
     Quick,
     /// Whether it is whole, too, as far as that does not take long.
@@ -366,7 +366,7 @@ enum Look {
 
 /// Looks at a file without changing it: never through the file system, as closing a file that is also open in SQLite
 /// would drop SQLite's locks.
-fn look_at(path: &Path, look: Look) -> Result<Finding, StoreError> {
+fn inspect(path: &Path, look: Check) -> Result<Finding, StoreError> {
     let Ok(metadata) = path.metadata() else {
         return Ok(Finding::Nothing);
     };
@@ -410,7 +410,7 @@ fn look_at(path: &Path, look: Look) -> Result<Finding, StoreError> {
         });
     }
     let fault = schema::fault(&connection).and_then(|fault| match fault {
-        None if look == Look::Thorough => {
+        None if look == Check::Thorough => {
             let was_left_open = companion(path, "-wal")
                 .metadata()
                 .is_ok_and(|journal| journal.len() > 0);

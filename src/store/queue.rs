@@ -41,7 +41,7 @@ struct State {
     /// How many changes were ever queued, and how many of them are done with.
     queued: u64,
     settled: u64,
-    /// Somebody waits for what is queued to be saved.
+    /// A caller waits until the queue is saved.
     flushers: usize,
     /// Why the last attempt failed, until one succeeds.
     failure: Option<Failure>,
@@ -49,7 +49,7 @@ struct State {
     failures: u64,
     is_closing: bool,
     /// The writer is gone; nothing will be saved any more.
-    is_dead: bool,
+    is_stopped: bool,
 }
 
 /// Why an attempt to save failed.
@@ -146,7 +146,7 @@ impl Queue {
         self.moved.notify_all();
     }
 
-    /// For the writer: the batch could not be saved. Waits before the next attempt, shorter when somebody closes the
+    /// For the writer: the batch could not be saved. Waits before the next attempt, shorter when the user closes the
     /// project or waits for it to be saved; where no attempt can succeed, until [`Queue::try_again`].
     pub(super) fn wait_after_failure(&self, failure: &Failure, delay: Duration) -> AfterWait {
         let mut state = self.state.lock();
@@ -215,20 +215,20 @@ impl Queue {
     }
 
     /// The writer has ended.
-    pub(super) fn set_dead(&self) {
-        self.state.lock().is_dead = true;
+    pub(super) fn set_stopped(&self) {
+        self.state.lock().is_stopped = true;
         self.moved.notify_all();
     }
 
-    pub(super) fn is_dead(&self) -> bool {
-        self.state.lock().is_dead
+    pub(super) fn is_stopped(&self) -> bool {
+        self.state.lock().is_stopped
     }
 }
 
 impl State {
     /// Nothing that is queued will be saved in this file.
     fn is_over(&self) -> bool {
-        self.is_dead
+        self.is_stopped
             || self
                 .failure
                 .as_ref()
@@ -237,7 +237,7 @@ impl State {
 
     fn why_unsaved(&self) -> StoreError {
         match &self.failure {
-            _ if self.is_dead => StoreError::Stopped(WRITER_GONE.to_owned()),
+            _ if self.is_stopped => StoreError::Stopped(WRITER_GONE.to_owned()),
             Some(failure) if failure.may_pass => StoreError::Unsaved(failure.reason.clone()),
             Some(failure) => StoreError::Stopped(failure.reason.clone()),
             // Another attempt is under way.

@@ -21,7 +21,7 @@ use crate::domain::{
 use crate::tasks::TaskControl;
 
 /// Connections that are kept for the next read.
-const KEPT_CONNECTIONS: usize = 4;
+const MAX_CONNECTIONS: usize = 4;
 /// Samples that are read at once when all of a run are read.
 const BATCH_LEN: usize = 1000;
 
@@ -60,7 +60,7 @@ impl Readers {
         }
     }
 
-    /// Reads with a connection that nobody else uses meanwhile.
+    /// Reads with a connection that no other reader uses meanwhile.
     pub(super) fn read<T>(
         &self,
         what: &'static str,
@@ -90,7 +90,7 @@ impl Readers {
         let result = read(&connection).map_err(failed);
         let is_current = self.place.path().as_ref() == Some(&path);
         let mut idle = self.idle.lock();
-        if is_current && idle.len() < KEPT_CONNECTIONS {
+        if is_current && idle.len() < MAX_CONNECTIONS {
             idle.push(Idle { path, connection });
         }
         result
@@ -101,7 +101,7 @@ impl Readers {
         self.labels.lock().insert(run, None);
     }
 
-    /// The project is elsewhere now.
+    /// Closes the connections, because the project has moved.
     pub(super) fn forget_connections(&self) {
         self.idle.lock().clear();
     }
@@ -137,7 +137,8 @@ impl Readers {
         let labels = self.labels_of(run)?;
         let root = self.root.get();
         self.read("read the predictions of a run", |connection| {
-            let sql = format!("{ANSWERS} WHERE samples.name = ?2 AND samples.is_below_root = ?3");
+            let sql =
+                format!("{PREDICTIONS} WHERE samples.name = ?2 AND samples.is_below_root = ?3");
             let mut statement = connection.prepare(&sql)?;
             let one = |sample: &SampleUri| {
                 let StoredName {
@@ -163,7 +164,7 @@ impl Readers {
     ) -> ReadResult<()> {
         let labels = self.labels_of(run)?;
         let page = format!(
-            "{ANSWERS} WHERE answers.sample > ?2 ORDER BY answers.sample LIMIT {BATCH_LEN}"
+            "{PREDICTIONS} WHERE answers.sample > ?2 ORDER BY answers.sample LIMIT {BATCH_LEN}"
         );
         self.each_page(run, &page, control, &mut visit, &|row, root| {
             prediction_of_row(row, root, &labels)
@@ -245,7 +246,8 @@ impl Readers {
         self.read("read the verdicts, notes and tags", |connection| {
             let mut judged: BTreeMap<i64, JudgedSample> = BTreeMap::new();
             let root = self.root.get();
-            let mut each = |columns: &str, table: &str, order: &str, add: &dyn Fn(&Row<'_>, &mut JudgedSample) -> rusqlite::Result<()>| {
+            type Add<'a> = &'a dyn Fn(&Row<'_>, &mut JudgedSample) -> rusqlite::Result<()>;
+            let mut each = |columns: &str, table: &str, order: &str, add: Add<'_>| {
                 let sql = format!(
                     "SELECT sample, name, is_below_root, {columns} FROM {table} JOIN samples ON samples.id = sample \
                     ORDER BY {order}"
@@ -345,7 +347,7 @@ const SUMMARIES: &str =
     failure, warnings
      FROM answers JOIN samples ON samples.id = answers.sample";
 
-const ANSWERS: &str =
+const PREDICTIONS: &str =
     "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, \
     failure, warnings,
      size_bytes, modified_ns, etag, bounds FROM answers JOIN samples ON samples.id = \

@@ -1,4 +1,4 @@
-//! The tables of a project file, and how older files become today's.
+//! The tables of a project file, and the migrations from older formats.
 //!
 //! A change of the tables, or of the JSON in them, is a new version: add a step to [`MIGRATIONS`] and a file of the
 //! version before to `tests/projects/`.
@@ -116,7 +116,7 @@ pub(super) const TABLES: [&str; 9] = [
 /// How a connection that writes is set up. Sizes that must be chosen before the first table stand first.
 pub(super) fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(super::BUSY_TIMEOUT)?;
-    // Several answers a page.
+    // Several predictions per page.
     connection.pragma_update(None, "page_size", 16384)?;
     let set =
         |name: &str, value: &str| connection.pragma_update_and_check(None, name, value, |_| Ok(()));

@@ -369,8 +369,8 @@ fn a_deleted_run_takes_its_predictions_and_verdicts_and_its_id_is_never_given_ag
 fn what_can_never_be_saved_is_said_and_does_not_hold_up_the_rest() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
-    let nobody = predictions(RunId(99), vec![stored("/photos/a.jpg", Err(String::new()))]);
-    opened.project.write(1, nobody).unwrap();
+    let of_unknown_run = predictions(RunId(99), vec![stored("/photos/a.jpg", Err(String::new()))]);
+    opened.project.write(1, of_unknown_run).unwrap();
     opened
         .project
         .write(2, note("/photos/a.jpg", "kept"))
@@ -507,7 +507,7 @@ fn the_second_opener_reads_is_told_who_writes_and_sees_what_is_saved() {
 }
 
 #[test]
-fn reading_on_purpose_keeps_nobody_from_writing() {
+fn a_reader_does_not_keep_others_from_writing() {
     let bench = Bench::new();
     bench.with(|project| project.write(1, note("/photos/a.jpg", "first")).unwrap());
     let (reader, _) = open_at(&bench.path(), OpenMode::Read).unwrap();

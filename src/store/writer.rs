@@ -53,7 +53,7 @@ impl Writer {
                 reason: WRITER_GONE.to_owned(),
             });
         }
-        queue.set_dead();
+        queue.set_stopped();
     }
 
     fn save_all(&mut self) {
@@ -81,7 +81,7 @@ impl Writer {
                     if let Some(last) = batch.last() {
                         (self.on_save)(SaveEvent::Saved { up_to: last.ticket });
                     }
-                    // Last, so that whoever waited for it finds it reported.
+                    // Last, so that a caller that waited for it finds it reported.
                     self.queue.settle();
                     return true;
                 }
@@ -115,7 +115,7 @@ impl Writer {
 
     /// All of `batch` in one transaction, or nothing. What can never be saved is left out and given back.
     fn commit(&mut self, batch: &[Queued]) -> Result<Vec<Rejected>, Failure> {
-        // Who removed it can put it back.
+        // The user can put the file back.
         let removed = |reason| Failure {
             reason,
             may_pass: true,
@@ -126,7 +126,7 @@ impl Writer {
             reason: explain(&error),
             may_pass: may_pass(&error),
         })?;
-        // Saved to a file that somebody removed meanwhile is not saved.
+        // What was saved to a file that was removed meanwhile is lost.
         self.place.check_still_there().map_err(removed)?;
         Ok(rejected)
     }

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_said_as_by_somebody_who_looks_at_the_clock_on_the_wall() {
+    fn a_moment_is_shown_in_local_time() {
         // 2026-11-21 22:30:00 UTC
         let now = 1_795_300_200_000;
         let zone = TimeZone::UTC;

@@ -1,7 +1,7 @@
 //! Named background work: something that can be watched, paused and stopped.
 //!
 //! Knows nothing of what the work is. A worker holds a [`TaskControl`], reports through it and asks it at every
-//! checkpoint whether to go on; whoever started it holds another handle of the same control.
+//! checkpoint whether to go on; its starter holds another handle of the same control.
 
 mod clock;
 mod control;
@@ -36,7 +36,7 @@ pub fn spawn(
 /// behind it. For the calling thread, and on Linux for those it starts. Where the system refuses, the work goes on as
 /// it is.
 pub fn give_way() {
-    // A niceness of 10 on Linux, below normal elsewhere; where nobody competes it costs nothing.
+    // A niceness of 10 on Linux, below normal on other systems; it costs nothing while no other thread competes.
     let below_normal = thread_priority::ThreadPriorityValue::try_from(25u8);
     let result = below_normal
         .map(|priority| thread_priority::ThreadPriority::Crossplatform(priority).set_for_current());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// Called by workers after each report; does nothing where nobody sleeps.
+/// Called by workers after each report; does nothing if no thread sleeps.
 #[derive(Clone)]
 pub struct Waker(Arc<dyn Fn() + Send + Sync>);
 

@@ -3,8 +3,7 @@
 //! After Zeiler and Fergus, “Visualizing and Understanding Convolutional Networks” (ECCV 2014), section 4.2: a patch of
 //! one colour slides over the image, and the score of the prediction is written down for each place. The image is
 //! divided into cells; the patch covers `window` x `window` of them and moves by one. With `s` the score of the whole
-//! image and `s(w)` that with patch `w`, a cell that lies under the patches `W` gets the mean of `s - s(w)` over all
-//! `w` in `W`.
+//! image and `s(w)` that with patch `w`, a cell under the patches `W` gets the mean of `s - s(w)` over all `w` in `W`.
 //!
 //! The patch has the mean colour of the image, which is less of an event to a model than black.
 

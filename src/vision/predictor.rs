@@ -90,7 +90,7 @@ pub enum PredictError {
     /// anew.
     #[error("the device was lost: {0}")]
     DeviceLost(String),
-    /// The model is elsewhere and nobody can be asked any more, whatever the image: it is gone, or who asks may not.
+    /// The remote model cannot be used for any image: it is gone, or access is denied.
     #[error("the remote model is unavailable: {0}")]
     OutOfReach(String),
     /// The model or its prediction; other images may do better.

@@ -250,7 +250,7 @@ fn every_module_has_a_layer() {
 
 #[test]
 fn an_upward_import_and_a_crate_away_from_home_are_found_with_their_line() {
-    let text = "use crate::domain::Run;\nuse crate::{\n    domain::{Run, Sample},\n    tasks,\n    ui,\n};\n\
+    let text = "use crate::domain::Run;\nuse crate::{\n    domain::{Run, RgbImage},\n    tasks,\n    ui,\n};\n\
                 // use crate::ui;\nlet x = ort::init();\n";
     let found = violations("decode", text);
     let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();

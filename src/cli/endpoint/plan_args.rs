@@ -14,7 +14,7 @@ use crate::cli::transform::package::{PackedHere, Packing};
 use crate::cli::values::{parse_endpoint_name, parse_pair, parse_positive};
 use crate::domain::{
     EndpointConfig, EndpointPlan, ModelSource, Preflight, S3Access, S3Address, archive_address,
-    dated_name, usual_ami,
+    dated_name, default_ami,
 };
 use crate::remote::endpoint::{Leftovers, preflight};
 use crate::remote::transform::{NewArchive, read_prices};
@@ -124,7 +124,7 @@ impl PlanArgs {
                 model_name,
                 instance_type: Some(instance_type.clone()),
                 instance_count: instances.instance_count,
-                ami_version: ami_version.or_else(|| usual_ami(instance_type).map(str::to_owned)),
+                ami_version: ami_version.or_else(|| default_ami(instance_type).map(str::to_owned)),
                 startup_timeout_s: instances.startup_timeout_s,
                 download_timeout_s: instances.download_timeout_s,
                 kms_key: instances.volume_kms_key.clone(),

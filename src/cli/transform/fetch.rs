@@ -248,7 +248,7 @@ impl FetchArgs {
     /// Flags for S3 have no effect on a local folder.
     fn s3_of(&self, place: &Path) -> &S3Args {
         static NONE: std::sync::LazyLock<S3Args> = std::sync::LazyLock::new(S3Args::default);
-        let is_remote = |text: &str| S3Link::is_meant_by(text);
+        let is_remote = |text: &str| S3Link::is_address(text);
         let other_is_remote = !Path::new(&self.outputs).is_dir();
         if !place.to_str().is_some_and(is_remote) && other_is_remote {
             return &NONE;
@@ -296,7 +296,7 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
         },
         parts: vec![OutputsPart::in_folder(folder)],
     };
-    if S3Link::is_meant_by(wanted) {
+    if S3Link::is_address(wanted) {
         let Place::S3(place) = Place::parse(Path::new(wanted), &args.s3)? else {
             bail!("this is not an s3:// address: {wanted}");
         };

@@ -14,10 +14,10 @@ use crate::cli::progress::with_progress;
 use crate::cli::values::{parse_pair, parse_positive, variant};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    AssembleWith, BatchStrategy, CheckPoint, Compression, DataCapture, DataProcessing, Experiment,
-    InputObjects, ManifestPlan, ModelClient, ModelSource, Preflight, Price, PriceTable, S3Address,
-    SageMakerAccess, SampleUri, SplitType, TfsBatching, TransformPlan, TransformSpec,
-    USUAL_INSTANCE, archive_address, dated_name, manifest_address,
+    AssembleWith, BatchStrategy, CheckPoint, Compression, DEFAULT_INSTANCE, DataCapture,
+    DataProcessing, Experiment, InputObjects, ManifestPlan, ModelClient, ModelSource, Preflight,
+    Price, PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType, TfsBatching,
+    TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
 };
 use crate::remote::transform::{add_price, has_input, manifest_of, preflight, read_prices};
 use crate::tasks::{TaskControl, now_ms};
@@ -131,7 +131,7 @@ struct RequestArgs {
 #[command(next_help_heading = "Instances")]
 struct ResourceArgs {
     /// EC2 instance type
-    #[arg(long, value_name = "TYPE", default_value = USUAL_INSTANCE)]
+    #[arg(long, value_name = "TYPE", default_value = DEFAULT_INSTANCE)]
     instance_type: String,
     /// Number of instances (1 to 100)
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -21,7 +21,7 @@ use crate::cli::values::{parse_pair, variant};
 use crate::decode::DecodeLimits;
 use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{
-    BatchStrategy, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, S3Link, Sample, USUAL_INSTANCE,
+    BatchStrategy, DEFAULT_INSTANCE, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, S3Link, Sample,
     human_bytes, visible,
 };
 use crate::export::{Existing, ExportTarget};
@@ -74,7 +74,7 @@ pub(super) struct RehearseArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MAX_PAYLOAD_IN_FLIGHT_MB as i64))]
     max_concurrent: Option<u32>,
     /// EC2 instance type of the job, for the choice of --max-concurrent
-    #[arg(long, value_name = "TYPE", default_value = USUAL_INSTANCE)]
+    #[arg(long, value_name = "TYPE", default_value = DEFAULT_INSTANCE)]
     instance_type: String,
     /// Environment variable of the container; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
@@ -142,7 +142,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
 impl RehearseArgs {
     /// The archive, if given, and the images.
     fn places(&self) -> anyhow::Result<(Option<Place>, Place)> {
-        let is_in_s3 = |path: &Path| path.to_str().is_some_and(S3Link::is_meant_by);
+        let is_in_s3 = |path: &Path| path.to_str().is_some_and(S3Link::is_address);
         // Flags for S3 apply only to addresses in S3.
         let of_local = S3Args::default();
         match self.archive.as_deref() {

@@ -1,7 +1,7 @@
 //! From the frequencies of a block to the pixels of a smaller one, eight blocks at a time. Formulas and section numbers
 //! are those of ITU-T T.81.
 
-use super::huffman::{BLOCK, LANES, Lanes, Wanted};
+use super::huffman::{BLOCK, LANES, Lanes, Selection};
 
 /// Pixels of a side of a block in the file.
 pub(super) const SIDE: usize = 8;
@@ -20,26 +20,26 @@ pub(super) const ZIGZAG: [u8; BLOCK] = [
 
 /// The frequencies that a block of this size can show, and what they are multiplied by, which is the same for every
 /// block.
-pub(super) fn wanted(
+pub(super) fn selection(
     quantisation: &[u8; BLOCK],
     [width, height]: [usize; 2],
-) -> (Wanted, Vec<f32>) {
-    let mut wanted = Wanted {
+) -> (Selection, Vec<f32>) {
+    let mut selection = Selection {
         last: 0,
         places: [(width * height) as u8; BLOCK],
     };
     let mut factors = vec![0.0; width * height];
-    for (index, place) in wanted.places.iter_mut().enumerate() {
+    for (index, place) in selection.places.iter_mut().enumerate() {
         let [v, u] = [ZIGZAG[index] / 8, ZIGZAG[index] % 8].map(usize::from);
         if u < width && v < height {
             // An eighth: A.3.3 with the cosines of `basis`.
             let factor = f32::from(quantisation[index]) / 8.0;
             factors[v * width + u] = factor * share(u, width) * share(v, height);
             *place = (v * width + u) as u8;
-            wanted.last = index;
+            selection.last = index;
         }
     }
-    (wanted, factors)
+    (selection, factors)
 }
 
 /// How much of a cosine is left when each of `size` pixels is the mean of those that it stands for. libjpeg's reduced
@@ -54,7 +54,7 @@ fn share(frequency: usize, size: usize) -> f32 {
     }
 }
 
-/// Turns the wanted coefficients of a block, times these factors, into samples, in lines that are so far apart.
+/// Turns the selected coefficients of a block, times these factors, into samples, in lines that are so far apart.
 pub(super) type Inverse = fn(&[Lanes], &[f32], &mut [Samples], usize);
 
 pub(super) fn inverse_for(block: [usize; 2]) -> Option<Inverse> {

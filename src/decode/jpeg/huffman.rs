@@ -1,4 +1,4 @@
-//! Huffman-coded coefficients of a JPEG: reads those that are wanted, and leaps over the others, several at a time.
+//! Huffman-coded coefficients of a JPEG: reads the selected ones, and leaps over the others, several at a time.
 //! Formulas and section numbers are those of ITU-T T.81.
 
 use std::io::BufRead as _;
@@ -182,11 +182,11 @@ pub(super) struct Codes<'a> {
     pub leaps: &'a Leaps,
 }
 
-/// Which coefficients of a block are wanted.
-pub(super) struct Wanted {
+/// The coefficients of a block that are used.
+pub(super) struct Selection {
     /// The last one, in zigzag order.
     pub last: usize,
-    /// Where each goes, in zigzag order. Those that are not wanted have a place, too.
+    /// Where each goes, in zigzag order. Those that are not selected have a place, too.
     pub places: [u8; BLOCK],
 }
 
@@ -208,7 +208,7 @@ pub(super) struct Bits<'a> {
     filled: u32,
     /// The first byte of the segment that is not in the buffer as a whole.
     position: usize,
-    /// The 8 bytes there. Known before they are needed, nobody has to wait for the memory.
+    /// The 8 bytes there. They are read ahead, so that the decoder does not wait for the memory.
     ahead: u64,
 }
 
@@ -273,12 +273,12 @@ impl<'a> Bits<'a> {
         self.filled -= bits;
     }
 
-    /// Reads a block up to the last coefficient that is wanted into one of the lanes, and leaps over the rest; F.2.2.
+    /// Reads a block up to the last coefficient that is selected into one of the lanes, and leaps over the rest; F.2.2.
     /// `mean` is that of the block before, and becomes that of this one. `None` where no block is coded so.
     pub(super) fn read_block(
         &mut self,
         codes: &Codes<'_>,
-        wanted: &Wanted,
+        selection: &Selection,
         mean: &mut i32,
         coefficients: &mut [Lanes],
         lane: usize,
@@ -293,7 +293,7 @@ impl<'a> Bits<'a> {
         }
         coefficients[0][lane] = *mean;
         let mut next = 1;
-        while next <= wanted.last {
+        while next <= selection.last {
             self.fill();
             // Two of 16 + 10 bits.
             for _ in 0..2 {
@@ -301,11 +301,11 @@ impl<'a> Bits<'a> {
                 let number = symbol.number(self.buffer);
                 self.skip(symbol.bits());
                 next += symbol.advance();
-                let Some(place) = wanted.places.get(next - 1) else {
+                let Some(place) = selection.places.get(next - 1) else {
                     return (symbol.advance() == END).then_some(());
                 };
                 coefficients[usize::from(*place)][lane] = number;
-                if next > wanted.last {
+                if next > selection.last {
                     break;
                 }
             }

@@ -7,8 +7,8 @@
 
 use turbojpeg::{Colorspace, DecompressHeader, ScalingFactor};
 
-use super::cosines::{Inverse, SIDE, Samples, inverse_for, rgb, wanted};
-use super::huffman::{BLOCK, Bits, Class, Codes, LANES, Lanes, Leaps, Table, Wanted};
+use super::cosines::{Inverse, SIDE, Samples, inverse_for, rgb, selection};
+use super::huffman::{BLOCK, Bits, Class, Codes, LANES, Lanes, Leaps, Selection, Table};
 use crate::decode::jpeg_segments::{Frame, START_OF_SCAN, Segment, segments};
 use crate::decode::limits::zeroed;
 
@@ -292,8 +292,8 @@ impl<'a> Scan<'a> {
 /// The blocks of one component, of as many units as there are lanes.
 struct Component<'a> {
     coded: Coded<'a>,
-    wanted: Wanted,
-    /// For each wanted coefficient, what it is multiplied by.
+    selection: Selection,
+    /// For each selected coefficient, what it is multiplied by.
     factors: Vec<f32>,
     inverse: Inverse,
     /// Width and height of a block in the reduced image.
@@ -302,7 +302,7 @@ struct Component<'a> {
     unit_width: usize,
     /// That of the block before, as it is coded.
     mean: i32,
-    /// For each block of a unit those that are wanted, line by line, and a place for all others.
+    /// For each block of a unit the selected coefficients, line by line, and a place for all others.
     coefficients: Vec<Lanes>,
     /// Of a unit, line by line.
     samples: Vec<Samples>,
@@ -314,9 +314,9 @@ impl<'a> Component<'a> {
         let [across, down] = coded.blocks;
         // A block that stands for more of the image becomes larger, which saves to enlarge it afterwards.
         let block = [unit[0] / across, unit[1] / down];
-        let (wanted, factors) = wanted(coded.quantisation, block);
+        let (selection, factors) = selection(coded.quantisation, block);
         Some(Self {
-            wanted,
+            selection,
             factors,
             inverse: inverse_for(block)?,
             block,
@@ -331,7 +331,13 @@ impl<'a> Component<'a> {
     fn read_blocks(&mut self, bits: &mut Bits<'_>, lane: usize) -> Option<()> {
         let [width, height] = self.block;
         for block in self.coefficients.chunks_exact_mut(width * height + 1) {
-            bits.read_block(&self.coded.codes, &self.wanted, &mut self.mean, block, lane)?;
+            bits.read_block(
+                &self.coded.codes,
+                &self.selection,
+                &mut self.mean,
+                block,
+                lane,
+            )?;
         }
         Some(())
     }

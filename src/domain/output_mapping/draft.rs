@@ -1,4 +1,4 @@
-//! A mapping while somebody edits it: places as they are typed, both tasks side by side.
+//! A mapping while it is edited: JSON pointers as they are typed, with the fields of both tasks.
 
 use super::{
     JsonPlace, JsonPointer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::domain::ModelTask;
 
-/// What stands in a field for the place that has no name of its own: the pointer that is an empty text.
+/// The text of a field for the empty JSON pointer, which means the whole document.
 pub const WHOLE_OUTPUT: &str = "the whole output";
 
 /// The fields of an [`OutputMapping`]. Those of the task that is not chosen are kept, so that nothing typed is lost.

@@ -19,17 +19,17 @@ pub struct ExampleResponse {
     pub response: Arc<[u8]>,
 }
 
-/// Some answers of one kind, and what the first of them says.
+/// Some outputs of one kind, and what the first of them contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseExamples {
     pub responses: Vec<ExampleResponse>,
     /// The first, for people: long lists are shortened.
     pub shown: String,
-    /// What stands where in the first, in its order.
+    /// The values of the first output, in its order.
     pub places: Vec<JsonPlace>,
 }
 
-/// How answers are to be read.
+/// How the outputs are to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadingRequest {
     /// `None`: as is recognised.

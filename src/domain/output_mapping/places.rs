@@ -1,20 +1,20 @@
-//! What stands where in a prediction, so that the places of a mapping can be chosen instead of typed.
+//! The values in an output by their place, so that the places of a mapping can be selected instead of typed.
 
 use super::{JsonPointer, MappingField};
 
-/// A place in a prediction, and what stands there.
+/// A place in an output, and what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPlace {
     pub pointer: JsonPointer,
     pub holds: PlaceContent,
 }
 
-/// What stands in a place, as far as a mapping can use it.
+/// The kind of a value, as far as a mapping can use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceContent {
     Number,
     Text,
-    /// Numbers, and whether each of them lies in `0.0..=1.0`.
+    /// Numbers, and whether each of them is in `0.0..=1.0`.
     Numbers {
         count: usize,
         are_parts: bool,
@@ -22,7 +22,7 @@ pub enum PlaceContent {
     Texts {
         count: usize,
     },
-    /// Rows of four numbers, as boxes are, and whether each number lies in `0.0..=1.0`.
+    /// Rows of four numbers, as boxes are, and whether each number is in `0.0..=1.0`.
     Rows {
         count: usize,
         are_parts: bool,
@@ -47,7 +47,7 @@ impl JsonPlace {
         )
     }
 
-    /// How many of something stand here.
+    /// The number of values at this place.
     pub fn count(&self) -> usize {
         match self.holds {
             PlaceContent::Number | PlaceContent::Text => 1,
@@ -57,7 +57,7 @@ impl JsonPlace {
         }
     }
 
-    /// Whether each number here lies in `0.0..=1.0`; true where there is none.
+    /// Whether each number here is in `0.0..=1.0`; true if there is none.
     pub fn are_parts(&self) -> bool {
         match self.holds {
             PlaceContent::Numbers { are_parts, .. } | PlaceContent::Rows { are_parts, .. } => {

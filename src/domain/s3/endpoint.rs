@@ -1,6 +1,6 @@
 //! The address of a server that speaks S3.
 
-/// Why a text is no address of a server.
+/// Why a text is not the address of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     #[error(

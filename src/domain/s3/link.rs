@@ -13,7 +13,7 @@ pub struct S3Link {
     pub endpoint: Option<String>,
 }
 
-/// Why a text is no place in S3.
+/// Why a text is not a place in S3.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum S3LinkError {
     #[error(
@@ -45,7 +45,7 @@ enum Spaces {
 
 impl S3Link {
     /// Whether a text looks like an address and not like a path of this machine.
-    pub fn is_meant_by(text: &str) -> bool {
+    pub fn is_address(text: &str) -> bool {
         let begins_with = |start: &str| {
             let found = text.trim_start().get(..start.len());
             found.is_some_and(|found| found.eq_ignore_ascii_case(start))
@@ -297,7 +297,7 @@ mod tests {
             ("arn:aws-cn:s3:::bucket", "s3://bucket/"),
         ] {
             assert_eq!(parsed(text), on_aws(address, None), "{text}");
-            assert!(S3Link::is_meant_by(text));
+            assert!(S3Link::is_address(text));
         }
     }
 
@@ -417,7 +417,7 @@ mod tests {
             "고양이",
             "",
         ] {
-            assert!(!S3Link::is_meant_by(text), "{text}");
+            assert!(!S3Link::is_address(text), "{text}");
         }
     }
 

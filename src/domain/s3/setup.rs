@@ -40,7 +40,7 @@ pub enum SignInMeans {
     Nothing,
 }
 
-/// What the AWS tools use where nobody chooses.
+/// The default of the AWS tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AmbientSignIn {
     /// `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`.

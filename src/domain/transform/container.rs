@@ -15,7 +15,7 @@ const PYTORCH_GPU_TAG: &str = "2.6.0-gpu-py312-cu124-ubuntu22.04-sagemaker";
 const RAY_CPU_TAG: &str = "serve-ml-sagemaker-cpu-v1.4";
 const RAY_CUDA_TAG: &str = "serve-ml-sagemaker-cuda-v1.4";
 /// The account of AWS's deep learning containers in most regions.
-const USUAL_ACCOUNT: &str = "763104351884";
+const DLC_ACCOUNT: &str = "763104351884";
 /// In the others.
 const ACCOUNTS: &[(&str, &str)] = &[
     ("af-south-1", "626614931356"),
@@ -57,13 +57,13 @@ pub fn default_image(region: &str, instance_type: &str, content: ArchiveContent)
         (CHINA_ACCOUNT, ".cn")
     } else {
         let special = ACCOUNTS.iter().find(|(name, _)| *name == region);
-        (special.map_or(USUAL_ACCOUNT, |(_, account)| account), "")
+        (special.map_or(DLC_ACCOUNT, |(_, account)| account), "")
     };
     format!("{account}.dkr.ecr.{region}.amazonaws.com{suffix}/{repository}:{tag}")
 }
 
-/// The containers of AWS that serve what Spotcheck packs, for a region and an instance: its URI, and what it is for. The first is what is taken
-/// for an ONNX model where nobody chooses, the last for a TensorFlow `SavedModel`.
+/// The containers of AWS that serve what Spotcheck packs, for a region and an instance: its URI, and what it is for.
+/// The first is what is taken for an ONNX model by default, the last for a TensorFlow `SavedModel`.
 pub fn known_images(region: &str, instance_type: &str) -> [(String, &'static str); 3] {
     let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
     let ray = default_image(region, instance_type, ArchiveContent::Onnx);
@@ -109,8 +109,8 @@ impl<'i> EcrImage<'i> {
         })
     }
 
-    /// Whether its name says that it needs a graphics card; `None` where it says neither.
-    pub fn wants_gpu(&self) -> Option<bool> {
+    /// Whether it needs a GPU, by its name; `None` if the name says neither.
+    pub fn needs_gpu(&self) -> Option<bool> {
         let name = self.name.to_ascii_lowercase();
         if name.contains("-gpu") || name.contains("-cuda") {
             Some(true)
@@ -121,7 +121,7 @@ impl<'i> EcrImage<'i> {
         }
     }
 
-    /// Whether it can serve such an archive; `None` where nobody knows.
+    /// Whether it can serve such an archive; `None` if that is unknown.
     pub fn serves(&self, content: ArchiveContent) -> Option<bool> {
         let repository = self.name.split([':', '@']).next()?;
         match repository {
@@ -164,7 +164,7 @@ mod tests {
             assert_eq!(image, expected);
             let parsed = EcrImage::parse(&image).unwrap();
             assert_eq!(parsed.region, region);
-            assert_eq!(parsed.wants_gpu(), Some(instance != "ml.m5.xlarge"));
+            assert_eq!(parsed.needs_gpu(), Some(instance != "ml.m5.xlarge"));
             assert!(parsed.is_ray());
         }
         assert_eq!(EcrImage::parse("docker.io/library/python"), None);
@@ -177,7 +177,7 @@ mod tests {
             let served = images.each_ref().map(|(uri, _)| {
                 let image = EcrImage::parse(uri).unwrap();
                 assert_eq!(image.region, "eu-west-1");
-                assert_eq!(image.wants_gpu(), Some(instance == "ml.g5.xlarge"));
+                assert_eq!(image.needs_gpu(), Some(instance == "ml.g5.xlarge"));
                 image.serves(ArchiveContent::Onnx)
             });
             assert_eq!(served, [Some(true), Some(true), Some(false)]);
@@ -191,7 +191,7 @@ mod tests {
                 let image = default_image("eu-west-1", instance, content);
                 let image = EcrImage::parse(&image).unwrap();
                 assert_eq!(image.serves(content), Some(true), "{image:?}");
-                assert_eq!(image.wants_gpu(), Some(instance == "ml.g5.xlarge"));
+                assert_eq!(image.needs_gpu(), Some(instance == "ml.g5.xlarge"));
             }
         }
         let of = |name: &str| format!("763104351884.dkr.ecr.eu-west-1.amazonaws.com/{name}");

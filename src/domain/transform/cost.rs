@@ -62,7 +62,7 @@ pub struct Price {
 /// A price of the table that is to be another one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceChange {
-    /// As it stands there.
+    /// The text as it is in the price list.
     pub from: Price,
     pub to: Price,
 }
@@ -76,8 +76,8 @@ pub struct PriceTable {
 }
 
 impl PriceTable {
-    /// The price of an instance type in a region, or else the one for all regions. Of several entries the last counts, so a newer price
-    /// is simply added.
+    /// The price of an instance type in a region, or else the one for all regions. Of several entries the last counts,
+    /// so a newer price is simply added.
     pub fn find(&self, instance_type: &str, region: Option<&str>) -> Option<&Price> {
         let last_of = |region: Option<&str>| {
             let mut newest_first = self.prices.iter().rev();

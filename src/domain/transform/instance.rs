@@ -97,8 +97,8 @@ impl<'t> InstanceType<'t> {
         generation != behind_letters && generation.starts_with('g')
     }
 
-    /// Whether it has disks of its own, which are encrypted by the hardware: `m5d`, `g4dn`, `g5`, `p5`, `trn1` (the “instance store volumes” of
-    /// Amazon EC2's list of instance types).
+    /// Whether it has disks of its own, which are encrypted by the hardware: `m5d`, `g4dn`, `g5`, `p5`, `trn1` (the
+    /// “instance store volumes” of Amazon EC2's list of instance types).
     pub fn has_local_disks(&self) -> bool {
         const WITHOUT_THE_LETTER: [&str; 5] = ["g5", "g6", "gr6", "p5", "trn"];
         let behind_letters = self

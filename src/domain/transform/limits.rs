@@ -159,7 +159,8 @@ pub fn dated_name(stem: &str, unix_ms: i64) -> String {
     }
 }
 
-/// Year, month and day of a number of days since 1970-01-01. Howard Hinnant, “chrono-Compatible Low-Level Date Algorithms”.
+/// Year, month and day of a number of days since 1970-01-01. Howard Hinnant, “chrono-Compatible Low-Level Date
+/// Algorithms”.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

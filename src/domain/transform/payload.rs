@@ -5,7 +5,7 @@ use super::{MAX_PAYLOAD_IN_FLIGHT_MB, TransformSpec};
 /// SageMaker does not say whether its megabyte has 1,000,000 or 1,048,576 bytes; the smaller one is safe.
 const MB: u64 = 1_000_000;
 /// Where the instance says nothing of its processor.
-const USUAL_VCPUS: u32 = 4;
+const DEFAULT_VCPUS: u32 = 4;
 
 /// Values for `MaxPayloadInMB` and `MaxConcurrentTransforms` whose product SageMaker takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub struct PayloadSuggestion {
 }
 
 impl PayloadSuggestion {
-    /// For requests of at most `largest_bytes`, and a container that computes on as many threads as the instance has. `None` where no
-    /// payload is large enough.
+    /// For requests of at most `largest_bytes`, and a container that computes on as many threads as the instance has.
+    /// `None` where no payload is large enough.
     pub fn of(largest_bytes: u64, vcpus: Option<u32>) -> Option<Self> {
         let needed = needed_payload_mb(largest_bytes);
         let max_payload_mb = u32::try_from(needed)
@@ -27,13 +27,13 @@ impl PayloadSuggestion {
         let room = MAX_PAYLOAD_IN_FLIGHT_MB / max_payload_mb;
         Some(Self {
             max_payload_mb,
-            max_concurrent: vcpus.unwrap_or(USUAL_VCPUS).clamp(1, room),
+            max_concurrent: vcpus.unwrap_or(DEFAULT_VCPUS).clamp(1, room),
         })
     }
 }
 
 impl PayloadSuggestion {
-    /// Sets what nobody has set, so that the product stays one that SageMaker takes.
+    /// Sets the values that are not set, so that SageMaker accepts their product.
     pub fn fill_in(self, spec: &mut TransformSpec) {
         (spec.max_payload_mb, spec.max_concurrent) =
             self.beside(spec.max_payload_mb, spec.max_concurrent);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nobody_has_set_is_filled_in() {
+    fn only_values_that_are_not_set_are_filled_in() {
         let suggestion = PayloadSuggestion {
             max_payload_mb: 7,
             max_concurrent: 14,

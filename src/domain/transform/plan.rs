@@ -24,13 +24,14 @@ pub struct TransformPlan {
     pub input_files: Vec<Sample>,
     /// The folder that `input_files` are all images of, where they are.
     pub files_root: Option<PathBuf>,
-    /// The images that the manifest of `spec.input` is to list; `None` where that manifest is there already, or the input is a prefix.
+    /// The images that the manifest of `spec.input` is to list; `None` where that manifest is there already, or the
+    /// input is a prefix.
     pub manifest: Option<ManifestPlan>,
     /// Of one instance, as the user says; `None`: as the price table says.
     pub usd_per_hour: Option<f64>,
     /// Images a second on each instance, as measured or given.
     pub images_per_s: Option<f64>,
-    /// What the objects hold that are split, where somebody has counted it; S3 and SageMaker tell of objects only.
+    /// The number of records in the objects that are split, if they were counted; S3 and SageMaker report only objects.
     pub inside: Option<ImagesInside>,
     /// The job whose failed images this one takes up again.
     pub retry_of: Option<String>,
@@ -60,7 +61,7 @@ pub enum ModelSource {
 /// A list of images that is written for a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestPlan {
-    /// The folder that all images lie below.
+    /// The folder that contains all images, at any depth.
     pub folder: S3Address,
     /// Their keys behind the folder's.
     pub names: Vec<String>,
@@ -124,7 +125,8 @@ impl TransformSpec {
         spec
     }
 
-    /// As [`TransformSpec::over_images`], for images inside TFRecord files: a record a request, a line of the output each.
+    /// As [`TransformSpec::over_images`], for images inside TFRecord files: a record a request, a line of the output
+    /// each.
     pub fn over_records(self) -> Self {
         Self {
             input: TransformInput {
@@ -169,7 +171,8 @@ pub fn output_folder(base: &S3Address, job_name: &str) -> S3Address {
     S3Address::new(&base.bucket, format!("{}{job_name}/", base.prefix))
 }
 
-/// The folder below `base` for what a job needs beside its input: archive and manifest. Not inside the folder of its outputs.
+/// The folder below `base` for what a job needs beside its input: archive and manifest. Not inside the folder of its
+/// outputs.
 pub fn support_folder(base: &S3Address, job_name: &str) -> S3Address {
     let base = base.as_folder();
     S3Address::new(

@@ -61,11 +61,11 @@ pub struct Preflight {
     pub checks: Vec<Check>,
     /// `None` where the input could not be listed.
     pub survey: Option<InputSurvey>,
-    /// `None` where no rate is known, or nobody knows how many records there are.
+    /// `None` if no rate is known, or the number of records is unknown.
     pub estimate: Option<CostEstimate>,
 }
 
-/// What lies in the input.
+/// The contents of the input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InputSurvey {
     pub objects: u64,
@@ -80,9 +80,10 @@ pub struct InputSurvey {
     pub texts: u64,
     /// What is none of these.
     pub others: KeySample,
-    /// Of no bytes, without folder markers, which are no objects that a model is asked about.
+    /// Empty objects, without folder markers, which are never sent to a model.
     pub empty: KeySample,
-    /// Those with a part of their name that begins with a dot: no listing of images shows them, and a job takes them like any other.
+    /// Those with a part of their name that begins with a dot: no listing of images shows them, and a job takes them
+    /// like any other.
     pub hidden: KeySample,
     /// Folders that a program made visible, and that are none of the objects.
     pub folder_markers: u64,

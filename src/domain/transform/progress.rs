@@ -41,7 +41,7 @@ pub struct JobProgress {
     pub log_tail: Vec<LogLine>,
     /// What could not be found out, and why.
     pub notes: Vec<String>,
-    /// The folder that its images lie in; `None` where the manifest that says it could not be read.
+    /// The folder of its images; `None` if the manifest that names it could not be read.
     pub images_in: Option<S3Address>,
     /// Milliseconds since 1970-01-01 UTC.
     pub seen_at_ms: i64,
@@ -161,7 +161,8 @@ pub struct FailedObject {
     pub key: String,
     /// The whole key that its output would have; `None` where nothing tells.
     pub output_key: Option<String>,
-    /// What the data-log says of it; `None` where it says nothing: the job may have ended before it came to this object.
+    /// What the data-log says of it; `None` where it says nothing: the job may have ended before it came to this
+    /// object.
     pub reason: Option<String>,
     pub size_bytes: u64,
 }

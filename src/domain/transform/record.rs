@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{ModelSpec, SageMakerAccess, TransformSpec};
 use crate::domain::{S3Access, S3Address};
 
-/// A job that was started here, kept so that watching goes on after a restart and clean-up knows what was made. No credentials, but the
-/// model's environment may hold secrets of the user.
+/// A job that was started here, kept so that watching goes on after a restart and clean-up knows what was made. No
+/// credentials, but the model's environment may hold secrets of the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRecord {
     pub sagemaker: SageMakerAccess,
@@ -21,8 +21,8 @@ pub struct JobRecord {
     pub model: Option<ModelSpec>,
     /// How many objects the input has.
     pub input_objects: Option<u64>,
-    /// The folder of the manifest, where the input is one that was written for the job: outputs are named from it, and the manifest may
-    /// be deleted.
+    /// The folder of the manifest, where the input is one that was written for the job: outputs are named from it, and
+    /// the manifest may be deleted.
     #[serde(default)]
     pub manifest_folder: Option<S3Address>,
     /// What was made for the job and not deleted yet.

@@ -18,7 +18,7 @@ pub const EXAMPLE_CONTENT_TYPE: &str = "application/x-tfexample";
 /// The content type of a line `{"b64": "…"}` per request.
 pub const LINES_CONTENT_TYPE: &str = "application/jsonlines";
 /// The default instance type of jobs and endpoints.
-pub const USUAL_INSTANCE: &str = "ml.m5.xlarge";
+pub const DEFAULT_INSTANCE: &str = "ml.m5.xlarge";
 
 const JSON: &str = "application/json";
 const MAX_MEDIA_TYPE: usize = 256;
@@ -236,7 +236,7 @@ impl Default for TransformSpec {
                 assemble: AssembleWith::None,
                 kms_key: None,
             },
-            instance_type: USUAL_INSTANCE.to_owned(),
+            instance_type: DEFAULT_INSTANCE.to_owned(),
             instance_count: 1,
             volume_kms_key: None,
             ami_version: None,

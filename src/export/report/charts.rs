@@ -15,7 +15,9 @@ pub(super) fn score_histogram(histogram: &Histogram, threshold: Option<f32>, of:
     let bar_width = WIDTH / Histogram::BINS as f64;
     let plot = HEIGHT - TOP - BOTTOM;
     html! {
-        svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(format!("Histogram of the scores of {of}")) {
+        svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
+            aria-label=(format!("Histogram of the scores of {of}"))
+        {
             @for (bin, &count) in histogram.bins.iter().enumerate() {
                 @let height = plot * count as f64 / most as f64;
                 @let from = bin as f64 / Histogram::BINS as f64;
@@ -58,7 +60,9 @@ pub(super) fn class_bars(classes: &[&ClassCount]) -> Markup {
             @for (row, class) in classes.iter().enumerate() {
                 @let y = row as f64 * ROW;
                 @let width = (WIDTH - LABELS - COUNTS) * class.boxes as f64 / most as f64;
-                text x=(LABELS - 8.0) y=(number(y + 16.0)) text-anchor="end" { (shortened(&class.label)) title { (class.label) } }
+                text x=(LABELS - 8.0) y=(number(y + 16.0)) text-anchor="end" {
+                    (shortened(&class.label)) title { (class.label) }
+                }
                 rect.bar x=(LABELS) y=(number(y + 4.0)) width=(number(width.max(1.0))) height=(ROW - 8.0) rx="1.5" {
                     title { (class.label) ": " (class.boxes) }
                 }

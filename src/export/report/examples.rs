@@ -52,7 +52,7 @@ pub(super) struct Section<P> {
 /// A bounded choice of each kind.
 #[derive(Debug, Default)]
 pub(super) struct Examples {
-    /// How many images have a certainty.
+    /// The number of images with a best score.
     ranked: usize,
     least_certain: Best,
     most_certain: Best,

@@ -126,7 +126,11 @@ fn verdicts(summary: &Summary) -> Markup {
             section {
                 h2 { "Verdicts" }
                 div.scroll { table {
-                    thead { tr { th scope="col" { "Verdict" } th.number scope="col" { "Images" } th.number scope="col" { "Boxes" } } }
+                    thead { tr {
+                        th scope="col" { "Verdict" }
+                        th.number scope="col" { "Images" }
+                        th.number scope="col" { "Boxes" }
+                    } }
                     tbody {
                         @for ((name, word), (of_images, of_boxes)) in
                             NAMES.iter().zip(VerdictCounts::WORDS).zip(images.counts().iter().zip(boxes.counts())) {

@@ -10,7 +10,7 @@ use std::sync::Once;
 
 /// What the CUDA provider needs, in the order of their dependencies. The driver's own `libcuda` must come from the
 /// system.
-const WANTED: [&str; 7] = [
+const LIBRARIES: [&str; 7] = [
     "cudart", "nvrtc", "cublasLt", "cublas", "curand", "cufft", "cudnn",
 ];
 
@@ -24,8 +24,11 @@ pub(super) fn preload(runtime: &Path) {
             return;
         }
         let folders: Vec<PathBuf> = nvidia_folders(runtime);
-        for wanted in WANTED {
-            for library in folders.iter().flat_map(|folder| libraries(folder, wanted)) {
+        for library_name in LIBRARIES {
+            for library in folders
+                .iter()
+                .flat_map(|folder| libraries(folder, library_name))
+            {
                 match ort::util::preload_dylib(&library) {
                     Ok(()) => log::info!("loaded {}", library.display()),
                     Err(error) => log::info!("could not load {}: {error}", library.display()),
@@ -76,14 +79,14 @@ fn site_packages() -> Vec<PathBuf> {
 }
 
 /// `libcudart.so.13`, `cudart64_13.dll`
-fn libraries(folder: &Path, wanted: &str) -> Vec<PathBuf> {
+fn libraries(folder: &Path, library_name: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries
         .filter(|entry| {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             let stem = name.strip_prefix("lib").unwrap_or(&name);
-            let rest = stem.strip_prefix(wanted);
+            let rest = stem.strip_prefix(library_name);
             rest.is_some_and(|rest| {
                 rest.starts_with(".so.") || (name.ends_with(".dll") && rest.starts_with(['6', '_']))
             })
@@ -114,8 +117,10 @@ mod tests {
         }
         let runtime = packages.join("onnxruntime/capi/libonnxruntime.so.1.31.1");
         let folders = nvidia_folders(&runtime);
-        let named = |wanted: &str| {
-            let found = folders.iter().flat_map(|folder| libraries(folder, wanted));
+        let named = |library_name: &str| {
+            let found = folders
+                .iter()
+                .flat_map(|folder| libraries(folder, library_name));
             let own = found.filter(|path| path.starts_with(&packages));
             own.map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
                 .collect::<Vec<_>>()

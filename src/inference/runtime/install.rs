@@ -12,7 +12,7 @@ use zip::ZipArchive;
 use super::error::RuntimeError;
 use super::header;
 use super::installed::{self, InstalledPackage, Manifest, ManifestFile};
-use super::packages::{RuntimePackage, is_wanted};
+use super::packages::{RuntimePackage, is_needed};
 use super::{MIN_MINOR_VERSION, pip};
 use crate::dirs::AppDirs;
 use crate::tasks::TaskControl;
@@ -65,7 +65,7 @@ fn lock(runtime_folder: &Path, control: &TaskControl) -> Result<File, RuntimeErr
     }
 }
 
-/// A fresh folder beside the final one, so that a rename suffices. Takes away what a killed installation left.
+/// A fresh folder beside the final one, so that a rename suffices. Deletes what a killed installation left.
 fn stage_in(runtime_folder: &Path) -> Result<tempfile::TempDir, RuntimeError> {
     let entries =
         std::fs::read_dir(runtime_folder).map_err(RuntimeError::io("list", runtime_folder))?;
@@ -130,7 +130,7 @@ fn unpack(
         let mut entry = archive
             .by_index(index)
             .map_err(|error| bad(error.to_string()))?;
-        // A name that is no text is none of ours.
+        // A name that is not text is not one of our files.
         let name = entry
             .name()
             .ok()
@@ -209,7 +209,7 @@ fn version_in(archive: &mut ZipArchive<File>, package: RuntimePackage) -> Result
 /// entry's name is used, so no entry can leave the folder.
 fn name_to_keep(entry: &str, package: RuntimePackage) -> Option<String> {
     let (folder, name) = entry.rsplit_once('/')?;
-    let is_library = folder == package.folder_in_wheel() && is_wanted(name);
+    let is_library = folder == package.folder_in_wheel() && is_needed(name);
     let is_licence = ["LICENSE", "ThirdPartyNotices.txt"].contains(&name)
         && (folder.ends_with(".dist-info/licenses") || !folder.contains('/'));
     let is_plain = !name.contains(['\\', ':']);

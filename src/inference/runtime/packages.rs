@@ -69,7 +69,7 @@ impl RuntimePackage {
 
 /// Whether a file of a package's folder in the wheel is worth keeping: the libraries, but neither Python's own binding
 /// nor the provider that needs an old `TensorRT`.
-pub(super) fn is_wanted(file_name: &str) -> bool {
+pub(super) fn is_needed(file_name: &str) -> bool {
     let is_library = [".so", ".dylib", ".dll"]
         .iter()
         .any(|suffix| file_name.ends_with(suffix) || file_name.contains(".so."));

@@ -1,5 +1,5 @@
-//! One GET, on a thread of its own, so that whoever waits for it can be cancelled whatever the network does: name
-//! lookup, connecting, a server that says nothing. The only file that names ureq.
+//! One GET, on a thread of its own, so that the wait for it can be cancelled whatever the network does: name lookup,
+//! connecting, a server that says nothing. The only file that names ureq.
 
 use std::io::Read;
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl Connection {
                 Ok(response) => pass_on(response, &sender),
                 Err(error) => Event::Failed(fault(&error)),
             };
-            // Nobody listens any more where the download was cancelled.
+            // The receiver is gone if the download was cancelled.
             let _ = sender.send(last);
         };
         crate::tasks::spawn("download", work, move |panic| {
@@ -148,7 +148,7 @@ fn agent(url: &str, stall_timeout: Duration) -> Agent {
     config.build().new_agent()
 }
 
-/// A server on this machine is never asked for through a proxy elsewhere.
+/// A server on this machine is never reached through a proxy.
 fn is_this_machine(host: &str) -> bool {
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

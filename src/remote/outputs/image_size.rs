@@ -21,7 +21,7 @@ pub(super) enum NoSize {
 /// # Errors
 /// The image cannot be read, or has no header that is understood.
 pub(super) fn image_size(source: &dyn Source, uri: &SampleUri) -> Result<[u32; 2], NoSize> {
-    let beginning = source.look_through(uri, 0..BEGINNING)?;
+    let beginning = source.read_once(uri, 0..BEGINNING)?;
     if let Some(size) = details(&beginning).upright_size() {
         return Ok(size);
     }

@@ -25,7 +25,7 @@ pub use request::RequestForm;
 use self::handler::{Environment, Handler, Launch};
 use self::requests::{HandlerClient, HandlerResult};
 use crate::decode::DecodeLimits;
-use crate::domain::{BatchStrategy, Sample, USUAL_INSTANCE};
+use crate::domain::{BatchStrategy, DEFAULT_INSTANCE, Sample};
 use crate::predict::{PredictRequest, SampleResult, Stopped, predict};
 use crate::remote::package::{ArchiveKind, Unpacked};
 use crate::source::{Source, for_task};
@@ -78,7 +78,7 @@ impl Default for RehearseOptions {
             content_type: None,
             max_payload_mb: None,
             max_concurrent: None,
-            instance_type: USUAL_INSTANCE.to_owned(),
+            instance_type: DEFAULT_INSTANCE.to_owned(),
             environment: BTreeMap::new(),
             ready_within: READY_WITHIN,
             tensorflow_serving: None,

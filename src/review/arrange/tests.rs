@@ -487,6 +487,6 @@ fn one_that_drops_out_leaves_its_place_to_the_next() {
 }
 
 #[test]
-fn what_nobody_wants_any_more_is_not_arranged() {
+fn a_cancelled_request_is_not_arranged() {
     assert!(arrange(&detector().request, &|| true).is_none());
 }

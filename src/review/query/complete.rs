@@ -12,14 +12,14 @@ use crate::review::VerdictKind;
 
 const MAX_NAMES: usize = 8;
 
-/// One way to go on typing.
+/// One way to complete what was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// What of the text it takes the place of, in bytes.
+    /// The range of the text that it replaces, in bytes.
     pub replaces: Range<usize>,
-    /// With a space behind it where the term is whole.
+    /// The new text, with a space behind it if the term is complete.
     pub text: String,
-    /// What it means, for people; may be empty.
+    /// The explanation for the user; may be empty.
     pub meaning: &'static str,
 }
 
@@ -97,7 +97,7 @@ fn ranked<'n>(
     names.into_iter().map(completion).collect()
 }
 
-/// A value as it is typed: in quotes where it must be.
+/// A value as it is typed: in quotes if it needs them.
 fn quoted(value: &str) -> String {
     let is_plain = |letter: char| !letter.is_whitespace() && !"()\"".contains(letter);
     if !value.is_empty() && value.chars().all(is_plain) {
@@ -108,7 +108,7 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// The term that asks for a class by its name.
+/// The term for a class by its name.
 pub fn class_term(name: &str) -> String {
     format!("class:{}", quoted(&name.to_lowercase()))
 }
@@ -120,17 +120,17 @@ pub fn change_key(from: &str, to: &str) -> String {
     format!("{from}>{to}").to_lowercase()
 }
 
-/// The term that asks for a change of class between two runs.
+/// The term for a change of class between two runs.
 pub fn change_term(from: &str, to: &str) -> String {
     format!("{CHANGED}{}", quoted(&change_key(from, to)))
 }
 
-/// The text without the terms that ask for a change of class, where they stand by themselves.
+/// The text without the terms for a change of class that are by themselves.
 pub fn without_changes(text: &str) -> String {
     without(text, |term| term.starts_with(CHANGED))
 }
 
-/// Whether the term stands in the text by itself, written in just this way.
+/// Whether the term is in the text by itself, written in exactly this way.
 pub fn has_term(text: &str, term: &str) -> bool {
     spans(text).iter().any(|span| text[span.clone()] == *term)
 }
@@ -159,7 +159,7 @@ fn has_or(text: &str) -> bool {
     };
     match parse(text) {
         Ok(root) => matches!(root, Some(Node::Any(_))) && in_parentheses(text).is_none(),
-        // It is still being typed.
+        // The text is incomplete while it is typed.
         Err(_) => spans(text).into_iter().any(|span| is_or(&text[span])),
     }
 }
@@ -168,7 +168,7 @@ fn is_or(span: &str) -> bool {
     span.eq_ignore_ascii_case("or")
 }
 
-/// The text without the term, where it stands by itself.
+/// The text without the term, if the term is by itself.
 pub fn without_term(text: &str, term: &str) -> String {
     without(text, |other| other == term)
 }
@@ -197,8 +197,8 @@ fn without(text: &str, is_left_out: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// Where the word begins that goes on at the end of the text: after the last space or parenthesis, a `!` before the
-/// word, and whatever was in quotes.
+/// The start of the word at the end of the text: after the last space or parenthesis, a `!` before the word, and
+/// whatever was in quotes.
 fn word_start(text: &str) -> usize {
     let (mut start, mut at) = (0, 0);
     while let Some(letter) = text[at..].chars().next() {
@@ -221,7 +221,7 @@ fn word_start(text: &str) -> usize {
     start
 }
 
-/// What stands between spaces, and each “or”; quotes and parentheses hold together what is in them, and `!` what
+/// The parts between spaces, and each “or”; quotes and parentheses keep their contents together, and `!` keeps what
 /// follows it.
 fn spans(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();

@@ -7,7 +7,7 @@ use super::key::{KEYS, Key, Takes, Term, Value};
 use super::{Node, Query, QueryError, Span, nearest, shortened};
 use crate::review::VerdictKind;
 
-/// How deep `(` and `!` may lie in one another: whatever walks through a query goes as deep on the stack of its thread.
+/// How deep `(` and `!` may nest: every function that walks through a query recurses as deep.
 const MAX_DEPTH: usize = 64;
 
 pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
@@ -35,9 +35,9 @@ pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
 
 struct Parser<'t> {
     text: &'t str,
-    /// In bytes.
+    /// The position in bytes.
     at: usize,
-    /// How many `(` and `!` what is read next lies in.
+    /// The number of `(` and `!` around the next term.
     depth: usize,
 }
 
@@ -122,7 +122,7 @@ impl Parser<'_> {
         self.term().map(Node::Term)
     }
 
-    /// Reads what the `(` or `!` at `start` is about.
+    /// Reads the content of the `(` or `!` at `start`.
     fn inside(
         &mut self,
         start: usize,
@@ -233,7 +233,7 @@ impl Parser<'_> {
         fail(word.at.start..self.at, message)
     }
 
-    /// A word, or what lies in quotes. It ends before a space, a parenthesis and whatever `ends` says.
+    /// A word, or the text in quotes. It ends before a space, a parenthesis, or a letter that `ends` accepts.
     fn word(&mut self, ends: impl Fn(char) -> bool) -> Result<Word, QueryError> {
         let start = self.at;
         if self.peek() == Some('"') {
@@ -341,8 +341,8 @@ pub(super) fn starts_with_or(text: &str) -> bool {
     })
 }
 
-/// What lies between an opening quote, which `text` follows, and the closing one, and where that ends; `None` where it
-/// is never closed. In it `\"` is a quote and `\\` a backslash; before anything else a backslash is itself.
+/// The text between an opening quote, which is before `text`, and the closing one, and the end of that one; `None` if
+/// it is never closed. In it `\"` is a quote and `\\` a backslash; before anything else a backslash is itself.
 pub(super) fn unquoted(text: &str) -> (String, Option<usize>) {
     let mut inside = String::new();
     let mut letters = text.char_indices();
@@ -554,7 +554,7 @@ mod tests {
         )
     }
 
-    /// Places in the text are compared elsewhere.
+    /// Another test compares the ranges in the text.
     fn without_places(node: Node) -> Node {
         let all = |nodes: Vec<Node>| nodes.into_iter().map(without_places).collect();
         match node {

@@ -18,14 +18,13 @@ use super::{file_name, name_below, sample, uri_of};
 use crate::domain::{ListingChange, Sample};
 use crate::source::{is_listed, may_hold_records};
 
-/// Files are looked at when nothing has happened to them for so long,
+/// Files are checked when nothing has happened for so long,
 const QUIET: Duration = Duration::from_millis(150);
 /// or when something has been happening for so long.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// A file of many images is gone through as a whole each time, so it is waited for until whoever writes it seems to be
-/// done.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+/// A file of many images is scanned as a whole each time, so the scan waits until the file seems to be complete.
 const RECORDS_QUIET: Duration = Duration::from_secs(2);
-/// Paths waiting to be looked at; beyond that everything is listed anew.
+/// The number of paths that wait for a check; beyond that everything is listed again.
 const MAX_WAITING: usize = 8192;
 /// Watches the folders; `None` if the system cannot watch at all, after `report` got the reason.
 pub(super) fn watch(roots: &[PathBuf], report: &Report) -> Option<FolderWatch> {
@@ -50,7 +49,7 @@ pub(super) fn watch(roots: &[PathBuf], report: &Report) -> Option<FolderWatch> {
     Some(watch)
 }
 
-/// Passes on the paths to look at; never waits, because the system's own queue would overflow.
+/// Passes on the paths to check; never waits, because the system's own queue would overflow.
 fn handler(
     sender: SyncSender<PathBuf>,
     missed: Arc<AtomicBool>,
@@ -63,7 +62,7 @@ fn handler(
         if event.need_rescan() {
             missed.store(true, Ordering::Relaxed);
         }
-        // Looking at a file is no change; Spotcheck itself does it all the time.
+        // Reading a file is not a change; Spotcheck itself reads all the time.
         let is_change = !matches!(event.kind, EventKind::Access(access)
             if access != AccessKind::Close(AccessMode::Write));
         if is_change || event.need_rescan() {
@@ -78,7 +77,7 @@ fn handler(
 
 /// Turns paths at which something happened into changes of the listing.
 struct Observer {
-    /// To watch folders that appear. Weak, because this one ends when the watch does.
+    /// To watch folders that appear. Weak, because the observer ends with the watch.
     watch: Weak<Shared>,
     roots: Vec<PathBuf>,
     report: Report,
@@ -102,7 +101,7 @@ impl Observer {
             }
             growing.take_over(&mut paths);
             paths.extend(growing.take_quiet());
-            self.look_at(paths);
+            self.check_files(paths);
         }
     }
 
@@ -112,7 +111,7 @@ impl Observer {
         (self.report)(ListingChange::Relisted(samples.collect()));
     }
 
-    fn look_at(&self, paths: BTreeSet<PathBuf>) {
+    fn check_files(&self, paths: BTreeSet<PathBuf>) {
         let mut seen = Vec::new();
         let mut gone = Vec::new();
         for path in paths {
@@ -129,7 +128,7 @@ impl Observer {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     gone.push(uri_of(&path));
                 }
-                // It is there, but not for us: reading it will say why.
+                // The file is there but not readable: reading it gives the reason.
                 Err(_) => {}
             }
         }
@@ -166,7 +165,7 @@ impl Observer {
 struct Growing(BTreeMap<PathBuf, Instant>);
 
 impl Growing {
-    /// The next path at which something happened; a timeout where one of these files should be looked at before.
+    /// The next path at which something happened; a timeout if one of these files should be checked before.
     fn wait(&self, events: &Receiver<PathBuf>) -> Result<PathBuf, RecvTimeoutError> {
         match self.0.values().min() {
             Some(written) => events.recv_timeout(RECORDS_QUIET.saturating_sub(written.elapsed())),
@@ -198,7 +197,7 @@ impl Growing {
 fn collect(first: PathBuf, events: &Receiver<PathBuf>) -> BTreeSet<PathBuf> {
     let begun = Instant::now();
     let mut paths = BTreeSet::from([first]);
-    while begun.elapsed() < PATIENCE {
+    while begun.elapsed() < MAX_WAIT {
         match events.recv_timeout(QUIET) {
             Ok(path) => drop(paths.insert(path)),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
@@ -223,7 +222,7 @@ mod tests {
         (source, changes)
     }
 
-    /// What happens until every name has been told as seen (`name`) or gone (`-name`).
+    /// Waits until every name was reported as seen (`name`) or gone (`-name`).
     fn wait_for(changes: &mpsc::Receiver<ListingChange>, names: &[&str]) {
         let mut missing: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
         while !missing.is_empty() {

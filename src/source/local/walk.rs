@@ -11,7 +11,7 @@ use super::{Entry, LeftOutCount, name_below, problem, sample, uri_of};
 use crate::domain::Problem;
 use crate::source::is_listed;
 
-/// So many entries of a folder are put in order first, so that they need not wait for the rest.
+/// The number of entries that are sorted first, so that they need not wait for the rest.
 const FIRST_SORTED: usize = 256;
 
 /// Walks a folder depth first, each folder in natural order, without recursion and without following a symbolic link
@@ -32,7 +32,7 @@ struct Folder {
     entries: Ordered,
 }
 
-/// What is known of an entry without asking for its metadata.
+/// An entry before its metadata is read.
 struct Found {
     name: OsString,
     kind: Kind,
@@ -82,7 +82,7 @@ impl Walk {
             let message = "is a symbolic link to a parent folder; it was skipped";
             return Some(Err(Problem::of_sample(uri_of(&path), message)));
         }
-        // Before it is read: what appears in between is told twice, not never.
+        // Before the folder is read: a file that appears in between is reported twice instead of never.
         if let Some(watch) = &self.watch {
             watch.add(&path);
         }
@@ -144,7 +144,7 @@ impl Iterator for Walk {
     }
 }
 
-/// `None` for what is hidden, and for files that are not listed.
+/// `None` for hidden entries and for files that are not listed.
 fn found(entry: &DirEntry, left_out: &LeftOutCount) -> Option<Found> {
     let name = entry.file_name();
     if is_hidden(&name) {

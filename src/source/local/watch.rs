@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use crate::domain::ListingChange;
 
-/// Where one watch covers everything below a folder for free; elsewhere each folder takes one of its own, which is
-/// added when it is listed.
+/// On Linux each folder needs its own watch, which is added when the folder is listed; other systems watch everything
+/// below a folder.
 const MODE: RecursiveMode = if cfg!(target_os = "linux") {
     RecursiveMode::NonRecursive
 } else {
@@ -27,7 +27,7 @@ pub(super) struct Shared {
     watcher: Mutex<RecommendedWatcher>,
     report: Report,
     roots: Vec<PathBuf>,
-    /// It has been said that not everything can be watched.
+    /// Whether the user was told that not everything can be watched.
     is_blind: AtomicBool,
 }
 

@@ -10,14 +10,14 @@ use crate::aws::{AwsError, AwsErrorKind};
 use crate::cache::CacheKey;
 use crate::tasks::{self, ProgressUnit, TaskControl};
 
-const MISTAKE: &str = "an internal error in Spotcheck stopped the read; please report it";
+const INTERNAL_ERROR: &str = "an internal error in Spotcheck stopped the read; please report it";
 
 /// What is on its way. Clones are handles of the same.
 #[derive(Clone, Default)]
 pub(super) struct SingleFlight(Arc<Mutex<HashMap<CacheKey, Arc<InFlightRequest>>>>);
 
-/// One request for all who ask meanwhile, on a thread of its own, so that each of them can give up waiting. It is
-/// cancelled once nobody waits for it any more.
+/// One request for all callers of the same object, on its own thread, so that each caller can stop waiting. It is
+/// cancelled once no caller waits for it.
 struct InFlightRequest {
     progress: Mutex<Progress>,
     changed: Condvar,
@@ -30,8 +30,8 @@ struct Progress {
 }
 
 impl SingleFlight {
-    /// Waits for what `fetch` brings, or for somebody who fetches the same already. `fetch` is to stop when its control
-    /// is cancelled.
+    /// Waits for `fetch`, or for a request for the same object that is in flight already. `fetch` is to stop when its
+    /// control is cancelled.
     pub(super) fn join(
         &self,
         key: CacheKey,
@@ -56,8 +56,8 @@ impl SingleFlight {
 
     /// True where it begins with us.
     fn join_or_create(&self, key: CacheKey) -> (Arc<InFlightRequest>, bool) {
-        let mut flights = self.0.lock();
-        if let Some(request) = flights.get(&key) {
+        let mut in_flight = self.0.lock();
+        if let Some(request) = in_flight.get(&key) {
             let mut progress = request.progress.lock();
             // Without anyone waiting, it was cancelled.
             if progress.waiting > 0 {
@@ -73,7 +73,7 @@ impl SingleFlight {
             changed: Condvar::new(),
             control: TaskControl::new(ProgressUnit::Bytes),
         });
-        flights.insert(key, Arc::clone(&request));
+        in_flight.insert(key, Arc::clone(&request));
         (request, true)
     }
 
@@ -84,7 +84,7 @@ impl SingleFlight {
         fetch: impl FnOnce(&TaskControl) -> Result<Vec<u8>, AwsError> + Send + 'static,
     ) {
         let completion = Completion {
-            flights: self.clone(),
+            in_flight: self.clone(),
             key,
             request: Arc::clone(request),
         };
@@ -127,27 +127,27 @@ impl InFlightRequest {
         };
         progress.waiting = progress.waiting.saturating_sub(1);
         drop(progress);
-        let response = response.unwrap_or_else(|| Err(failed(AwsErrorKind::Other, MISTAKE)));
+        let response = response.unwrap_or_else(|| Err(failed(AwsErrorKind::Other, INTERNAL_ERROR)));
         response.map(|content| Arc::try_unwrap(content).unwrap_or_else(|shared| shared.to_vec()))
     }
 }
 
 /// Ends a request, whatever becomes of it.
 struct Completion {
-    flights: SingleFlight,
+    in_flight: SingleFlight,
     key: CacheKey,
     request: Arc<InFlightRequest>,
 }
 
 impl Completion {
-    /// From now on, whoever asks begins anew; who has asked before gets this, or what came first.
+    /// Ends the request: later callers start a new one, and those that wait get this result, or an earlier one.
     fn complete(&self, response: Result<Vec<u8>, AwsError>) {
-        let mut flights = self.flights.0.lock();
+        let mut in_flight = self.in_flight.0.lock();
         let is_this = |known: &Arc<InFlightRequest>| Arc::ptr_eq(known, &self.request);
-        if flights.get(&self.key).is_some_and(is_this) {
-            flights.remove(&self.key);
+        if in_flight.get(&self.key).is_some_and(is_this) {
+            in_flight.remove(&self.key);
         }
-        drop(flights);
+        drop(in_flight);
         self.request
             .progress
             .lock()
@@ -157,10 +157,10 @@ impl Completion {
     }
 }
 
-/// Nobody waits for ever, not even after a panic, or where no thread could be started.
+/// No caller waits for ever, also after a panic or if no thread could be started.
 impl Drop for Completion {
     fn drop(&mut self) {
-        self.complete(Err(failed(AwsErrorKind::Other, MISTAKE)));
+        self.complete(Err(failed(AwsErrorKind::Other, INTERNAL_ERROR)));
     }
 }
 
@@ -187,9 +187,9 @@ mod tests {
     }
 
     /// Waits until so many are aboard.
-    fn wait_for_passengers(flights: &SingleFlight, count: usize) {
+    fn wait_for_callers(in_flight: &SingleFlight, count: usize) {
         loop {
-            let request = flights.0.lock().get(&key()).cloned();
+            let request = in_flight.0.lock().get(&key()).cloned();
             if request.is_some_and(|request| request.progress.lock().waiting == count) {
                 return;
             }
@@ -198,48 +198,48 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_meanwhile_gets_the_same_response_and_who_asks_later_asks_anew() {
-        let flights = SingleFlight::default();
+    fn a_caller_during_a_request_shares_its_response_and_a_later_one_sends_a_request() {
+        let in_flight = SingleFlight::default();
         let (go, gone) = channel::<()>();
         std::thread::scope(|scope| {
-            let flights = &flights;
+            let in_flight = &in_flight;
             let first = scope.spawn(move || {
-                flights.join(key(), None, move |_| {
+                in_flight.join(key(), None, move |_| {
                     gone.recv().unwrap();
                     Ok(vec![7])
                 })
             });
-            wait_for_passengers(flights, 1);
-            let second = scope.spawn(|| flights.join(key(), None, |_| unreachable!()));
-            wait_for_passengers(flights, 2);
+            wait_for_callers(in_flight, 1);
+            let second = scope.spawn(|| in_flight.join(key(), None, |_| unreachable!()));
+            wait_for_callers(in_flight, 2);
             go.send(()).unwrap();
             assert_eq!(first.join().unwrap(), Ok(vec![7]));
             assert_eq!(second.join().unwrap(), Ok(vec![7]));
         });
-        assert_eq!(flights.join(key(), None, |_| Ok(vec![8])), Ok(vec![8]));
-        assert!(flights.0.lock().is_empty());
+        assert_eq!(in_flight.join(key(), None, |_| Ok(vec![8])), Ok(vec![8]));
+        assert!(in_flight.0.lock().is_empty());
     }
 
     #[test]
-    fn whoever_gives_up_is_free_at_once_and_it_goes_on_until_nobody_waits() {
-        let flights = SingleFlight::default();
+    fn a_cancelled_caller_returns_at_once_and_the_request_runs_until_no_caller_waits() {
+        let in_flight = SingleFlight::default();
         let (impatient, patient) = (control(), control());
         let (go, gone) = channel::<()>();
         let (tell, told) = channel::<bool>();
         std::thread::scope(|scope| {
-            let (flights, asked_first, asked_second) = (&flights, &impatient, &patient);
+            let (in_flight, asked_first, asked_second) = (&in_flight, &impatient, &patient);
             let first = scope.spawn(move || {
-                flights.join(key(), Some(asked_first), move |request| {
+                in_flight.join(key(), Some(asked_first), move |request| {
                     for () in gone {
                         tell.send(request.is_cancelled()).unwrap();
                     }
                     Ok(Vec::new())
                 })
             });
-            wait_for_passengers(flights, 1);
+            wait_for_callers(in_flight, 1);
             let second =
-                scope.spawn(move || flights.join(key(), Some(asked_second), |_| unreachable!()));
-            wait_for_passengers(flights, 2);
+                scope.spawn(move || in_flight.join(key(), Some(asked_second), |_| unreachable!()));
+            wait_for_callers(in_flight, 2);
             let is_cancelled = || {
                 go.send(()).unwrap();
                 told.recv().unwrap()
@@ -251,29 +251,29 @@ mod tests {
             patient.cancel();
             assert!(second.join().unwrap().is_err());
             assert!(is_cancelled());
-            // Nobody boards what was cancelled.
-            assert_eq!(flights.join(key(), None, |_| Ok(vec![9])), Ok(vec![9]));
+            // A cancelled request gets no new callers.
+            assert_eq!(in_flight.join(key(), None, |_| Ok(vec![9])), Ok(vec![9]));
             drop(go);
         });
     }
 
     #[test]
-    fn a_failure_is_everybodys_and_after_a_panic_nobody_waits_for_ever() {
+    fn a_failure_goes_to_every_caller_and_a_panic_ends_every_wait() {
         for panics in [false, true] {
-            let flights = SingleFlight::default();
+            let in_flight = SingleFlight::default();
             std::thread::scope(|scope| {
-                let flights = &flights;
+                let in_flight = &in_flight;
                 let (start, started) = channel::<()>();
                 let first = scope.spawn(move || {
-                    flights.join(key(), None, move |_| {
+                    in_flight.join(key(), None, move |_| {
                         started.recv().unwrap();
                         assert!(!panics, "as the test wants it");
                         Err(failed(AwsErrorKind::NotFound, "no"))
                     })
                 });
-                wait_for_passengers(flights, 1);
-                let second = scope.spawn(|| flights.join(key(), None, |_| unreachable!()));
-                wait_for_passengers(flights, 2);
+                wait_for_callers(in_flight, 1);
+                let second = scope.spawn(|| in_flight.join(key(), None, |_| unreachable!()));
+                wait_for_callers(in_flight, 2);
                 start.send(()).unwrap();
                 assert!(second.join().unwrap().is_err());
                 assert!(first.join().unwrap().is_err());

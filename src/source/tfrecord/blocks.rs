@@ -99,7 +99,7 @@ impl Blocks {
         let end = self.len.map_or(end, |len| end.min(len));
         self.next_block = (self.next_block * 2).min(self.rule.largest);
         self.start = range.start;
-        self.block = match self.source.look_through(&self.file, range.start..end) {
+        self.block = match self.source.read_once(&self.file, range.start..end) {
             Ok(block) => block,
             Err(error) => {
                 self.block.clear();

@@ -23,21 +23,21 @@ const BOX_KEYS: [&str; 4] = [
 const BOX_LABEL_KEY: &str = "image/object/class/label";
 const BOX_LABEL_NAME_KEY: &str = "image/object/class/text";
 
-/// Names of features that are longer say nothing to us.
+/// Longer names of features are unknown ones.
 const LONGEST_KEY: u64 = 256;
 const LONGEST_TEXT: u64 = 512;
-/// Values of one feature that are taken over.
-const MOST_VALUES: usize = 10_000;
-/// Names of features that are told where an image is missing.
-const MOST_KEYS_TOLD: usize = 8;
+/// The number of values of one feature that are kept.
+const MAX_VALUES: usize = 10_000;
+/// The number of feature names in a message about a missing image.
+const MAX_KEYS_SHOWN: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Part {
     ImageAndName,
     Truth,
 }
 
-/// What was found of one Example. Ranges are those of the bytes that it was read from.
+/// The parts of one Example. Ranges are in the bytes that it was read from.
 #[derive(Debug, Default)]
 pub(super) struct Example {
     /// Images by [`IMAGE_KEYS`].
@@ -48,7 +48,7 @@ pub(super) struct Example {
     sides: [List<f32>; BOX_KEYS.len()],
     box_labels: List<i64>,
     box_label_names: List<String>,
-    /// The first of all features.
+    /// The names of the first features.
     keys: Vec<String>,
     more_keys: bool,
 }
@@ -57,7 +57,7 @@ pub(super) struct Example {
 #[derive(Debug)]
 struct List<T> {
     values: Vec<T>,
-    /// There are more than are taken over.
+    /// There are more values than are kept.
     is_cut: bool,
 }
 
@@ -72,7 +72,7 @@ impl<T> Default for List<T> {
 
 impl<T> List<T> {
     fn push(&mut self, value: T) {
-        if self.values.len() < MOST_VALUES {
+        if self.values.len() < MAX_VALUES {
             self.values.push(value);
         } else {
             self.is_cut = true;
@@ -84,18 +84,18 @@ impl Example {
     pub(super) fn read(
         bytes: &mut impl Bytes,
         record: Range<u64>,
-        wanted: Wanted,
+        part: Part,
     ) -> Result<Self, WireError> {
         let mut example = Self::default();
-        let mut parts = Fields::of(record);
-        while let Some(part) = parts.next(bytes)? {
-            let (1, Value::Span(features)) = part else {
+        let mut fields = Fields::of(record);
+        while let Some(field) = fields.next(bytes)? {
+            let (1, Value::Span(features)) = field else {
                 continue;
             };
             let mut features = Fields::of(features);
             while let Some(feature) = features.next(bytes)? {
                 if let (1, Value::Span(entry)) = feature {
-                    example.entry(bytes, entry, wanted)?;
+                    example.entry(bytes, entry, part)?;
                 }
             }
         }
@@ -128,7 +128,7 @@ impl Example {
         let cut = self.sides.iter().any(|side| side.is_cut)
             || self.labels.iter().any(|labels| labels.is_cut);
         if cut {
-            let note = format!("more than {MOST_VALUES} values; the rest is not shown");
+            let note = format!("more than {MAX_VALUES} values; the rest is not shown");
             truth.notes.push(note);
         }
         let numbers = self.labels.into_iter().map(|labels| labels.values);
@@ -156,7 +156,7 @@ impl Example {
         &mut self,
         bytes: &mut impl Bytes,
         entry: Range<u64>,
-        wanted: Wanted,
+        part: Part,
     ) -> Result<(), WireError> {
         let (mut key, mut feature) = (None, None);
         let mut fields = Fields::of(entry);
@@ -174,8 +174,8 @@ impl Example {
             return Ok(());
         }
         let key = text(bytes, key)?;
-        self.feature(bytes, &key, feature, wanted)?;
-        if self.keys.len() < MOST_KEYS_TOLD {
+        self.feature(bytes, &key, feature, part)?;
+        if self.keys.len() < MAX_KEYS_SHOWN {
             self.keys.push(key);
         } else {
             self.more_keys = true;
@@ -188,7 +188,7 @@ impl Example {
         bytes: &mut impl Bytes,
         key: &str,
         feature: Range<u64>,
-        wanted: Wanted,
+        part: Part,
     ) -> Result<(), WireError> {
         let place_in = |keys: &[&str]| keys.iter().position(|known| *known == key);
         if let Some(place) = place_in(&IMAGE_KEYS) {
@@ -198,7 +198,7 @@ impl Example {
                 Some(name) if name.end - name.start <= LONGEST_TEXT => Some(text(bytes, name)?),
                 _ => None,
             };
-        } else if wanted == Wanted::Truth {
+        } else if part == Part::Truth {
             self.truth_feature(bytes, key, feature)?;
         }
         Ok(())

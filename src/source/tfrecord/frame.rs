@@ -6,7 +6,7 @@ pub(super) const HEADER: u64 = 12;
 /// Bytes behind them.
 pub(super) const FOOTER: u64 = 4;
 
-/// Length of the data; `None` where its checksum says that this is no header.
+/// Length of the data; `None` if its checksum shows that this is not a header.
 pub(super) fn data_len(header: &[u8]) -> Option<u64> {
     let (len, crc) = header.split_at_checked(8)?;
     let is_whole = masked_crc(len).to_le_bytes() == crc;

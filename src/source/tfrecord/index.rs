@@ -8,7 +8,7 @@ use super::SourceError;
 use super::blocks::{Blocks, Bytes, ReadError};
 use super::frame::{FOOTER, HEADER, data_len};
 
-/// Filled by whoever gets further: the listing, or a record that is read before it was listed.
+/// Filled by the listing, or by a read of a record that was not listed yet.
 #[derive(Debug, Default)]
 pub(super) struct FileIndex {
     /// Where each record ends; the first begins at 0.
@@ -109,7 +109,7 @@ fn cut_behind(records: usize) -> SourceError {
     ))
 }
 
-/// Nobody asks for a record that was not listed, unless the file was another one then.
+/// Only a record of an earlier version of the file is read without being listed.
 pub(super) fn not_there(number: u64) -> SourceError {
     SourceError::Damaged(format!(
         "record {number} no longer exists: the file changed since it was listed; open it again"

@@ -24,7 +24,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use self::blocks::Blocks;
-use self::example::{Example, Wanted};
+use self::example::{Example, Part};
 use self::frame::{BadFrame, HEADER};
 use self::index::{FileIndex, not_there};
 use self::scan::{Entry, FileScan, LONGEST_RECORD};
@@ -49,7 +49,7 @@ pub struct WithRecords {
 
 struct Shared {
     inner: Arc<dyn Source>,
-    /// Where somebody opened a single record.
+    /// The record, if a single one was opened.
     name: Option<String>,
     /// Files of which only some records were asked for.
     only: HashMap<SampleUri, BTreeSet<u64>>,
@@ -192,7 +192,7 @@ impl Source for WithRecords {
 
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
         self.shared
-            .read(uri, Wanted::ImageAndName)
+            .read(uri, Part::ImageAndName)
             .map(|(image, _)| image)
     }
 
@@ -203,15 +203,15 @@ impl Source for WithRecords {
         }
     }
 
-    fn look_through(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+    fn read_once(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
         match uri.record() {
             Some(_) => self.read_range(uri, range),
-            None => self.shared.inner.look_through(uri, range),
+            None => self.shared.inner.read_once(uri, range),
         }
     }
 
     fn read_with_truth(&self, uri: &SampleUri) -> Result<(Vec<u8>, Truth), SourceError> {
-        self.shared.read(uri, Wanted::Truth)
+        self.shared.read(uri, Part::Truth)
     }
 
     fn read_example(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
@@ -233,8 +233,8 @@ impl Source for WithRecords {
         self.shared.inner.server()
     }
 
-    fn keeps(&self, size_bytes: u64) -> bool {
-        self.shared.inner.keeps(size_bytes)
+    fn is_cached(&self, size_bytes: u64) -> bool {
+        self.shared.inner.is_cached(size_bytes)
     }
 
     fn useful_reads(&self) -> usize {
@@ -266,12 +266,12 @@ impl Source for WithRecords {
 }
 
 impl Shared {
-    fn read(&self, uri: &SampleUri, wanted: Wanted) -> Result<(Vec<u8>, Truth), SourceError> {
+    fn read(&self, uri: &SampleUri, part: Part) -> Result<(Vec<u8>, Truth), SourceError> {
         let Some((file, number)) = uri.record() else {
             return self.inner.read_with_truth(uri);
         };
         let file = SampleUri::new(file);
-        match self.read_record(&file, number, wanted) {
+        match self.read_record(&file, number, part) {
             // A file that was opened by itself may have any name.
             Err(error @ (SourceError::NotFound | SourceError::Io(_))) => {
                 self.inner.read_with_truth(uri).map_err(|_| error)
@@ -284,11 +284,11 @@ impl Shared {
         &self,
         file: &SampleUri,
         number: u64,
-        wanted: Wanted,
+        part: Part,
     ) -> Result<(Vec<u8>, Truth), SourceError> {
         let (mut record, data) = self.read_data(file, number)?;
         let span = data.start as u64..data.end as u64;
-        let example = Example::read(&mut record.as_slice(), span, wanted);
+        let example = Example::read(&mut record.as_slice(), span, part);
         let example = example
             .map_err(|_| SourceError::Damaged(format!("record {number} is not a tf.Example")))?;
         let image = example.image().ok_or_else(|| {
@@ -357,7 +357,7 @@ impl Shared {
         if is_tfrecord_name(&file.name) {
             return Kind::Records;
         }
-        // Who names a file may have called it anything, and means it.
+        // A file that the user named explicitly may have any extension.
         let is_named = self.only.contains_key(&file.uri) || self.inner.name() == file.uri.as_str();
         let is_shard = is_shard_name(&file.name);
         if !is_named && !is_shard {
@@ -372,7 +372,7 @@ impl Shared {
     }
 
     fn begins_with_record(&self, file: &Sample) -> bool {
-        let begin = self.inner.look_through(&file.uri, 0..HEADER);
+        let begin = self.inner.read_once(&file.uri, 0..HEADER);
         begin.is_ok_and(|begin| frame::data_len(&begin).is_some())
     }
 
@@ -422,7 +422,7 @@ impl Shared {
         Arc::clone(self.indexes.lock().entry(file.clone()).or_default())
     }
 
-    /// Unless somebody has begun another one meanwhile.
+    /// Only if no other one was started meanwhile.
     fn forget(&self, file: &SampleUri, index: &Arc<FileIndex>) {
         let mut indexes = self.indexes.lock();
         if indexes

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::SourceError;
 use super::blocks::{Blocks, Bytes, ReadError};
-use super::example::{Example, Wanted};
+use super::example::{Example, Part};
 use super::frame::{FOOTER, HEADER};
 use super::index::{Broken, FileIndex, Next, next_record};
 use super::names::clean_name;
@@ -14,7 +14,7 @@ use super::wire::WireError;
 use crate::domain::{Problem, Sample, SampleUri, human_bytes};
 
 /// Records without an image that are told one by one; of a file that is about something else, all are.
-const MOST_PROBLEMS: u64 = 20;
+const MAX_PROBLEMS: u64 = 20;
 /// Protocol buffers end at 2 GiB.
 pub(super) const LONGEST_RECORD: u64 = 2 << 30;
 
@@ -70,7 +70,7 @@ impl FileScan {
         if data.end - data.start >= LONGEST_RECORD {
             return self.problem(number, "is longer than 2 GiB, the limit of a record");
         }
-        match Example::read(&mut self.blocks, data, Wanted::ImageAndName) {
+        match Example::read(&mut self.blocks, data, Part::ImageAndName) {
             Ok(example) => match example.image() {
                 Some(image) => Some(Ok(self.sample(number, &example, image.end - image.start))),
                 None => self.problem(number, &example.without_image()),
@@ -102,7 +102,7 @@ impl FileScan {
     fn problem(&mut self, number: u64, message: &str) -> Option<Entry> {
         self.without_image += 1;
         let uri = SampleUri::of_record(self.file.uri.as_str(), number);
-        (self.without_image <= MOST_PROBLEMS).then(|| Err(Problem::of_sample(uri, message)))
+        (self.without_image <= MAX_PROBLEMS).then(|| Err(Problem::of_sample(uri, message)))
     }
 
     fn broken(&mut self, broken: &Broken) -> Problem {
@@ -146,7 +146,7 @@ impl FileScan {
         }
     }
 
-    /// Ends where the file can be read no further. Whoever cancels the listing knows that it is not complete.
+    /// Ends where the file can be read no further. The caller that cancelled the listing knows that it is not complete.
     fn stop(&mut self, error: &SourceError) {
         let message = format!("{error} ({} were listed before it)", records(self.number));
         let problem = Problem::of_sample(self.file.uri.clone(), message);
@@ -156,7 +156,7 @@ impl FileScan {
 
     fn finish(&mut self, last: Option<Problem>) {
         let mut problems = Vec::new();
-        let untold = self.without_image.saturating_sub(MOST_PROBLEMS);
+        let untold = self.without_image.saturating_sub(MAX_PROBLEMS);
         if untold > 0 {
             let message = format!("{} more contain no image", records(untold));
             problems.push(Problem::of_sample(self.file.uri.clone(), message));
@@ -171,7 +171,7 @@ impl FileScan {
     }
 }
 
-/// `None` for a record of which nothing is said, so that whoever lists can stop in between.
+/// `None` for a record without a result, so that the listing can stop in between.
 impl Iterator for FileScan {
     type Item = Option<Entry>;
 

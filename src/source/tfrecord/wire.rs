@@ -9,7 +9,7 @@ use super::blocks::{Bytes, ReadError};
 
 #[derive(Debug)]
 pub(super) enum WireError {
-    /// These are no protocol buffers, and why.
+    /// The bytes are not a protocol buffer, and why.
     Garbage(&'static str),
     Read(ReadError),
 }

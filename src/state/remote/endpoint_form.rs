@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::form::{Draft, Form, folder_of, text_of};
 use super::model_draft::{ChosenModel, ModelDraft, ModelRequest};
 use crate::domain::{
-    EndpointConfig, EndpointPlan, S3Access, S3Address, archive_address, usual_ami,
+    EndpointConfig, EndpointPlan, S3Access, S3Address, archive_address, default_ami,
 };
 use crate::state::State;
 
@@ -90,7 +90,7 @@ impl EndpointDraft {
             _ => config.name.clone(),
         };
         let instance_type = config.instance_type.unwrap_or_default().trim().to_owned();
-        let usual = || usual_ami(&instance_type).map(str::to_owned);
+        let usual = || default_ami(&instance_type).map(str::to_owned);
         config.ami_version = config.ami_version.or_else(usual);
         config.instance_type = Some(instance_type);
         Ok(EndpointRequest {

@@ -93,7 +93,7 @@ impl ModelDraft {
             }
             ModelFrom::Archive => {
                 let text = text_of(&self.archive).ok_or("Enter the archive")?;
-                if !S3Link::is_meant_by(&text) {
+                if !S3Link::is_address(&text) {
                     return Ok(ChosenModel::Archive(PathBuf::from(text)));
                 }
                 let link = S3Link::parse(&text).map_err(|why| format!("The archive: {why}"))?;
@@ -122,7 +122,7 @@ impl ModelDraft {
     pub fn is_uploaded(&self) -> bool {
         match self.from {
             ModelFrom::Library | ModelFrom::SavedModel => true,
-            ModelFrom::Archive => !S3Link::is_meant_by(self.archive.trim()),
+            ModelFrom::Archive => !S3Link::is_address(self.archive.trim()),
             ModelFrom::SageMaker => false,
         }
     }

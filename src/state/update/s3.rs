@@ -92,7 +92,7 @@ pub(super) fn setup_read(state: &mut State, setup: Result<AwsSetup, String>) {
 
 /// A path that is typed may be an address of S3. One that cannot be understood is shown in the dialog, which says why.
 pub(super) fn open_typed(state: &mut State, path: &Path, effects: &mut Queue<Effect>) -> bool {
-    let Some(text) = path.to_str().filter(|text| S3Link::is_meant_by(text)) else {
+    let Some(text) = path.to_str().filter(|text| S3Link::is_address(text)) else {
         return false;
     };
     match place_of(state, text) {

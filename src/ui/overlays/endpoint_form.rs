@@ -8,7 +8,7 @@ use super::form::{
     instances_ui, made_model_ui, model_ui, optional_number_ui, optional_text_ui, pairs_ui,
     price_ui, text_ui,
 };
-use crate::domain::{GPU_AMIS, dated_name, usual_ami};
+use crate::domain::{GPU_AMIS, dated_name, default_ami};
 use crate::state::{Action, Command, EndpointDraft, EndpointsCommand, Overlay, Queue, State};
 use crate::tasks::{clock_text, now_ms};
 
@@ -106,7 +106,7 @@ fn endpoint_ui(ui: &mut Ui, state: &State, draft: &mut EndpointDraft) {
         // Another type has another price.
         draft.usd_per_hour = None;
     }
-    let Some(usual) = usual_ami(instance_type.trim()) else {
+    let Some(usual) = default_ami(instance_type.trim()) else {
         config.ami_version = None;
         return;
     };

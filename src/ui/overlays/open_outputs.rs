@@ -133,7 +133,7 @@ fn place_ui(
         }
     });
     let address = memory.address.trim();
-    if S3Link::is_meant_by(address) {
+    if S3Link::is_address(address) {
         if let Err(error) = S3Link::parse(address) {
             ui.label(problem_text(ui, &error));
         }
@@ -148,7 +148,7 @@ fn at_of(state: &State, memory: &OpenOutputsMemory) -> Option<OutputsAt> {
     if address.is_empty() {
         return job_of(state, memory).cloned().map(OutputsAt::Job);
     }
-    if !S3Link::is_meant_by(address) {
+    if !S3Link::is_address(address) {
         return Some(OutputsAt::Folder(PathBuf::from(address)));
     }
     let link = S3Link::parse(address).ok()?;

@@ -416,7 +416,7 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
     let label = format!(
         "{}, {}",
         by.into_str(),
-        by.direction_label(by.usual_direction()).to_lowercase()
+        by.direction_label(by.default_direction()).to_lowercase()
     );
     let entry = ui
         .add_enabled(is_possible, Button::selectable(wanted.by == by, label))
@@ -425,7 +425,7 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
     if entry.clicked() {
         *wanted = Sort {
             by,
-            direction: by.usual_direction(),
+            direction: by.default_direction(),
         };
         ui.close();
     }

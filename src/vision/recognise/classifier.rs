@@ -4,7 +4,7 @@ use super::finding::{Findings, Refusal};
 use super::labels::{self, LABEL_FILE, label_count, misfit};
 use super::probe::Prober;
 use super::signature::Port;
-use super::{OutputPrediction, RecogniseError, UnknownModel};
+use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{ClassValues, ClassificationOutput, LabelSet, OutputConvention};
 use crate::vision::{Tensor, TensorData};
 
@@ -26,7 +26,7 @@ struct Scores<'g> {
 }
 
 pub(super) fn recognise(
-    model: &UnknownModel<'_>,
+    model: &RecognitionRequest<'_>,
     prober: &mut Prober<'_, '_>,
     findings: &mut Findings,
 ) -> Result<OutputPrediction, RecogniseError> {
@@ -63,7 +63,7 @@ struct Classes {
     labels_to_store: Option<LabelSet>,
 }
 
-fn ignored(model: &UnknownModel<'_>, used: &str) -> Vec<String> {
+fn ignored(model: &RecognitionRequest<'_>, used: &str) -> Vec<String> {
     let outputs = model.graph.outputs.iter();
     outputs
         .filter(|port| port.name != used)
@@ -72,7 +72,7 @@ fn ignored(model: &UnknownModel<'_>, used: &str) -> Vec<String> {
 }
 
 /// What Spotcheck reads, for a graph that has none of it.
-fn unknown_outputs(model: &UnknownModel<'_>) -> Refusal {
+fn unknown_outputs(model: &RecognitionRequest<'_>) -> Refusal {
     let outputs: Vec<String> = model
         .graph
         .outputs
@@ -161,7 +161,7 @@ fn are_8_bit_probabilities(row: &[f64]) -> bool {
 
 /// The one output with the scores; `None` where there is none.
 fn choose<'g>(
-    model: &UnknownModel<'_>,
+    model: &RecognitionRequest<'_>,
     mut scores: Vec<Scores<'g>>,
 ) -> Result<Option<Scores<'g>>, Refusal> {
     if scores.len() > 1 {
@@ -198,7 +198,7 @@ fn choose<'g>(
 }
 
 fn from_scores(
-    model: &UnknownModel<'_>,
+    model: &RecognitionRequest<'_>,
     scores: Scores<'_>,
     findings: &mut Findings,
 ) -> Result<Classes, Refusal> {
@@ -247,7 +247,7 @@ fn is_arg_max(port: &Port, prober: &Prober<'_, '_>) -> bool {
 }
 
 fn from_arg_max(
-    model: &UnknownModel<'_>,
+    model: &RecognitionRequest<'_>,
     port: &Port,
     prober: &Prober<'_, '_>,
     findings: &mut Findings,
@@ -290,7 +290,7 @@ struct Naming {
 }
 
 fn name_classes(
-    model: &UnknownModel<'_>,
+    model: &RecognitionRequest<'_>,
     classes: usize,
     findings: &mut Findings,
 ) -> Result<Naming, Refusal> {
@@ -363,7 +363,7 @@ fn name_classes(
 
 /// The class count of an arg-max is not known, only that it is above the `highest` number seen.
 fn name_arg_max(
-    model: &UnknownModel<'_>,
+    model: &RecognitionRequest<'_>,
     highest: usize,
     findings: &mut Findings,
 ) -> Result<Naming, Refusal> {

@@ -4,7 +4,7 @@ use super::finding::{Findings, Refusal};
 use super::labels::{self, LABEL_FILE, label_count, misfit};
 use super::probe::Prober;
 use super::signature::{GraphSignature, Port};
-use super::{OutputPrediction, Overrules, RecogniseError, UnknownModel};
+use super::{OutputPrediction, Overrules, RecogniseError, RecognitionRequest};
 use crate::domain::{
     BoundingBox, BoxFormat, BoxSpace, DetectionOutput, LabelSet, OutputConvention,
 };
@@ -56,7 +56,7 @@ enum Kind {
 }
 
 impl<'g> Detector<'g> {
-    /// `None` where the graph is no detector.
+    /// `None` if the graph is not a detector.
     ///
     /// # Errors
     /// A detector whose boxes cannot be read, or whose outputs cannot be told apart.
@@ -171,7 +171,7 @@ impl<'g> Detector<'g> {
 
     pub(super) fn recognise(
         self,
-        model: &UnknownModel<'_>,
+        model: &RecognitionRequest<'_>,
         prober: &mut Prober<'_, '_>,
         findings: &mut Findings,
     ) -> Result<OutputPrediction, RecogniseError> {
@@ -245,7 +245,7 @@ impl<'g> Detector<'g> {
         u32::try_from(fixed).ok()
     }
 
-    fn ignored(&self, model: &UnknownModel<'_>) -> Vec<String> {
+    fn ignored(&self, model: &RecognitionRequest<'_>) -> Vec<String> {
         let used = [
             Some(self.boxes),
             Some(self.labels.port),
@@ -260,7 +260,7 @@ impl<'g> Detector<'g> {
     }
 }
 
-/// Whether every run gave `[n, 4]` or `[1, n, 4]` floats that are no row of probabilities.
+/// Whether every run gave `[n, 4]` or `[1, n, 4]` floats that are not a row of probabilities.
 fn could_be_boxes(port: &Port, prober: &Prober<'_, '_>) -> bool {
     let mut tensors = prober.values_of(&port.name).peekable();
     tensors.peek().is_some()
@@ -669,7 +669,7 @@ struct Naming {
 impl Detector<'_> {
     fn name_classes(
         &self,
-        model: &UnknownModel<'_>,
+        model: &RecognitionRequest<'_>,
         rows: &[Vec<Row>],
         side_multiple: u32,
         prober: &Prober<'_, '_>,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::finding::{Findings, Refusal};
 use super::signature::{Dimension, Port, PortElement, ShapeText};
-use super::{OutputPrediction, RecogniseError, UnknownModel};
+use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{
     ChannelOrder, ClassValues, ElementType, ImageInput, Layout, OutputConvention, ResizeRule,
     Rounding,
@@ -18,7 +18,7 @@ const TENSORFLOW_MEAN: [f32; 3] = [123.68, 116.78, 103.94];
 /// The mean of BGR in `0..=255` that maskrcnn-benchmark subtracts.
 const MASKRCNN_MEAN: [f32; 3] = [102.9801, 115.9465, 122.7717];
 /// Side of the input that classifiers of any size are mostly trained with, in pixels.
-const USUAL_CLASSIFIER_SIDE: u32 = 224;
+const DEFAULT_CLASSIFIER_SIDE: u32 = 224;
 /// Classifiers of images up to this side are trained on whole small images, not on crops.
 const SMALL_SIDE: u32 = 64;
 
@@ -70,7 +70,7 @@ impl ImagePort {
 
 /// Finds the image among the inputs.
 pub(super) fn recognise(
-    model: &UnknownModel<'_>,
+    model: &RecognitionRequest<'_>,
     findings: &mut Findings,
 ) -> Result<ImagePort, RecogniseError> {
     let port = find_port(model)?;
@@ -107,7 +107,7 @@ pub(super) fn word(layout: Layout) -> &'static str {
     }
 }
 
-fn find_port<'m>(model: &UnknownModel<'m>) -> Result<&'m Port, Refusal> {
+fn find_port<'m>(model: &RecognitionRequest<'m>) -> Result<&'m Port, Refusal> {
     let inputs = &model.graph.inputs;
     if let Some(name) = model.overrules.text("input.name") {
         let found = inputs.iter().find(|port| port.name == name);
@@ -194,7 +194,7 @@ fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
 }
 
 /// Width and height as exporters note them: `imgsz` is ultralytics' `[height, width]`.
-fn metadata_size(model: &UnknownModel<'_>) -> Option<[u32; 2]> {
+fn metadata_size(model: &RecognitionRequest<'_>) -> Option<[u32; 2]> {
     let text = model.graph.metadata.get("imgsz")?;
     let numbers: Vec<u32> = text
         .split(|c: char| !c.is_ascii_digit())
@@ -210,7 +210,7 @@ fn metadata_size(model: &UnknownModel<'_>) -> Option<[u32; 2]> {
 
 /// Fills in what ONNX does not record this, by what is usual for such a model.
 pub(super) fn complete(
-    model: &UnknownModel<'_>,
+    model: &RecognitionRequest<'_>,
     prediction: &OutputPrediction,
     sizes: Sizes,
     input: &mut ImageInput,
@@ -226,7 +226,7 @@ pub(super) fn complete(
 }
 
 fn assume_pixels(
-    model: &UnknownModel<'_>,
+    model: &RecognitionRequest<'_>,
     prediction: &OutputPrediction,
     input: &mut ImageInput,
     findings: &mut Findings,
@@ -294,7 +294,7 @@ fn classifier_resize(sizes: Sizes) -> (ResizeRule, String) {
         (Some(width), Some(height), _) => (width, height, "the graph fixes the size"),
         (_, _, Some(([width, height], because))) => (width, height, because),
         (width, height, None) => {
-            let side = width.or(height).unwrap_or(USUAL_CLASSIFIER_SIDE);
+            let side = width.or(height).unwrap_or(DEFAULT_CLASSIFIER_SIDE);
             (
                 width.unwrap_or(side),
                 height.unwrap_or(side),
@@ -327,7 +327,7 @@ fn classifier_resize(sizes: Sizes) -> (ResizeRule, String) {
 }
 
 fn detector_resize(
-    model: &UnknownModel<'_>,
+    model: &RecognitionRequest<'_>,
     prediction: &OutputPrediction,
     sizes: Sizes,
 ) -> (ResizeRule, String) {
@@ -361,7 +361,7 @@ fn detector_resize(
             ),
         ),
         (width, height, _) if width.is_some() || height.is_some() => {
-            let side = width.or(height).unwrap_or(USUAL_CLASSIFIER_SIDE);
+            let side = width.or(height).unwrap_or(DEFAULT_CLASSIFIER_SIDE);
             let rule = ResizeRule::Stretch {
                 width: width.unwrap_or(side),
                 height: height.unwrap_or(side),

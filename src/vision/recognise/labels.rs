@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::UnknownModel;
+use super::RecognitionRequest;
 use super::finding::Refusal;
 use crate::domain::LabelSet;
 
@@ -23,7 +23,7 @@ pub(super) fn misfit(has: impl std::fmt::Display, count: usize) -> Refusal {
 }
 
 /// The names that exporters write into `names`: a list, or a dictionary from number to name, of Python or JSON.
-pub(super) fn from_metadata(model: &UnknownModel<'_>) -> Option<LabelSet> {
+pub(super) fn from_metadata(model: &RecognitionRequest<'_>) -> Option<LabelSet> {
     let names = parse_names(model.graph.metadata.get("names")?)?;
     let mut text = String::new();
     for (id, name) in names {

@@ -27,22 +27,22 @@ use self::probe::Prober;
 use super::Tensor;
 use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, OutputConvention};
 
-/// A graph's answers by the outputs' names.
+/// The outputs of a graph by name.
 pub type Outputs = BTreeMap<String, Tensor>;
 
-/// Runs the graph on one input tensor, or says with ONNX Runtime's text why it does not run.
+/// Runs the graph on one input tensor; an error is ONNX Runtime's message.
 pub type RunGraph<'r> = dyn FnMut(&Tensor) -> Result<Outputs, String> + 'r;
 
-/// A graph without a card, and what the user says about it.
+/// A graph without a card, and the user's values for the card.
 #[derive(Debug)]
-pub struct UnknownModel<'m> {
+pub struct RecognitionRequest<'m> {
     /// The id of the draft card.
     pub id: String,
     /// The name on screen of the draft card.
     pub name: String,
     pub file: ModelFile,
     pub graph: &'m GraphSignature,
-    /// What is in the user's label file.
+    /// The class names of the user's label file.
     pub labels: Option<LabelSet>,
     pub overrules: &'m Overrules,
 }
@@ -51,8 +51,7 @@ pub struct UnknownModel<'m> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recognition {
     pub card: ModelCard,
-    /// Names of the classes that have to be stored beside the card as `card.labels`; `None` where the card names a
-    /// built-in set or none.
+    /// The class names to store beside the card as `card.labels`; `None` if the card names a built-in set or none.
     pub labels: Option<LabelSet>,
     /// In the order of the card.
     pub findings: Vec<Finding>,
@@ -85,7 +84,7 @@ pub enum RecogniseError {
 /// [`RecogniseError::Refused`] where there is no image input, where the outputs are none of the conventions that
 /// Spotcheck reads, where the label file does not fit the model's classes, or where the graph does not run.
 pub fn recognise(
-    model: UnknownModel<'_>,
+    model: RecognitionRequest<'_>,
     run: &mut RunGraph<'_>,
 ) -> Result<Recognition, RecogniseError> {
     let mut findings = Findings::default();

@@ -113,7 +113,7 @@ impl Overrules {
     }
 }
 
-/// Whether `field` lies inside the table `table`.
+/// Whether `field` is inside the table `table`.
 fn is_below(field: &str, table: &str) -> bool {
     field
         .strip_prefix(table)

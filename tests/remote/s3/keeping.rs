@@ -158,7 +158,7 @@ fn what_would_fill_the_cache_by_itself_is_not_kept() {
     bucket.put(&key(1), &content(0).repeat(2));
     let source = open_keeping(&bucket, &proxy, folder.path(), max_bytes);
     let samples = listed(&source);
-    assert!(source.keeps(samples[0].size_bytes) && !source.keeps(samples[1].size_bytes));
+    assert!(source.is_cached(samples[0].size_bytes) && !source.is_cached(samples[1].size_bytes));
     for _ in 0..2 {
         source.read(&samples[0].uri).unwrap();
         source.read(&samples[1].uri).unwrap();

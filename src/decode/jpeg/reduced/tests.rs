@@ -1,4 +1,4 @@
-//! Against libjpeg-turbo's own reduced sizes, over photographs and over damaged files.
+//! Against libjpeg-turbo's own reduced sizes, over sample images and over damaged files.
 
 use std::path::{Path, PathBuf};
 
@@ -38,22 +38,22 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Photographs, each cut down to at most this size.
-fn photographs(width: u32, height: u32) -> Vec<RgbImage> {
+/// The sample images, each cut down to at most this size.
+fn sample_images(width: u32, height: u32) -> Vec<RgbImage> {
     let folders = ["assets/samples", "tests/tfrecord/photos"];
     let paths = folders
         .iter()
         .flat_map(|folder| files_in(&root().join(folder)));
     let images = paths.filter(|path| path.extension().is_some_and(|kind| kind != "md"));
-    let photographs: Vec<RgbImage> = images
+    let sample_images: Vec<RgbImage> = images
         .map(|path| {
             let bytes = std::fs::read(path).unwrap();
             let image = decode::decode(&bytes, &DecodeLimits::default()).unwrap();
             cut(&image.image, width, height)
         })
         .collect();
-    assert!(photographs.len() > 10, "the photographs are missing");
-    photographs
+    assert!(sample_images.len() > 10, "the sample images are missing");
+    sample_images
 }
 
 /// The middle of an image, where its subject is.
@@ -147,11 +147,11 @@ fn check_low_frequencies(file: &[u8], sampling: Subsamp, what: &str) {
 
 #[test]
 fn the_frequencies_that_are_read_give_the_pixels_that_libjpeg_makes_of_them() {
-    for (number, image) in photographs(150, 110).iter().enumerate() {
+    for (number, image) in sample_images(150, 110).iter().enumerate() {
         for sampling in [Subsamp::None, Subsamp::Sub2x2, Subsamp::Gray] {
             for quality in [30, 75, 95, 100] {
                 for codes in [Codes::OfTheStandard, Codes::OfTheFile] {
-                    let what = format!("photograph {number}, {sampling:?}, {quality}, {codes:?}");
+                    let what = format!("sample image {number}, {sampling:?}, {quality}, {codes:?}");
                     let file = encoded(image, quality, sampling, codes);
                     check_low_frequencies(&file, sampling, &what);
                 }
@@ -162,9 +162,9 @@ fn the_frequencies_that_are_read_give_the_pixels_that_libjpeg_makes_of_them() {
 
 #[test]
 fn sizes_that_are_no_multiple_of_a_block_are_those_of_libjpeg() {
-    let photographs = photographs(1023, 767);
+    let sample_images = sample_images(1023, 767);
     for [width, height] in [[1, 1], [7, 9], [8, 8], [16, 1], [17, 33], [1023, 767]] {
-        let image = photographs.iter().map(|whole| cut(whole, width, height));
+        let image = sample_images.iter().map(|whole| cut(whole, width, height));
         let image = image.max_by_key(|part| part.rgb().len()).unwrap();
         for sampling in [Subsamp::None, Subsamp::Sub2x2, Subsamp::Gray] {
             let what = format!("{}x{}, {sampling:?}", image.width(), image.height());
@@ -193,11 +193,11 @@ fn colours_that_are_halved_in_one_direction_lie_in_their_places() {
 }
 
 #[test]
-fn a_photograph_looks_as_libjpeg_reduces_it() {
-    for (number, image) in photographs(200, 150).iter().enumerate() {
+fn a_sample_image_looks_as_libjpeg_reduces_it() {
+    for (number, image) in sample_images(200, 150).iter().enumerate() {
         for sampling in SAMPLINGS {
             for quality in [30, 95] {
-                let what = format!("photograph {number}, {sampling:?}, {quality}");
+                let what = format!("sample image {number}, {sampling:?}, {quality}");
                 let file = encoded(image, quality, sampling, Codes::OfTheStandard);
                 check_likeness(&file, &what);
             }
@@ -207,11 +207,11 @@ fn a_photograph_looks_as_libjpeg_reduces_it() {
 
 #[test]
 fn odd_sizes_of_every_subsampling_look_as_libjpeg_reduces_them() {
-    let photograph = photographs(200, 150).swap_remove(0);
+    let sample_image = sample_images(200, 150).swap_remove(0);
     for [width, height] in [[1, 1], [2, 31], [7, 9], [17, 33], [61, 45], [199, 149]] {
         for sampling in SAMPLINGS {
             let what = format!("{width}x{height}, {sampling:?}");
-            let part = cut(&photograph, width, height);
+            let part = cut(&sample_image, width, height);
             let file = encoded(&part, 90, sampling, Codes::OfTheFile);
             check_likeness(&file, &what);
         }
@@ -319,10 +319,10 @@ impl Random {
 
 /// Small files with much in them.
 fn small_files() -> Vec<Vec<u8>> {
-    let photograph = photographs(60, 45).swap_remove(0);
+    let sample_image = sample_images(60, 45).swap_remove(0);
     let mut files: Vec<Vec<u8>> = SAMPLINGS
         .iter()
-        .map(|&sampling| encoded(&photograph, 90, sampling, Codes::OfTheFile))
+        .map(|&sampling| encoded(&sample_image, 90, sampling, Codes::OfTheFile))
         .collect();
     files.push(case("jpeg-restart-each-unit"));
     files

@@ -216,7 +216,7 @@ fn check_image(
         );
     }
     let has_gpu = InstanceType::parse(instance).is_some_and(|instance| instance.has_gpu());
-    match ecr.wants_gpu() {
+    match ecr.needs_gpu() {
         Some(true) if !has_gpu => checks.warning(
             CheckPoint::Image,
             format!("{image} needs a GPU, but {instance} has none"),

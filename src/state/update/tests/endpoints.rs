@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{command, event};
 use crate::domain::{
     EndpointConfig, EndpointPlan, EndpointRecord, EndpointStatus, ModelSource, Preflight, S3Access,
-    SageMakerAccess, usual_ami,
+    SageMakerAccess, default_ami,
 };
 use crate::state::{
     Action, DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId, EndpointSight,
@@ -282,7 +282,7 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
     );
     assert_eq!(
         request.config.ami_version.as_deref(),
-        usual_ami("ml.g5.xlarge")
+        default_ami("ml.g5.xlarge")
     );
     assert_eq!(request.delete_after_ms, Some(2 * 3_600_000));
 

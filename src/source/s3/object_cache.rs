@@ -1,4 +1,4 @@
-//! What was read of S3 and is kept on disk, so that it need not be asked for again.
+//! Objects of S3 that are cached on disk, so that they are not fetched again.
 //!
 //! A kept object is known by its server, its address and its `ETag`. So it is only ever read on the condition that it
 //! has the `ETag` that was listed, and an object that was written to is fetched anew.
@@ -15,29 +15,29 @@ use crate::cache::{CacheError, CacheKey, DiskCache, EntryKind};
 use crate::domain::{ListingChange, Sample, SampleUri};
 use crate::tasks::TaskControl;
 
-type TellChange = Box<dyn Fn(ListingChange) + Send + Sync>;
-type TellTrouble = Box<dyn Fn(&CacheError) + Send + Sync>;
+type ReportChange = Box<dyn Fn(ListingChange) + Send + Sync>;
+type ReportError = Box<dyn Fn(&CacheError) + Send + Sync>;
 
-pub(super) struct Kept {
+pub(super) struct ObjectCache {
     cache: Arc<DiskCache>,
     /// Empty for AWS.
     server: String,
-    /// Of each object, as it was seen last.
+    /// The last known `ETag` of each object.
     etags: Mutex<HashMap<SampleUri, Arc<str>>>,
     in_flight: SingleFlight,
-    tell_change: OnceLock<TellChange>,
-    tell_trouble: TellTrouble,
+    report_change: OnceLock<ReportChange>,
+    report_error: ReportError,
 }
 
-impl Kept {
-    pub(super) fn new(cache: Arc<DiskCache>, server: String, tell_trouble: TellTrouble) -> Self {
+impl ObjectCache {
+    pub(super) fn new(cache: Arc<DiskCache>, server: String, report_error: ReportError) -> Self {
         Self {
             cache,
             server,
             etags: Mutex::default(),
             in_flight: SingleFlight::default(),
-            tell_change: OnceLock::new(),
-            tell_trouble,
+            report_change: OnceLock::new(),
+            report_error,
         }
     }
 
@@ -45,12 +45,12 @@ impl Kept {
         self.cache.max_entry_bytes()
     }
 
-    /// The first one to ask is told.
-    pub(super) fn tell_changes_to(&self, report: TellChange) {
-        self.tell_change.get_or_init(|| report);
+    /// Reports changes to the first caller.
+    pub(super) fn report_changes_to(&self, report: ReportChange) {
+        self.report_change.get_or_init(|| report);
     }
 
-    /// Remembers what these objects are now.
+    /// Remembers the `ETag`s of listed objects.
     pub(super) fn listed(&self, samples: &[Sample]) {
         let mut etags = self.etags.lock();
         for sample in samples {
@@ -72,14 +72,14 @@ impl Kept {
             return false;
         }
         self.listed(std::slice::from_ref(&sample));
-        if let Some(tell) = self.tell_change.get() {
+        if let Some(tell) = self.report_change.get() {
             tell(ListingChange::Seen(vec![sample]));
         }
         true
     }
 
     /// What is kept, or else what `fetch` brings: it gets the `ETag` that the object must have, and what ends its
-    /// waits. Whoever asks for the same meanwhile gets the same response.
+    /// waits. Callers that ask for the same object meanwhile share the response.
     pub(super) fn read(
         self: &Arc<Self>,
         uri: &SampleUri,
@@ -99,13 +99,13 @@ impl Kept {
         }
         let this = Arc::clone(self);
         self.in_flight.join(key, control, move |control| {
-            // Somebody may have brought it since.
+            // Another caller may have fetched it meanwhile.
             if let Some(content) = this.cache.get(&key) {
                 return Ok(content);
             }
             let content = fetch(Some(&etag), Some(control))?;
             if let Err(trouble) = this.cache.put(&key, &content) {
-                (this.tell_trouble)(&trouble);
+                (this.report_error)(&trouble);
             }
             Ok(content)
         })
