@@ -424,7 +424,7 @@ fn caller_error(
     use AwsErrorKind as Kind;
     let whose = &caller.credentials;
     let server = caller.server();
-    let said = said(response, caller);
+    let said = server_message(response, caller);
     let error = |kind, why: String| AwsError::new(kind, format!("Could not {operation}: {why}"));
     Some(match response.code.unwrap_or_default() {
         "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => {
@@ -457,7 +457,7 @@ fn caller_error(
 ///
 /// The server's message. For wrong signatures some services repeat the signed text with the session token, which is
 /// left out.
-fn said(response: &Response<'_>, caller: &Caller) -> String {
+fn server_message(response: &Response<'_>, caller: &Caller) -> String {
     let message = response.message.map(|message| {
         let ends = ["The Canonical String", "The String-to-Sign"].map(|words| message.find(words));
         let end = ends.into_iter().flatten().min().unwrap_or(message.len());
@@ -486,7 +486,7 @@ fn clock_skew(response: &Response<'_>, operation: &Operation<'_>, caller: &Calle
         .date
         .and_then(clock_difference)
         .map_or_else(String::new, |by| format!(" by {by}"));
-    let (server, said) = (caller.server(), said(response, caller));
+    let (server, said) = (caller.server(), server_message(response, caller));
     AwsError::new(
         AwsErrorKind::ClockSkew,
         format!(
@@ -521,7 +521,7 @@ fn writing_error(
         ),
         ("NotImplemented", ..) | (_, 501, _) => (
             Kind::Unsupported,
-            format!("{} does not support this operation{}", caller.server(), said(response, caller)),
+            format!("{} does not support this operation{}", caller.server(), server_message(response, caller)),
         ),
         _ => return None,
     };
@@ -532,7 +532,7 @@ fn writing_error(
 fn target_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     use AwsErrorKind as Kind;
     let server = caller.server();
-    let said = said(response, caller);
+    let said = server_message(response, caller);
     let error = |kind, why: String| AwsError::new(kind, format!("Could not {operation}: {why}"));
     match (response.code.unwrap_or_default(), response.status) {
         ("NoSuchBucket", _) => error(
@@ -805,7 +805,7 @@ mod tests {
         }
     }
 
-    fn said(status: u16, code: &str) -> AwsError {
+    fn error_of(status: u16, code: &str) -> AwsError {
         let response = Response {
             status,
             code: (!code.is_empty()).then_some(code),
@@ -878,7 +878,7 @@ mod tests {
             (400, "", AwsErrorKind::NotS3, "HTTP status 400"),
             (407, "", AwsErrorKind::NotS3, "proxy"),
         ] {
-            let error = said(status, code);
+            let error = error_of(status, code);
             assert_eq!(error.kind, kind, "{code}");
             assert!(error.message.contains(words), "{code}: {error}");
         }
@@ -900,13 +900,13 @@ mod tests {
     #[test]
     fn no_credentials_at_all_name_the_ways_out() {
         let none = CredentialsError::not_loaded_no_source();
-        let said =
+        let refused =
             |operation| AwsError::of_credentials(&none, &operation, &caller(Credentials::Ambient));
-        let error = said(Operation::Buckets);
+        let error = refused(Operation::Buckets);
         assert_eq!(error.kind, AwsErrorKind::NoCredentials);
         assert!(error.message.contains("anonymously"), "{error}");
         // A model that SageMaker does not know.
-        let error = said(Operation::Call {
+        let error = refused(Operation::Call {
             service: "SageMaker",
             namespace: "sagemaker",
             operation: "ListTransformJobs",

@@ -169,7 +169,7 @@ impl<'a> LargeUpload<'a> {
         // The object may have been made although the response got lost; then there is no upload any more.
         if let Err(SendError::Aws(error)) = &written
             && matches!(error.kind, AwsErrorKind::NotFound | AwsErrorKind::Other)
-            && let Ok(ExistingObject::Same) = self.job.look(s3, sha256, control)
+            && let Ok(ExistingObject::Same) = self.job.existing(s3, sha256, control)
         {
             return Ok(Sent::Sent);
         }

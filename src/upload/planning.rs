@@ -88,7 +88,7 @@ fn list(
     control.set_detail("");
     let mut listing = s3.list(ListRequest {
         bucket: plan.target.address.bucket.clone(),
-        prefix: format!("{prefix}{}", common_beginning(names())),
+        prefix: format!("{prefix}{}", common_prefix(names())),
         ..ListRequest::default()
     })?;
     while let Some(page) = listing.next_page(Some(control)) {
@@ -110,7 +110,7 @@ fn list(
 }
 
 /// The common prefix of all names.
-fn common_beginning<'n>(mut names: impl Iterator<Item = &'n str>) -> &'n str {
+fn common_prefix<'n>(mut names: impl Iterator<Item = &'n str>) -> &'n str {
     let mut common = names.next().unwrap_or_default();
     for name in names {
         let pairs = common.char_indices().zip(name.chars());
@@ -264,7 +264,7 @@ mod tests {
             (&["ab", "abc", "ab"], "ab"),
             (&[], ""),
         ] {
-            assert_eq!(common_beginning(names.iter().copied()), expected);
+            assert_eq!(common_prefix(names.iter().copied()), expected);
         }
     }
 

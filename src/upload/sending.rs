@@ -119,7 +119,7 @@ impl Job<'_> {
                 return Err(error.into());
             }
             // The object may have been written although the response was lost.
-            let there = self.look(s3, sha256, control)?;
+            let there = self.existing(s3, sha256, control)?;
             condition = match there {
                 ExistingObject::Same => return Ok(Sent::Same),
                 // Without support for conditions, the check right before the write must be enough.
@@ -145,7 +145,7 @@ impl Job<'_> {
     }
 
     /// The current object at the key.
-    pub(super) fn look(
+    pub(super) fn existing(
         &self,
         s3: &S3,
         sha256: &Sha256Digest,

@@ -565,7 +565,7 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             open_form(&mut window);
             click(&mut window, "Known types");
             click(&mut window, "ml.m5.24xlarge");
-            wait_for(&mut window, "cost $5.50 per hour (of 20");
+            wait_for(&mut window, "$5.50 per hour for 1 × ml.m5.24xlarge (of 20");
             // What stands in the table can be put right there.
             wait_for(&mut window, "Change the price of ml.m5.24xlarge…");
             click(&mut window, "Change the price of ml.m5.24xlarge…");

@@ -1,6 +1,8 @@
 //! Errors of SageMaker and CloudWatch Logs, which use codes and texts where S3 uses HTTP statuses.
 
-use super::{AwsError, AwsErrorKind, Caller, Operation, Response, denied, not_s3, said, timeout};
+use super::{
+    AwsError, AwsErrorKind, Caller, Operation, Response, denied, not_s3, server_message, timeout,
+};
 
 /// The error of a refused call, and what to do about it.
 pub(super) fn refused(
@@ -10,7 +12,7 @@ pub(super) fn refused(
 ) -> AwsError {
     use AwsErrorKind as Kind;
     let server = caller.server();
-    let said = said(response, caller);
+    let said = server_message(response, caller);
     let message = response.message.unwrap_or_default();
     let error = |kind, why: String| AwsError::new(kind, format!("Could not {operation}: {why}"));
     match (response.code.unwrap_or_default(), response.status) {
@@ -26,7 +28,7 @@ pub(super) fn refused(
         ),
         ("ResourceNotFound" | "ResourceNotFoundException", _) => missing(&said, operation, caller),
         ("ValidationException" | "ValidationError" | "InvalidParameterException", _)
-            if says_missing(message) =>
+            if means_missing(message) =>
         {
             missing(&said, operation, caller)
         }
@@ -100,7 +102,7 @@ pub(super) fn refused(
 
 /// SageMaker reports missing resources with the code of an invalid request: “Could not find model "…"”, “Endpoint … not
 /// found”.
-fn says_missing(message: &str) -> bool {
+fn means_missing(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     [
         "could not find",

@@ -45,7 +45,7 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
     let name = &args.name;
     let deletion = Deletion::of(&aws, records, &access, name, args.with_model, control)?;
     let was_there = deletion.status().is_some();
-    let stays = deletion.stays().len();
+    let stays = deletion.to_keep().len();
     if !args.yes && !confirmed(&deletion)? {
         eprintln!("nothing was deleted");
         return Ok(Outcome::AllWell);
@@ -99,10 +99,10 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
 
 /// Asks, after listing what goes and what stays.
 fn confirmed(deletion: &Deletion) -> anyhow::Result<bool> {
-    for what in deletion.goes() {
+    for what in deletion.to_delete() {
         eprintln!("will delete {what}");
     }
-    for (what, why) in deletion.stays() {
+    for (what, why) in deletion.to_keep() {
         eprintln!("will keep {what}: {why}");
     }
     confirm("Delete these?")

@@ -90,7 +90,7 @@ fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> 
              delete {name}"
         ),
     }
-    let stays = left.stays().len();
+    let stays = left.to_keep().len();
     let done = left.carry_out(aws, &context.records, &context.control)?;
     for what in &done.deleted {
         eprintln!("deleted {what}, which an earlier endpoint of this name left behind");

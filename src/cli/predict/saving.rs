@@ -281,7 +281,7 @@ impl Saving {
             stamp: sample.stamp(),
             result: result.clone().map_err(|problem| problem.message),
         };
-        if let Some(labels) = self.labels.grown() {
+        if let Some(labels) = self.labels.added_labels() {
             self.queued += 1;
             let change = Change::SetRunLabels(self.run, labels);
             self.project.write(self.queued, change)?;
@@ -484,7 +484,7 @@ impl SavedLabels {
     }
 
     /// All labels, if there are more than the last time.
-    fn grown(&mut self) -> Option<LabelSet> {
+    fn added_labels(&mut self) -> Option<LabelSet> {
         let Naming::KnownLabels(from_predictions) = &self.naming else {
             return None;
         };

@@ -374,7 +374,7 @@ fn describe(
     let run = describe(&choice)?;
     let can_be_cifar = args.truth_from_names
         && run.labels.is_empty()
-        && !run.reader.shape().says_size()
+        && !run.reader.shape().contains_size()
         && run.card.task == ModelTask::Classification;
     let Some(labels) = built_in_labels(CIFAR_10).filter(|_| can_be_cifar) else {
         return Ok(run);

@@ -492,7 +492,7 @@ fn check_model(
                 PredictError::OutOfReach(message) => Failure::new(message),
                 error => Failure::new(error.to_string()),
             })?;
-            let (is_available, found) = served.judged(model.signature.as_deref());
+            let (is_available, found) = served.check(model.signature.as_deref());
             Ok(RemoteCheck {
                 is_available,
                 found,

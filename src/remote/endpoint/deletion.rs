@@ -106,7 +106,7 @@ impl Deletion {
     }
 
     /// What would be deleted: “endpoint cats”, “configuration cats”, …
-    pub fn goes(&self) -> Vec<String> {
+    pub fn to_delete(&self) -> Vec<String> {
         let endpoint = self.status.map(|_| endpoint_text(&self.name));
         let configs = self.configs.iter().map(|config| config_text(config));
         let model = self.model.iter().filter(|_| self.takes_model);
@@ -120,7 +120,7 @@ impl Deletion {
     }
 
     /// The resources that would stay, and why.
-    pub fn stays(&self) -> Vec<(String, String)> {
+    pub fn to_keep(&self) -> Vec<(String, String)> {
         let model = self.model.iter().filter(|_| !self.takes_model);
         model
             .map(|model| (model_text(model), NOT_MADE_FOR_IT.to_owned()))
@@ -170,7 +170,7 @@ impl Deletion {
         {
             records.forget(record)?;
         }
-        done.kept.extend(self.stays());
+        done.kept.extend(self.to_keep());
         Ok(done)
     }
 }

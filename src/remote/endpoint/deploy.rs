@@ -89,7 +89,7 @@ fn undo(
         Some(Ok(None)) | None => None,
     };
     let deletion = Deletion::of_record(aws, record, status);
-    let goes = deletion.goes();
+    let goes = deletion.to_delete();
     match deletion.carry_out(aws, records, &control) {
         Ok(done) => (failed.deleted, failed.kept) = (done.deleted, done.kept),
         // Nothing was deleted, as the endpoint is still there.

@@ -167,7 +167,7 @@ impl ExampleReadings {
         let readings = examples.iter().map(|example| {
             let size = match &example.image_size {
                 Ok(size) => Some(*size),
-                Err(_) if shape.says_size() => None,
+                Err(_) if shape.contains_size() => None,
                 Err(reason) => return Err(reason.clone()),
             };
             reader.read(&example.response, size)

@@ -170,7 +170,7 @@ impl OutputFolder {
             Kind::S3 { s3, folder } => {
                 let (bucket, etag) = (&folder.bucket, file.etag.as_deref());
                 let read = s3.read(bucket, &file.key, etag, Some(control));
-                read.map_err(|error| self.judged(s3, folder, error, control))
+                read.map_err(|error| self.remember_outage(s3, folder, error, control))
             }
         }
     }
@@ -196,7 +196,7 @@ impl OutputFolder {
             Kind::S3 { s3, folder } => {
                 let (bucket, etag) = (&folder.bucket, file.etag.as_deref());
                 let read = s3.read_range(bucket, &file.key, range, etag, Some(control));
-                read.map_err(|error| self.judged(s3, folder, error, control))
+                read.map_err(|error| self.remember_outage(s3, folder, error, control))
             }
         }
     }
@@ -207,7 +207,7 @@ impl OutputFolder {
     }
 
     /// Remembers an error that concerns all outputs. If it is unclear, a listing decides: it worked before.
-    fn judged(
+    fn remember_outage(
         &self,
         s3: &S3,
         folder: &S3Address,

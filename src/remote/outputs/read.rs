@@ -487,7 +487,7 @@ impl Shared<'_> {
     }
 
     fn predict(&self, response: &Json, sample: &Sample) -> Result<Prediction, String> {
-        let size = match self.reader.shape().says_size() {
+        let size = match self.reader.shape().contains_size() {
             // An image that is unreadable here may have been readable to the model.
             true if self.is_near => self.size_of(sample).ok(),
             true => None,

@@ -139,7 +139,7 @@ impl OutputReader {
         let agree = |list: &str, id: &str| match output.get(list) {
             Some(Json::List(entries)) => entries.iter().all(|entry| {
                 let id = entry.get(id).and_then(Json::number);
-                let id = id.and_then(|id| whole(id, MAX_COUNT));
+                let id = id.and_then(|id| integer(id, MAX_COUNT));
                 id.is_none_or(|id| self.own_label(entry, id).is_ok())
             }),
             _ => true,
@@ -181,7 +181,7 @@ impl OutputReader {
         let side = |key: &str| -> Result<u32, String> {
             let number = output.get(key).and_then(Json::number);
             number
-                .and_then(|number| whole(number, 1 << 20))
+                .and_then(|number| integer(number, 1 << 20))
                 .filter(|side| *side > 0)
                 .ok_or_else(|| format!("the output's {key} is not a number of pixels"))
         };
@@ -217,7 +217,7 @@ impl OutputReader {
 
     fn own_class(&self, entry: &Json) -> Result<ClassScore, String> {
         let index = field(entry, "index")?;
-        let index = whole(index, MAX_COUNT).ok_or_else(|| no_class(index))?;
+        let index = integer(index, MAX_COUNT).ok_or_else(|| no_class(index))?;
         Ok(ClassScore {
             index,
             label: self.own_label(entry, index)?,
@@ -227,7 +227,7 @@ impl OutputReader {
 
     fn own_box(&self, entry: &Json, size: [u32; 2]) -> Result<Detection, String> {
         let class_id = field(entry, "class_id")?;
-        let class_id = whole(class_id, MAX_COUNT).ok_or_else(|| no_class(class_id))?;
+        let class_id = integer(class_id, MAX_COUNT).ok_or_else(|| no_class(class_id))?;
         let edges = entry.get("box").ok_or("a detection has no “box”")?;
         let mut rows = Vec::new();
         super::json::Item::Json(edges).collect_rows(&mut rows)?;
@@ -402,7 +402,7 @@ impl OutputReader {
         let count = match &mapping.count {
             None => given,
             Some(at) => match numbers(output, at)?[..] {
-                [count] => whole(count, given)
+                [count] => integer(count, given)
                     .ok_or_else(|| format!("the output has {given} boxes and counts {count}"))?
                     as usize,
                 ref other => {
@@ -555,7 +555,7 @@ fn class_ids(
     let highest = labels.max_id().map_or(MAX_COUNT, |id| id as usize);
     let id = |name: &Name<'_>| match *name {
         Name::Number(number) => {
-            let given = whole(number, MAX_COUNT).ok_or_else(|| no_class(number))?;
+            let given = integer(number, MAX_COUNT).ok_or_else(|| no_class(number))?;
             let id = i64::from(given) + offset;
             match u32::try_from(id) {
                 Err(_) => Ok(None),
@@ -579,7 +579,7 @@ fn class_ids(
 fn check_best(best: &[f64], scores: &[f64]) -> Result<(), String> {
     let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let named = match *best {
-        [best] => whole(best, scores.len()).and_then(|best| scores.get(best as usize)),
+        [best] => integer(best, scores.len()).and_then(|best| scores.get(best as usize)),
         _ => None,
     };
     // Two scores may be so close that one who counts in 32 bits takes the other for the best.
@@ -614,7 +614,7 @@ fn score(value: f64) -> Result<f32, String> {
 }
 
 /// A number without a fraction, up to `most`.
-fn whole(number: f64, most: usize) -> Option<u32> {
+fn integer(number: f64, most: usize) -> Option<u32> {
     let is_whole = number >= 0.0 && number <= most as f64 && number.fract() == 0.0;
     is_whole.then_some(number as u32)
 }

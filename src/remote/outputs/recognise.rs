@@ -63,7 +63,7 @@ impl OutputShape {
     }
 
     /// Whether outputs contain the image size, so that the image need not be read.
-    pub fn says_size(&self) -> bool {
+    pub fn contains_size(&self) -> bool {
         matches!(self, Self::Spotcheck { .. })
     }
 

@@ -153,7 +153,7 @@ impl ServedModel {
     }
 
     /// Whether the signature takes images, as far as the server says, and notes about it.
-    pub fn judged(&self, signature: Option<&str>) -> (bool, Vec<String>) {
+    pub fn check(&self, signature: Option<&str>) -> (bool, Vec<String>) {
         let name = &self.name;
         let is_loaded = |state: &str| state == LOADED;
         let loaded: Vec<&str> = self
@@ -178,12 +178,12 @@ impl ServedModel {
             [version] => format!("{name} is loaded, version {version}"),
             versions => format!("{name} is loaded, versions {}", versions.join(", ")),
         }];
-        let (fits, words) = self.judged_signature(signature);
+        let (fits, words) = self.check_signature(signature);
         found.extend(words);
         (!loaded.is_empty() && fits, found)
     }
 
-    fn judged_signature(&self, wanted: Option<&str>) -> (bool, Option<String>) {
+    fn check_signature(&self, wanted: Option<&str>) -> (bool, Option<String>) {
         if self.signatures.is_empty() {
             return (true, None);
         }
@@ -241,7 +241,7 @@ mod tests {
                 "Signature b64 does not exist",
             ),
         ] {
-            let (found_well, found) = model(state, kind).judged(signature);
+            let (found_well, found) = model(state, kind).check(signature);
             assert_eq!(found_well, is_well, "{found:?}");
             assert!(found.join("\n").contains(words), "{found:?}");
         }

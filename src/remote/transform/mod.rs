@@ -37,8 +37,7 @@ pub use prices::{add_price, change_price, read_prices};
 pub use records::JobRecords;
 pub use retries::{FoundRetries, FoundRetry};
 pub use retry::{
-    PlannedRetry, Retry, RetryChanges, RetryChoice, beginning_of_retries, looks_like_retry,
-    plan_retry,
+    PlannedRetry, Retry, RetryChanges, RetryChoice, looks_like_retry, plan_retry, retry_prefix,
 };
 pub use start::{StartFolders, start};
 pub use watch::{Watch, WatchEvent, find_record};

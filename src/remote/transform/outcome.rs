@@ -347,7 +347,7 @@ fn reason_text(lines: &[&str]) -> String {
         }
     }
     let text = parts.join(": ");
-    let text = if parts.iter().any(|part| says_too_large(part)) {
+    let text = if parts.iter().any(|part| is_size_error(part)) {
         format!("{text}: its request exceeds MaxPayloadInMB; send it again with a larger value")
     } else {
         text
@@ -361,7 +361,7 @@ fn reason_text(lines: &[&str]) -> String {
 
 /// SageMaker's own words for a body that it does not send, and the status of a container or of a server before it that
 /// does not take it.
-fn says_too_large(line: &str) -> bool {
+fn is_size_error(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     line.starts_with("clienterror: 413")
         || [

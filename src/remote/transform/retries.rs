@@ -1,6 +1,6 @@
 //! The jobs that took up again what had failed in a job, wherever they were started.
 
-use super::{JobError, JobRecords, beginning_of_retries, looks_like_retry};
+use super::{JobError, JobRecords, looks_like_retry, retry_prefix};
 use crate::aws::{AwsError, AwsErrorKind, SageMaker};
 use crate::domain::{JobQuery, JobRecord, TransformJob, TransformSpec, TransformStatus};
 use crate::tasks::TaskControl;
@@ -88,7 +88,7 @@ fn alike(
     control: &TaskControl,
 ) -> Result<RetryCandidates, AwsError> {
     let mut query = JobQuery {
-        name_contains: Some(beginning_of_retries(&job.spec.job_name)),
+        name_contains: Some(retry_prefix(&job.spec.job_name)),
         ..JobQuery::default()
     };
     let mut names = Vec::new();

@@ -246,7 +246,7 @@ fn spec_of_retry(
 }
 
 /// The common prefix of the names of a job's retries.
-pub fn beginning_of_retries(job_name: &str) -> String {
+pub fn retry_prefix(job_name: &str) -> String {
     format!("{}-retry-", stem_of(job_name))
 }
 
@@ -255,7 +255,7 @@ pub fn beginning_of_retries(job_name: &str) -> String {
 pub fn looks_like_retry(first: &TransformSpec, other: &TransformSpec) -> bool {
     let base = base_of_outputs(first);
     let name = &other.job_name;
-    name.starts_with(&beginning_of_retries(&first.job_name))
+    name.starts_with(&retry_prefix(&first.job_name))
         && stem_of(name) == stem_of(&first.job_name)
         && other.model_name == first.model_name
         && other.output.folder.as_folder() == output_folder(&base, name)

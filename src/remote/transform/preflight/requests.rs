@@ -162,7 +162,7 @@ impl Content {
         }
     }
 
-    fn usual_content_type(self) -> &'static str {
+    fn default_content_type(self) -> &'static str {
         match self {
             Self::Images => IMAGE_CONTENT_TYPE,
             Self::Records => EXAMPLE_CONTENT_TYPE,
@@ -242,7 +242,7 @@ fn check_content_type(checks: &mut Checks, spec: &TransformSpec, content: Conten
             ),
             format!(
                 "The handler of Spotcheck's archives accepts {}; others may differ",
-                content.usual_content_type()
+                content.default_content_type()
             ),
         );
     }
