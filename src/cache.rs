@@ -30,7 +30,7 @@ const UNFINISHED: &str = "part";
 const ABANDONED_AFTER: Duration = Duration::from_hours(1);
 /// Using an entry renews its time no more often than this, to spare the disk.
 const RENEWED_EVERY: Duration = Duration::from_hours(1);
-/// So often what is in a folder is measured anew: other programs write there too.
+/// The number of writes after which the folder is measured again: other programs write there too.
 const MEASURED_EVERY: u32 = 32;
 
 /// Tells apart what the threads of this program write; programs are told apart by their ids.
@@ -64,14 +64,14 @@ pub enum EntryKind {
     Image,
 }
 
-/// Everything that the content of an entry depends on, as a hash.
+/// The hash of everything that the content of an entry depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CacheKey {
     kind: EntryKind,
     hash: [u8; 32],
 }
 
-/// Nothing can be kept. Said once; everything is made anew each time from then on.
+/// The cache cannot be used. Reported once; the program goes on without it.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     #[error(
@@ -110,7 +110,7 @@ impl CacheKey {
 }
 
 impl DiskCache {
-    /// Nothing is read or written before the first entry is.
+    /// A cache in `folder`. Nothing is read or written before the first entry.
     pub fn new(folder: PathBuf, max_bytes: u64) -> Self {
         Self {
             folder,
@@ -126,12 +126,12 @@ impl DiskCache {
         self.is_broken.store(false, Ordering::Relaxed);
     }
 
-    /// The largest entry that is kept: [`Self::put`] ignores larger ones. Zero where nothing is kept.
+    /// The largest entry that is kept: [`Self::put`] ignores larger ones. Zero if nothing is kept.
     pub fn max_entry_bytes(&self) -> u64 {
         self.max_bytes.load(Ordering::Relaxed) / SHARDS as u64 / LARGEST_OF_SHARE
     }
 
-    /// The entry's content; `None` where there is none, or a damaged one.
+    /// The entry's content; `None` if there is none, or a damaged one.
     pub fn get(&self, key: &CacheKey) -> Option<Vec<u8>> {
         if self.max_bytes.load(Ordering::Relaxed) == 0 {
             return None;
@@ -267,7 +267,7 @@ impl DiskCache {
         self.shard_folder(key.shard()).join(key.file_name())
     }
 
-    /// Where an entry is while it is written.
+    /// The path of an entry while it is written.
     fn unfinished_path_of(&self, key: &CacheKey, serial: u64) -> PathBuf {
         let extension = format!("{}-{serial}.{UNFINISHED}", std::process::id());
         self.path_of(key).with_extension(extension)
@@ -284,7 +284,7 @@ fn write_entry(path: &Path, key: &CacheKey, content: &[u8]) -> io::Result<u64> {
     Ok((header.len() + content.len()) as u64)
 }
 
-/// `None` where the entry is damaged or another one's.
+/// `None` if the entry is damaged or another one's.
 fn read_entry(key: &CacheKey, file: &mut File) -> Option<Vec<u8>> {
     let mut header = [0; MAGIC.len() + 4];
     file.read_exact(&mut header).ok()?;
@@ -331,7 +331,7 @@ impl StoredFile {
     }
 }
 
-/// Empty where the folder is not there.
+/// Empty if the folder is not there.
 fn files(folder: &Path) -> impl Iterator<Item = StoredFile> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     entries.filter_map(Result::ok).filter_map(|entry| {

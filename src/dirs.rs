@@ -11,7 +11,7 @@ pub use scratch::Scratch;
 /// Keeps everything that Spotcheck writes below one folder (a USB stick, a test) instead of the user's own folders.
 pub const HOME_VARIABLE: &str = "SPOTCHECK_HOME";
 
-/// Where Spotcheck keeps what it downloads, remembers and logs. None of them need exist yet.
+/// The folders for downloads, settings, caches and logs. They need not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppDirs {
     /// Models and the ONNX Runtime library.
@@ -25,7 +25,7 @@ pub struct AppDirs {
 }
 
 impl AppDirs {
-    /// Below `SPOTCHECK_HOME` where that is set, otherwise where the operating system wants them.
+    /// The folders below `SPOTCHECK_HOME` if that is set, otherwise the operating system's.
     ///
     /// # Errors
     /// The user has no home folder and `SPOTCHECK_HOME` is not set.
@@ -38,7 +38,7 @@ impl AppDirs {
         }
     }
 
-    /// All below one folder.
+    /// Folders that are all below one folder.
     pub fn below(home: &std::path::Path) -> Self {
         Self {
             data: home.join("data"),

@@ -12,7 +12,7 @@ use crate::effects::{Effects, Predictions};
 use crate::state::{BrowseCommand, Command, Message, State, update};
 use crate::tasks::Waker;
 
-/// Everything behind the window: what is known, who carries out what is wanted, and what they have sent.
+/// Everything behind the window: the state, the effects, and the events they have sent.
 pub(super) struct Work {
     pub(super) state: State,
     /// Dropped before the effects, which wait for workers: no worker must wait for room here then.
@@ -94,7 +94,7 @@ impl HeadStart {
         })
     }
 
-    /// From here on the window does it.
+    /// Hands the work over to the window.
     pub(super) fn take_over(self, ctx: &egui::Context) -> Work {
         drop(self.window_is_there);
         let work = match self.worker.join() {

@@ -38,7 +38,7 @@ pub struct WindowOptions {
     /// `None` takes the one that suits the platform.
     pub renderer: Option<RendererChoice>,
     pub dirs: AppDirs,
-    /// When the program began, for the log.
+    /// The start of the program, for the log.
     pub started: Instant,
 }
 
@@ -71,7 +71,7 @@ impl RendererChoice {
 pub struct App {
     work: Work,
     window: Window,
-    /// Since when the first frame is awaited; taken when it is there.
+    /// The start of the program until the first frame; `None` afterwards.
     started: Option<Instant>,
     /// Whether the user has been told what closing the window would lose.
     has_asked: bool,
@@ -101,12 +101,12 @@ impl App {
         app
     }
 
-    /// For tests that look at what no label shows.
+    /// The state, for tests that check what no label shows.
     pub fn state(&self) -> &State {
         &self.work.state
     }
 
-    /// For tests that look at pixels: whether the last frame showed the image as finely as it can be shown.
+    /// Whether the last frame showed the image in full detail, for tests that compare pixels.
     pub fn image_is_complete(&self) -> bool {
         self.window.textures.image_is_complete()
     }
@@ -116,7 +116,7 @@ impl App {
         self.window.textures.filmstrip_is_complete()
     }
 
-    /// Where changes cannot be saved, closing the window would lose them: the first attempt is held up and says so.
+    /// Stops the first attempt to close the window if changes cannot be saved, and warns that they would be lost.
     fn ask_before_losing(&mut self, ctx: &egui::Context) {
         let is_closing = ctx.input(|input| input.viewport().close_requested());
         let is_in_trouble = self.work.state.project.trouble.is_some();
@@ -139,7 +139,7 @@ impl App {
         self.apply(Message::Event(Event::WentWrong(Problem::general(message))));
     }
 
-    /// As if the user had done it.
+    /// Carries out a command as if the user had chosen it.
     pub fn command(&mut self, command: impl Into<Command>) {
         self.apply(Message::Command(command.into()));
     }
@@ -297,7 +297,7 @@ pub fn run_window(options: &WindowOptions) -> Result<(), WindowError> {
         .map_err(|error| WindowError(in_words(&error.to_string())))
 }
 
-/// Without the lines of other people's code that winit puts before its reason, and with what to do.
+/// The reason of a winit error without its source lines, and what to do.
 fn in_words(error: &str) -> String {
     let reason = match error.split_once("os error at ") {
         Some((_, at)) => at.split_once(": ").map_or(at, |(_, reason)| reason),

@@ -1,4 +1,4 @@
-//! Parts of an image for people: as fast as they can be had, so not for models.
+//! Parts of an image for the user: as fast as they can be had, so not for models.
 
 use super::thumbnail::resize;
 use super::{DecodeError, DecodeLimits, Scale, decode_stored};
@@ -50,7 +50,7 @@ fn level_for(bounds: &[BoundingBox], max_side: u32) -> usize {
     }
 }
 
-/// At least one pixel.
+/// The part of the image inside `bounds`, at least one pixel.
 fn cut(image: &RgbImage, bounds: BoundingBox) -> RgbImage {
     let span = |from: f32, to: f32, side: u32| {
         let first = (from.max(0.0).floor() as u32).min(side - 1);

@@ -20,7 +20,7 @@ pub struct ImageDetails {
 }
 
 impl ImageDetails {
-    /// Width and height of the upright image, in pixels; `None` where the header cannot be read.
+    /// Width and height of the upright image, in pixels; `None` if the header cannot be read.
     pub fn upright_size(&self) -> Option<[u32; 2]> {
         let (width, height) = self.stored_size?;
         Some(if self.orientation.swaps_sides() {
@@ -117,7 +117,7 @@ fn exif_rows(exif: &Exif) -> Vec<(String, String)> {
     .collect()
 }
 
-/// The value as a person would write it; `None` where the camera left it blank.
+/// The value as a person would write it; `None` if the camera left it blank.
 fn value(exif: &Exif, field: &Field) -> Option<String> {
     const LONGEST: usize = 200;
     let text = match &field.value {

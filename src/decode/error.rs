@@ -1,6 +1,6 @@
 //! Why an image cannot be decoded, in words that follow the file's name.
 
-/// Each message completes “`photo.jpg` …”: what, why, and what to do where something can be done.
+/// Each message completes “`photo.jpg` …”: what happened, why, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("is empty: it has no bytes; copy or download it again")]

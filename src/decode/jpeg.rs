@@ -27,7 +27,7 @@ const MAX_SCANNED_PIXELS: u64 = 2_000_000_000;
 const BYTES_PER_COEFFICIENT: u64 = 2;
 
 /// Each 8 x 8 block of the brightness takes at least one bit in a Huffman-coded scan; twice that for odd sampling
-/// factors. An image that claims more pixels than this a byte is not there.
+/// factors. A file that claims more pixels per byte is truncated.
 const MAX_PIXELS_PER_BYTE: u64 = 1024;
 
 /// The decoder can leave out whole frequencies: a half, a quarter, an eighth of the pixels a side.
@@ -125,7 +125,8 @@ fn has_several_scans(bytes: &[u8], header: &DecompressHeader) -> bool {
     header.is_progressive || in_first.is_none_or(|&count| usize::from(count) < components)
 }
 
-/// All coefficients of an image in several scans, which libjpeg keeps until the last one; 0 for one scan.
+/// The memory for the coefficients of an image in several scans, which libjpeg keeps until the last one; 0 for one
+/// scan.
 fn coefficient_bytes(bytes: &[u8], header: &DecompressHeader) -> u64 {
     if !has_several_scans(bytes, header) {
         return 0;
@@ -237,7 +238,7 @@ fn decompress(
 /// libjpeg tells warnings from errors, and lost pixels from oddities, by its text only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
-    /// All pixels are there; Pillow and the browsers say nothing.
+    /// All pixels are there; Pillow and the browsers show no warning.
     Harmless,
     /// The file ends early.
     Truncated,
@@ -349,7 +350,7 @@ fn is_complete(bytes: &[u8], header: &DecompressHeader) -> bool {
     false
 }
 
-/// Where the code of the next marker behind coded data is, which may hold restarts.
+/// The position of the next marker's code behind coded data, which may contain restart markers.
 fn marker_after_data(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at = next_marker(bytes, at)?;

@@ -45,7 +45,7 @@ pub(super) fn segments(bytes: &[u8]) -> impl Iterator<Item = Segment> + '_ {
     })
 }
 
-/// Where the code of the next marker is: after any number of `ff`, and neither that nor a zero.
+/// The position of the next marker's code: after any number of `ff`, and neither `ff` nor zero.
 pub(super) fn next_marker(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += bytes.get(at..)?.iter().position(|byte| *byte == 0xff)?;

@@ -160,7 +160,7 @@ impl MemoryBudget {
 }
 
 impl Shared {
-    /// Under no lock: what is released comes back through `give_back`.
+    /// Called without a lock: released memory comes back through `give_back`.
     fn ask_lenders(&self) {
         let lenders: Vec<_> = self.lenders.lock().release.values().cloned().collect();
         for release in lenders {

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use super::{Format, Orientation, jpeg_segments};
 
-/// The EXIF block, as far as it can be read; `None` where there is none. Broken metadata never spoils an image.
+/// The EXIF block, as far as it can be read; `None` if there is none. Broken metadata never spoils an image.
 pub(super) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
     if !matches!(
         format,

@@ -61,7 +61,7 @@ pub fn decode_reserved(
     }
 }
 
-/// Decodes as much as there is for people: a truncated JPEG or PNG is shown as far as it goes, with a warning.
+/// Decodes as much as there is for the user: a truncated JPEG or PNG is shown as far as it goes, with a warning.
 pub fn decode_for_display(
     bytes: &[u8],
     limits: &DecodeLimits,
@@ -78,7 +78,7 @@ enum Scale {
     AtLeast(u32),
     /// Halved so many times, or fewer where the decoder cannot skip that much work. Not turned upright.
     Level(usize),
-    /// All of a small image; a large one as coarse as it may be shown first. Not turned upright.
+    /// A small image in full; a large one at the resolution that is shown first. Not turned upright.
     FirstLevel,
 }
 
@@ -107,12 +107,12 @@ enum Flaw {
     /// Bytes inside the data are missing or wrong; the decoder's reason. Pillow makes up the same pixels, so models saw
     /// them in training, too.
     Damage(String),
-    /// The pixels are not all there, and Pillow refuses the file: for people alone.
+    /// The pixels are not all there, and Pillow refuses the file: for the user alone.
     Loss(DecodeError),
 }
 
 impl Flaw {
-    /// In words that follow the file's name.
+    /// The warning, to follow the name of the file.
     fn warning(&self) -> String {
         match self {
             Self::Damage(reason) => {

@@ -40,7 +40,7 @@ impl Orientation {
         Self::BY_EXIF.get(index).copied().unwrap_or_default()
     }
 
-    /// What had to be done, for people.
+    /// What had to be done.
     pub fn description(self) -> &'static str {
         match self {
             Self::Upright => "upright",
@@ -77,7 +77,7 @@ impl Orientation {
         (out_width, out_height, out)
     }
 
-    /// Where in the stored pixels the upright pixel (0, 0) is, and how far one step to the right and one down goes.
+    /// The stored position of the upright pixel (0, 0), and the distances of one step to the right and one down.
     pub(super) fn walk(self, width: usize, height: usize) -> Walk {
         let row = width as isize;
         let (right, bottom) = (row - 1, (height as isize - 1) * row);
@@ -107,7 +107,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Where the upright pixel at column `x` and row `y` is stored, counted in pixels.
+    /// The stored position of the upright pixel at column `x` and row `y`, in pixels.
     pub(super) fn stored(&self, x: usize, y: usize) -> usize {
         (self.start + x as isize * self.per_column + y as isize * self.per_row) as usize
     }

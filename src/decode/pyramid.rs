@@ -1,4 +1,4 @@
-//! An image for people, at every size, cut into tiles on demand.
+//! An image for the user, at every size, cut into tiles on demand.
 //!
 //! A large JPEG is first decoded at a fraction of its size, which is quick; finer levels are decoded when the view is
 //! zoomed in. Levels are kept as RGB, 8 bits, as they are stored in the file: tiles are turned upright when they are
@@ -14,7 +14,7 @@ use super::orientation::Walk;
 use super::{DecodeError, DecodeLimits, Decoded, Flaw, Orientation, Scale, decode_stored};
 use crate::domain::{PixelSource, Tile, TileKey, TileLayout};
 
-/// One image. Everything but [`PixelSource::pixel`], [`Self::is_loaded`] and [`Self::layout`] takes its time.
+/// The levels of one image. Everything but [`PixelSource::pixel`], [`Self::is_loaded`] and [`Self::layout`] is slow.
 pub struct ImagePyramid {
     bytes: Vec<u8>,
     limits: DecodeLimits,
@@ -68,7 +68,7 @@ impl ImagePyramid {
         self.layout
     }
 
-    /// What is missing and why, for people.
+    /// What is missing and why.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
@@ -102,7 +102,7 @@ impl ImagePyramid {
         Ok(())
     }
 
-    /// The tile's pixels; `None` where its level is not in memory, and beside the image.
+    /// The tile's pixels; `None` if its level is not in memory, and beside the image.
     pub fn tile(&self, key: TileKey) -> Option<Tile> {
         if !self.layout.contains(key) {
             return None;

@@ -181,7 +181,7 @@ fn rgb8_over_white(
     })
 }
 
-/// Each pixel of `BYTES` bytes becomes RGB, in place if that is not larger: a second copy of a large image may be a
+/// Converts pixels of `BYTES` bytes to RGB, in place if that is not larger: a second copy of a large image may be a
 /// gigabyte.
 fn converted<const BYTES: usize>(
     mut stored: Vec<u8>,
@@ -210,7 +210,7 @@ fn scaled_to_8_bits(value: u16) -> u8 {
     ((u32::from(value) + 128) / 257) as u8
 }
 
-/// To the nearest.
+/// A value over white, rounded to the nearest.
 fn over_white(value: u8, alpha: u8) -> u8 {
     let (value, alpha) = (u32::from(value), u32::from(alpha));
     ((value * alpha + 255 * (255 - alpha) + 127) / 255) as u8

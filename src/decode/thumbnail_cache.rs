@@ -1,4 +1,4 @@
-//! Thumbnails kept on disk from one start to the next.
+//! Thumbnails that are cached on disk.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::domain::{RgbImage, Sample};
 /// Thumbnails of any source. Everything here may block on the disk.
 pub struct ThumbnailCache(Arc<DiskCache>);
 
-/// Everything that the pixels of a thumbnail depend on.
+/// The hash of everything that the pixels of a thumbnail depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThumbnailKey(CacheKey);
 
 impl ThumbnailKey {
-    /// `side` is the longer side of the thumbnail in pixels. `None` where nothing would tell that the content has
+    /// `side` is the longer side of the thumbnail in pixels. `None` if nothing would tell that the content has
     /// changed.
     pub fn new(sample: &Sample, side: u32) -> Option<Self> {
         Self::on_server(None, sample, side)
@@ -40,7 +40,7 @@ impl ThumbnailKey {
 }
 
 impl ThumbnailCache {
-    /// One that shares its room with nothing else. Nothing is read or written before the first entry is.
+    /// A cache with a folder of its own. Nothing is read or written before the first entry.
     pub fn new(folder: PathBuf, max_bytes: u64) -> Self {
         Self::within(Arc::new(DiskCache::new(folder, max_bytes)))
     }
@@ -49,7 +49,7 @@ impl ThumbnailCache {
         Self(cache)
     }
 
-    /// The kept thumbnail; `None` where there is none, or a damaged one.
+    /// The kept thumbnail; `None` if there is none, or a damaged one.
     pub fn get(&self, key: &ThumbnailKey) -> Option<RgbImage> {
         let jpeg = self.0.get(&key.0)?;
         let image = decode(&jpeg, &DecodeLimits::default()).ok()?;

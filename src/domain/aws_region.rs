@@ -1,7 +1,7 @@
 //! Names of AWS regions: how they look, and those that this version knows.
 
-/// Those of botocore 1.44.5, by partition and name; a test holds them against it. New ones come, so none is refused for
-/// not being here.
+/// The regions of botocore 1.44.5, by partition and name; a test compares them. AWS adds new ones, so an unknown region
+/// is not refused.
 pub const AWS_REGIONS: [&str; 48] = [
     "af-south-1",
     "ap-east-1",

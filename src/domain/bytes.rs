@@ -1,4 +1,4 @@
-//! Amounts of data, for people.
+//! Amounts of data.
 
 /// `bytes` in the largest unit of which there is at least one, with two or three digits: `512 B`, `9.8 MiB`, `98 MiB`.
 pub fn human_bytes(bytes: u64) -> String {

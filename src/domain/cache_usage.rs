@@ -4,6 +4,6 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheUsage {
     pub thumbnail_bytes: u64,
-    /// Of images that came from far away, encoded.
+    /// The size of encoded images from S3.
     pub image_bytes: u64,
 }

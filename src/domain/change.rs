@@ -46,7 +46,7 @@ pub struct SamplePrediction {
     pub sample: SampleUri,
     /// The file that was looked at; another size or time means that the prediction is out of date.
     pub stamp: FileStamp,
-    /// Or why there is none.
+    /// The prediction, or why there is none.
     pub result: Result<Prediction, String>,
 }
 

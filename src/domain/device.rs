@@ -45,7 +45,7 @@ pub enum DeviceChoice {
     /// The fastest that works, with the reason for every one that does not.
     #[default]
     Auto,
-    /// This one or an error: a device named explicitly never falls back.
+    /// Exactly this device: one that was named explicitly never falls back.
     Only(Device),
 }
 

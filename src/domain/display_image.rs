@@ -54,7 +54,7 @@ impl TileLayout {
         Self { size }
     }
 
-    /// Of the whole image, in pixels.
+    /// The size of the whole image, in pixels.
     pub fn size(&self) -> [u32; 2] {
         self.size
     }
@@ -68,7 +68,7 @@ impl TileLayout {
             .trailing_zeros() as usize
     }
 
-    /// In pixels of the level.
+    /// The size of a level, in its pixels.
     pub fn level_size(&self, level: usize) -> [u32; 2] {
         self.size
             .map(|side| u64::from(side).div_ceil(1 << level.min(32)) as u32)

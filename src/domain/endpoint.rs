@@ -50,16 +50,16 @@ pub fn endpoint_name_problem(name: &str) -> Option<String> {
     }
 }
 
-/// On which instances a model is to be run. SageMaker keeps it under a name of its own.
+/// The instances that run a model. SageMaker stores it as an endpoint configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointConfig {
     /// 1 to 63 letters, digits and hyphens.
     pub name: String,
-    /// Of a model that SageMaker knows.
+    /// The name of a SageMaker model.
     pub model_name: String,
     /// `ml.m5.xlarge`; `None` for an endpoint without instances (serverless).
     pub instance_type: Option<String>,
-    /// At least 1.
+    /// The number of instances, at least 1.
     pub instance_count: u32,
     /// The system of the instances, with the driver of their graphics cards: `al2-ami-sagemaker-inference-gpu-3-1`.
     pub ami_version: Option<String>,
@@ -68,14 +68,14 @@ pub struct EndpointConfig {
     /// `60..=3600`: how long fetching the archive onto an instance may take.
     #[serde(default)]
     pub download_timeout_s: Option<u32>,
-    /// Of the disks of the instances.
+    /// The KMS key of the instances' storage volumes.
     pub kms_key: Option<String>,
-    /// At most 50. Not told by SageMaker afterwards.
+    /// At most 50 tags. SageMaker does not return them later.
     pub tags: BTreeMap<String, String>,
 }
 
 impl Default for EndpointConfig {
-    /// One instance of a common type, without a name or a model.
+    /// A configuration of one instance of the default type, without a name or a model.
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -144,7 +144,7 @@ impl EndpointPlan {
 /// An endpoint that was deployed from here, or was about to be, and is not known to be gone. No secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndpointRecord {
-    /// With the region.
+    /// The credentials and the region.
     pub sagemaker: SageMakerAccess,
     pub name: String,
     pub config: EndpointConfig,
@@ -159,7 +159,7 @@ pub struct EndpointRecord {
     /// The archive that was uploaded for this endpoint alone, and goes with it.
     #[serde(default)]
     pub archive: Option<UploadedArchive>,
-    /// Of one instance.
+    /// The price of one instance.
     pub usd_per_hour: Option<f64>,
     /// Milliseconds since 1970-01-01 UTC.
     pub created_ms: i64,
@@ -175,7 +175,7 @@ pub struct UploadedArchive {
 }
 
 impl EndpointRecord {
-    /// Of an endpoint for which nothing has been made yet. It is named as its configuration.
+    /// The record of an endpoint before its first resource is created. It has the name of its configuration.
     pub fn new(sagemaker: SageMakerAccess, config: EndpointConfig, now_ms: i64) -> Self {
         Self {
             sagemaker,
@@ -196,7 +196,7 @@ impl EndpointRecord {
         self.is_started || self.owns_config || self.owns_model || self.archive.is_some()
     }
 
-    /// What all instances together cost in an hour; `None` where no price is known.
+    /// What all instances together cost in an hour; `None` if no price is known.
     pub fn usd_per_hour_of_all(&self) -> Option<f64> {
         Some(cost_usd(
             self.usd_per_hour?,
@@ -205,7 +205,7 @@ impl EndpointRecord {
         ))
     }
 
-    /// What it has cost by now, a little more than AWS will say: instances are billed from their start on. `None` where
+    /// What it has cost by now, a little more than AWS will say: instances are billed from their start on. `None` if
     /// no price is known.
     pub fn cost_usd(&self, now_ms: i64) -> Option<f64> {
         let seconds = (now_ms - self.created_ms).max(0) as f64 / 1e3;
@@ -232,7 +232,7 @@ pub enum EndpointStatus {
 }
 
 impl EndpointStatus {
-    /// It changes by itself.
+    /// Whether the status changes without a request.
     pub fn is_changing(self) -> bool {
         matches!(
             self,
@@ -253,7 +253,7 @@ impl EndpointStatus {
     }
 }
 
-/// As SageMaker names it: `InService`.
+/// Writes SageMaker's name: `InService`.
 impl std::fmt::Display for EndpointStatus {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Debug::fmt(self, formatter)
@@ -265,10 +265,10 @@ impl std::fmt::Display for EndpointStatus {
 pub struct Endpoint {
     pub name: String,
     pub arn: String,
-    /// `None` where SageMaker does not say.
+    /// `None` if SageMaker does not say.
     pub config_name: Option<String>,
     pub status: EndpointStatus,
-    /// At most 1024 characters, and often vague.
+    /// SageMaker's reason, at most 1024 characters.
     pub failure: Option<String>,
     pub created_ms: i64,
     pub modified_ms: i64,
@@ -286,7 +286,7 @@ impl Endpoint {
     }
 }
 
-/// One of the models that prediction at an endpoint. Ours have one.
+/// A production variant of an endpoint. Endpoints that Spotcheck deploys have one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointVariant {
     pub name: String,

@@ -22,7 +22,7 @@ use super::{ModelTask, one_of};
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum ExportFormat {
-    /// One object an image, as `spotcheck predict --out` writes it.
+    /// One JSON object per image, as `spotcheck predict --out` writes it.
     Jsonl,
     /// A table with a row a box, or a row a class.
     Csv,
@@ -36,7 +36,7 @@ pub enum ExportFormat {
     #[serde(rename = "pictures")]
     #[strum(serialize = "pictures")]
     AnnotatedImages,
-    /// One HTML page for people.
+    /// One HTML page.
     Report,
 }
 
@@ -54,7 +54,7 @@ impl ExportFormat {
         }
     }
 
-    /// What one gets, for people.
+    /// What one gets.
     pub fn description(self) -> &'static str {
         match self {
             Self::Jsonl => "One line per image with all its data",
@@ -67,7 +67,7 @@ impl ExportFormat {
         }
     }
 
-    /// The extension of the one file that is written; `None` where it is a folder.
+    /// The extension of the one file that is written; `None` if it is a folder.
     pub fn extension(self) -> Option<&'static str> {
         match self {
             Self::Jsonl => Some("jsonl"),
@@ -104,7 +104,7 @@ impl ExportFormat {
 )]
 #[strum(serialize_all = "lowercase", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum ComparisonFormat {
-    /// One file with the summary and an object an image.
+    /// One JSON file with the summary and an object per image.
     #[default]
     Json,
     /// A table with a row an image, and a second one with the summary.
@@ -120,7 +120,7 @@ impl ComparisonFormat {
         }
     }
 
-    /// What one gets, for people.
+    /// What one gets.
     pub fn description(self) -> &'static str {
         match self {
             Self::Json => "One file with the summary and an entry per image",
@@ -164,9 +164,9 @@ impl ExportOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BoxChoice {
-    /// Those that the view settings show, and those that a person confirmed.
+    /// The boxes that the view settings show, and those that a person confirmed.
     Visible,
-    /// All that are stored.
+    /// All stored boxes.
     All,
 }
 
@@ -191,7 +191,7 @@ pub enum VerdictChoice {
     All,
     /// Neither rejected boxes nor rejected images.
     WithoutRejected,
-    /// Only what was accepted, and what was judged to be of another class that is exported as that class.
+    /// Only accepted boxes, and those judged to be of another class, which are exported as that class.
     Accepted,
 }
 
@@ -210,7 +210,7 @@ impl VerdictChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClassChoice {
-    /// The right one, where it is one of the model's labels.
+    /// The right one, if it is one of the model's labels.
     Judged,
     /// What the model said.
     Model,

@@ -34,7 +34,7 @@ impl BoundingBox {
         self.width() * self.height()
     }
 
-    /// True where every edge is a finite number.
+    /// True if every edge is a finite number.
     pub fn is_finite(&self) -> bool {
         [self.x1, self.y1, self.x2, self.y2]
             .iter()
@@ -56,7 +56,7 @@ impl BoundingBox {
         }
     }
 
-    /// Intersection over union, `0.0..=1.0`; zero where both boxes have no area.
+    /// Intersection over union, `0.0..=1.0`; zero if both boxes have no area.
     pub fn iou(&self, other: &Self) -> f32 {
         let overlap = Self {
             x1: self.x1.max(other.x1),

@@ -77,7 +77,7 @@ fn read_item(tokens: &mut Tokens<'_>) -> Result<Item, LabelError> {
     }
 }
 
-/// After its opening brace.
+/// Skips the rest of a message after its opening brace.
 fn skip_message(tokens: &mut Tokens<'_>) -> Result<(), LabelError> {
     let mut depth = 1;
     while depth > 0 {
@@ -147,7 +147,7 @@ impl<'t> Tokens<'t> {
         Ok(None)
     }
 
-    /// Up to the closing quote.
+    /// Reads text up to the closing quote.
     fn text(&mut self, quote: char) -> Result<String, LabelError> {
         let mut text = String::new();
         while let Some(next) = self.chars.next() {

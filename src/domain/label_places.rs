@@ -24,13 +24,13 @@ impl LabelPlaces {
         }
     }
 
-    /// No label goes here.
+    /// Keeps a place free of labels.
     pub fn reserve(&mut self, place: BoundingBox) {
         self.taken.push(place);
     }
 
     /// The first of `labels` (longest first) that has room at a box, and its place; `size_of` gives width and height.
-    /// `None` where none has room, or nothing of the box is to be seen.
+    /// `None` if none has room, or nothing of the box is to be seen.
     pub fn take<T>(
         &mut self,
         around: BoundingBox,
@@ -85,7 +85,7 @@ impl LabelPlaces {
     }
 }
 
-/// Above the box, inside it, below it, beside it; then the same at its other corners.
+/// The places to try: above the box, inside, below, beside; then the same at its other corners.
 fn candidates(
     within: BoundingBox,
     around: BoundingBox,

@@ -19,9 +19,9 @@ pub enum ListingChange {
     Seen(Vec<Sample>),
     /// Files, or folders with all that was in them, that are no longer there.
     Gone(Vec<SampleUri>),
-    /// Everything there is now: some changes were missed.
+    /// The complete listing, because some changes were missed.
     Relisted(Vec<Sample>),
-    /// Everything there is now inside a file of many images that was written to.
+    /// The complete listing of a file of many images that was written to.
     FileRelisted { file: SampleUri, page: Page },
     /// Changes are not noticed, wholly or in part, and why.
     Unwatched(String),

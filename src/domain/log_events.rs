@@ -9,13 +9,13 @@ pub struct LogStream {
     pub last_event_ms: Option<i64>,
 }
 
-/// Where a page of a stream begins.
+/// The start of a page of a log stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogFrom {
     Beginning,
-    /// So many of the newest lines at most, `1..=10000`.
+    /// At most this number of the newest lines, `1..=10000`.
     Newest(u32),
-    /// After the page whose [`LogPage::next`] this is.
+    /// The lines after the page with this [`LogPage::next`].
     After(String),
 }
 

@@ -17,9 +17,9 @@ pub struct ModelCard {
     pub task: ModelTask,
     /// SPDX identifier, or “unknown”.
     pub licence: String,
-    /// Where the weights come from, for people.
+    /// The origin of the weights, as text.
     pub origin: String,
-    /// The accuracy its makers state, for people.
+    /// The accuracy its makers state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<String>,
     /// Fields of this card that the graph does not record and that Spotcheck assumed, as text: “channel order RGB”.
@@ -53,7 +53,7 @@ pub struct ModelFile {
     pub bytes: u64,
     /// Lower-case hexadecimal.
     pub sha256: String,
-    /// Mirrors to download it from, tried in this order; empty where the weights cannot be downloaded.
+    /// Mirrors to download it from, tried in this order; empty if the weights cannot be downloaded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
 }
@@ -131,7 +131,7 @@ pub enum ChannelOrder {
 pub enum ResizeRule {
     /// The upright image as it is; the graph takes any size.
     Keep {},
-    /// Both sides to the given size, whatever the aspect.
+    /// Resizes both sides to the given size, whatever the aspect ratio.
     Stretch { width: u32, height: u32 },
     /// The short side to `short_side`, the long side in proportion and rounded by `long_side`, then the middle
     /// `crop_width` x `crop_height`, its left and top offset rounded by `crop_offset`.
@@ -159,7 +159,7 @@ pub enum ResizeRule {
 pub enum Rounding {
     /// Towards zero, as Python's `int()` (torchvision's long side).
     Down,
-    /// To the nearest, halves to the even neighbour, as Python's `round()` (torchvision's crop offset).
+    /// Rounds to the nearest, halves to the even neighbour, as Python's `round()` (torchvision's crop offset).
     HalfEven,
 }
 
@@ -191,7 +191,7 @@ pub enum ClassValues {
     Logits,
     /// Softmax is part of the graph. 8-bit values are divided by 255.
     Probabilities,
-    /// One class number an image and no score; shown with score 1.
+    /// One class number per image without a score; shown with score 1.
     ArgMax,
 }
 

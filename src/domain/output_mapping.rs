@@ -56,7 +56,7 @@ pub struct MappedClasses {
     /// Whether class 0 is “background” and class `n` stands for label `n - 1`.
     #[serde(default)]
     pub background: bool,
-    /// Where the output names its best class, counted as the scores are. An output whose scores say otherwise is a
+    /// The place of the best class in the output, counted as the scores are. An output whose scores disagree is a
     /// problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<JsonPointer>,
@@ -138,8 +138,8 @@ impl OutputMapping {
         }
     }
 
-    /// All that the mapping says, in one line for people: `scores at /predictions/0/probabilities, as probabilities,
-    /// class 0 is background`.
+    /// The whole mapping in one line: `scores at /predictions/0/probabilities, as probabilities, class 0 is
+    /// background`.
     pub fn description(&self) -> String {
         let mut parts = Vec::new();
         let mut at = |what: &str, pointer: Option<&JsonPointer>| {
@@ -249,7 +249,7 @@ pub struct JsonPointer {
 pub enum JsonStep {
     /// Every element of a list.
     Each,
-    /// A key of an object or, where it is a number, also a place in a list, from 0.
+    /// A key of an object or, if it is a number, also a place in a list, from 0.
     To(String),
 }
 
@@ -274,7 +274,7 @@ impl JsonPointer {
         })
     }
 
-    /// From the whole document inwards.
+    /// The steps from the whole document inwards.
     pub fn steps(&self) -> &[JsonStep] {
         &self.steps
     }

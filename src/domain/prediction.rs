@@ -40,7 +40,7 @@ pub struct ClassScore {
 /// One box of a detector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Detection {
-    /// In pixels of the upright image, not clipped to it.
+    /// The box in pixels of the upright image, not clipped to it.
     #[serde(rename = "box")]
     pub bounds: BoundingBox,
     /// The id that the label set knows (for COCO its 1..=90).

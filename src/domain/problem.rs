@@ -5,7 +5,7 @@ use super::SampleUri;
 /// One line of the list of problems. The message says what happened, why, and what to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The image it happened to; `None` where it concerns a folder, a model or the program.
+    /// The image it happened to; `None` if it concerns a folder, a model or the program.
     pub uri: Option<SampleUri>,
     pub message: String,
 }

@@ -10,7 +10,7 @@ use super::{InferenceLocation, ReadingRequest, SageMakerAccess};
 pub struct RemoteModel {
     pub at: RemoteAddress,
     pub form: RequestForm,
-    /// Of a model in TensorFlow Serving with several; in JSON alone.
+    /// The signature of a TensorFlow Serving model with several; only for JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
     /// How its predictions are read.
@@ -47,7 +47,7 @@ pub enum RequestForm {
 }
 
 impl RequestForm {
-    /// For people: what a request holds.
+    /// The content of a request, as text.
     pub fn description(self) -> &'static str {
         match self {
             Self::Image => "the file as it is (application/x-image)",
@@ -119,7 +119,7 @@ impl RemoteModel {
     }
 }
 
-/// Without what may be left out or added.
+/// The address without its optional parts, for comparisons.
 fn normal_address(address: &str) -> String {
     let address = address.trim().trim_end_matches('/');
     if address.ends_with(":predict") {

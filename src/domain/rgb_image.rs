@@ -10,7 +10,7 @@ pub struct RgbImage {
 }
 
 impl RgbImage {
-    /// `None` where a side is zero or `rgb` does not hold exactly `width * height * 3` bytes.
+    /// `None` if a side is zero or `rgb` does not hold exactly `width * height * 3` bytes.
     pub fn new(width: u32, height: u32, rgb: Vec<u8>) -> Option<Self> {
         let expected_bytes = (width as usize)
             .checked_mul(height as usize)?

@@ -13,7 +13,7 @@ pub struct RunId(pub u64);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunKey {
     pub model_id: String,
-    /// Of the weights, lower-case hexadecimal: another file under the same id is another model. Empty where the weights
+    /// The sha256 of the weights, lower-case hex: another file under the same id is another model. Empty if the weights
     /// are not on this machine.
     pub weights_sha256: String,
     pub device: DeviceChoice,
@@ -26,18 +26,18 @@ pub struct RunKey {
     pub made: InferenceLocation,
 }
 
-/// Where a run was made.
+/// The place where a run was computed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InferenceLocation {
     /// On this machine, or another one that ran Spotcheck.
     #[default]
     Here,
-    /// By a SageMaker Batch Transform job; its outputs were read.
+    /// Read from the outputs of a SageMaker Batch Transform job.
     TransformJob { name: String, region: String },
-    /// By a real-time endpoint of SageMaker.
+    /// Predicted by a SageMaker real-time endpoint.
     Endpoint { name: String, region: String },
-    /// By TensorFlow Serving, at this address.
+    /// Predicted by TensorFlow Serving at this address.
     TfServing { address: String },
     /// Unknown: the outputs were in this folder, a path or `s3://bucket/folder/`.
     Outputs { folder: String },

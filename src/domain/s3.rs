@@ -21,8 +21,8 @@ use super::SampleUri;
 #[serde(try_from = "String", into = "String")]
 pub struct S3Address {
     pub bucket: String,
-    /// As S3 knows it, not percent-encoded. Empty for the whole bucket; `photos/` is a folder, `photos` may be an
-    /// object.
+    /// The prefix as S3 stores it, not percent-encoded. Empty for the whole bucket; `photos/` is a folder, `photos` may
+    /// be an object.
     pub prefix: String,
 }
 
@@ -64,7 +64,7 @@ impl S3Address {
         Some(Self::new(&self.bucket, &inner[..end]))
     }
 
-    /// The last part, for people: `2024` of `s3://bucket/photos/2024/`.
+    /// The last part: `2024` of `s3://bucket/photos/2024/`.
     pub fn last_part(&self) -> &str {
         let inner = self.prefix.strip_suffix('/').unwrap_or(&self.prefix);
         match inner.rsplit('/').next() {
@@ -73,12 +73,12 @@ impl S3Address {
         }
     }
 
-    /// Of an object in this bucket; `key` is the whole key.
+    /// The URI of an object in this bucket; `key` is the whole key.
     pub fn uri_of(&self, key: &str) -> SampleUri {
         SampleUri::new(format!("s3://{}/{key}", self.bucket))
     }
 
-    /// The whole key of an object in this bucket; `None` where the URI names none.
+    /// The whole key of an object in this bucket; `None` if the URI names none.
     pub fn key_of<'u>(&self, uri: &'u SampleUri) -> Option<&'u str> {
         let rest = uri.as_str().strip_prefix("s3://")?;
         let key = rest.strip_prefix(self.bucket.as_str())?.strip_prefix('/')?;
@@ -130,7 +130,7 @@ pub enum Credentials {
     Ambient,
     /// This profile of the user's AWS configuration, and never another one.
     Profile(String),
-    /// None: for public buckets.
+    /// No credentials, for public buckets.
     Anonymous,
 }
 
@@ -168,7 +168,7 @@ pub struct S3Access {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum S3Layout {
-    /// Everything that begins with the prefix.
+    /// All objects that begin with the prefix.
     #[default]
     Flat,
     /// Only the objects in the folder itself, up to the next slash.
@@ -186,7 +186,7 @@ pub struct S3Place {
 }
 
 impl S3Place {
-    /// All that begins with the prefix, read with what the AWS tools would use here.
+    /// All objects that begin with the prefix, with the default credentials of the AWS tools.
     pub fn new(address: S3Address) -> Self {
         Self {
             address,
@@ -238,7 +238,7 @@ pub struct Identity {
     pub arn: Option<String>,
     /// A short text: “alice”, “role Admin (alice@example.org)”, “anonymous”.
     pub who: String,
-    /// When the credentials end, in milliseconds since 1970-01-01 UTC; `None` where they do not end.
+    /// The expiry of the credentials, in milliseconds since 1970-01-01 UTC; `None` if they do not expire.
     pub expires_ms: Option<i64>,
 }
 

@@ -10,7 +10,7 @@ pub enum SaliencyTarget {
     /// The best score among the boxes of this class that overlap these bounds with an IoU of at least one half.
     Box {
         class_id: u32,
-        /// In pixels of the upright image.
+        /// The area in pixels of the upright image.
         bounds: BoundingBox,
     },
 }
@@ -35,12 +35,12 @@ impl Saliency {
         self.drops.iter().copied().fold(f32::MIN, f32::max)
     }
 
-    /// The largest rise of any cell; zero where the score rises nowhere.
+    /// The largest rise of any cell; zero if the score rises nowhere.
     pub fn largest_rise(&self) -> f32 {
         -self.drops.iter().copied().fold(0.0, f32::min)
     }
 
-    /// The fall in a cell as a part of the largest fall, `0.0..=1.0`; zero where the score rises and where it falls
+    /// The fall in a cell as a part of the largest fall, `0.0..=1.0`; zero if the score rises and where it falls
     /// nowhere.
     pub fn strength(&self, row: usize, column: usize) -> f32 {
         let largest = self.largest_drop();

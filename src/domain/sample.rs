@@ -50,7 +50,7 @@ impl SampleUri {
         self.record().map_or(&self.0, |(file, _)| file)
     }
 
-    /// The last part, for people: `cat.jpg` of `/photos/cat.jpg`, `train.tfrecord/#17` of an image inside a file of
+    /// The last part: `cat.jpg` of `/photos/cat.jpg`, `train.tfrecord/#17` of an image inside a file of
     /// many.
     pub fn file_name(&self) -> &str {
         let before = self.file().rfind(['/', '\\']);
@@ -80,7 +80,7 @@ impl From<SampleUri> for String {
     }
 }
 
-/// For people: control characters are shown. The name itself is [`SampleUri::as_str`].
+/// Writes the name with visible control characters. The name itself is [`SampleUri::as_str`].
 impl std::fmt::Display for SampleUri {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&visible(&self.0))
@@ -108,7 +108,7 @@ pub struct Sample {
     /// The path below the opened folder, with `/` between its parts; the file name for a single file.
     pub name: String,
     pub size_bytes: u64,
-    /// When the file was last written, in nanoseconds since 1970-01-01 UTC, where the source knows it.
+    /// The time of the last change, in nanoseconds since 1970-01-01 UTC, if the source knows it.
     pub modified_ns: Option<i64>,
     /// What an object store calls this state of the content, without quotes; `None` for files.
     pub etag: Option<Arc<str>>,
@@ -133,7 +133,8 @@ impl FileStamp {
 }
 
 impl Sample {
-    /// Where there is an `ETag`, it counts alone: an object that was copied anew with the same content is the same.
+    /// The version of the file. An `ETag` counts alone: an object that was copied again with the same content is the
+    /// same.
     pub fn stamp(&self) -> FileStamp {
         FileStamp {
             size_bytes: self.size_bytes,

@@ -23,7 +23,7 @@ impl SampleSet {
         self.words.get(word).is_some_and(|bits| bits & bit != 0)
     }
 
-    /// True where it was not in the set before.
+    /// True if it was not in the set before.
     pub fn insert(&mut self, id: SampleId) -> bool {
         let (word, bit) = position(id);
         if word >= self.words.len() {
@@ -35,7 +35,7 @@ impl SampleSet {
         is_new
     }
 
-    /// True where it was in the set.
+    /// True if it was in the set.
     pub fn remove(&mut self, id: SampleId) -> bool {
         let (word, bit) = position(id);
         let was_in = self.contains(id);

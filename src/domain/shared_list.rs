@@ -10,7 +10,7 @@ const ENTRIES_A_PIECE: usize = 512;
 /// and goes on changing its own.
 #[derive(Debug, Clone)]
 pub struct SharedList<T> {
-    /// All full but the last.
+    /// The pieces, all full except the last.
     pieces: Vec<Arc<Vec<T>>>,
     len: usize,
 }

@@ -54,7 +54,7 @@ pub struct SageMakerAccess {
     pub region: Option<String>,
 }
 
-/// Everything that `CreateModel` takes of us.
+/// The parameters of `CreateModel`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelSpec {
     /// 1 to 63 letters, digits and hyphens.
@@ -84,7 +84,7 @@ pub enum TransformStatus {
 }
 
 impl TransformStatus {
-    /// Nothing changes any more.
+    /// Whether the job has ended.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Stopped)
     }
@@ -107,7 +107,7 @@ pub struct TransformJob {
     pub spec: TransformSpec,
     pub arn: String,
     pub status: TransformStatus,
-    /// At most 1024 characters, and often vague.
+    /// SageMaker's reason, at most 1024 characters.
     pub failure: Option<String>,
     pub created_ms: i64,
     /// Billing begins.

@@ -7,7 +7,7 @@ use super::{Problem, S3Address, S3Place, Sample, human_bytes};
 pub struct UploadPlan {
     /// The folder of a bucket that the files go to.
     pub target: S3Place,
-    /// In the order they were listed.
+    /// The files in the order of the listing.
     pub files: Vec<PlannedFile>,
     /// Files that cannot be sent, and why.
     pub problems: Vec<Problem>,
@@ -24,7 +24,7 @@ pub struct PlannedFile {
 /// What is already at the key that a file would get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannedState {
-    /// Nothing: the file is sent.
+    /// No object: the file is sent.
     New,
     /// An object with the same content: nothing is done.
     Same,
@@ -63,7 +63,7 @@ pub struct UploadReport {
     pub failures: Vec<Problem>,
     /// Files that it did not come to.
     pub not_tried: FileAmount,
-    /// `None` where it came to its end.
+    /// `None` if it came to its end.
     pub stopped: Option<UploadStop>,
     /// What else a person should know.
     pub notes: Vec<String>,
@@ -83,7 +83,7 @@ impl UploadPlan {
         format!("{}{}", self.target.address.prefix, file.name)
     }
 
-    /// Where a file goes.
+    /// The address that a file gets.
     pub fn address_of(&self, file: &Sample) -> S3Address {
         S3Address::new(&self.target.address.bucket, self.key_of(file))
     }
@@ -112,7 +112,7 @@ impl UploadPlan {
 }
 
 impl FileAmount {
-    /// One more file.
+    /// Counts one more file.
     pub fn add(&mut self, bytes: u64) {
         self.files += 1;
         self.bytes += bytes;

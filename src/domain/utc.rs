@@ -9,7 +9,7 @@ use jiff::Timestamp;
 pub struct Utc(Timestamp);
 
 impl Utc {
-    /// Of milliseconds since 1970-01-01 UTC.
+    /// The date and time of milliseconds since 1970-01-01 UTC.
     pub fn of_ms(ms: i64) -> Self {
         Self(Timestamp::from_millisecond(ms).unwrap_or_default())
     }

@@ -24,18 +24,18 @@ pub enum Verdict {
 /// model has seen it. Notes and tags belong to the image whatever the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct VerdictTarget {
-    /// `None` where the image was judged without a prediction.
+    /// `None` if the image was judged without a prediction.
     pub run: Option<RunId>,
     /// Index into the detections of the stored prediction; `None` for the image as a whole.
     pub box_index: Option<u32>,
 }
 
-/// Everything a person has said about one image.
+/// The verdicts, note and tags of one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgedSample {
     pub sample: SampleUri,
     pub verdicts: Vec<(VerdictTarget, Verdict)>,
-    /// Empty where there is none.
+    /// Empty if there is none.
     pub note: String,
     pub tags: Vec<String>,
 }

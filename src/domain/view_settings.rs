@@ -18,7 +18,7 @@ pub struct ViewSettings {
     pub hidden_classes: BTreeSet<u32>,
     /// Shows only this class id.
     pub solo_class: Option<u32>,
-    /// Of two boxes of one class that overlap by more than this IoU only the better is shown; `None` shows all.
+    /// The largest IoU of two boxes of one class that are both shown; `None` shows all.
     pub nms_iou: Option<f32>,
     /// How many classes of a classifier are listed.
     pub top_k: usize,
@@ -45,7 +45,7 @@ impl Default for ViewSettings {
 const NAME_PREFIX: &str = "filters/";
 
 impl ViewSettings {
-    /// Under which name a project keeps those of a model, as JSON.
+    /// The key under which a project stores the settings of a model, as JSON.
     pub fn name_in_project(model_id: &str) -> String {
         format!("{NAME_PREFIX}{model_id}")
     }

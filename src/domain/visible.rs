@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// With control characters shown as `\\u{1b}` or `\\n`: an escape sequence in a file's name reaches no terminal, and no
-/// name breaks a line.
+/// The text with control characters as `\\u{1b}` or `\\n`: an escape sequence in a file's name reaches no terminal, and
+/// no name breaks a line.
 pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, char::is_control)
 }

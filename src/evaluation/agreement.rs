@@ -22,12 +22,12 @@ pub struct Comparison {
 /// that is looked at.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Agreement {
-    /// By sample; `None` where not both runs have a prediction. May be shorter than the listing.
+    /// The agreement by sample; `None` unless both runs have a prediction. May be shorter than the listing.
     images: Vec<Option<ImageAgreement>>,
     pub summary: AgreementSummary,
 }
 
-/// One image. In a classification there are no boxes: the counts are zero.
+/// The agreement on one image. A classification has no boxes: the counts are zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ImageAgreement {
     /// `0.0..=1.0`, see the module's documentation.
@@ -38,7 +38,7 @@ pub struct ImageAgreement {
     pub only_left: u32,
     pub only_right: u32,
     /// The largest difference of the scores of one class (classification: the left run's first) or of two matched
-    /// boxes; zero where there is none.
+    /// boxes; zero if there is none.
     pub largest_difference: f32,
 }
 
@@ -49,7 +49,7 @@ impl ImageAgreement {
     }
 }
 
-/// All images together.
+/// The agreement on all images.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgreementSummary {
     /// Images with a prediction of both runs.
@@ -69,7 +69,7 @@ pub struct AgreementSummary {
 }
 
 impl AgreementSummary {
-    /// Share of the compared images that agree, `0.0..=1.0`; `None` where there are none.
+    /// Share of the compared images that agree, `0.0..=1.0`; `None` if there are none.
     pub fn rate(&self) -> Option<f64> {
         (self.compared > 0).then(|| self.agreeing as f64 / self.compared as f64)
     }
@@ -80,17 +80,17 @@ impl AgreementSummary {
 pub struct ScoreDifferences {
     pub count: usize,
     sum: f64,
-    /// Zero where there are none.
+    /// Zero if there are none.
     pub largest: f32,
 }
 
 impl ScoreDifferences {
-    /// `None` where there are none.
+    /// `None` if there are none.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// “differ by 0.012 on average, at most by 0.340”; `None` where nothing was compared.
+    /// “differ by 0.012 on average, at most by 0.340”; `None` if nothing was compared.
     pub fn text(&self) -> Option<String> {
         let mean = difference_text(self.mean()?);
         let largest = difference_text(self.largest.into());
@@ -114,17 +114,17 @@ pub struct Confusion {
     pub right: u32,
     /// Images of a classification, pairs of boxes of a detection.
     pub count: usize,
-    /// Where that is, lowest first, each once.
+    /// The images with that change, lowest id first, each once.
     pub images: Arc<[SampleId]>,
 }
 
 impl Agreement {
-    /// `None` where not both runs have a prediction.
+    /// `None` if not both runs have a prediction.
     pub fn of(&self, id: SampleId) -> Option<&ImageAgreement> {
         self.images.get(id.index())?.as_ref()
     }
 
-    /// Disagreement by sample, not a number where there is none: a column to sort by. May be shorter than the listing.
+    /// Disagreement by sample, not a number if there is none: a column to sort by. May be shorter than the listing.
     pub fn column(&self) -> Vec<f32> {
         let disagreement =
             |image: &Option<ImageAgreement>| image.map_or(f32::NAN, |image| image.disagreement);
@@ -140,7 +140,7 @@ impl Agreement {
 }
 
 impl Comparison {
-    /// Each view is that of its run; `classes` maps the right run's classes to the left one's.
+    /// An agreement with the view of each run; `classes` maps the right run's classes to the left one's.
     pub fn new(classes: ClassMap, left_view: ViewSettings, right_view: ViewSettings) -> Self {
         Self {
             classes,
@@ -151,7 +151,7 @@ impl Comparison {
         }
     }
 
-    /// The predictions for one image, `None` where the run has none. Each sample once. A classification and a detection
+    /// The predictions for one image, `None` if the run has none. Each sample once. A classification and a detection
     /// cannot be compared: such an image counts as one that neither has answered. Gives what [`Agreement::of`] will
     /// give.
     pub fn add(
@@ -322,7 +322,7 @@ fn number(score: f32) -> f32 {
     if score.is_finite() { score } else { 0.0 }
 }
 
-/// As many digits as it takes to tell it from none: runs of one model differ by less than a thousandth.
+/// A difference with enough digits not to read as zero: runs of one model differ by less than a thousandth.
 fn difference_text(difference: f64) -> String {
     if difference > 0.0 && difference < 1e-3 {
         format!("{difference:.1e}")

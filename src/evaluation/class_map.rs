@@ -8,16 +8,16 @@ use crate::domain::LabelSet;
 /// sets (COCO's 80 and 91 classes) can be compared. Classes are the same where their names are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassMap {
-    /// Left id by right id; `None` where both runs count alike.
+    /// Left id by right id; `None` if both runs count alike.
     left_of_right: Option<BTreeMap<u32, u32>>,
-    /// For classes of the right run that the left one does not have.
+    /// The first id for classes of the right run that the left one does not have.
     first_foreign: u32,
 }
 
 impl ClassMap {
-    /// By id where the label sets are equal or one of them is empty (classes by number), else by name. Of several
-    /// classes with one name (there are two cranes among the thousand classes) the one with the same id is taken, or
-    /// else the first.
+    /// Maps by id if the label sets are equal or one of them is empty (classes by number), otherwise by name. Of
+    /// several classes with one name (there are two cranes among the thousand classes) the one with the same id is
+    /// taken, or else the first.
     pub fn between(left: &LabelSet, right: &LabelSet) -> Self {
         let first_foreign = left.max_id().map_or(0, |id| id.saturating_add(1));
         if left == right || left.is_empty() || right.is_empty() {

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 /// Counts which class was taken for which: the truth by row, the first class of the prediction by column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfusionMatrix {
-    /// By truth and prediction.
+    /// The counts by truth and prediction.
     counts: BTreeMap<(u32, u32), u64>,
     total: u64,
     correct: u64,
 }
 
 impl ConfusionMatrix {
-    /// One image that shows `truth` and was taken for `answer`, both as class ids.
+    /// Counts one image of class `truth` that was predicted as `prediction`, both as class ids.
     pub fn add(&mut self, truth: u32, prediction: u32) {
         *self.counts.entry((truth, prediction)).or_default() += 1;
         self.total += 1;
@@ -67,7 +67,7 @@ impl ConfusionMatrix {
 }
 
 /// What the name of an image says that it shows, as the images of CIFAR-10 are often named: the letters before the
-/// extension, `cat` of `test/0017_cat.png`. `None` where there are none.
+/// extension, `cat` of `test/0017_cat.png`. `None` if there are none.
 pub fn truth_in_name(name: &str) -> Option<&str> {
     let file = name.rsplit(['/', '\\']).next()?;
     let (stem, _) = file.rsplit_once('.')?;

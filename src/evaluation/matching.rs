@@ -8,7 +8,7 @@ pub const MATCHING_IOU: f32 = 0.5;
 /// What matching needs of a detection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredBox {
-    /// In pixels of the upright image.
+    /// The box in pixels of the upright image.
     pub bounds: BoundingBox,
     /// The left run's id, on both sides ([`super::ClassMap`]).
     pub class_id: u32,

@@ -12,7 +12,7 @@
 //!   of scores, and the surer both runs are, the worse it is.
 //! - Detection: `(unmatched + sum of the score differences of matched boxes) / (unmatched + matched)`, with the
 //!   unmatched
-//! boxes of both sides counted together; zero where neither run shows a box. Boxes are matched as [`match_boxes`] does
+//! boxes of both sides counted together; zero if neither run shows a box. Boxes are matched as [`match_boxes`] does
 //! it.
 
 mod agreement;

@@ -111,7 +111,7 @@ fn draw_box(canvas: &mut Canvas, detection: &Detection, style: Style) {
     );
 }
 
-/// The part of the box inside the image, at least one pixel wide and high; `None` where none is inside.
+/// The part of the box inside the image, at least one pixel wide and high; `None` if none is inside.
 fn area_of(canvas: &Canvas, detection: &Detection) -> Option<Area> {
     let bounds = &detection.bounds;
     if !bounds.is_finite() {

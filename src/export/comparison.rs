@@ -14,7 +14,7 @@ use crate::evaluation::{AgreementSummary, ClassMap, Comparison, ImageAgreement, 
 use crate::store::{PredictionPair, StoreError};
 use crate::tasks::TaskControl;
 
-/// The two runs, A and B for people, and which boxes of each count.
+/// The two runs, A and B for the user, and which boxes of each count.
 pub struct ComparisonContext {
     pub runs: [RunInfo; 2],
     /// The live filters of each run.
@@ -23,7 +23,7 @@ pub struct ComparisonContext {
 }
 
 impl ComparisonContext {
-    /// Before the first image.
+    /// The head of the comparison, which comes before the first image.
     pub fn comparison(&self) -> Comparison {
         let [left, right] = &self.runs;
         let [left_view, right_view] = self.views.clone();
@@ -99,7 +99,7 @@ pub fn export_comparison(
     })
 }
 
-/// One form. Dropped before it is finished, it removes what it has begun.
+/// A writer of one format. Dropped before it is finished, it removes what it has begun.
 trait RowWriter {
     fn row(&mut self, row: &Row<'_>) -> Result<(), ExportError>;
 
@@ -111,8 +111,8 @@ trait RowWriter {
     ) -> Result<(), ExportError>;
 }
 
-/// One image. What only boxes or only classes have is left out for the others; what only two predictions have, for one
-/// alone.
+/// One image. Fields that only boxes or only classes have are left out for the others; fields of two predictions, for
+/// one alone.
 #[derive(Serialize)]
 struct Row<'p> {
     image: &'p str,
@@ -152,7 +152,7 @@ const CLASS_COLUMNS: [&str; 4] = ["label_a", "score_a", "label_b", "score_b"];
 const BOX_COLUMNS: [&str; 3] = ["boxes_matched", "boxes_only_a", "boxes_only_b"];
 
 impl<'p> Row<'p> {
-    /// `None` where neither run has a prediction.
+    /// `None` if neither run has a prediction.
     fn of(pair: &'p PredictionPair, agreement: Option<ImageAgreement>) -> Option<Self> {
         let [left, right] = &pair.predictions;
         let predicted_by = match (left, right) {
@@ -203,7 +203,7 @@ fn top(prediction: Option<&Prediction>) -> (Option<&str>, Option<f32>) {
     )
 }
 
-/// Most often first.
+/// The changes of class, the most frequent first.
 fn class_changes(context: &ComparisonContext, summary: &AgreementSummary) -> Vec<ClassChange> {
     let [left, right] = &context.runs;
     let changes = summary.confusion.iter().map(|change| ClassChange {
@@ -271,7 +271,7 @@ fn put_together(file: &mut WholeFile, head: &Head<'_>, images: BufWriter<File>) 
     file.write_all(b"\n  ]\n}\n")
 }
 
-/// All but the images.
+/// Everything except the images.
 #[derive(Serialize)]
 struct Head<'c> {
     spotcheck: &'static str,

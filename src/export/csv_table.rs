@@ -110,7 +110,7 @@ impl CsvWriter {
     }
 }
 
-/// One row of cells for each box or class; one without them where there is none.
+/// One row of cells for each box or class; one row without them if there are none.
 fn cells_of(image: &ChosenImage, tally: &mut Tally) -> Vec<Cells> {
     let sized = |width: &u32, height: &u32| Cells {
         status: "ok",

@@ -25,16 +25,16 @@ pub(super) struct DatasetFolder<'c> {
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     pub(super) labels: &'static str,
-    /// Of the label files.
+    /// The extension of the label files.
     pub(super) extension: &'static str,
     pub(super) images: &'static str,
 }
 
 /// The names of one image's files, below the folders of [`Places`], with `/` between their parts.
 pub(super) struct ImageNames {
-    /// Of the label file, without folder and extension.
+    /// The name of the label file, without folder and extension.
     pub(super) label: String,
-    /// Of the image: its copy's, or its own.
+    /// The name of the image: its copy's, or its own.
     pub(super) image: String,
 }
 
@@ -140,7 +140,7 @@ impl<'c> DatasetFolder<'c> {
             .map_err(ExportError::write(self.folder.partial()))
     }
 
-    /// Where a file for the dataset as a whole can be streamed to.
+    /// Creates a file for the dataset as a whole.
     pub(super) fn create_file(&self, name: &str) -> Result<std::fs::File, ExportError> {
         std::fs::File::create(self.folder.partial().join(name))
             .map_err(ExportError::write(self.folder.partial()))
@@ -152,7 +152,7 @@ impl<'c> DatasetFolder<'c> {
         self.folder.commit()
     }
 
-    /// False where this one file could not be written, which is listed; an error where no other could either.
+    /// False if this one file could not be written, which is listed; an error where no other could either.
     fn is_written(
         &self,
         result: io::Result<()>,
@@ -172,7 +172,7 @@ impl<'c> DatasetFolder<'c> {
     }
 }
 
-/// What the folder holds and where it came from, for people and programs, and the sign by which it is known to be an
+/// What the folder holds and where it came from and programs, and the sign by which it is known to be an
 /// export.
 pub(super) fn folder_mark(
     context: &ExportContext,

@@ -186,12 +186,12 @@ impl TextSize {
         width
     }
 
-    /// From the baseline up to the tallest letters.
+    /// The height from the baseline to the tallest letters.
     pub(super) fn ascent(self) -> f32 {
         FONT.as_scaled(PxScale::from(self.0)).ascent()
     }
 
-    /// The text, or its beginning with “…” where it is wider than `max_width`; `None` where not even that fits.
+    /// The text, or its beginning with “…” where it is wider than `max_width`; `None` if not even that fits.
     pub(super) fn fitted(self, text: &str, max_width: f32) -> Option<String> {
         if self.width_of(text) <= max_width {
             return Some(text.to_owned());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::domain::ExportFormat;
 use crate::tasks::Cancelled;
 
-/// Nothing was written under the name that was asked for; what had been begun is removed.
+/// Why an export failed. Nothing was written under its name; what was begun is removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error("a file or folder of that name exists; choose another name, or allow replacing it: {}", path.display())]

@@ -27,7 +27,7 @@ impl FileNames {
         name
     }
 
-    /// False where the name was taken before.
+    /// False if the name was taken before.
     pub(super) fn take(&mut self, name: &str) -> bool {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
@@ -35,7 +35,7 @@ impl FileNames {
     }
 }
 
-/// Stem (with its folders) and extension (empty where there is none) of an image's name, safe to be joined to a
+/// Stem (with its folders) and extension (empty if there is none) of an image's name, safe to be joined to a
 /// folder: never outside of it, and without what a file system refuses.
 pub(super) fn safe_stem(name: &str) -> (String, String) {
     let parts: Vec<&str> = name

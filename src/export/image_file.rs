@@ -7,7 +7,7 @@ use super::target::partial_file;
 use crate::decode::{EncodeError, encode_jpeg, encode_png};
 use crate::domain::RgbImage;
 
-/// Nothing was written. The message is the cause only; the caller knows the file.
+/// Why an image could not be written. The message is only the cause; the caller knows the file.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageFileError {
     #[error("{0}")]

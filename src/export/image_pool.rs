@@ -37,7 +37,7 @@ pub(super) enum PoolError {
 }
 
 impl PoolError {
-    /// Of an export into `path`.
+    /// The error of an export into `path`.
     pub(super) fn into_error(self, path: &Path) -> ExportError {
         match self {
             Self::Disk(error) => ExportError::write(path)(error),

@@ -87,7 +87,7 @@ impl<'r> JudgedBox<'r> {
 }
 
 impl<'r> Line<'r> {
-    /// Without what people said.
+    /// A line without verdicts, note and tags.
     fn new(uri: &'r SampleUri, status: &'static str) -> Self {
         Self {
             uri,

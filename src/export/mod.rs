@@ -52,7 +52,7 @@ use self::yolo::YoloWriter;
 use crate::domain::{ExportFormat, ExportOptions};
 use crate::tasks::TaskControl;
 
-/// One format. Dropped before it is finished, it removes what it has begun.
+/// A writer of one format. Dropped before it is finished, it removes what it has begun.
 trait Writer {
     /// Writes one image and counts what it wrote.
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError>;

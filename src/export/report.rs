@@ -1,4 +1,4 @@
-//! The report: one HTML page for people, with summary, charts and examples, that needs nothing from outside.
+//! The report: one HTML page for the user, with summary, charts and examples, that needs nothing from outside.
 
 mod charts;
 mod examples;

@@ -13,17 +13,17 @@ use crate::domain::{
 use crate::review::VerdictKind;
 use crate::source::Source;
 
-/// One image with everything that is known of it.
+/// One image with its prediction, verdicts, note and tags.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportRow {
     pub sample: Sample,
-    /// The run's prediction, or why there is none; `None` where the image was never asked about.
+    /// The run's prediction, or why there is none; `None` if the image was never asked about.
     pub result: Option<Result<Prediction, String>>,
-    /// There is a prediction, but about an older version of the file: neither it nor what was judged of it is here.
+    /// The file changed after it was predicted: the prediction and the verdicts on it are left out.
     pub is_outdated: bool,
-    /// Of the image as a whole.
+    /// The verdict on the image as a whole.
     pub verdict: Option<Verdict>,
-    /// By index into the prediction's detections.
+    /// The verdicts on boxes, by index into the prediction's detections.
     pub box_verdicts: BTreeMap<u32, Verdict>,
     pub note: Option<String>,
     pub tags: BTreeSet<String>,
@@ -66,7 +66,7 @@ pub struct ExportContext {
     pub view: ViewSettings,
     /// What people call the place that the images come from.
     pub source_name: String,
-    /// Where images are read for the formats that show or copy them.
+    /// The source of images for the formats that show or copy them.
     pub source: Arc<dyn Source>,
     pub limits: DecodeLimits,
 }
@@ -90,7 +90,7 @@ pub(super) struct BoxesOfImage<'i, 'r> {
 }
 
 impl<'r> ChosenImage<'r> {
-    /// For formats that know only boxes: where there are none because there is no prediction, the tally says why.
+    /// The boxes, for formats that have only boxes: without a prediction, the tally says why there are none.
     pub(super) fn boxes(&self, tally: &mut Tally) -> Option<BoxesOfImage<'_, 'r>> {
         let ChosenPrediction::Boxes {
             width,
@@ -107,7 +107,7 @@ impl<'r> ChosenImage<'r> {
         })
     }
 
-    /// For formats that need a prediction: says in the tally why this image is not among them.
+    /// Notes in the tally why this image is left out, for formats that need a prediction.
     pub(super) fn count_unpredicted(&self, tally: &mut Tally) {
         match self.prediction {
             ChosenPrediction::Unpredicted => tally.unpredicted += 1,
@@ -122,10 +122,10 @@ impl<'r> ChosenImage<'r> {
 
 pub(super) enum ChosenPrediction<'r> {
     Unpredicted,
-    /// There is one about an older version of the file.
+    /// The prediction is about an older version of the file.
     Outdated,
     Failed(&'r str),
-    /// In the stored order: highest score first.
+    /// The boxes in the stored order: highest score first.
     Boxes {
         width: u32,
         height: u32,
@@ -174,9 +174,9 @@ impl ChosenPrediction<'_> {
 pub(super) struct ChosenBox<'r> {
     /// Into the stored detections.
     pub(super) index: usize,
-    /// As the model gave it.
+    /// The box as the model returned it.
     pub(super) detection: &'r Detection,
-    /// The part inside the image, which has an area; `None` where there is none.
+    /// The part inside the image, which has an area; `None` if there is none.
     pub(super) clipped: Option<BoundingBox>,
     /// The class that datasets hold: the judged one where it was asked for, or the model's.
     pub(super) class_id: u32,
@@ -219,7 +219,7 @@ impl<'c> Chooser<'c> {
         Ok(Self { context, options })
     }
 
-    /// `None` where the image is left out.
+    /// `None` if the image is left out.
     pub(super) fn choose<'r>(
         &'r self,
         row: &'r ExportRow,
@@ -349,7 +349,7 @@ fn class_id_of(labels: &LabelSet, name: &str) -> Option<u32> {
     exact.or_else(similar).map(|(class_id, _)| class_id)
 }
 
-/// The part of the box inside the image, where it has an area.
+/// The part of the box inside the image, if it has an area.
 fn inside(bounds: &BoundingBox, width: u32, height: u32) -> Option<BoundingBox> {
     let clipped = bounds.clipped(width, height);
     (bounds.is_finite() && clipped.area() > 0.0).then_some(clipped)

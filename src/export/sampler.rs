@@ -93,7 +93,7 @@ pub(super) struct Sampled {
     _folder: tempfile::TempDir,
     pub(super) path: PathBuf,
     pub(super) report: ExportReport,
-    /// Of the file; empty where a folder was written.
+    /// The content of the file; empty if a folder was written.
     pub(super) text: String,
 }
 

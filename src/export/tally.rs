@@ -14,7 +14,7 @@ pub struct ExportReport {
     pub images: u64,
     /// Boxes, or classes of a classifier.
     pub boxes: u64,
-    /// What went another way than one might expect, for people: what was left out, renamed or not put right.
+    /// What went another way than one might expect: what was left out, renamed or not put right.
     pub notes: Vec<String>,
     /// Images that could not be read, and why; everything else was written.
     pub problems: Vec<Problem>,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::ExportError;
 use crate::decode::Format;
 
-/// Where an export goes.
+/// The file or folder that an export writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportTarget {
     pub path: PathBuf,
@@ -18,13 +18,13 @@ pub struct ExportTarget {
 /// What happens to a file or folder that has the name already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and nothing is exported.
+    /// Keeps it, and exports nothing.
     Keep,
-    /// It is replaced once the export is whole. Images and folders that no export wrote stay even so.
+    /// Replaces it once the export is complete. Images, and folders that no export wrote, are kept even then.
     Replace,
 }
 
-/// In every exported folder: what was exported, and the sign by which a folder is known to be an export.
+/// The name of a file in every exported folder, with a summary; it marks a folder as an export.
 pub(super) const FOLDER_MARK: &str = "spotcheck-export.json";
 
 /// What a database begins with, and so a project (sqlite.org/fileformat.html, 1.3.1).
@@ -161,7 +161,7 @@ impl WholeFolder {
         })
     }
 
-    /// Where to write until it is committed.
+    /// The path to write to until the export is committed.
     pub(super) fn partial(&self) -> &Path {
         &self.partial
     }
@@ -231,7 +231,7 @@ fn make_numbered(path: &Path, suffix: &str) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Only an empty folder, or one that an export wrote.
+/// Whether a folder may be replaced: it is empty, or an export wrote it.
 fn may_be_replaced(path: &Path) -> bool {
     path.join(FOLDER_MARK).is_file()
         || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())

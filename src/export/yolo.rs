@@ -70,7 +70,7 @@ impl Classes {
         yaml
     }
 
-    /// One name a line.
+    /// The text of the file, one name per line.
     fn text(&self) -> String {
         self.names()
             .map(|name| name.replace(['\r', '\n'], " ") + "\n")
@@ -182,7 +182,7 @@ impl Writer for YoloWriter<'_> {
     }
 }
 
-/// In parts of the image's width and height, `0.0..=1.0`.
+/// The centre and size as fractions of the image's width and height, `0.0..=1.0`.
 fn centre_and_size(bounds: BoundingBox, width: u32, height: u32) -> [f64; 4] {
     let [x1, y1, x2, y2] = <[f32; 4]>::from(bounds).map(f64::from);
     let (width, height) = (f64::from(width), f64::from(height));

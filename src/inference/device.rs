@@ -198,7 +198,8 @@ fn register_plugin(runtime: &Loaded) -> Result<(), String> {
     Ok(())
 }
 
-/// For people. A software adapter is slower than the processor itself, so only those who name WebGPU get it.
+/// The name of the adapter. A software adapter is slower than the processor itself, so it is used only if WebGPU was
+/// named.
 fn webgpu_adapter(runtime: &Loaded, choice: DeviceChoice) -> Result<String, String> {
     let devices = runtime.environment.devices().filter(is_webgpu);
     let best = devices.min_by_key(|device| rank(device.hardware_device().ty()));

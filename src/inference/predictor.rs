@@ -75,9 +75,9 @@ struct LaneLayout {
 }
 
 impl LaneLayout {
-    /// On the processor one session a core, as far as memory allows, one image in each call; with a batch one session
-    /// on all cores. A graphics card wants one session and many images at once; the threads only compute what it
-    /// cannot.
+    /// The plan for a device: on the processor one session per core, as far as memory allows, one image in each call;
+    /// with a batch one session on all cores. A graphics card wants one session and many images at once; the threads
+    /// only compute what it cannot.
     fn of(device: Device, card: &ModelCard, options: &LoadOptions) -> Self {
         let threads = options
             .threads
@@ -175,7 +175,7 @@ impl OnnxPredictor {
         })
     }
 
-    /// Where the model runs and why, with the latencies so far.
+    /// The device that the model runs on and why, with the latencies so far.
     pub fn report(&self) -> DeviceReport {
         let calls = self.calls.lock();
         DeviceReport {
@@ -189,7 +189,7 @@ impl OnnxPredictor {
         &self.card
     }
 
-    /// Empty where the card names none.
+    /// Empty if the card names none.
     pub fn labels(&self) -> &LabelSet {
         &self.labels
     }
@@ -211,7 +211,7 @@ impl OnnxPredictor {
     }
 }
 
-/// Nothing that the model says is left out.
+/// The rule that keeps everything that the model returned.
 const KEEP_ALL: KeepRule = KeepRule {
     min_score: 0.0,
     top_k: usize::MAX,
@@ -271,7 +271,7 @@ impl OnnxPredictor {
     }
 }
 
-/// One tensor of several images of the same shape, along the batch dimension.
+/// Joins the tensors of several images of the same shape, along the batch dimension.
 fn join(batch: &[Prepared]) -> Result<Cow<'_, Tensor>, PredictError> {
     let [first, rest @ ..] = batch else {
         return Err(PredictError::Failed("an empty batch".to_owned()));

@@ -47,7 +47,7 @@ pub struct RuntimeLibrary {
     pub plugin_problem: Option<String>,
 }
 
-/// Where a library can come from, in the order of the search.
+/// The sources of a library, in the order of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Setting,
@@ -67,7 +67,7 @@ impl Place {
         Self::System,
     ];
 
-    /// For people.
+    /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Setting => "your settings",
@@ -79,11 +79,11 @@ impl Place {
     }
 }
 
-/// One place that was looked at.
+/// One place that was searched.
 #[derive(Debug)]
 pub struct SearchStep {
     pub place: Place,
-    /// `None` where there is nothing.
+    /// `None` if there is nothing.
     pub found: Option<Result<RuntimeLibrary, RuntimeError>>,
 }
 
@@ -97,7 +97,7 @@ pub struct Loaded {
     pub plugins: Vec<InstalledPackage>,
     /// Why a plug-in that is installed cannot be used; the rest works without it.
     pub plugin_problem: Option<String>,
-    /// What the search finds now, where that is another library than the loaded one: a process loads only one. “Restart
+    /// What the search finds now, if that is another library than the loaded one: a process loads only one. “Restart
     /// to use it”.
     pub restart_to_use: Option<RuntimeLibrary>,
 }

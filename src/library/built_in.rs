@@ -17,8 +17,7 @@ macro_rules! built_in {
     };
 }
 
-/// In the order in which they are listed and in which a default is looked for: the first one of a task whose weights
-/// are there is that task's default.
+/// The cards in display order. The first one of a task whose weights are there is that task's default.
 pub(super) const CARDS: &[BuiltInCard] = built_in![
     "resnet50-v2",
     "resnet50-v1",
@@ -49,7 +48,7 @@ pub(super) fn known_label_sets() -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// The names of a built-in label set; `None` where there is none of this name.
+/// The names of a built-in label set; `None` if there is none of this name.
 pub fn built_in_labels(name: &str) -> Option<LabelSet> {
     label_set(name).map(|text| LabelSet::parse(text).expect("a test parses every label set"))
 }

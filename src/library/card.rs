@@ -33,7 +33,7 @@ pub struct CardError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {reason}")]
 pub struct FieldError {
-    /// Its place in the card, `input.std`.
+    /// The place of the field in the card, `input.std`.
     pub field: &'static str,
     pub reason: String,
 }
@@ -251,7 +251,7 @@ pub(super) fn is_plain_file_name(name: &str) -> bool {
     !name.trim().is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':', '\0'])
 }
 
-/// Where a field is in the text; the nearest table around it where it is left to its default.
+/// The position of a field in the text, or of the nearest table around it if the field has its default.
 pub(super) fn field_span(text: &str, field: &str) -> Range<usize> {
     let Ok(document) = DeTable::parse(text) else {
         return 0..0;

@@ -23,7 +23,7 @@ use part::Part;
 pub struct DownloadPolicy {
     /// A connection that brings nothing for so long is aborted.
     pub stall_timeout: Duration,
-    /// Before a mirror is tried again; doubled each time that nothing came in between.
+    /// The pause before a mirror is tried again; doubled each time that nothing came in between.
     pub first_pause: Duration,
     /// How often a mirror is asked without getting further before the next one is.
     pub attempts: u32,
@@ -53,7 +53,7 @@ pub enum FetchError {
     NoMirrorWorks {
         name: String,
         bytes: u64,
-        /// In the order in which they were tried.
+        /// The failures, in the order of the attempts.
         failures: Vec<MirrorFailure>,
     },
     #[error(
@@ -230,7 +230,7 @@ fn mirrors(file: &ModelFile, unfinished: Option<&str>) -> Vec<String> {
 enum Failure {
     /// Another mirror may do better.
     Mirror(String),
-    /// Nothing will: cancelled, disk full.
+    /// The download cannot go on: it was cancelled, or the disk is full.
     Stop(FetchError),
 }
 
@@ -253,7 +253,7 @@ impl<E: Into<FetchError>> From<E> for Setback {
     }
 }
 
-/// This mirror is not worth another try.
+/// A failure after which this mirror is not tried again.
 fn fatal(reason: impl Into<String>) -> Setback {
     Setback::Failure(Failure::Mirror(reason.into()))
 }

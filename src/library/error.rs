@@ -73,7 +73,7 @@ pub enum LibraryError {
 }
 
 impl LibraryError {
-    /// For `map_err`: a failed file operation with what was attempted.
+    /// Makes an error of a failed file operation, for `map_err`, with what was attempted.
     pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { what, path, source }

@@ -88,7 +88,7 @@ pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
 }
 
 impl Library {
-    /// Where the user's mappings are. It need not exist.
+    /// The folder of the user's mappings. It need not exist.
     pub fn mapping_folder(&self) -> PathBuf {
         self.own_folder().with_file_name("mappings")
     }
@@ -109,7 +109,7 @@ impl Library {
         (mappings, problems)
     }
 
-    /// A mapping of the user's by its id, or one in a file, with its labels; empty where it names none.
+    /// A mapping of the user's by its id, or one in a file, with its labels; empty if it names none.
     ///
     /// # Errors
     /// There is none, or it or its labels cannot be read.

@@ -15,16 +15,16 @@ use crate::dirs::AppDirs;
 use crate::domain::{LabelError, LabelSet, ModelCard, ModelFile, ModelTask, Problem};
 use crate::tasks::TaskControl;
 
-/// All the models that can be named, and the folders where their weights are. Cheap to clone. Every call looks at the
-/// disk anew, so nothing here goes stale; do not call it while drawing.
+/// All models by id, and the folders of their weights. Cheap to clone. Every call reads the disk again, so nothing here
+/// goes stale; do not call it while drawing.
 #[derive(Debug, Clone)]
 pub struct Library(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Where downloads and the user's own models go: one folder a model.
+    /// The folder of downloads and the user's own models, with one folder per model.
     own_folder: PathBuf,
-    /// Where weights that come with Spotcheck may be, the most likely first.
+    /// The folders of weights that come with Spotcheck, the most likely first.
     shared_folders: Vec<PathBuf>,
     policy: DownloadPolicy,
 }
@@ -33,7 +33,7 @@ struct Inner {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     pub card: ModelCard,
-    /// Empty where the card names none.
+    /// Empty if the card names none.
     pub labels: LabelSet,
     /// The `.onnx` file; it has the size that the card says.
     pub weights: PathBuf,
@@ -57,7 +57,7 @@ pub struct LibraryEntry {
 pub enum WeightsState {
     /// The file is there and has the right size.
     Ready(PathBuf),
-    /// It can be fetched from the card's URLs, or from a file.
+    /// The weights are missing and can be downloaded, or imported from a file.
     Missing,
 }
 
@@ -111,12 +111,12 @@ impl Library {
         }))
     }
 
-    /// Where the weights of a model are kept once they are fetched or added. It need not exist.
+    /// The folder of a model's downloaded or added weights. It need not exist.
     pub fn folder(&self, id: &str) -> PathBuf {
         self.0.own_folder.join(id)
     }
 
-    /// Where the user's own models are, one folder each.
+    /// The folder of the user's own models, one folder each.
     pub(super) fn own_folder(&self) -> &Path {
         &self.0.own_folder
     }
@@ -360,7 +360,7 @@ impl Library {
     }
 }
 
-/// Where weights that come with Spotcheck may be: `models/` next to the program, in a folder above it (a program in
+/// The folders of weights that come with Spotcheck: `models/` next to the program, in a folder above it (a program in
 /// `target/release` belongs to the repository two folders up), and in the repository it was built from.
 fn shared_folders() -> Vec<PathBuf> {
     let program = std::env::current_exe().and_then(fs::canonicalize);
@@ -466,7 +466,7 @@ fn is_built_in(id: &str) -> bool {
     built_in::CARDS.iter().any(|known| known.id == id)
 }
 
-/// The model of a file with a card beside it; `None` where there is no card.
+/// The model of a file with a card beside it; `None` if there is no card.
 fn model_beside(path: &Path) -> Result<Option<Model>, LibraryError> {
     for (card_path, must_name_it) in [
         (path.with_extension("toml"), false),

@@ -63,7 +63,7 @@ pub(super) fn pump(
     })
 }
 
-/// Where an unfinished download of `target` is kept.
+/// The path of an unfinished download of `target`.
 pub(super) fn part_path(target: &Path) -> PathBuf {
     with_suffix(target, ".part")
 }

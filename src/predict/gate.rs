@@ -17,7 +17,7 @@ struct State {
 }
 
 impl Gate {
-    /// For `total` samples of which at most `window` are on their way at once.
+    /// A gate for `total` samples of which at most `window` are in progress at once.
     pub(crate) fn new(total: usize, window: usize) -> Self {
         let state = State {
             next: 0,

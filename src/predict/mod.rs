@@ -50,12 +50,12 @@ pub struct PredictOutcome {
     pub done: usize,
     /// Images that have a problem instead.
     pub failed: usize,
-    /// Those of `done` whose prediction has a warning.
+    /// The number of predictions in `done` with a warning.
     pub warned: usize,
     pub stages: StageTimes,
-    /// What was done differently from what was asked, for people: a batch that had to be halved.
+    /// What was done differently from what was asked: a batch that had to be halved.
     pub notes: Vec<String>,
-    /// `None` where every image was tried.
+    /// `None` if every image was tried.
     pub stopped: Option<Stopped>,
 }
 
@@ -72,16 +72,16 @@ pub enum Stopped {
     SourceUnreachable(String),
 }
 
-/// One image's answer.
+/// The prediction of one image, or its problem.
 pub type SampleResult = Result<Prediction, Problem>;
 
 /// Takes the results of a run, on the thread that called [`predict_some`].
 pub trait ResultSink {
-    /// As soon as there is a result, in whatever order: for keeping it safe.
+    /// Called as soon as a result arrives, in any order, to save it.
     fn arrived(&mut self, index: usize, result: &SampleResult);
 
-    /// In the order of the samples, with gaps where the run was stopped: for writing it out. Every result that arrived
-    /// comes here once.
+    /// Called in the order of the samples, with gaps if the run was stopped, to write the results. Every result that
+    /// arrived comes here once.
     fn in_order(&mut self, index: usize, result: SampleResult);
 }
 

@@ -19,7 +19,7 @@ pub(super) enum Topology<'m> {
         batch: usize,
         decoders: usize,
     },
-    /// Each lane hands over files as they are.
+    /// Each lane sends files as they are.
     Files {
         predictor: &'m dyn EncodedPredictor,
         lanes: usize,

@@ -33,7 +33,7 @@ pub(super) struct Shared<'r> {
     pub(super) stopped: Mutex<Option<Stopped>>,
 }
 
-/// With the room that the bytes take, until they are decoded.
+/// The encoded image with its share of the memory, until it is decoded.
 pub(super) type Encoded<'r> = (usize, Result<(Vec<u8>, Room<'r>), String>);
 type Decoded = (usize, Result<Prepared, String>);
 pub(super) type Finished = (usize, SampleResult);
@@ -73,7 +73,7 @@ impl<'r> Shared<'r> {
         }
     }
 
-    /// For a model with one lane: only makes tensors.
+    /// Decodes images into tensors, for a model with one lane.
     pub(super) fn decode(
         &self,
         predictor: &dyn Predictor,
@@ -93,7 +93,7 @@ impl<'r> Shared<'r> {
         }
     }
 
-    /// For a model with one lane: forms batches of consecutive images, whatever order they arrive in.
+    /// Predicts batches of consecutive images, whatever order they arrive in, for a model with one lane.
     pub(super) fn predict_batches(
         &self,
         predictor: &dyn Predictor,
@@ -122,7 +122,7 @@ impl<'r> Shared<'r> {
         }
     }
 
-    /// For a model with several lanes: does the whole way of one image.
+    /// Decodes and predicts one image at a time, for a model with several lanes.
     pub(super) fn decode_and_predict(
         &self,
         predictor: &dyn Predictor,
@@ -152,7 +152,7 @@ impl<'r> Shared<'r> {
         }
     }
 
-    /// For a model that takes files: sends each as it is.
+    /// Sends each file as it is, for a model that takes files.
     pub(super) fn predict_files(
         &self,
         predictor: &dyn EncodedPredictor,

@@ -67,7 +67,7 @@ impl VisibleBoxes<'_> {
 pub(super) struct Facts {
     /// Boxes that are shown; zero for a classifier.
     pub(super) boxes: u32,
-    /// The highest score of the classes that are shown and of confirmed boxes, whatever the threshold; `None` where
+    /// The highest score of the classes that are shown and of confirmed boxes, whatever the threshold; `None` if
     /// there is none.
     pub(super) best: Option<f32>,
     /// How near the prediction is to being another one; see [`Gate::facts`].
@@ -75,7 +75,7 @@ pub(super) struct Facts {
 }
 
 impl<'a> Gate<'a> {
-    /// `suppressed` counts only where the view hides overlaps, and only where it was made for the same IoU. Without
+    /// `suppressed` counts only if the view hides overlaps, and only if it was made for the same IoU. Without
     /// `marks` nothing is confirmed.
     pub(super) fn new(
         task: ModelTask,

@@ -4,7 +4,7 @@ use super::facts::Gate;
 use super::{Marks, Predictions, SAMPLES_PER_CHECK, Suppressed};
 use crate::domain::{ModelTask, SampleId, ViewSettings};
 
-/// One box of a detector, or one image of a classifier whose top class is meant.
+/// One box of a detector, or one image of a classifier by its top class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FilmFrame {
     pub sample: SampleId,
@@ -27,7 +27,7 @@ pub enum FilmOrder {
 pub struct FilmRequest {
     pub predictions: Predictions,
     pub class: u32,
-    /// Of a detector's boxes, those that are visible with these settings.
+    /// The settings that decide which boxes of a detector are visible.
     pub view: ViewSettings,
     /// Boxes that are left out because better ones overlap them.
     pub suppressed: Option<Suppressed>,

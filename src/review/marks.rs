@@ -16,11 +16,12 @@ pub struct Marks {
 /// What a person said of one sample and of its boxes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Of the image as a whole.
+    /// The verdict on the image as a whole.
     pub verdict: Option<VerdictKind>,
-    /// Of its boxes: index into the detections of the stored prediction, and verdict. Lowest index first, each once.
+    /// The verdicts on its boxes: index into the detections of the stored prediction, and verdict. Lowest index first,
+    /// each once.
     pub boxes: Arc<[(u32, VerdictKind)]>,
-    /// `None` where there is none; never empty.
+    /// `None` if there is none; never empty.
     pub note: Option<Arc<str>>,
     pub tags: Arc<[String]>,
 }

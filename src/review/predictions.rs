@@ -16,7 +16,7 @@ const SAMPLES_A_PIECE: usize = 256;
 #[derive(Debug, Clone)]
 pub struct Predictions {
     task: ModelTask,
-    /// By listing, [`SAMPLES_A_PIECE`] samples each.
+    /// The pieces in the order of the listing, [`SAMPLES_A_PIECE`] samples each.
     pieces: Vec<Arc<Piece>>,
     predicted: usize,
     failed: usize,
@@ -27,7 +27,7 @@ pub struct Predictions {
 pub enum PredictionStatus {
     #[default]
     Unpredicted,
-    /// Asked for; neither a prediction nor a failure has come yet.
+    /// Requested; neither a prediction nor a failure has come yet.
     Waiting,
     Predicted,
     Failed,
@@ -36,7 +36,7 @@ pub enum PredictionStatus {
 /// What a run says of one sample, without the places of the boxes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary<'a> {
-    /// Of the upright image, in pixels.
+    /// The width of the upright image, in pixels.
     pub width: u32,
     pub height: u32,
     /// Class ids in the order of the stored prediction, so that an index is a box index (or the rank of a class).
@@ -123,7 +123,7 @@ impl Predictions {
         warnings.map_or(&[], Vec::as_slice)
     }
 
-    /// `None` where there is no prediction.
+    /// `None` if there is no prediction.
     pub fn summary(&self, id: SampleId) -> Option<Summary<'_>> {
         let (piece, row) = position(id);
         self.pieces.get(piece)?.summary(row)
@@ -156,7 +156,7 @@ impl Predictions {
         })
     }
 
-    /// Has no effect on a sample that is answered, failed or waited for already.
+    /// Has no effect on a sample that is predicted, failed or waiting already.
     pub fn set_waiting(&mut self, id: SampleId) {
         if self.status(id) == PredictionStatus::Unpredicted {
             self.piece_mut(id).set_status(id, PredictionStatus::Waiting);
@@ -203,7 +203,7 @@ impl Predictions {
         self.record_entries(id, width, height, entries);
     }
 
-    /// Of a prediction that is recorded already.
+    /// Sets the warnings of a recorded prediction.
     pub fn set_warnings(&mut self, id: SampleId, warnings: Vec<String>) {
         if !warnings.is_empty() {
             self.piece_mut(id).warnings.insert(position(id).1, warnings);
@@ -321,8 +321,7 @@ impl Piece {
         }
     }
 
-    /// One more row has a prediction or a failure. Once all have, nothing more is expected and spare room is given
-    /// back.
+    /// Counts one more row with a prediction or a failure. Once all rows have one, spare memory is released.
     fn settle(&mut self) {
         self.settled += 1;
         if self.settled == SAMPLES_A_PIECE {

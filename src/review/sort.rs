@@ -31,7 +31,7 @@ pub struct Sort {
 pub enum SortBy {
     #[default]
     Listing,
-    /// By the whole name, numbers in it by their value.
+    /// The whole name, with numbers in it by their value.
     Name,
     Date,
     #[strum(serialize = "File size")]

@@ -15,7 +15,7 @@ pub struct Statistics {
     pub classes: ClassTable,
     /// Samples with a prediction.
     pub images: usize,
-    /// Of them, those with at least one box that is shown (classifier: whose first class is listed).
+    /// The number of those images with at least one visible box (classifier: whose first class is listed).
     pub images_above: usize,
     /// Boxes that are shown; zero for a classifier.
     pub boxes_above: usize,
@@ -45,7 +45,7 @@ pub struct ClassRow {
     pub images: usize,
     /// Boxes of it that are shown; for a classifier as many as images.
     pub boxes: usize,
-    /// Of these boxes, `0.0..=1.0`.
+    /// The mean score of these boxes, `0.0..=1.0`.
     pub mean_score: f32,
 }
 
@@ -184,7 +184,7 @@ mod tests {
 
     const NEVER: &dyn Fn() -> bool = &|| false;
 
-    /// One pass over everything for each question: slow and plain.
+    /// Compares with a slow, simple implementation.
     fn check(
         predictions: &Predictions,
         view: &ViewSettings,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::domain::{BoundingBox, SampleId, SharedList, not_suppressed};
 
-/// One bit a box: hidden by a better box of its class that it overlaps by more than one IoU. Built by the code that has
-/// the places of the boxes; [`super::Predictions`] has not.
+/// One bit per box, which is set if a better box of its class overlaps it by more than an IoU. Built by the code that
+/// has the places of the boxes; [`super::Predictions`] has not.
 ///
 /// It holds for every threshold, so moving the threshold needs no geometry. Suppression is greedy and goes by score
 /// within a class: whether a box is hidden depends on better boxes of its own class only. A threshold removes the worst
@@ -15,7 +15,7 @@ use crate::domain::{BoundingBox, SampleId, SharedList, not_suppressed};
 #[derive(Debug, Clone)]
 pub struct Suppressed {
     max_iou: f32,
-    /// By sample: a bit a box; `None` where nothing is known yet.
+    /// The bits by sample; `None` if they are not computed yet.
     samples: SharedList<Option<Arc<[u64]>>>,
     known: usize,
     revision: u64,
@@ -31,7 +31,7 @@ impl Suppressed {
         }
     }
 
-    /// From the boxes of many samples: bounds, class ids and scores, as many of each.
+    /// Builds it from the boxes of many samples: bounds, class ids and scores, as many of each.
     pub fn build<'a>(
         max_iou: f32,
         samples: impl IntoIterator<Item = (SampleId, &'a [BoundingBox], &'a [u32], &'a [f32])>,
@@ -70,7 +70,7 @@ impl Suppressed {
         self.samples.set(id.index(), Some(bits.into()));
     }
 
-    /// Its prediction was taken back or is another now.
+    /// Forgets a sample whose prediction was removed or replaced.
     pub fn forget(&mut self, id: SampleId) {
         if self.is_known(id) {
             self.samples.set(id.index(), None);
@@ -93,7 +93,7 @@ impl Suppressed {
         self.of(id).is_some()
     }
 
-    /// False where nothing is known.
+    /// False if nothing is known.
     pub fn hides(&self, id: SampleId, box_index: usize) -> bool {
         self.of(id).is_some_and(|bits| bits.hides(box_index))
     }
@@ -104,7 +104,7 @@ impl Suppressed {
     }
 }
 
-/// Of one sample.
+/// The bits of one sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HiddenBoxes<'a>(&'a [u64]);
 

@@ -36,7 +36,7 @@ pub fn next_less_certain(
 }
 
 /// How sure a prediction is: the margin that [`super::SortBy::Uncertainty`] sorts by, overlaps left out of account.
-/// `0.0..=1.0`; `None` where the model saw nothing that the view could show.
+/// `0.0..=1.0`; `None` if the model saw nothing that the view could show.
 pub fn margin(prediction: &Prediction, view: &ViewSettings) -> Option<f32> {
     let mut predictions = match &prediction.content {
         PredictionContent::Classes(_) => Predictions::new(ModelTask::Classification),

@@ -33,11 +33,11 @@ pub struct LinesSource {
 /// The lines that were found so far.
 #[derive(Debug, Default)]
 struct Index {
-    /// Without what ends them.
+    /// The ranges of the lines, without their line breaks.
     lines: Vec<Range<u64>>,
     /// The file is looked through up to here.
     looked_at: u64,
-    /// Where the line begins that is not at its end there.
+    /// The start of the line that is not complete there.
     line_start: u64,
     /// Whether there is anything but spaces in it.
     has_content: bool,
@@ -52,8 +52,8 @@ struct Line<'l> {
 }
 
 impl LinesSource {
-    /// Its lines in place of a source that is nothing but a file of lines; any other source stays as it is. Waits end
-    /// with `control`.
+    /// The lines of a source that is a single file of lines; any other source is returned as it is. Waits end with
+    /// `control`.
     pub fn in_place_of(source: Arc<dyn Source>, control: &TaskControl) -> Arc<dyn Source> {
         let name = source.name();
         if !is_lines_name(&name) {

@@ -184,7 +184,7 @@ fn sample(path: &Path, name: String, metadata: &Metadata) -> Entry {
     }
 }
 
-/// Since 1970; `None` for a clock that is centuries off.
+/// Nanoseconds since 1970; `None` for a clock that is centuries off.
 fn nanoseconds(time: SystemTime) -> Option<i64> {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
     match since {

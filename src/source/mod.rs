@@ -52,7 +52,7 @@ pub trait Source: Send + Sync {
     /// The bytes from `range.start` up to `range.end`; fewer where the file ends before.
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError>;
 
-    /// As [`Source::read_range`], for what is only looked through, once: not worth keeping.
+    /// As [`Source::read_range`], for bytes that are read once and need no cache.
     fn read_once(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
         self.read_range(uri, range)
     }
@@ -75,7 +75,7 @@ pub trait Source: Send + Sync {
     }
 
     /// The same source for one task: a read that waits for a network stops with [`SourceError::Cancelled`] as soon as
-    /// the task is cancelled. `None` where nothing waits longer than a disk.
+    /// the task is cancelled. `None` if nothing waits longer than a disk.
     fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
         let _ = control;
         None
@@ -132,7 +132,7 @@ fn cut(mut bytes: Vec<u8>, range: Range<u64>) -> Vec<u8> {
 pub enum SourceError {
     #[error("the file does not exist; it may have been moved or deleted since it was listed")]
     NotFound,
-    /// Of a place that is to be opened.
+    /// A source that is to be opened does not exist.
     #[error(
         "the file or folder does not exist; check the spelling, and whether it was moved or deleted"
     )]
@@ -141,7 +141,7 @@ pub enum SourceError {
     PermissionDenied,
     #[error("{0}")]
     Damaged(String),
-    /// Nothing of the source can be read at the moment: its folder is gone, its server does not answer. Says nothing
+    /// Nothing of the source can be read at the moment: its folder is gone, its server does not respond. This is not
     /// about the image.
     #[error("{0}")]
     Unreachable(String),
@@ -177,7 +177,7 @@ pub enum NamedKind {
     Other,
 }
 
-/// By the end of a path or key.
+/// The kind of a file by the extension of its path or key.
 pub fn kind_of_name(name: &str) -> NamedKind {
     let path = Path::new(name);
     if has_image_extension(path) {

@@ -43,9 +43,9 @@ struct Inner {
     s3: S3,
     place: S3Place,
     root: Root,
-    /// Where it is not AWS.
+    /// The server, if it is not AWS.
     server: Option<String>,
-    /// Said with the first page of each listing.
+    /// A note for the first page of each listing.
     note: Option<String>,
     /// What was listed to see whether the place is there: the beginning of the first listing.
     begun: Mutex<Option<Begun>>,
@@ -59,7 +59,7 @@ struct Inner {
 enum Root {
     /// Names of samples begin behind this prefix.
     Folder(S3Address),
-    /// As it was found when it was opened, until it is listed.
+    /// The object as it was when it was opened, until it is listed.
     Object(Mutex<Option<Sample>>),
 }
 
@@ -181,7 +181,7 @@ impl S3Source {
         cache.read(uri, range, self.control.as_ref(), fetch)
     }
 
-    /// Takes over an object that is another one than was listed, and tells of it. False where that is not so.
+    /// Takes over an object that is another one than was listed, and tells of it. False if that is not so.
     fn revalidate(&self, cache: &ObjectCache, uri: &SampleUri) -> Result<bool, AwsError> {
         let bucket = &self.inner.place.address.bucket;
         let key = self.key_of(uri).unwrap_or_default();
@@ -379,7 +379,7 @@ fn find_object(
     }
 }
 
-/// With what there is instead: most often a folder was misspelt.
+/// The error for a missing prefix, with existing ones: most often a folder was misspelt.
 fn nothing_there(s3: &S3, address: &S3Address, control: Option<&TaskControl>) -> AwsError {
     let prefix = address.prefix.trim_end_matches('/');
     let request = ListRequest {

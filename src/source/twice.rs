@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::tasks::ProgressUnit;
 
-    /// As many bytes as the URI says.
+    /// A source whose images have the size that the URI gives.
     #[derive(Default)]
     struct Counting(AtomicUsize);
 

@@ -34,14 +34,14 @@ impl Kind {
 /// What sorting, filtering and counting need of a prediction: without labels and boxes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Of the upright image, in pixels.
+    /// The width of the upright image, in pixels.
     pub width: u32,
     pub height: u32,
-    /// In the order of the stored prediction.
+    /// The classes in the order of the stored prediction.
     pub classes: Vec<u32>,
     /// `0.0..=1.0`, one for each of `classes`.
     pub scores: Vec<f32>,
-    /// Those of the prediction.
+    /// The warnings of the prediction.
     pub warnings: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct Summary {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleSummary {
     pub sample: SampleUri,
-    /// Or why there is no prediction.
+    /// The summary, or why there is no prediction.
     pub result: Result<Summary, String>,
 }
 
@@ -76,7 +76,7 @@ impl Columns {
         }
     }
 
-    /// `None` where the columns do not fit each other: the file is damaged.
+    /// `None` if the columns do not fit each other: the file is damaged.
     pub(super) fn to_prediction(&self, labels: &LabelSet) -> Option<PredictionContent> {
         let (classes, scores) = (u32_column(&self.classes)?, f32_column(&self.scores)?);
         if classes.len() != scores.len() {

@@ -64,7 +64,7 @@ fn free_name(path: &Path) -> PathBuf {
     }
 }
 
-/// Copies every row that can still be read into the fresh project. Says what that is; empty where nothing can be read.
+/// Copies every row that can still be read into the fresh project. Says what that is; empty if nothing can be read.
 pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let Ok(damaged) = Connection::open_with_flags(aside, flags) else {

@@ -12,8 +12,8 @@ use crate::domain::S3Place;
 /// Long enough to recognise, short enough for every file system.
 const MAX_NAME_CHARS: usize = 40;
 
-/// `projects/photos-3f2a9c01b7de.spotcheck` in the folder of projects: one for each root, the name for people, the hash
-/// to tell roots of one name apart.
+/// `projects/photos-3f2a9c01b7de.spotcheck` in the folder of projects: one for each root, the name for the user, the
+/// hash to tell roots of one name apart.
 pub fn default_path(dirs: &AppDirs, root: &str) -> PathBuf {
     let last = root
         .trim_end_matches(std::path::is_separator)

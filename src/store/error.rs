@@ -24,7 +24,7 @@ pub enum StoreError {
         found: u32,
         known: u32,
     },
-    /// Only where nothing may be written; a writer copies a damaged file aside and begins a fresh one.
+    /// Only for a read-only project; a writer renames a damaged file and starts a new one.
     #[error("the project file is damaged ({reason}); open it in the window or with `spotcheck predict --project`, \
         which keeps a copy and recovers what is readable: {}", path.display())]
     Damaged { path: PathBuf, reason: String },
@@ -59,13 +59,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// For `map_err`: a failed file operation with what was attempted.
+    /// Makes an error of a failed file operation, for `map_err`, with what was attempted.
     pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::Io { what, path, source }
     }
 
-    /// For `map_err`: a failed statement with what was attempted.
+    /// Makes an error of a failed statement, for `map_err`, with what was attempted.
     pub(super) fn database(what: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
         move |error| Self::Database {
             what,
@@ -74,7 +74,7 @@ impl StoreError {
     }
 }
 
-/// SQLite's code for an error, also where it is one of the SQL.
+/// SQLite's code for an error, also if it is one of the SQL.
 fn code(error: &rusqlite::Error) -> Option<ErrorCode> {
     match error {
         rusqlite::Error::SqlInputError { error, .. } => Some(error.code),

@@ -42,7 +42,7 @@ pub(super) fn set_root(
     set_fact(connection, "root_from_file", from_file.as_deref())
 }
 
-/// Where the images are: beside the file, where they moved together, otherwise where they were.
+/// The folder of the images: relative to the file if both moved together, otherwise as it was.
 pub(super) fn read_root(connection: &Connection, file: &Path) -> rusqlite::Result<Option<String>> {
     let from_file = fact(connection, "root_from_file")?;
     let beside = from_file

@@ -14,7 +14,7 @@ use crate::tasks::now_ms;
 /// The right to write a project, until it is dropped.
 #[derive(Debug)]
 pub(super) struct FileLock {
-    /// Only held: closing it frees the lock.
+    /// Closing the file releases the lock.
     _file: File,
     path: PathBuf,
 }
@@ -29,7 +29,7 @@ pub(super) enum Locking {
 pub(super) struct Holder {
     program: String,
     pid: u32,
-    /// `None` where the machine does not tell its name.
+    /// `None` if the machine does not tell its name.
     pub(super) host: Option<String>,
     /// Milliseconds since 1970-01-01 UTC.
     since_ms: i64,

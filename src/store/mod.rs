@@ -87,8 +87,8 @@ struct Writing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     Writer,
-    /// Nothing will be saved. `reason` says why, for people: “it is already open, by spotcheck predict (process 4711 on
-    /// host, since 2026-11-21 10:31)”.
+    /// Nothing will be saved. `reason` says why: “it is already open, by spotcheck predict (process 4711 on host, since
+    /// 2026-11-21 10:31)”.
     ReadOnly {
         reason: String,
     },
@@ -126,7 +126,7 @@ impl Project {
         &self.0.access
     }
 
-    /// Where the project is; `None` for one in memory.
+    /// The path of the project; `None` for one in memory.
     pub fn path(&self) -> Option<PathBuf> {
         self.0.place.path()
     }
@@ -136,7 +136,7 @@ impl Project {
         self.0.root.get()
     }
 
-    /// Where in S3 the images are, and how they are reached; `None` for a folder.
+    /// The place of the images in S3, and how they are reached; `None` for a folder.
     pub fn place(&self) -> Result<Option<S3Place>, StoreError> {
         self.0.readers.place()
     }
@@ -211,7 +211,7 @@ impl Project {
         self.0.readers.prediction_counts(run)
     }
 
-    /// What a run says of one sample; `None` where it was not asked or the prediction is not saved yet.
+    /// What a run says of one sample; `None` if it was not asked or the prediction is not saved yet.
     pub fn prediction(
         &self,
         run: RunId,
@@ -237,8 +237,8 @@ impl Project {
         self.0.readers.predictions(run, samples)
     }
 
-    /// All predictions of a run, some at a time, in the order in which their samples came to be known. Reports progress
-    /// and can be cancelled between batches; what is saved meanwhile may or may not be among them.
+    /// All predictions of a run, some at a time, in the order in which their samples were added. Reports progress and
+    /// can be cancelled between batches; what is saved meanwhile may or may not be among them.
     pub fn each_prediction(
         &self,
         run: RunId,
@@ -258,12 +258,12 @@ impl Project {
         self.0.readers.each_summary(run, control, visit)
     }
 
-    /// For going on with a run: which images it has predictions for, and of which state of their files.
+    /// The images that a run has predictions for, with the version of each file, to continue the run.
     pub fn stamps(&self, run: RunId) -> Result<HashMap<SampleUri, StoredStamp>, StoreError> {
         self.0.readers.stamps(run)
     }
 
-    /// Everything people said about samples, those first that were known first; tags in alphabetical order.
+    /// All verdicts, notes and tags, in the order in which the samples were added; tags in alphabetical order.
     pub fn judgements(&self) -> Result<Vec<JudgedSample>, StoreError> {
         self.0.readers.judgements()
     }

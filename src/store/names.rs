@@ -34,7 +34,7 @@ pub(super) fn to_stored(root: Option<&str>, uri: &SampleUri) -> StoredName {
     }
 }
 
-/// Where the sample is now. Without a root, a name below it stands for itself.
+/// The URI of the sample now. Without a root, a name below it is the URI.
 pub(super) fn from_stored(root: Option<&str>, stored: &StoredName) -> SampleUri {
     match root {
         Some(root) if stored.is_below_root => {
@@ -83,7 +83,7 @@ fn is_address(root: &str) -> bool {
     root.contains("://")
 }
 
-/// The root as seen from the project file, where one of them is inside the other's folder: then both can move together.
+/// The root as seen from the project file, if one of them is inside the other's folder: then both can move together.
 /// `/` between its parts; `.` for the file's own folder.
 pub(super) fn root_from_file(file: &Path, root: &str) -> Option<String> {
     let (folder, root) = (file.parent()?, Path::new(root));

@@ -30,7 +30,7 @@ const CHECK_TIME: Duration = Duration::from_secs(3);
 /// The project to open, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenRequest<'r> {
-    /// Ends in `.spotcheck`. Made, with its folder, where it is not there and may be written.
+    /// Ends in `.spotcheck`. Made, with its folder, if it is not there and may be written.
     pub path: &'r Path,
     /// The folder whose images it is about; samples below it are named from there. A project that has a root keeps it.
     pub root: Option<&'r str>,
@@ -331,7 +331,7 @@ fn can_write_beside(path: &Path) -> bool {
         .is_some_and(|folder| tempfile::tempfile_in(folder).is_ok())
 }
 
-/// With its journal, which may hold what the file does not have yet.
+/// Copies a project with its journal, which may have newer changes than the file.
 fn copy_files(path: &Path) -> Result<Scratch, StoreError> {
     let failed = || StoreError::io("copy the project to read it", path);
     let folder = Scratch::new().map_err(failed())?;
@@ -426,7 +426,7 @@ fn inspect(path: &Path, look: Check) -> Result<Finding, StoreError> {
     }
 }
 
-/// The first damage of a file, in words; `None` where it is whole, or as far as it was looked through in time.
+/// The first damage of a file, in words; `None` if it is whole, or as far as it was looked through in time.
 pub(super) fn find_damage(
     connection: &mut Connection,
     time: Option<Duration>,

@@ -8,7 +8,7 @@ use crate::domain::{Prediction, RunId, Sample, SampleUri};
 /// Samples whose predictions are in memory at a time.
 const PAGE_LEN: usize = 256;
 
-/// What two runs say of each of the given samples, in their order. `None` where a run has no prediction, failed, or saw
+/// What two runs say of each of the given samples, in their order. `None` if a run has no prediction, failed, or saw
 /// another state of the file.
 pub struct PredictionPairs<S> {
     project: Project,
@@ -17,10 +17,10 @@ pub struct PredictionPairs<S> {
     page: VecDeque<PredictionPair>,
 }
 
-/// One image.
+/// The predictions of two runs for one image.
 pub struct PredictionPair {
     pub sample: Sample,
-    /// In the order of the runs.
+    /// The predictions in the order of the runs.
     pub predictions: [Option<Prediction>; 2],
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::RwLock;
 
-/// Where the project is, and how to recognise its file. It may move while it is open.
+/// The path of the project, and the identity of its file. Both change if the project continues in a copy.
 pub(super) struct Place(RwLock<Option<Located>>);
 
 struct Located {

@@ -10,10 +10,10 @@ use super::error::StoreError;
 use crate::domain::{Change, Prediction};
 use crate::tasks::TaskControl;
 
-/// Between two commits at least this long, so that a run of thousands of predictions does not mean thousands of disk
-/// flushes. The first change after a rest is committed at once.
+/// The shortest time between two commits, so that a run of thousands of predictions does not flush the disk thousands
+/// of times. The first change after a pause is committed at once.
 const COMMIT_EVERY: Duration = Duration::from_millis(50);
-/// As much as this is committed at once, however short ago the last commit was.
+/// A queue of this size is committed at once, even shortly after the last commit.
 const PLENTY_BYTES: usize = 4 << 20;
 /// Workers wait while more than this is queued; the window never does.
 const FULL_BYTES: usize = 64 << 20;
@@ -111,7 +111,8 @@ impl Queue {
         state.waiting.push_back(Queued { ticket, change });
     }
 
-    /// For the writer: all that waits, once it is time for a commit; `None` when the queue is closed and empty.
+    /// Waits until it is time for a commit, and gives the writer the whole queue; `None` when the queue is closed and
+    /// empty.
     pub(super) fn next_batch(&self, last_commit: Option<Instant>) -> Option<Arc<Vec<Queued>>> {
         let mut state = self.state.lock();
         loop {
@@ -135,7 +136,7 @@ impl Queue {
         }
     }
 
-    /// For the writer: the batch it took is saved.
+    /// Notes that the writer has saved its batch.
     pub(super) fn settle(&self) {
         let mut state = self.state.lock();
         state.settled += state.in_flight.len() as u64;
@@ -146,8 +147,8 @@ impl Queue {
         self.moved.notify_all();
     }
 
-    /// For the writer: the batch could not be saved. Waits before the next attempt, shorter when the user closes the
-    /// project or waits for it to be saved; where no attempt can succeed, until [`Queue::try_again`].
+    /// Makes the writer wait after a failed commit before the next attempt, shorter when the user closes the project or
+    /// waits for it to be saved; where no attempt can succeed, until [`Queue::try_again`].
     pub(super) fn wait_after_failure(&self, failure: &Failure, delay: Duration) -> AfterWait {
         let mut state = self.state.lock();
         state.failure = Some(failure.clone());
@@ -203,7 +204,7 @@ impl Queue {
         state.waiting.len() + state.in_flight.len()
     }
 
-    /// Those changes, the oldest first.
+    /// The changes that are not saved, the oldest first.
     pub(super) fn unsaved_changes(&self) -> Vec<Queued> {
         let state = self.state.lock();
         state
@@ -226,7 +227,7 @@ impl Queue {
 }
 
 impl State {
-    /// Nothing that is queued will be saved in this file.
+    /// Whether nothing in the queue will be saved in this file.
     fn is_over(&self) -> bool {
         self.is_stopped
             || self

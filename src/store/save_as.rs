@@ -17,7 +17,7 @@ use crate::domain::SampleUri;
 
 impl Project {
     /// Writes a copy, with everything that is queued, and gives its path; `.spotcheck` is added where it is missing.
-    /// The project stays where it is. Works also where the project's own disk is full or its file was removed, but
+    /// The project stays where it is. Works also if the project's own disk is full or its file was removed, but
     /// always under another name. What is at `target` is replaced in one step, once the copy is whole. Slow.
     pub fn save_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
         let (target, _lock) = self.claim(target, program)?;
@@ -35,7 +35,7 @@ impl Project {
         Ok(target)
     }
 
-    /// As [`Project::save_as`], and goes on in the copy: every handle of this project writes to it and reads from it
+    /// As [`Project::save_as`], but continues in the copy: every handle of this project writes to it and reads from it
     /// from then on, and nothing that is queued meanwhile is lost. Where it fails the project stays where it is. Slow.
     pub fn continue_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
         let writing = self.writing()?;

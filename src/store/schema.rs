@@ -98,7 +98,7 @@ const VERSION_3: &str = "
 ALTER TABLE answers ADD COLUMN etag TEXT;
 ";
 
-/// Where a run was made: until then always here.
+/// Adds where a run was computed: until then always on this machine.
 const VERSION_4: &str = "
 UPDATE runs SET run_key = json_set(run_key, '$.made', 'here');
 ";
@@ -146,8 +146,8 @@ fn migrate_to(connection: &mut Connection, wanted: u32) -> rusqlite::Result<()> 
     transaction.commit()
 }
 
-/// Where the tables of a file of this or an older version are not those that the program made then, in words; `None`
-/// where they are. SQLite's own checks do not see it: a table of another name, or a reference to nothing, is whole as a
+/// How the tables of a file of this or an older version differ from those that the program made then, in words; `None`
+/// if they do not. SQLite's own checks do not see it: a table of another name, or a reference to nothing, is whole as a
 /// database.
 pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let mut made = Connection::open_in_memory()?;

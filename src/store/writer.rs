@@ -36,7 +36,7 @@ pub(super) struct Writer {
 pub(super) struct Refused {
     /// Deleted while the project was open: what comes late is dropped.
     deleted: HashSet<RunId>,
-    /// Under a number that the project has given to another run: what comes for them would fall to that one.
+    /// Runs with a number that the project has given to another run: their predictions would go to that one.
     doubled: HashSet<RunId>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Refused {
 pub(super) type Rejected = (u64, String);
 
 impl Writer {
-    /// Until the queue is closed and empty.
+    /// Saves changes until the queue is closed and empty.
     pub(super) fn run(mut self) {
         let queue = Arc::clone(&self.queue);
         let work = std::panic::AssertUnwindSafe(|| self.save_all());
@@ -66,7 +66,7 @@ impl Writer {
         }
     }
 
-    /// Tries until it succeeds; where no attempt can, only once the project is in another file. False where the project
+    /// Tries until it succeeds; where no attempt can, only once the project is in another file. False if the project
     /// was closed meanwhile and the last attempts failed, too.
     fn save(&mut self, batch: &[Queued]) -> bool {
         let mut delay = FIRST_RETRY;
@@ -113,7 +113,7 @@ impl Writer {
         }
     }
 
-    /// All of `batch` in one transaction, or nothing. What can never be saved is left out and given back.
+    /// Saves all of `batch` in one transaction, or nothing. Changes that can never be saved are left out and returned.
     fn commit(&mut self, batch: &[Queued]) -> Result<Vec<Rejected>, Failure> {
         // The user can put the file back.
         let removed = |reason| Failure {

@@ -32,7 +32,7 @@ struct Inner {
     detail: String,
     notes: Vec<String>,
     worked: Duration,
-    /// Since when the task has been running without a pause.
+    /// The time since which the task has been running without a pause.
     running_since: Option<Instant>,
     /// The rate of a count that another system made, and when.
     counted: Option<(Option<f64>, Instant)>,
@@ -192,7 +192,7 @@ impl TaskControl {
         self.0.inner.lock().detail = detail.into();
     }
 
-    /// Keeps something that went another way than expected, for people: which mirror was abandoned, and why. Shown when
+    /// Keeps something that went another way than expected: which mirror was abandoned, and why. Shown when
     /// the task is over.
     pub fn note(&self, note: impl Into<String>) {
         self.0.inner.lock().notes.push(note.into());

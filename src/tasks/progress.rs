@@ -11,9 +11,9 @@ pub struct Progress {
     /// `None` while it is not known.
     pub total: Option<u64>,
     pub unit: ProgressUnit,
-    /// What is being done right now, for people; may be empty.
+    /// What is being done right now; may be empty.
     pub step: String,
-    /// What changes all the time besides, such as another count, for people; may be empty.
+    /// What changes all the time besides, such as another count; may be empty.
     pub detail: String,
     /// Time worked since `done_before`, pauses left out.
     pub elapsed: Duration,
@@ -48,7 +48,7 @@ impl Progress {
         (done > 0 && secs > 0.0).then(|| done as f64 / secs)
     }
 
-    /// Time left at the rate so far; `None` where rate or total are not known.
+    /// Time left at the rate so far; `None` if rate or total are not known.
     pub fn time_left(&self) -> Option<Duration> {
         let left = self.total?.saturating_sub(self.done) as f64;
         let since_done = self.counted.map_or(Duration::ZERO, |counted| counted.age);
@@ -56,7 +56,7 @@ impl Progress {
         Some(of_done.saturating_sub(since_done))
     }
 
-    /// “counted 40 s ago”; `None` where nothing was counted, or just now.
+    /// “counted 40 s ago”; `None` if nothing was counted, or just now.
     pub fn count_age_text(&self) -> Option<String> {
         let seconds = self.counted?.age.as_secs();
         (seconds >= 1).then(|| format!("counted {seconds} s ago"))

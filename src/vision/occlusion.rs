@@ -165,7 +165,7 @@ impl Search<'_> {
     }
 }
 
-/// Where the patches are. Those at the edges reach beyond the image, so that every cell is under equally many.
+/// The positions of the patches. Those at the edges reach beyond the image, so that every cell is under equally many.
 struct Patches {
     size: [usize; 2],
     rows: usize,

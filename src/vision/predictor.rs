@@ -101,9 +101,9 @@ pub enum PredictError {
 /// An image as the model wants it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
-    /// With its batch dimension of 1 where the layout has one.
+    /// The tensor, with a batch dimension of 1 if the layout has one.
     pub tensor: Tensor,
-    /// From the pixels of the resized image that the model sees to those of the upright image.
+    /// The transform from pixels of the resized image to those of the upright image.
     pub image_from_model: AxisTransform,
     /// Width and height of the image inside the tensor, padding included, in pixels; normalised boxes refer to it.
     pub canvas_size: [u32; 2],

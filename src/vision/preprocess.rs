@@ -58,7 +58,7 @@ fn normalisation_table(input: &ImageInput) -> [[f32; 256]; 3] {
     })
 }
 
-/// Where the resized image is placed in the tensor.
+/// The position of the resized image in the tensor.
 #[derive(Debug)]
 struct Placement {
     /// What is computed of the resized image.

@@ -14,7 +14,7 @@ struct Case {
     name: String,
     bytes: Vec<u8>,
     expected: Option<(u32, u32, Vec<u8>)>,
-    /// Largest difference of a channel; `None` where nothing is decoded for models.
+    /// Largest difference of a channel; `None` if nothing is decoded for models.
     tolerance: Option<u64>,
     error: Option<String>,
     /// Part of the warning about a damaged image that is decoded.
@@ -67,7 +67,7 @@ fn read_ppm(bytes: &[u8]) -> (u32, u32, Vec<u8>) {
     (numbers[0], numbers[1], bytes[line_end + 1..].to_vec())
 }
 
-/// Compares the rows and columns that `expected` has: it holds the beginning only where the rest is open or repeats.
+/// Compares the rows and columns that `expected` has: it holds the beginning only if the rest is open or repeats.
 fn difference(image: &RgbImage, expected: &(u32, u32, Vec<u8>)) -> Result<u64, String> {
     let (width, height, pixels) = expected;
     if image.width() < *width || image.height() < *height {

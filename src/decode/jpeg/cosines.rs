@@ -155,7 +155,7 @@ pub(super) fn rgb(luma: &Samples, blue: &Samples, red: &Samples) -> [u32; LANES]
     rgb
 }
 
-/// From around zero to the nearest of 0..=255.
+/// Shifts a value around zero to the nearest of 0..=255.
 #[inline]
 fn byte(sample: f32) -> u32 {
     // Beyond 2^23 a number has no fraction, and ends with its ones. A cast would take each lane by itself.

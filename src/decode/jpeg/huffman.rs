@@ -9,7 +9,7 @@ pub(super) const BLOCK: usize = 64;
 /// Codes of up to so many bits are found in one step. Few of those that come in a file are longer.
 const SYMBOL_BITS: u32 = 10;
 
-/// As many symbols as are whole in so many bits are leapt over at once. Tables of this size stay in the fastest memory.
+/// The number of bits whose complete symbols are skipped in one step. Tables of this size stay in the fastest memory.
 const LEAP_BITS: u32 = 12;
 
 /// Added to `advance` by the symbol that ends a block: more than by all others of a [`Leap`] together.
@@ -20,7 +20,7 @@ const END: usize = 128;
 pub(super) enum Class {
     /// Differences of mean values.
     Dc,
-    /// All other coefficients.
+    /// The codes of all other coefficients.
     Ac,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Class {
 struct Symbol(u32);
 
 impl Symbol {
-    /// Where no code is, or none that is short enough.
+    /// No code, or a longer one.
     const NONE: Self = Self(0);
 
     /// Tables F.1 and F.2, for 8 bits a sample.
@@ -45,7 +45,7 @@ impl Symbol {
         is_valid.then_some(Self(packed))
     }
 
-    /// Of the code and the number behind it.
+    /// The length of the code and of the number behind it.
     fn bits(self) -> u32 {
         self.0 & 0xff
     }
@@ -75,7 +75,7 @@ impl Symbol {
 struct Leap(u16);
 
 impl Leap {
-    /// Where there would be none.
+    /// No symbol.
     const NONE: Self = Self(0xff00);
 
     fn bits(self) -> u32 {
@@ -89,9 +89,9 @@ impl Leap {
 
 /// Which symbol each code stands for.
 pub(super) struct Table {
-    /// By the next bits.
+    /// The symbols by the next bits.
     symbols: Box<[Symbol; 1 << SYMBOL_BITS]>,
-    /// Those with longer codes, in their order, each with the first 16 bits that are beyond its code.
+    /// The symbols with longer codes, in order, each with the first 16 bits that are beyond its code.
     long_symbols: Vec<(u32, Symbol)>,
 }
 
@@ -178,7 +178,7 @@ impl Leaps {
 pub(super) struct Codes<'a> {
     pub dc: &'a Table,
     pub ac: &'a Table,
-    /// Those of `ac`.
+    /// The leaps of `ac`.
     pub leaps: &'a Leaps,
 }
 
@@ -186,11 +186,11 @@ pub(super) struct Codes<'a> {
 pub(super) struct Selection {
     /// The last one, in zigzag order.
     pub last: usize,
-    /// Where each goes, in zigzag order. Those that are not selected have a place, too.
+    /// The place of each coefficient, in zigzag order. Those that are not selected have a place, too.
     pub places: [u8; BLOCK],
 }
 
-/// So many blocks are side by side, to be computed at once.
+/// The number of blocks that are computed at once.
 pub(super) const LANES: usize = 8;
 
 /// A coefficient of each of these blocks, as it is coded.
@@ -213,7 +213,7 @@ pub(super) struct Bits<'a> {
 }
 
 impl<'a> Bits<'a> {
-    /// Before the first segment. `None` where memory is short.
+    /// A reader before the first segment. `None` if the memory is not enough.
     pub(super) fn new(scan: &'a [u8]) -> Option<Self> {
         let mut segment = Vec::new();
         segment.try_reserve_exact(scan.len()).ok()?;
@@ -227,7 +227,7 @@ impl<'a> Bits<'a> {
         })
     }
 
-    /// Goes on to the next segment, and says which marker ends it; B.1.1.5. `None` where none does.
+    /// Goes on to the next segment, and says which marker ends it; B.1.1.5. `None` if none does.
     pub(super) fn next_segment(&mut self) -> Option<u8> {
         self.segment.clear();
         loop {
@@ -243,13 +243,13 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// The bits of the segment that are left; below zero where it had too few.
+    /// The bits of the segment that are left; below zero if it had too few.
     pub(super) fn left(&self) -> i64 {
         let read = self.position as i64 * 8 - i64::from(self.filled);
         self.segment.len() as i64 * 8 - read
     }
 
-    /// At least 56 bits.
+    /// Fills the buffer to at least 56 bits.
     #[inline]
     fn fill(&mut self) {
         self.buffer |= self.ahead >> self.filled;
@@ -274,7 +274,7 @@ impl<'a> Bits<'a> {
     }
 
     /// Reads a block up to the last coefficient that is selected into one of the lanes, and leaps over the rest; F.2.2.
-    /// `mean` is that of the block before, and becomes that of this one. `None` where no block is coded so.
+    /// `mean` is that of the block before, and becomes that of this one. `None` if no block is coded so.
     pub(super) fn read_block(
         &mut self,
         codes: &Codes<'_>,
@@ -346,7 +346,7 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// As much as there is, and zeros.
+/// Fills the buffer with the remaining bytes, then with zeros.
 #[cold]
 fn last_bytes(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];

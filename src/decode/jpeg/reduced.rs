@@ -163,7 +163,7 @@ impl<'a> Tables<'a> {
 
 /// How a component is coded.
 struct Coded<'a> {
-    /// In each unit of the scan, side by side and one below the other.
+    /// The number of blocks in each unit of the scan, across and down.
     blocks: [usize; 2],
     quantisation: &'a [u8; BLOCK],
     codes: Codes<'a>,
@@ -172,7 +172,7 @@ struct Coded<'a> {
 /// A scan, read unit by unit (“MCU”).
 struct Scan<'a> {
     bits: Bits<'a>,
-    /// That ends the segment which is being read.
+    /// The marker that ends the current segment.
     marker: u8,
     components: Vec<Component<'a>>,
     /// Units in a row.
@@ -252,7 +252,7 @@ impl<'a> Scan<'a> {
         Some(())
     }
 
-    /// But for the bits that fill its last byte; F.1.2.3.
+    /// Whether the segment is read up to the bits that fill its last byte; F.1.2.3.
     fn is_segment_used_up(&self) -> bool {
         (0..8).contains(&self.bits.left())
     }
@@ -293,18 +293,18 @@ impl<'a> Scan<'a> {
 struct Component<'a> {
     coded: Coded<'a>,
     selection: Selection,
-    /// For each selected coefficient, what it is multiplied by.
+    /// The factor of each selected coefficient.
     factors: Vec<f32>,
     inverse: Inverse,
     /// Width and height of a block in the reduced image.
     block: [usize; 2],
     /// Width of a unit in the reduced image.
     unit_width: usize,
-    /// That of the block before, as it is coded.
+    /// The mean of the block before, as it is coded.
     mean: i32,
-    /// For each block of a unit the selected coefficients, line by line, and a place for all others.
+    /// The selected coefficients of each block of a unit, line by line, and a place for all others.
     coefficients: Vec<Lanes>,
-    /// Of a unit, line by line.
+    /// The samples of a unit, line by line.
     samples: Vec<Samples>,
 }
 
@@ -342,7 +342,7 @@ impl<'a> Component<'a> {
         Some(())
     }
 
-    /// Of the coefficients, which are zero afterwards.
+    /// Computes samples from the coefficients, which are zero afterwards.
     fn compute_samples(&mut self) {
         let [width, height] = self.block;
         let blocks = self.coefficients.chunks_exact(width * height + 1);

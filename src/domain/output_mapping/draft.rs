@@ -283,7 +283,7 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// As a field shows the place.
+/// The text of a field for a place.
 fn shown(place: &JsonPlace) -> String {
     match place.pointer.as_str() {
         "" => WHOLE_OUTPUT.to_owned(),
@@ -319,7 +319,7 @@ fn id_of(name: &str) -> String {
     if id.is_empty() { "my-outputs" } else { id }.to_owned()
 }
 
-/// As long as an id may be.
+/// The longest id.
 const MAX_ID: usize = 64;
 
 #[cfg(test)]

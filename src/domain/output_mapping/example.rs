@@ -11,7 +11,7 @@ use crate::domain::SampleUri;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExampleResponse {
     pub uri: SampleUri,
-    /// Of the image, for people.
+    /// The name of the image.
     pub image: String,
     /// Width and height of the upright image in pixels, or why they are not known.
     pub image_size: Result<[u32; 2], String>,
@@ -23,7 +23,7 @@ pub struct ExampleResponse {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseExamples {
     pub responses: Vec<ExampleResponse>,
-    /// The first, for people: long lists are shortened.
+    /// The first: long lists are shortened.
     pub shown: String,
     /// The values of the first output, in its order.
     pub places: Vec<JsonPlace>,

@@ -78,7 +78,7 @@ impl JsonPlace {
 }
 
 impl PlaceContent {
-    /// For people: “1001 numbers”.
+    /// The kind as text: “1001 numbers”.
     pub fn words(self) -> String {
         let several = |count: usize, one: &str, many: &str| match count {
             1 => format!("1 {one}"),

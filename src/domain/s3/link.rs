@@ -9,7 +9,7 @@ use super::S3Address;
 pub struct S3Link {
     pub address: S3Address,
     pub region: Option<String>,
-    /// The server, where it is not AWS: `https://minio.example.org:9000`.
+    /// The server, if it is not AWS: `https://minio.example.org:9000`.
     pub endpoint: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use super::Credentials;
 /// What the AWS configuration of this user and this environment says of signing in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AwsSetup {
-    /// In alphabetical order.
+    /// The profiles, in alphabetical order.
     pub profiles: Vec<AwsProfile>,
     /// What [`Credentials::Ambient`] comes down to.
     pub ambient: AmbientSignIn,

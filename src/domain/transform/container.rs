@@ -16,7 +16,7 @@ const RAY_CPU_TAG: &str = "serve-ml-sagemaker-cpu-v1.4";
 const RAY_CUDA_TAG: &str = "serve-ml-sagemaker-cuda-v1.4";
 /// The account of AWS's deep learning containers in most regions.
 const DLC_ACCOUNT: &str = "763104351884";
-/// In the others.
+/// The accounts of the other regions.
 const ACCOUNTS: &[(&str, &str)] = &[
     ("af-south-1", "626614931356"),
     ("ap-east-1", "871362719292"),
@@ -30,7 +30,7 @@ const CHINA_ACCOUNT: &str = "727897471807";
 pub enum ArchiveContent {
     /// What Spotcheck makes of a model card: an ONNX file, and a handler in Python.
     Onnx,
-    /// For TensorFlow Serving: `1/saved_model.pb`, and perhaps a handler.
+    /// An archive for TensorFlow Serving: `1/saved_model.pb`, and perhaps a handler.
     SavedModel,
 }
 
@@ -95,7 +95,7 @@ pub struct EcrImage<'i> {
 }
 
 impl<'i> EcrImage<'i> {
-    /// `None` where it is not of ECR.
+    /// `None` if it is not of ECR.
     pub fn parse(uri: &'i str) -> Option<Self> {
         let (host, name) = uri.split_once('/')?;
         let (account, rest) = host.split_once(".dkr.ecr.")?;

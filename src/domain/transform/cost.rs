@@ -53,9 +53,9 @@ pub struct Price {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     pub usd_per_hour: f64,
-    /// Where the price comes from: an address, an invoice, a person.
+    /// The source of the price: an address, an invoice, a person.
     pub source: String,
-    /// When it was looked up: `2026-11-21`.
+    /// The date of the look-up: `2026-11-21`.
     pub date: String,
 }
 
@@ -95,12 +95,12 @@ impl PriceTable {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostEstimate {
     pub images: u64,
-    /// On each instance.
+    /// Images per second on each instance.
     pub images_per_s: f64,
     pub instances: u32,
-    /// Of transforming, on all instances at once; each is billed so long.
+    /// The time of the transform on all instances at once; each is billed for it.
     pub seconds: f64,
-    /// `None` where no price is known.
+    /// `None` if no price is known.
     pub usd: Option<f64>,
 }
 
@@ -127,7 +127,7 @@ impl CostEstimate {
     }
 }
 
-/// Each instance is billed for the whole time.
+/// The cost of instances that are each billed for the whole time.
 pub fn cost_usd(usd_per_hour: f64, instances: u32, seconds: f64) -> f64 {
     usd_per_hour * f64::from(instances) * seconds / 3600.0
 }

@@ -1,6 +1,6 @@
 //! The instance types that a Batch Transform job may run on.
 
-/// By family, the sizes of SageMaker's `TransformInstanceType` (botocore 1.44.5).
+/// The sizes by family of SageMaker's `TransformInstanceType` (botocore 1.44.5).
 const FAMILIES: &[(&str, &[&str])] = &[
     (
         "m4",
@@ -59,7 +59,7 @@ pub struct InstanceType<'t> {
 }
 
 impl<'t> InstanceType<'t> {
-    /// Reads `ml.m5.xlarge`; `None` where it does not look like that.
+    /// Reads `ml.m5.xlarge`; `None` if it does not look like that.
     pub fn parse(text: &'t str) -> Option<Self> {
         let (family, size) = text.strip_prefix("ml.")?.split_once('.')?;
         let fits = |part: &str| {
@@ -126,7 +126,7 @@ impl<'t> InstanceType<'t> {
     }
 }
 
-/// All that this version knows, family by family.
+/// All known instance types, by family.
 pub fn known_instance_types() -> impl Iterator<Item = String> {
     FAMILIES
         .iter()

@@ -4,7 +4,7 @@ use super::{MAX_PAYLOAD_IN_FLIGHT_MB, TransformSpec};
 
 /// SageMaker does not say whether its megabyte has 1,000,000 or 1,048,576 bytes; the smaller one is safe.
 const MB: u64 = 1_000_000;
-/// Where the instance says nothing of its processor.
+/// The number of vCPUs if the instance type is unknown.
 const DEFAULT_VCPUS: u32 = 4;
 
 /// Values for `MaxPayloadInMB` and `MaxConcurrentTransforms` whose product SageMaker takes.
@@ -17,8 +17,8 @@ pub struct PayloadSuggestion {
 }
 
 impl PayloadSuggestion {
-    /// For requests of at most `largest_bytes`, and a container that computes on as many threads as the instance has.
-    /// `None` where no payload is large enough.
+    /// A suggestion for requests of at most `largest_bytes`, and a container that uses all threads of the instance.
+    /// `None` if no payload is large enough.
     pub fn of(largest_bytes: u64, vcpus: Option<u32>) -> Option<Self> {
         let needed = needed_payload_mb(largest_bytes);
         let max_payload_mb = u32::try_from(needed)

@@ -24,10 +24,10 @@ pub struct TransformPlan {
     pub input_files: Vec<Sample>,
     /// The folder that `input_files` are all images of, where they are.
     pub files_root: Option<PathBuf>,
-    /// The images that the manifest of `spec.input` is to list; `None` where that manifest is there already, or the
+    /// The images that the manifest of `spec.input` is to list; `None` if that manifest is there already, or the
     /// input is a prefix.
     pub manifest: Option<ManifestPlan>,
-    /// Of one instance, as the user says; `None`: as the price table says.
+    /// The price of one instance by the user; `None` uses the price table.
     pub usd_per_hour: Option<f64>,
     /// Images a second on each instance, as measured or given.
     pub images_per_s: Option<f64>,
@@ -40,18 +40,18 @@ pub struct TransformPlan {
 /// Images inside of files that are sent as a whole, and split there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImagesInside {
-    /// In all files that are sent.
+    /// The number of images in all files that are sent.
     pub all: u64,
-    /// Those that the person wants.
+    /// The number of chosen images.
     pub chosen: u64,
 }
 
-/// Where a job's model comes from.
+/// The source of a job's model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelSource {
     /// SageMaker knows it by the name in the job.
     Existing,
-    /// It is made for the job, of an archive in S3, or of a local one that is sent there first.
+    /// Created for the job, from an archive in S3 or from a local one that is uploaded first.
     New {
         spec: ModelSpec,
         local_archive: Option<PathBuf>,
@@ -181,13 +181,13 @@ pub fn support_folder(base: &S3Address, job_name: &str) -> S3Address {
     )
 }
 
-/// Where the archive of a job's model goes.
+/// The address of the archive of a job's model.
 pub fn archive_address(base: &S3Address, job_name: &str) -> S3Address {
     let folder = support_folder(base, job_name);
     S3Address::new(&folder.bucket, format!("{}model.tar.gz", folder.prefix))
 }
 
-/// Where the manifest goes that is written for a job.
+/// The address of the manifest of a job.
 pub fn manifest_address(base: &S3Address, job_name: &str) -> S3Address {
     let folder = support_folder(base, job_name);
     S3Address::new(&folder.bucket, format!("{}manifest.json", folder.prefix))

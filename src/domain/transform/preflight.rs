@@ -4,14 +4,14 @@ use strum::IntoStaticStr;
 
 use super::CostEstimate;
 
-/// One point that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     pub point: CheckPoint,
     pub grade: CheckGrade,
     /// What was found, and why that is good or bad.
     pub finding: String,
-    /// What to do about it; empty where there is nothing to do.
+    /// What to do about it; empty if there is nothing to do.
     pub advice: String,
 }
 
@@ -54,12 +54,12 @@ pub enum CheckPoint {
     Deletion,
 }
 
-/// All that was found.
+/// The results of all checks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Preflight {
-    /// In the order of their points.
+    /// The checks, in the order of `CheckPoint`.
     pub checks: Vec<Check>,
-    /// `None` where the input could not be listed.
+    /// `None` if the input could not be listed.
     pub survey: Option<InputSurvey>,
     /// `None` if no rate is known, or the number of records is unknown.
     pub estimate: Option<CostEstimate>,
@@ -72,7 +72,7 @@ pub struct InputSurvey {
     pub bytes: u64,
     /// Key and size.
     pub largest: Option<(String, u64)>,
-    /// By their names.
+    /// The number of images, by their names.
     pub images: u64,
     /// TFRecord files, by their names.
     pub records: u64,
@@ -82,8 +82,8 @@ pub struct InputSurvey {
     pub others: KeySample,
     /// Empty objects, without folder markers, which are never sent to a model.
     pub empty: KeySample,
-    /// Those with a part of their name that begins with a dot: no listing of images shows them, and a job takes them
-    /// like any other.
+    /// Objects with a part of their name that begins with a dot: listings of images leave them out, and a job sends
+    /// them.
     pub hidden: KeySample,
     /// Folders that a program made visible, and that are none of the objects.
     pub folder_markers: u64,
@@ -112,7 +112,7 @@ impl Preflight {
 }
 
 impl CheckPoint {
-    /// Those that every job has; a manifest has no prefix.
+    /// The checks that every job has; a manifest has no prefix.
     pub const ALWAYS: [Self; 14] = [
         Self::Limits,
         Self::JobName,

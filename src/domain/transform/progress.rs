@@ -16,7 +16,7 @@ pub enum JobPhase {
     /// The instances fetch the container, the model and the first images.
     Downloading,
     Transforming,
-    /// It is over, one way or another.
+    /// The job has ended.
     Done,
 }
 
@@ -25,17 +25,17 @@ pub enum JobPhase {
 pub struct JobProgress {
     pub job: TransformJob,
     pub phase: JobPhase,
-    /// Objects of the input; `None` where it could not be listed.
+    /// Objects of the input; `None` if it could not be listed.
     pub inputs: Option<u64>,
-    /// Those of them that have an output; `None` where the folder could not be listed.
+    /// The number of inputs with an output; `None` if the folder could not be listed.
     pub outputs: Option<u64>,
-    /// When they were counted: many outputs are not listed at every look. Milliseconds since 1970-01-01 UTC.
+    /// The time of the count, in milliseconds since 1970-01-01 UTC: many outputs are not listed at every poll.
     pub counted_at_ms: Option<i64>,
-    /// Of the outputs that were counted, measured by when they were written, so a break in watching does not matter.
+    /// The rate of the counted outputs by their times of writing, so that a break in watching does not matter.
     pub outputs_per_s: Option<f64>,
     /// What is billed until now; `None` before the instances run.
     pub billed_s: Option<f64>,
-    /// `None` where no price is known.
+    /// `None` if no price is known.
     pub cost_usd: Option<f64>,
     /// The newest lines of the container's log, the oldest first.
     pub log_tail: Vec<LogLine>,
@@ -69,13 +69,13 @@ impl JobProgress {
             && self.missing().is_some_and(|missing| missing > 0)
     }
 
-    /// “counted 40 s ago”; `None` where the outputs were counted just before `now_ms`.
+    /// “counted 40 s ago”; `None` if the outputs were counted just before `now_ms`.
     pub fn count_age_text(&self, now_ms: i64) -> Option<String> {
         let seconds = self.count_age(now_ms)?.as_secs();
         (seconds >= 1).then(|| format!("counted {seconds} s ago"))
     }
 
-    /// At the rate of the count; `None` where the job is over, or nothing tells.
+    /// The remaining time at the rate of the count; `None` if the job has ended, or the rate is unknown.
     pub fn seconds_left(&self, now_ms: i64) -> Option<f64> {
         if self.job.status.is_over() {
             return None;
@@ -104,11 +104,11 @@ pub struct JobOutcome {
     /// The prefix that was read, or the folder of the manifest.
     pub place: S3Address,
     pub inputs: u64,
-    /// Those that have an output of this job.
+    /// The number of images with an output of this job.
     pub outputs: u64,
     /// Jobs that took up again what had failed, as far as they have answered something or still may; the oldest first.
     pub retries: Vec<JobRetry>,
-    /// Those that have an output of neither this job nor a retry, in the order of the listing.
+    /// The objects without an output of this job or a retry, in the order of the listing.
     pub failed: Vec<FailedObject>,
     /// Why those of them have none that the data-log gives no reason for.
     pub unexplained: Unexplained,
@@ -159,16 +159,16 @@ pub struct JobRetry {
 pub struct FailedObject {
     /// The whole key.
     pub key: String,
-    /// The whole key that its output would have; `None` where nothing tells.
+    /// The whole key that its output would have; `None` if nothing tells.
     pub output_key: Option<String>,
-    /// What the data-log says of it; `None` where it says nothing: the job may have ended before it came to this
+    /// What the data-log says of it; `None` if it says nothing: the job may have ended before it came to this
     /// object.
     pub reason: Option<String>,
     pub size_bytes: u64,
 }
 
 impl JobOutcome {
-    /// Of an object that has no output.
+    /// The URI of an object without an output.
     pub fn uri_of(&self, failed: &FailedObject) -> SampleUri {
         self.place.uri_of(&failed.key)
     }
@@ -187,7 +187,7 @@ impl JobOutcome {
         self.retries.iter().find(|retry| retry.under_way > 0)
     }
 
-    /// Those that the data-log gives a reason for.
+    /// The number of objects that the data-log gives a reason for.
     pub fn refused(&self) -> usize {
         self.failed
             .iter()

@@ -51,7 +51,7 @@ pub struct TransformSpec {
     pub model_client: ModelClient,
     /// At most 16 variables of the container.
     pub environment: BTreeMap<String, String>,
-    /// At most 50.
+    /// At most 50 tags.
     pub tags: BTreeMap<String, String>,
     pub data_processing: DataProcessing,
     /// Stores requests and predictions beside the outputs.
@@ -113,7 +113,8 @@ pub enum SplitType {
     TFRecord,
 }
 
-/// How many records a request has. `SingleRecord` strips the framing of TFRecord and `RecordIO`, `MultiRecord` keeps it.
+/// How many records a request has. `SingleRecord` strips the framing of TFRecord and `RecordIO`, `MultiRecord` keeps
+/// it.
 #[derive(
     Debug,
     Clone,

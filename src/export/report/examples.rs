@@ -22,13 +22,13 @@ const JPEG_QUALITY: u8 = 82;
 /// Boxes beyond these would only hide the thumbnail.
 const MAX_BOXES: usize = 60;
 
-/// One image with what was chosen of its prediction.
+/// One image with the chosen part of its prediction.
 #[derive(Debug, Clone)]
 pub(super) struct Example {
     pub(super) sample: Sample,
     pub(super) prediction: Prediction,
     pub(super) verdict: Option<Verdict>,
-    /// With the label of their box.
+    /// The verdicts on boxes, with the label of each box.
     pub(super) box_verdicts: Vec<(String, Verdict)>,
     pub(super) note: Option<String>,
     pub(super) tags: BTreeSet<String>,
@@ -45,7 +45,7 @@ pub(super) struct Thumbnail {
 pub(super) struct Section<P> {
     pub(super) title: &'static str,
     pub(super) explanation: &'static str,
-    /// With its image, where it could be made.
+    /// The examples, each with its image if it could be drawn.
     pub(super) examples: Vec<(Example, P)>,
 }
 

@@ -13,15 +13,15 @@ const MAX_FAILURES: usize = 200;
 pub(super) struct Summary {
     pub(super) images: u64,
     pub(super) unpredicted: u64,
-    /// With a prediction about an older version of the file only.
+    /// Images whose file changed after it was predicted.
     pub(super) outdated: u64,
     pub(super) failed: u64,
     pub(super) failures: Vec<(SampleUri, String)>,
     /// Answered images without a box.
     pub(super) without_boxes: u64,
-    /// Of the boxes, or of the best class of each image.
+    /// The scores of the boxes, or of the best class of each image.
     pub(super) scores: Histogram,
-    /// By class id.
+    /// The counts by class id.
     pub(super) classes: BTreeMap<u32, ClassCount>,
     pub(super) image_verdicts: VerdictCounts,
     pub(super) box_verdicts: VerdictCounts,
@@ -43,7 +43,7 @@ impl ClassCount {
     }
 }
 
-/// By the verdict's word, in the order of [`VerdictCounts::WORDS`].
+/// The counts by verdict, in the order of [`VerdictCounts::WORDS`].
 #[derive(Debug, Default)]
 pub(super) struct VerdictCounts([u64; 4]);
 

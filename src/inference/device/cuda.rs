@@ -14,7 +14,7 @@ const LIBRARIES: [&str; 7] = [
     "cudart", "nvrtc", "cublasLt", "cublas", "curand", "cufft", "cudnn",
 ];
 
-/// Loads what is found, once per process; nothing where this runtime has no CUDA provider. What is missing or does not
+/// Loads what is found, once per process; nothing if this runtime has no CUDA provider. What is missing or does not
 /// load is left to ONNX Runtime, whose message names it.
 pub(super) fn preload(runtime: &Path) {
     static ONCE: Once = Once::new();
@@ -63,7 +63,7 @@ fn nvidia_folders(runtime: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Where the user's Python looks for packages; empty where there is no Python.
+/// The package folders of the user's Python; empty without Python.
 fn site_packages() -> Vec<PathBuf> {
     let python = if cfg!(windows) { "python" } else { "python3" };
     let printed = Command::new(python)

@@ -49,7 +49,7 @@ pub fn install(
     installed::check(&folder, package)
 }
 
-/// One installation at a time, also among processes; held until dropped.
+/// The lock for one installation at a time, also among processes; held until it is dropped.
 fn lock(runtime_folder: &Path, control: &TaskControl) -> Result<File, RuntimeError> {
     let path = runtime_folder.join(".lock");
     let file = File::create(&path).map_err(RuntimeError::io("create", &path))?;

@@ -47,7 +47,7 @@ pub struct InstalledPackage {
     pub library: PathBuf,
     /// `false` for a wheel that the user brought and that Spotcheck does not know.
     pub is_pinned: bool,
-    /// On disk, all files.
+    /// The size of all files on disk.
     pub bytes: u64,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn package_folder(dirs: &AppDirs, package: RuntimePackage) -> PathBuf
     runtime_folder(dirs).join(package.into_str())
 }
 
-/// The package as it was installed, checked; `None` where it is not installed.
+/// The package as it was installed, checked; `None` if it is not installed.
 pub(super) fn find(
     dirs: &AppDirs,
     package: RuntimePackage,

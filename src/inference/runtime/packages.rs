@@ -59,7 +59,7 @@ impl RuntimePackage {
         }
     }
 
-    /// The wheel for this computer; `None` where its makers publish none.
+    /// The wheel for this computer; `None` if its makers publish none.
     pub(super) fn pin(self) -> Option<&'static Pin> {
         let here = (std::env::consts::OS, std::env::consts::ARCH);
         PINS.iter()
@@ -93,7 +93,7 @@ pub(super) fn is_core_library(file_name: &str) -> bool {
 /// One wheel and the library inside.
 pub(super) struct Pin {
     pub(super) package: RuntimePackage,
-    /// As `std::env::consts` names them.
+    /// The operating system and architecture as `std::env::consts` names them.
     system: (&'static str, &'static str),
     /// pip's name of the platform.
     pub(super) platform: &'static str,

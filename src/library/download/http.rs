@@ -34,7 +34,7 @@ pub(super) struct ResponseHead {
     /// `404 Not Found`
     pub(super) status_text: String,
     pub(super) content_length: Option<u64>,
-    /// From `Content-Range: bytes 5-9/10`.
+    /// The start in `Content-Range: bytes 5-9/10`.
     pub(super) range_start: Option<u64>,
     pub(super) range_total: Option<u64>,
     pub(super) etag: Option<String>,
@@ -124,7 +124,7 @@ impl Connection {
     }
 }
 
-/// The name of the server in a URL, for people; the URL where it has none.
+/// The name of the server in a URL; the URL where it has none.
 pub(super) fn host(url: &str) -> String {
     let uri = url.parse::<Uri>().ok();
     uri.and_then(|uri| uri.host().map(str::to_owned))
@@ -199,7 +199,7 @@ fn head_of(response: &Response<Body>) -> ResponseHead {
     }
 }
 
-/// Start and, where it is known, total of `bytes 5-9/10` or `bytes 5-9/*`.
+/// Start and, if it is known, total of `bytes 5-9/10` or `bytes 5-9/*`.
 fn parse_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (start, _) = range.split_once('-')?;

@@ -21,14 +21,14 @@ pub(super) struct Part {
     len: u64,
     grew: bool,
     model_name: String,
-    /// Of the finished file.
+    /// The size of the finished file.
     bytes: u64,
 }
 
 /// Kept beside the part as JSON.
 #[derive(Default, Serialize, Deserialize)]
 struct State {
-    /// Of the finished file: another card version starts over.
+    /// The sha256 of the finished file: another version of the card starts again.
     sha256: String,
     url: Option<String>,
     validator: Option<Validator>,
@@ -82,7 +82,7 @@ impl Part {
         self.grew
     }
 
-    /// Where the bytes came from.
+    /// The URL that the bytes came from.
     pub(super) fn url(&self) -> Option<&str> {
         self.state.url.as_deref()
     }
@@ -167,7 +167,7 @@ impl Part {
         Ok(())
     }
 
-    /// As [`Self::discard`] where nothing came that is worth keeping.
+    /// As [`Self::discard`] if nothing was downloaded.
     pub(super) fn discard_if_empty(self) -> Result<(), FetchError> {
         if self.len > 0 {
             return Ok(());
@@ -190,7 +190,7 @@ impl Part {
     }
 }
 
-/// `None` where there is none, or where could not read it: the download then starts over.
+/// `None` if there is none, or where could not read it: the download then starts over.
 fn read_state(path: &Path) -> Option<State> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }

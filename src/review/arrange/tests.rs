@@ -184,7 +184,7 @@ impl World {
         boxes.map(|(at, _)| *at).collect()
     }
 
-    /// Of the image, or the worst where it or every visible box is judged.
+    /// The verdict of the image, or the worst one if it or every visible box is judged.
     fn verdict(&self, id: SampleId) -> Option<VerdictKind> {
         let mark = self.mark(id);
         if self.prediction(id).is_none() {

@@ -323,7 +323,7 @@ mod tests {
             .collect()
     }
 
-    /// As a label file gives it: no space around it.
+    /// A name without surrounding spaces, as in a label file.
     fn random_name(random: &mut Random) -> String {
         loop {
             let text = random_text(random, 6);

@@ -49,7 +49,7 @@ pub(in crate::review) struct Term {
 pub(super) enum Value {
     /// The key alone.
     Any,
-    /// In lower case.
+    /// Text in lower case.
     Text(String),
     Number(Span),
     Verdict(VerdictKind),

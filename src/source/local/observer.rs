@@ -77,7 +77,7 @@ fn handler(
 
 /// Turns paths at which something happened into changes of the listing.
 struct Observer {
-    /// To watch folders that appear. Weak, because the observer ends with the watch.
+    /// The watch, to add folders that appear. Weak, because the observer ends with the watch.
     watch: Weak<Shared>,
     roots: Vec<PathBuf>,
     report: Report,

@@ -16,7 +16,7 @@ use crate::source::SourceError;
 #[derive(Clone, Default)]
 pub(super) struct Reach(Arc<Mutex<HashMap<PathBuf, FileSystem>>>);
 
-/// `None` where the operating system does not number them.
+/// `None` if the operating system does not number them.
 type FileSystem = Option<u64>;
 
 impl Reach {

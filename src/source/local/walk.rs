@@ -18,9 +18,9 @@ const FIRST_SORTED: usize = 256;
 /// back into a folder that it is inside of.
 pub(super) struct Walk {
     root: PathBuf,
-    /// Where the walk begins: the root, or a folder below it that has just appeared.
+    /// The start of the walk: the root, or a folder below it that has just appeared.
     start: Option<PathBuf>,
-    /// From the outermost folder to the current one.
+    /// The folders from the outermost to the current one.
     folders: Vec<Folder>,
     watch: Option<FolderWatch>,
     left_out: Arc<LeftOutCount>,
@@ -58,7 +58,7 @@ impl Walk {
         }
     }
 
-    /// Only `start` and what is below it; names are still those below `root`.
+    /// A walk of `start` and everything below it, with names below `root`.
     pub(super) fn from(root: PathBuf, start: PathBuf, watch: Option<FolderWatch>) -> Self {
         Self {
             root,

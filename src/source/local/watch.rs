@@ -48,7 +48,8 @@ impl FolderWatch {
         }
     }
 
-    /// For a single file: programs that save often replace it, and only its folder notices.
+    /// Watches the folder of a single file: programs often replace the file when they save, which only its folder
+    /// reports.
     pub(super) fn add_folder_of(&self, file: &Path) {
         if let Some(folder) = file.parent() {
             self.add_with(folder, RecursiveMode::NonRecursive);

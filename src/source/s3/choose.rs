@@ -57,7 +57,7 @@ impl Choice {
         false
     }
 
-    /// What was left out, for people.
+    /// What was left out.
     pub(super) fn notes(&self) -> Vec<String> {
         let because = [
             (
@@ -86,7 +86,7 @@ impl SkippedFiles {
         }
     }
 
-    /// `None` where nothing was left out.
+    /// `None` if nothing was left out.
     fn note(&self, one: &str, several: &str) -> Option<String> {
         let examples = self.examples.join(", ");
         match self.count {

@@ -66,7 +66,7 @@ impl ObjectCache {
         self.etags.lock().get(uri).cloned()
     }
 
-    /// Takes over an object as it is now, and tells of it; false where it is as it was.
+    /// Takes over an object as it is now, and tells of it; false if it is as it was.
     pub(super) fn changed(&self, sample: Sample) -> bool {
         if self.etags.lock().get(&sample.uri) == sample.etag.as_ref() {
             return false;

@@ -12,7 +12,7 @@ use crate::tasks::TaskControl;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     Object,
-    /// Of the server or of who asks, whatever the object.
+    /// The error is about the server or the credentials, not about the object.
     All,
     /// Which of both has to be tried out: one disk of the server may be broken, a policy may forbid one key.
     ObjectOrAll,

@@ -54,7 +54,7 @@ impl SingleFlight {
         request.wait(&has_left)
     }
 
-    /// True where it begins with us.
+    /// True if it begins with us.
     fn join_or_create(&self, key: CacheKey) -> (Arc<InFlightRequest>, bool) {
         let mut in_flight = self.0.lock();
         if let Some(request) = in_flight.get(&key) {

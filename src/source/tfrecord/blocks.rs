@@ -8,7 +8,7 @@ use crate::domain::SampleUri;
 
 /// Bytes that may be far apart.
 pub(super) trait Bytes {
-    /// All bytes of `range`, which is short.
+    /// Reads all bytes of `range`, which is short.
     fn at(&mut self, range: Range<u64>) -> Result<&[u8], ReadError>;
 }
 
@@ -55,11 +55,11 @@ const OBJECT: Rule = Rule {
 pub(super) struct Blocks {
     source: Arc<dyn Source>,
     file: SampleUri,
-    /// Length of the file, where it is known.
+    /// Length of the file, if it is known.
     len: Option<u64>,
     rule: Rule,
     next_block: u64,
-    /// Where `block` begins.
+    /// The start of `block`.
     start: u64,
     block: Vec<u8>,
 }

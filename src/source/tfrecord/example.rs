@@ -151,7 +151,7 @@ impl Example {
         truth
     }
 
-    /// One feature with its name. They may come in either order.
+    /// Reads one feature and its name, which may come in either order.
     fn entry(
         &mut self,
         bytes: &mut impl Bytes,
@@ -239,8 +239,7 @@ fn labels(numbers: Vec<i64>, names: Vec<String>) -> Vec<TruthLabel> {
     (0..count).map(label).collect()
 }
 
-/// Where a feature's list is that is of one kind: field 1 holds bytes, 2 floats, 3 integers. In each, field 1 are the
-/// values.
+/// The list of a feature of one kind: field 1 holds bytes, 2 floats, 3 integers. In each, field 1 has the values.
 fn list(
     bytes: &mut impl Bytes,
     feature: Range<u64>,

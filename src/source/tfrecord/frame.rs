@@ -16,7 +16,7 @@ pub(super) fn data_len(header: &[u8]) -> Option<u64> {
 /// Why a whole record, with header and footer, cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BadFrame {
-    /// There is no record of this length at this place.
+    /// The header is damaged: no record has this length here.
     Header,
     Data,
 }

@@ -11,7 +11,7 @@ use super::frame::{FOOTER, HEADER, data_len};
 /// Filled by the listing, or by a read of a record that was not listed yet.
 #[derive(Debug, Default)]
 pub(super) struct FileIndex {
-    /// Where each record ends; the first begins at 0.
+    /// The ends of the records; the first record begins at 0.
     ends: Mutex<Vec<u64>>,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Broken {
 }
 
 impl FileIndex {
-    /// The record's place, where it is known already.
+    /// The record's place, if it is known already.
     fn find(ends: &[u64], number: u64) -> Option<Range<u64>> {
         let number = usize::try_from(number).ok()?;
         let end = *ends.get(number)?;

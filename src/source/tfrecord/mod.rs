@@ -440,7 +440,7 @@ enum Kind {
     Image,
     /// The images inside.
     Records,
-    /// Nothing that concerns us.
+    /// A key that is not used.
     Other,
 }
 

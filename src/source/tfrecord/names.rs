@@ -18,7 +18,7 @@ pub(in super::super) fn is_shard_name(name: &str) -> bool {
     without_shard(name).is_some_and(|name| !name.is_empty())
 }
 
-/// The name that a record gives its image, as a path below the file; `None` where nothing is left of it. It may be
+/// The name that a record gives its image, as a path below the file; `None` if nothing is left of it. It may be
 /// anything: a path of another machine, or one that was made to lead out of a folder.
 pub(super) fn clean_name(name: &str) -> Option<String> {
     let is_named = |part: &&str| !["", ".", ".."].contains(part) && !part.ends_with(':');

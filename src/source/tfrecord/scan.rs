@@ -25,9 +25,9 @@ pub(super) struct FileScan {
     file: Sample,
     blocks: Blocks,
     index: Arc<FileIndex>,
-    /// Only these records, where not all are wanted.
+    /// The records to list; `None` for all.
     only: Option<BTreeSet<u64>>,
-    /// Where the next record begins.
+    /// The start of the next record.
     start: u64,
     number: u64,
     /// Records without an image.
@@ -55,7 +55,7 @@ impl FileScan {
         }
     }
 
-    /// What this record is in the listing; `None` where nothing is said of it.
+    /// What this record is in the listing; `None` if nothing is said of it.
     fn record(&mut self, record: Range<u64>) -> Option<Entry> {
         let number = self.number;
         self.number += 1;
@@ -137,7 +137,7 @@ impl FileScan {
         }
     }
 
-    /// With which program the file is compressed, as `tf.io.TFRecordWriter` offers it.
+    /// The compression of the file, if it is one of `tf.io.TFRecordWriter`.
     fn start_is_compressed(&mut self) -> Option<&'static str> {
         match self.blocks.at(0..2).ok()? {
             [0x1f, 0x8b] => Some("gzip"),

@@ -355,7 +355,7 @@ fn no_damage_of_a_file_panics_or_gives_a_wrong_image() {
     }
 }
 
-/// As above, but with whole checksums: whatever a program may have written.
+/// As above, but with valid checksums, as a program may write them.
 #[test]
 fn no_damage_of_an_example_panics() {
     let floats = field(2, &field(1, &[0; 12]));

@@ -23,7 +23,7 @@ impl From<ReadError> for WireError {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Number(u64),
-    /// Where a message, a text, bytes, a packed list or a number of fixed size is.
+    /// The range of a message, a text, bytes, a packed list or a number of fixed size.
     Span(Range<u64>),
 }
 

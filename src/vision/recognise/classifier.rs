@@ -100,7 +100,7 @@ fn read_scores<'g>(port: &'g Port, prober: &Prober<'_, '_>) -> Option<Scores<'g>
     })
 }
 
-/// How many classes a row of scores is for; `None` where the tensor is no such row.
+/// How many classes a row of scores is for; `None` if the tensor is no such row.
 fn class_count(tensor: &Tensor) -> Option<usize> {
     if matches!(tensor.data, TensorData::I64(_)) {
         return None;
@@ -159,7 +159,7 @@ fn are_8_bit_probabilities(row: &[f64]) -> bool {
         || (zeros * 2 > row.len() && SUM_OF_8_BIT_MOSTLY_ZERO.contains(&sum))
 }
 
-/// The one output with the scores; `None` where there is none.
+/// The one output with the scores; `None` if there is none.
 fn choose<'g>(
     model: &RecognitionRequest<'_>,
     mut scores: Vec<Scores<'g>>,

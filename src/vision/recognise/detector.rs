@@ -35,7 +35,7 @@ struct Role<'g> {
 /// One box that a test run gave.
 #[derive(Debug, Clone, Copy)]
 struct Row {
-    /// In the graph's own order and space.
+    /// The edges in the graph's own order and space.
     edges: [f64; 4],
     class: f64,
     score: f64,
@@ -44,7 +44,7 @@ struct Row {
 /// What the values of an output with one number a box can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Of an integer type.
+    /// The output has an integer type.
     WholeType,
     /// Floats that are whole numbers, some above 1.
     WholeValues,
@@ -98,7 +98,7 @@ impl<'g> Detector<'g> {
         }
     }
 
-    /// The detector with these boxes; `None` where their classes or scores are missing.
+    /// The detector with these boxes; `None` if their classes or scores are missing.
     fn around(
         boxes: &'g Port,
         graph: &'g GraphSignature,
@@ -311,7 +311,8 @@ fn kind(port: &Port, prober: &Prober<'_, '_>) -> Kind {
     }
 }
 
-/// One whole number an image, at most the number of boxes, and not one that comes with each box.
+/// Whether the output is a count of boxes: one whole number per image, at most the number of boxes, and not one per
+/// box.
 fn is_count(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> bool {
     let mut pairs = prober
         .values_of(&port.name)

@@ -5,9 +5,9 @@ use std::fmt;
 /// A field of the draft card with the reason for its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Its place in the card, `input.layout`.
+    /// The place of the field in the card, `input.layout`.
     pub field: String,
-    /// As it would be in the card.
+    /// The value as it would be in the card.
     pub value: String,
     pub basis: Basis,
     /// A clause that follows “because”.
@@ -39,7 +39,7 @@ impl Refusal {
         }
     }
 
-    /// For a graph that ONNX Runtime does not load, with its own text.
+    /// The finding for a graph that ONNX Runtime does not load, with its message.
     pub fn from_load_error(text: &str) -> Self {
         let lower = text.to_lowercase();
         let advice = if lower.contains("opset") && lower.contains("under development")

@@ -28,12 +28,12 @@ pub(super) struct ImagePort {
     pub(super) name: String,
     pub(super) dims: Vec<Dimension>,
     pub(super) element_type: ElementType,
-    /// More than one where the dimensions leave it open.
+    /// The possible layouts; more than one if the dimensions do not decide.
     pub(super) layouts: Vec<Layout>,
     pub(super) preferred_size: Option<([u32; 2], &'static str)>,
 }
 
-/// Width and height that the graph asks for, in pixels; `None` where any will do.
+/// Width and height that the graph asks for, in pixels; `None` if any will do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) width: Option<u32>,

@@ -53,7 +53,7 @@ pub struct Recognition {
     pub card: ModelCard,
     /// The class names to store beside the card as `card.labels`; `None` if the card names a built-in set or none.
     pub labels: Option<LabelSet>,
-    /// In the order of the card.
+    /// The findings in the order of the card.
     pub findings: Vec<Finding>,
     /// Outputs of the graph that the card does not use.
     pub ignored_outputs: Vec<String>,
@@ -135,7 +135,7 @@ pub fn recognise(
 /// What the outputs turned out to be.
 struct OutputPrediction {
     convention: OutputConvention,
-    /// For the card's `labels`.
+    /// The label set for the card's `labels`.
     label_set: Option<String>,
     labels_to_store: Option<LabelSet>,
     ignored_outputs: Vec<String>,

@@ -3,7 +3,7 @@
 use crate::domain::{ChannelOrder, ImageInput, Layout, RgbImage};
 use crate::vision::{PredictError, Tensor};
 
-/// A model's input for people.
+/// A model's input for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TensorPreview {
     /// The tensor with the normalisation undone, in RGB: what the model sees if the card is right.

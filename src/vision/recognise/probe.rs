@@ -14,7 +14,7 @@ const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
 /// No model wants a larger side, in pixels; a graph that asks for one would only fill the memory.
 const MAX_SIDE: u32 = 16_384;
 
-/// Where the bright patch of a probe is, as a share of the width.
+/// The position of the bright patch of a probe, as a fraction of the width.
 pub(super) const PATCH_X: [f64; 2] = [0.25, 0.75];
 
 /// Runs the graph and remembers what it answered.
@@ -23,7 +23,7 @@ pub(super) struct Prober<'r, 'f> {
     input: ImageInput,
     size: [u32; 2],
     run: &'r mut RunGraph<'f>,
-    /// One for each place of the patch.
+    /// The outputs for each position of the patch.
     pub(super) predictions: Vec<Outputs>,
 }
 
@@ -121,7 +121,7 @@ impl<'r, 'f> Prober<'r, 'f> {
         }
     }
 
-    /// Whether one call with both probes gives the same predictions for `output` as two calls; `None` where the graph
+    /// Whether one call with both probes gives the same predictions for `output` as two calls; `None` if the graph
     /// takes one image at a time by its dimensions.
     pub(super) fn takes_batches(&mut self, output: &str) -> Option<Result<(), String>> {
         if !self.port.batch_is_free() {
@@ -158,7 +158,7 @@ impl<'r, 'f> Prober<'r, 'f> {
         })
     }
 
-    /// The number that both sides must be a multiple of, 1 for any size; `None` where the graph fixes a side.
+    /// The number that both sides must be a multiple of, 1 for any size; `None` if the graph fixes a side.
     pub(super) fn side_multiple(&mut self) -> Option<u32> {
         let sizes = self.sizes();
         if sizes.width.is_some() || sizes.height.is_some() || sizes.preferred.is_some() {
@@ -321,7 +321,7 @@ fn patch([width, height]: [u32; 2], x: f64) -> RgbImage {
         .unwrap_or_else(|| RgbImage::new(1, 1, vec![70; 3]).expect("one pixel has three bytes"))
 }
 
-/// Both tensors behind each other along the first dimension.
+/// Stacks tensors along the first dimension.
 fn stack(tensors: &[Tensor]) -> Option<Tensor> {
     let [first, second] = tensors else {
         return None;

@@ -6,15 +6,15 @@ use std::fmt;
 /// The outside of a model's graph, as ONNX Runtime reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GraphSignature {
-    /// In the graph's order; constants that may be replaced are left out.
+    /// The inputs in the graph's order; constants that may be replaced are left out.
     pub inputs: Vec<Port>,
-    /// In the graph's order.
+    /// The outputs in the graph's order.
     pub outputs: Vec<Port>,
     /// What the exporter wrote down, by key.
     pub metadata: BTreeMap<String, String>,
-    /// The version of ONNX's own operators; `None` where the runtime does not tell.
+    /// The version of ONNX's own operators; `None` if the runtime does not tell.
     pub opset: Option<u32>,
-    /// The program that wrote the file; empty where it does not say.
+    /// The program that wrote the file; empty if it does not say.
     pub producer: String,
 }
 
@@ -43,7 +43,7 @@ pub enum PortElement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dimension {
     Fixed(u64),
-    /// Known only when the graph runs, with its name in the graph, which may be empty.
+    /// A dimension that is known only when the graph runs, with its name in the graph, which may be empty.
     Free(String),
 }
 

@@ -24,7 +24,7 @@ const SAMPLINGS: [Subsamp; 5] = [
 /// libjpeg rounds each sample before it becomes a colour.
 const ROUNDING: f64 = 2.0;
 
-/// Where libjpeg enlarges the colours of a smooth image, and we do not need to.
+/// The tolerance where libjpeg enlarges the colours of a smooth image, and this decoder does not.
 const SMOOTH: f64 = 8.0;
 
 fn root() -> PathBuf {
@@ -130,7 +130,7 @@ fn with_low_frequencies_only(file: &[u8], blocks_of_tables: [[usize; 2]; 2]) -> 
     changed
 }
 
-/// Where libjpeg's blocks are as large as ours.
+/// Checks sizes at which libjpeg's blocks are as large as ours.
 fn check_low_frequencies(file: &[u8], sampling: Subsamp, what: &str) {
     for factor in FACTORS {
         let size = SIDE / factor.denom();
