@@ -138,7 +138,7 @@ pub enum Credentials {
 impl std::fmt::Display for Credentials {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Ambient => formatter.write_str("the usual AWS credentials"),
+            Self::Ambient => formatter.write_str("the default AWS credentials"),
             Self::Profile(name) => write!(formatter, "profile {name}"),
             Self::Anonymous => formatter.write_str("anonymous access"),
         }

@@ -27,7 +27,7 @@ pub(super) fn check_library(path: &Path) -> Result<(), String> {
     match end(file, starts(UNIVERSAL)) {
         // Headers that run out of the file are those of a file that is cut short.
         Err(error) => Err(format!(
-            "the library is cut short or damaged ({length} bytes: {error})"
+            "the library is truncated or damaged ({length} bytes: {error})"
         )),
         Ok(None) => Err("the library is for another kind of processor".to_owned()),
         Ok(Some(end)) if end > length => Err(format!(

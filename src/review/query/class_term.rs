@@ -56,7 +56,7 @@ impl ClassTerm {
             None => "* stands for any letters: class:*part*".to_owned(),
         };
         warning(format!(
-            "This model knows no class “{}”; {advice}",
+            "This model has no class “{}”; {advice}",
             shortened(&self.pattern)
         ))
     }

@@ -412,7 +412,7 @@ fn verdict(value: &Word, lower: &str) -> Result<VerdictKind, QueryError> {
     let longer = || known.iter().find(|(word, _)| lower.starts_with(word));
     exact.or_else(longer).map(|(_, kind)| *kind).ok_or_else(|| {
         let message = format!(
-            "There is no verdict “{}”; write accept, reject, unsure or wrong, or !verdict for none",
+            "“{}” is not a verdict; write accept, reject, unsure or wrong, or !verdict for none",
             shortened(&value.text)
         );
         QueryError {
@@ -466,7 +466,7 @@ fn span(key: &Key, value: &Word, operator: Operator) -> Result<Span, QueryError>
         },
         Operator::Is => {
             let message = format!(
-                "Hardly any {1} is exactly {0}; write {1}>={0}, or a range such as {1}:{0}..1",
+                "A {1} is rarely exactly {0}; write {1}>={0}, or a range such as {1}:{0}..1",
                 shortened(&value.text),
                 key.word()
             );

@@ -298,7 +298,7 @@ fn classifier_resize(sizes: Sizes) -> (ResizeRule, String) {
             (
                 width.unwrap_or(side),
                 height.unwrap_or(side),
-                "the graph takes any size and this is the usual one",
+                "the graph takes any size and this is the default",
             )
         }
     };
@@ -355,7 +355,7 @@ fn detector_resize(
                 pad_to_multiple: prediction.side_multiple,
             },
             format!(
-                "the graph ran only on sides that are a multiple of {}; 800 and 1333 are the usual sizes of such \
+                "the graph ran only on sides that are a multiple of {}; 800 and 1333 are common sizes for such \
                 models",
                 prediction.side_multiple
             ),
