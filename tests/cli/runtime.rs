@@ -377,10 +377,10 @@ fn a_foreign_library_that_cannot_be_loaded_is_an_error_and_never_a_crash() {
     let whole = std::fs::read(installed_library()).unwrap();
     for (bytes, reason) in [
         (&b"hello"[..], "not a shared library"),
-        (&b"\x7fELF\x02\x01\x01"[..], "cut short"),
-        (&whole[..100], "cut short"),
-        (&whole[..whole.len() / 2], "cut short"),
-        (&whole[..whole.len() - 1000], "cut short"),
+        (&b"\x7fELF\x02\x01\x01"[..], "truncated"),
+        (&whole[..100], "truncated"),
+        (&whole[..whole.len() / 2], "truncated"),
+        (&whole[..whole.len() - 1000], "truncated"),
     ] {
         std::fs::write(&library, bytes).unwrap();
         status_with_variable(&library).must_fail_with(&[reason, "libonnxruntime.so"]);
