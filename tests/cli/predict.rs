@@ -584,7 +584,7 @@ fn messages_say_what_is_wrong_and_what_to_do() {
         (
             &["transform", "fetch", "o-nothere", "assets/samples"],
             1,
-            &["“o-nothere” is no folder of this machine", "region"],
+            &["“o-nothere” is not a local folder", "region"],
         ),
         (
             &["predct"],

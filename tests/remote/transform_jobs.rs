@@ -157,6 +157,13 @@ impl Transform {
         serde_json::from_str(&ended.must(code, &[]).stdout).unwrap()
     }
 
+    /// Cleans up after a job; what was deleted.
+    #[track_caller]
+    fn clean_up(&self, job: &str) -> Vec<String> {
+        let ended = self.run(&["clean-up", job, "--yes"]).must(0, &[]);
+        ended.stdout.lines().map(str::to_owned).collect()
+    }
+
     /// Status of a job that has ended as it should, outputs, and inputs.
     #[track_caller]
     fn counts(&self, job: &str) -> (String, u64, u64) {
@@ -287,7 +294,7 @@ fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
     assert_eq!(transform.plane.count("DeleteModel"), 0);
     transform
         .run(&["clean-up", "cats", "--yes"])
-        .must(0, &["1 deleted"]);
+        .must(0, &["deleted 1"]);
     assert_eq!(transform.plane.count("DeleteModel"), 1);
     // The archive was there before the job.
     assert!(transform.bucket.get("models/model.tar.gz").is_some());
@@ -331,9 +338,7 @@ fn missing_files_are_uploaded_first_and_clean_up_deletes_those_of_the_job_alone(
     );
     let uploaded = "out/spotcheck-files/up/model.tar.gz";
     assert!(transform.bucket.get(uploaded).is_some());
-    transform
-        .run(&["clean-up", "up", "--yes"])
-        .must(0, &["2 deleted"]);
+    assert_eq!(transform.clean_up("up").len(), 2);
     assert!(transform.bucket.get(uploaded).is_none());
     assert!(transform.bucket.get("in/b.png").is_some());
 }
@@ -359,9 +364,9 @@ fn a_list_of_images_is_sent_through_a_manifest() {
     assert!(transform.prediction("out/some/day 1/001.jpg.out").is_none());
     let manifest = "out/spotcheck-files/some/manifest.json";
     assert!(transform.bucket.get(manifest).is_some());
-    transform
-        .run(&["clean-up", "some", "--yes"])
-        .must(0, &["manifest s3://", "2 deleted"]);
+    let deleted = transform.clean_up("some");
+    assert_eq!(deleted.len(), 2);
+    assert!(deleted[0].starts_with("manifest s3://"), "{deleted:?}");
     assert!(transform.bucket.get(manifest).is_none());
     // One that is not there is found before the start.
     std::fs::write(transform.home.path().join("list.txt"), "gone.jpg\n").unwrap();
@@ -1215,12 +1220,10 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
     assert_eq!(transform.plane.count("CreateTransformJob"), asked);
 
     // The retry needs its manifest no longer, and the model was made for the first job.
-    transform
-        .run(&["clean-up", &job, "--yes"])
-        .must(0, &["manifest s3://", "1 deleted"]);
-    transform
-        .run(&["clean-up", "partly", "--yes"])
-        .must(0, &["model partly", "1 deleted"]);
+    let deleted = transform.clean_up(&job);
+    assert_eq!(deleted.len(), 1);
+    assert!(deleted[0].starts_with("manifest s3://"), "{deleted:?}");
+    assert_eq!(transform.clean_up("partly"), ["model partly"]);
     // The record still knows how to make the model again, where something is to be sent again.
     transform
         .bucket
@@ -1857,9 +1860,7 @@ fn a_refused_start_is_reported_with_its_leftovers_and_can_be_repeated() {
         .run(&args)
         .must(1, &["Job refused already exists"]);
     transform.plane.wait_until_over("refused");
-    transform
-        .run(&["clean-up", "refused", "--yes"])
-        .must(0, &["2 deleted"]);
+    assert_eq!(transform.clean_up("refused").len(), 2);
 }
 
 #[test]
