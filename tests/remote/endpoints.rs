@@ -423,7 +423,7 @@ fn a_failed_deployment_does_not_block_its_name() {
         .must(0, "cats\tInService\n")
         .says(&[
             "deleted configuration cats, which an earlier endpoint of this name left behind",
-            "deleted model cats, left of an earlier endpoint",
+            "deleted model cats",
         ]);
 }
 

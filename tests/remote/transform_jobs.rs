@@ -292,9 +292,7 @@ fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
         .run(&["clean-up", "cats", "--dry-run"])
         .must(0, &["nothing was deleted"]);
     assert_eq!(transform.plane.count("DeleteModel"), 0);
-    transform
-        .run(&["clean-up", "cats", "--yes"])
-        .must(0, &["deleted 1"]);
+    assert_eq!(transform.clean_up("cats"), ["model cats"]);
     assert_eq!(transform.plane.count("DeleteModel"), 1);
     // The archive was there before the job.
     assert!(transform.bucket.get("models/model.tar.gz").is_some());
