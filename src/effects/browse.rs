@@ -59,7 +59,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
     }
 }
 
-pub(super) fn open(shared: &Arc<Shared>, source: SourceId, spec: SourceSpec, ticket: Ticket) {
+fn open(shared: &Arc<Shared>, source: SourceId, spec: SourceSpec, ticket: Ticket) {
     shared.answer(
         "list images",
         ticket,
@@ -117,7 +117,7 @@ fn list(
 }
 
 /// Lists what is open once more. Changes are told page by page, so that no frame has much to do.
-pub(super) fn list_again(shared: &Arc<Shared>, source: SourceId, ticket: Ticket) {
+fn list_again(shared: &Arc<Shared>, source: SourceId, ticket: Ticket) {
     shared.answer(
         "list images again",
         ticket,

@@ -188,7 +188,7 @@ impl EngineWorker {
     }
 }
 
-pub(super) fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk: ImagesRequest) {
+fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk: ImagesRequest) {
     let ticket = bulk.ticket.clone();
     let work = move |shared: &Arc<Shared>, ticket: &Ticket| {
         let _working = shared.model_work.begin(&ticket.control);
@@ -253,7 +253,7 @@ fn load(
 }
 
 /// Installs a package of ONNX Runtime with the user's own pip.
-pub(super) fn install_runtime(shared: &Arc<Shared>, kind: RuntimeKind, ticket: Ticket) {
+fn install_runtime(shared: &Arc<Shared>, kind: RuntimeKind, ticket: Ticket) {
     let work = move |shared: &Arc<Shared>, ticket: &Ticket| {
         let package = match kind {
             RuntimeKind::Cpu => RuntimePackage::Cpu,

@@ -78,7 +78,7 @@ fn target(file: &ExportFile) -> ExportTarget {
     }
 }
 
-pub(super) fn export(shared: &Arc<Shared>, request: ExportRequest, ticket: Ticket) {
+fn export(shared: &Arc<Shared>, request: ExportRequest, ticket: Ticket) {
     shared.answer(
         "export",
         ticket,
@@ -117,11 +117,7 @@ fn write(
     })
 }
 
-pub(super) fn export_comparison(
-    shared: &Arc<Shared>,
-    request: ExportComparisonRequest,
-    ticket: Ticket,
-) {
+fn export_comparison(shared: &Arc<Shared>, request: ExportComparisonRequest, ticket: Ticket) {
     shared.answer(
         "export a comparison",
         ticket,

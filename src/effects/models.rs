@@ -21,7 +21,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ModelsEffect) {
     }
 }
 
-pub(super) fn list(shared: &Arc<Shared>) {
+fn list(shared: &Arc<Shared>) {
     shared.spawn("list models", |shared| {
         let entries = shared.library.entries();
         shared.report(ModelsEvent::Listed {
@@ -58,7 +58,7 @@ fn model_entry(entry: LibraryEntry) -> ModelEntry {
     }
 }
 
-pub(super) fn fetch(shared: &Arc<Shared>, id: String, from: Option<PathBuf>, ticket: Ticket) {
+fn fetch(shared: &Arc<Shared>, id: String, from: Option<PathBuf>, ticket: Ticket) {
     let work = move |shared: &Arc<Shared>, ticket: &Ticket| {
         match shared.library.fetch(&id, from.as_deref(), &ticket.control) {
             // A mirror that failed is reported although the next one worked. If none worked, the error names all.
@@ -73,7 +73,7 @@ pub(super) fn fetch(shared: &Arc<Shared>, id: String, from: Option<PathBuf>, tic
     shared.answer("download a model", ticket, work, Event::ended);
 }
 
-pub(super) fn remove(shared: &Arc<Shared>, id: String) {
+fn remove(shared: &Arc<Shared>, id: String) {
     shared.spawn("remove a model", move |shared| {
         let result = shared
             .library

@@ -282,7 +282,7 @@ fn take_over(
     });
 }
 
-pub(super) fn save(shared: &Shared, source: SourceId, ticket: u64, changes: Vec<Change>) {
+fn save(shared: &Shared, source: SourceId, ticket: u64, changes: Vec<Change>) {
     let Some(project) = shared.project(source) else {
         return;
     };
@@ -298,7 +298,7 @@ pub(super) fn save(shared: &Shared, source: SourceId, ticket: u64, changes: Vec<
     }
 }
 
-pub(super) fn load_run(shared: &Arc<Shared>, source: SourceId, run: RunId, ticket: Ticket) {
+fn load_run(shared: &Arc<Shared>, source: SourceId, run: RunId, ticket: Ticket) {
     shared.answer(
         "read the predictions of a run",
         ticket,
@@ -355,7 +355,7 @@ fn stored_prediction(result: Result<Summary, String>) -> StoredPrediction {
 }
 
 /// Writes a copy and goes on in it.
-pub(super) fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
+fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
     let ended = move |result| Event::Project(ProjectEvent::SavedAs { source, result });
     shared.spawn_reporting(
         "save the project as",
@@ -390,7 +390,7 @@ fn go_on_in_copy(
 }
 
 /// Tells a project where its images lie now and opens it anew.
-pub(super) fn move_to(shared: &Arc<Shared>, source: SourceId, folder: PathBuf) {
+fn move_to(shared: &Arc<Shared>, source: SourceId, folder: PathBuf) {
     shared.spawn("move a project", move |shared| {
         let Some(project) = shared.project(source) else {
             return;

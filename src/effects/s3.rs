@@ -20,7 +20,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: S3Effect) {
 /// Pages of a folder that are listed in one go; the rest is listed when somebody wants it.
 const PAGES_AT_ONCE: usize = 10;
 
-pub(super) fn read_setup(shared: &Arc<Shared>) {
+fn read_setup(shared: &Arc<Shared>) {
     shared.spawn_reporting(
         "read the AWS configuration",
         |shared| {
@@ -31,7 +31,7 @@ pub(super) fn read_setup(shared: &Arc<Shared>) {
     );
 }
 
-pub(super) fn sign_in(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
+fn sign_in(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
     let of_event = access.clone();
     shared.answer(
         "sign in to S3",
@@ -59,7 +59,7 @@ pub(super) fn sign_in(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
     );
 }
 
-pub(super) fn list_buckets(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
+fn list_buckets(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
     shared.answer(
         "list buckets",
         ticket,
@@ -72,7 +72,7 @@ pub(super) fn list_buckets(shared: &Arc<Shared>, access: S3Access, ticket: Ticke
     );
 }
 
-pub(super) fn list_folder(shared: &Arc<Shared>, listing: FolderListing, ticket: Ticket) {
+fn list_folder(shared: &Arc<Shared>, listing: FolderListing, ticket: Ticket) {
     let folder = listing.folder.clone();
     shared.answer(
         "list an S3 folder",

@@ -21,7 +21,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: UploadEffect) {
     }
 }
 
-pub(super) fn plan(shared: &Arc<Shared>, request: UploadPlanRequest, ticket: Ticket) {
+fn plan(shared: &Arc<Shared>, request: UploadPlanRequest, ticket: Ticket) {
     shared.answer(
         "plan an upload",
         ticket,
@@ -36,7 +36,7 @@ pub(super) fn plan(shared: &Arc<Shared>, request: UploadPlanRequest, ticket: Tic
     );
 }
 
-pub(super) fn start(shared: &Arc<Shared>, plan: Arc<UploadPlan>, replaces: bool, ticket: Ticket) {
+fn start(shared: &Arc<Shared>, plan: Arc<UploadPlan>, replaces: bool, ticket: Ticket) {
     let target = plan.target.clone();
     shared.answer(
         "upload",

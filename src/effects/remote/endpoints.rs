@@ -50,12 +50,7 @@ pub(in super::super) fn records(shared: &Shared) -> EndpointRecords {
     EndpointRecords::in_folder(shared.dirs.endpoints())
 }
 
-pub(in super::super) fn list(
-    shared: &Arc<Shared>,
-    access: S3Access,
-    query: EndpointQuery,
-    ticket: Ticket,
-) {
+fn list(shared: &Arc<Shared>, access: S3Access, query: EndpointQuery, ticket: Ticket) {
     let is_first = query.page_token.is_none();
     shared.answer(
         "list endpoints",
@@ -105,7 +100,7 @@ fn ask<T: Send + 'static>(
 }
 
 /// Reports the endpoint again and again until it does not change by itself any more.
-pub(in super::super) fn watch(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
+fn watch(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
     ask(
         shared,
         "watch an endpoint",
@@ -176,7 +171,7 @@ fn failure_of(shared: &Shared, sagemaker: &SageMakerAccess, error: AwsError) -> 
     failure(shared, &access, error)
 }
 
-pub(in super::super) fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
+fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
     ask(
         shared,
         "read the log of an endpoint",
@@ -191,12 +186,7 @@ pub(in super::super) fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: T
 }
 
 /// A deletion that fails is due from now on, and tried again.
-pub(in super::super) fn delete(
-    shared: &Arc<Shared>,
-    id: EndpointId,
-    cause: DeletionCause,
-    ticket: Ticket,
-) {
+fn delete(shared: &Arc<Shared>, id: EndpointId, cause: DeletionCause, ticket: Ticket) {
     ask(
         shared,
         "delete an endpoint",
@@ -257,11 +247,7 @@ fn delete_now(
     }
 }
 
-pub(super) fn failure_of_endpoint(
-    shared: &Shared,
-    id: &EndpointId,
-    error: EndpointError,
-) -> Failure {
+fn failure_of_endpoint(shared: &Shared, id: &EndpointId, error: EndpointError) -> Failure {
     match error {
         EndpointError::Cancelled => Failure::Cancelled,
         EndpointError::Aws(error) => failure_of(shared, &id.sagemaker, error),
@@ -270,7 +256,7 @@ pub(super) fn failure_of_endpoint(
 }
 
 /// When Spotcheck deletes it by itself.
-pub(in super::super) fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
+fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
     shared.spawn("save the deletion time of an endpoint", move |shared| {
         let records = records(shared);
         let Some(record) = records.find(&id.name, id.region()) else {

@@ -53,12 +53,7 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
     }
 }
 
-pub(in super::super) fn list(
-    shared: &Arc<Shared>,
-    access: S3Access,
-    query: JobQuery,
-    ticket: Ticket,
-) {
+fn list(shared: &Arc<Shared>, access: S3Access, query: JobQuery, ticket: Ticket) {
     let is_first = query.page_token.is_none();
     shared.answer(
         "list jobs",
@@ -77,7 +72,7 @@ pub(in super::super) fn list(
 }
 
 /// Reports the progress of the job again and again until it is over.
-pub(in super::super) fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     let of_event = id.clone();
     shared.answer(
         "watch a job",
@@ -173,7 +168,7 @@ fn ask<T: Send + 'static>(
     );
 }
 
-pub(in super::super) fn stop(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+fn stop(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
         Ok(sagemaker.stop_transform_job(&id.name, Some(control))?)
@@ -187,7 +182,7 @@ pub(in super::super) fn stop(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     );
 }
 
-pub(in super::super) fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
         let job = sagemaker.describe_transform_job(&id.name, Some(control))?;
@@ -204,12 +199,7 @@ pub(in super::super) fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ti
 }
 
 /// Plans a job of its own for the images without an output.
-pub(in super::super) fn plan_retry(
-    shared: &Arc<Shared>,
-    id: JobId,
-    failed: JobOutcome,
-    ticket: Ticket,
-) {
+fn plan_retry(shared: &Arc<Shared>, id: JobId, failed: JobOutcome, ticket: Ticket) {
     let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
         let job = sagemaker.describe_transform_job(&id.name, Some(control))?;
@@ -244,12 +234,7 @@ pub(in super::super) fn plan_retry(
 }
 
 /// Starts the retry as planned.
-pub(in super::super) fn start_retry(
-    shared: &Arc<Shared>,
-    id: JobId,
-    plan: Arc<TransformPlan>,
-    ticket: Ticket,
-) {
+fn start_retry(shared: &Arc<Shared>, id: JobId, plan: Arc<TransformPlan>, ticket: Ticket) {
     let work = move |shared: &Shared, _: &JobId, control: &TaskControl| {
         let record = start_plan(shared, &plan, control)?;
         Ok(record.spec.job_name)
@@ -275,7 +260,7 @@ pub(super) fn start_plan(
     transform::start(&shared.aws, plan, folders, now_ms(), control)
 }
 
-pub(in super::super) fn find_leftovers(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+fn find_leftovers(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
         let record = record_of(shared, id, control)?;
         Ok(record.map_or(Leftovers::Untold, |record| Leftovers::Told(record.left)))
@@ -289,12 +274,7 @@ pub(in super::super) fn find_leftovers(shared: &Arc<Shared>, id: JobId, ticket: 
     );
 }
 
-pub(in super::super) fn delete_leftovers(
-    shared: &Arc<Shared>,
-    id: JobId,
-    found: Vec<Leftover>,
-    ticket: Ticket,
-) {
+fn delete_leftovers(shared: &Arc<Shared>, id: JobId, found: Vec<Leftover>, ticket: Ticket) {
     let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
         let record = record_of(shared, id, control)?;
         let record = record.filter(|record| record.left == found);

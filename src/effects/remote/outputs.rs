@@ -41,7 +41,7 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: OutputsEffect) 
 const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
 const BUNDLE_LEN: usize = 256;
 
-pub(in super::super) fn preview(shared: &Arc<Shared>, place: OutputsPlace, ticket: Ticket) {
+fn preview(shared: &Arc<Shared>, place: OutputsPlace, ticket: Ticket) {
     let source = place.source;
     shared.answer(
         "preview outputs",
@@ -55,7 +55,7 @@ pub(in super::super) fn preview(shared: &Arc<Shared>, place: OutputsPlace, ticke
     );
 }
 
-pub(in super::super) fn open(shared: &Arc<Shared>, request: OpenOutputsRequest, ticket: Ticket) {
+fn open(shared: &Arc<Shared>, request: OpenOutputsRequest, ticket: Ticket) {
     let source = request.place.source;
     shared.answer(
         "open outputs",

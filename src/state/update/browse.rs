@@ -117,11 +117,7 @@ pub(super) fn open_samples(state: &mut State, effects: &mut Queue<Effect>) {
     open(state, spec, "Sample images", effects);
 }
 
-pub(super) fn open_dropped(
-    state: &mut State,
-    mut paths: Vec<PathBuf>,
-    effects: &mut Queue<Effect>,
-) {
+fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Queue<Effect>) {
     let is_model = |path: &PathBuf| has_extension(path, "onnx");
     if let Some(position) = paths.iter().position(is_model) {
         super::import::open(state, paths.swap_remove(position), effects);
@@ -154,7 +150,7 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
-pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
+fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
     match pick {
         FilePick::Folder(path) | FilePick::Project(path) => open_path(state, path, effects),
         FilePick::Files(paths) => open_dropped(state, paths, effects),
@@ -204,7 +200,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Eff
     });
 }
 
-pub(super) fn opened(
+fn opened(
     state: &mut State,
     source: SourceId,
     name: String,
@@ -231,7 +227,7 @@ pub(super) fn opened(
     open.name = name;
 }
 
-pub(super) fn listed(state: &mut State, source: SourceId, page: Page, effects: &mut Queue<Effect>) {
+fn listed(state: &mut State, source: SourceId, page: Page, effects: &mut Queue<Effect>) {
     if !state.is_open(source) {
         return;
     }
@@ -259,7 +255,7 @@ pub(super) fn append(state: &mut State, samples: Vec<Sample>, effects: &mut Queu
     }
 }
 
-pub(super) fn listing_ended(
+fn listing_ended(
     state: &mut State,
     source: SourceId,
     task: TaskId,
@@ -286,7 +282,7 @@ pub(super) fn show(state: &mut State, sample: SampleId, effects: &mut Queue<Effe
     }
 }
 
-pub(super) fn toggle_selected(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
+fn toggle_selected(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
     if state.samples.get(sample).is_some() {
         let before = state.selection.shown();
         state.selection.toggle(sample);
@@ -296,7 +292,7 @@ pub(super) fn toggle_selected(state: &mut State, sample: SampleId, effects: &mut
     }
 }
 
-pub(super) fn extend_selection(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
+fn extend_selection(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
     if state.samples.get(sample).is_some() {
         let order = state.order();
         state.selection.extend_to(sample, &order);
@@ -353,7 +349,7 @@ pub(super) fn shown_changed(state: &mut State, effects: &mut Queue<Effect>) {
     predict::predict_shown_if_wanted(state, effects);
 }
 
-pub(super) fn displayed(
+fn displayed(
     state: &mut State,
     source: SourceId,
     sample: SampleId,
@@ -396,7 +392,7 @@ fn read_neighbours_ahead(
     effects.push(BrowseEffect::ReadAhead { source, samples });
 }
 
-pub(super) fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: String) {
+fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: String) {
     if !state.is_open(source) {
         return;
     }
@@ -413,12 +409,7 @@ pub(super) fn unreadable(state: &mut State, source: SourceId, sample: SampleId, 
     }
 }
 
-pub(super) fn request_thumbnails(
-    state: &State,
-    side: u32,
-    wanted: &[SampleId],
-    effects: &mut Queue<Effect>,
-) {
+fn request_thumbnails(state: &State, side: u32, wanted: &[SampleId], effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;
     };
@@ -436,7 +427,7 @@ pub(super) fn request_thumbnails(
     });
 }
 
-pub(super) fn request_tiles(state: &State, wanted: Vec<TileKey>, effects: &mut Queue<Effect>) {
+fn request_tiles(state: &State, wanted: Vec<TileKey>, effects: &mut Queue<Effect>) {
     if let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) {
         effects.push(BrowseEffect::MakeTiles {
             source: source.id,

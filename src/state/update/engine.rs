@@ -107,7 +107,7 @@ pub(super) fn on_event(state: &mut State, event: InferenceEvent, effects: &mut Q
     }
 }
 
-pub(super) fn ready(
+fn ready(
     state: &mut State,
     task: TaskId,
     report: Box<DeviceReport>,
@@ -128,7 +128,7 @@ pub(super) fn ready(
     }
 }
 
-pub(super) fn failed(state: &mut State, task: TaskId, message: String, offer: Offer) {
+fn failed(state: &mut State, task: TaskId, message: String, offer: Offer) {
     state.tasks.end(task, TaskOutcome::Failed(message.clone()));
     if state.inference.local.status.is_by(task) {
         state.problems.add(Problem::general(message.clone()), None);
@@ -137,7 +137,7 @@ pub(super) fn failed(state: &mut State, task: TaskId, message: String, offer: Of
     }
 }
 
-pub(super) fn cancelled(state: &mut State, task: TaskId) {
+fn cancelled(state: &mut State, task: TaskId) {
     state.tasks.end(task, TaskOutcome::Cancelled);
     if state.inference.local.status.is_by(task) {
         explain::stop_waiting(state, "the model was not loaded");
@@ -170,7 +170,7 @@ pub(super) fn lost(state: &mut State, key: &RunKey, message: String) -> bool {
 }
 
 /// The image stays without a prediction: nothing is known of it.
-pub(super) fn source_unreachable(
+fn source_unreachable(
     state: &mut State,
     source: SourceId,
     run: RunId,
@@ -188,7 +188,7 @@ pub(super) fn try_again(state: &mut State, effects: &mut Queue<Effect>) {
     predict::request_shown(state, effects);
 }
 
-pub(super) fn reported(state: &mut State, key: &RunKey, report: Box<DeviceReport>) {
+fn reported(state: &mut State, key: &RunKey, report: Box<DeviceReport>) {
     if state.inference.is_ready_for(key) {
         state.inference.local.status = Loadable::Ready(report);
     }

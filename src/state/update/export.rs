@@ -94,12 +94,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
 }
 
 /// `replaces` says that what has this name already may be replaced.
-pub(super) fn confirm(
-    state: &mut State,
-    mut path: PathBuf,
-    replaces: bool,
-    effects: &mut Queue<Effect>,
-) {
+fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Queue<Effect>) {
     let (Some(source), Some(run)) = (state.source.as_ref(), state.run()) else {
         return;
     };
@@ -141,7 +136,7 @@ pub(super) fn confirm(
     });
 }
 
-pub(super) fn pick_target(state: &State, effects: &mut Queue<Effect>) {
+fn pick_target(state: &State, effects: &mut Queue<Effect>) {
     let suggested = state.suggested_export();
     let name = suggested.file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
@@ -149,7 +144,7 @@ pub(super) fn pick_target(state: &State, effects: &mut Queue<Effect>) {
 }
 
 /// With the filters that the comparison on screen was made with.
-pub(super) fn confirm_comparison(
+fn confirm_comparison(
     state: &mut State,
     mut path: PathBuf,
     replaces: bool,
@@ -190,7 +185,7 @@ pub(super) fn confirm_comparison(
     effects.push(ExportEffect::StartComparison { request, ticket });
 }
 
-pub(super) fn ended(
+fn ended(
     state: &mut State,
     task: TaskId,
     result: Result<Exported, Failure>,

@@ -42,7 +42,7 @@ pub(super) fn on_event(state: &mut State, event: ModelsEvent, effects: &mut Queu
     }
 }
 
-pub(super) fn models_listed(
+fn models_listed(
     state: &mut State,
     entries: Vec<ModelEntry>,
     defaults: ModelDefaults,
@@ -66,7 +66,7 @@ pub(super) fn models_listed(
     predict::go_to_active_run(state, effects);
 }
 
-pub(super) fn choose_model(state: &mut State, id: String, effects: &mut Queue<Effect>) {
+fn choose_model(state: &mut State, id: String, effects: &mut Queue<Effect>) {
     predict::switch_to_local(state, effects);
     state.settings.model = Some(id.clone());
     state.models.choose(Some(id));
@@ -134,7 +134,7 @@ pub(super) fn runtime_changed(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-pub(super) fn model_removed(
+fn model_removed(
     state: &mut State,
     id: &str,
     result: Result<u64, String>,

@@ -67,7 +67,7 @@ pub(super) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Queue<
     ticket
 }
 
-pub(super) fn opened(
+fn opened(
     state: &mut State,
     source: SourceId,
     content: ProjectContent,
@@ -104,7 +104,7 @@ pub(super) fn opened(
     predict::prepare_queued(state, effects);
 }
 
-pub(super) fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Queue<Effect>) {
+fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Queue<Effect>) {
     if !state.is_open(source) {
         return;
     }
@@ -117,12 +117,7 @@ pub(super) fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &m
 }
 
 /// What is not saved stays in memory, so nothing more is computed until there is room on the disk.
-pub(super) fn save_failed(
-    state: &mut State,
-    source: SourceId,
-    reason: String,
-    effects: &mut Queue<Effect>,
-) {
+fn save_failed(state: &mut State, source: SourceId, reason: String, effects: &mut Queue<Effect>) {
     if !state.is_open(source) || state.project.trouble.as_ref() == Some(&reason) {
         return;
     }
@@ -172,12 +167,7 @@ fn load_run(state: &mut State, source: SourceId, run_id: RunId, effects: &mut Qu
     });
 }
 
-pub(super) fn run_loaded(
-    state: &mut State,
-    source: SourceId,
-    run_id: RunId,
-    predictions: Vec<StoredRow>,
-) {
+fn run_loaded(state: &mut State, source: SourceId, run_id: RunId, predictions: Vec<StoredRow>) {
     if !state.is_open(source) {
         return;
     }
@@ -225,7 +215,7 @@ pub(super) fn run_loaded(
     }
 }
 
-pub(super) fn run_loading_ended(
+fn run_loading_ended(
     state: &mut State,
     source: SourceId,
     run_id: RunId,
@@ -290,11 +280,7 @@ fn report_outdated(state: &mut State, run_id: RunId) {
 }
 
 /// The whole predictions that panels look at. Those that are not in memory are read.
-pub(super) fn load_predictions(
-    state: &mut State,
-    samples: &[SampleId],
-    effects: &mut Queue<Effect>,
-) {
+fn load_predictions(state: &mut State, samples: &[SampleId], effects: &mut Queue<Effect>) {
     if let Some(run) = state.runs.current().map(Run::id) {
         state.runs.wanted = samples.iter().map(|sample| (run, *sample)).collect();
         read_missing(state, effects);
@@ -352,7 +338,7 @@ fn may_hold(state: &State, run: RunId, sample: SampleId) -> bool {
     is_possible && state.runs.prediction(run, sample).is_none()
 }
 
-pub(super) fn predictions_loaded(
+fn predictions_loaded(
     state: &mut State,
     source: SourceId,
     predictions: Vec<(RunId, SampleId, Option<Prediction>)>,
@@ -389,7 +375,7 @@ pub(super) fn predictions_loaded(
     }
 }
 
-pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
+fn switch_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     let Some(key) = state.runs.get(run_id).map(|run| run.info.key.clone()) else {
         return;
     };
@@ -409,12 +395,7 @@ pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Queue<E
     predict::run_changed(state, effects);
 }
 
-pub(super) fn rename_run(
-    state: &mut State,
-    run_id: RunId,
-    name: &str,
-    effects: &mut Queue<Effect>,
-) {
+fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: &mut Queue<Effect>) {
     let name = name.trim();
     if let Err(reason) = state.project.check_writable() {
         state.tell(reason);
@@ -433,7 +414,7 @@ pub(super) fn rename_run(
     }
 }
 
-pub(super) fn delete_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
+fn delete_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     if let Err(reason) = state.project.check_writable() {
         state.tell(reason);
         return;
@@ -460,11 +441,7 @@ pub(super) fn save_as(state: &State, path: PathBuf, effects: &mut Queue<Effect>)
     }
 }
 
-pub(super) fn saved_as(
-    state: &mut State,
-    source: SourceId,
-    result: Result<(PathBuf, RunId), String>,
-) {
+fn saved_as(state: &mut State, source: SourceId, result: Result<(PathBuf, RunId), String>) {
     if !state.is_open(source) {
         return;
     }

@@ -86,7 +86,7 @@ fn show_picker(
     effects.push(S3Effect::ReadSetup);
 }
 
-pub(super) fn setup_read(state: &mut State, setup: Result<AwsSetup, String>) {
+fn setup_read(state: &mut State, setup: Result<AwsSetup, String>) {
     state.s3.setup = Some(setup);
 }
 
@@ -129,7 +129,7 @@ pub(super) fn set_access(state: &mut State, access: S3Access, effects: &mut Queu
     state.s3.tree = S3Tree::default();
 }
 
-pub(super) fn list_buckets(state: &mut State, effects: &mut Queue<Effect>) {
+fn list_buckets(state: &mut State, effects: &mut Queue<Effect>) {
     if state.s3.tree.bucket_task().is_some() {
         return;
     }
@@ -141,17 +141,13 @@ pub(super) fn list_buckets(state: &mut State, effects: &mut Queue<Effect>) {
     effects.push(S3Effect::ListBuckets { access, ticket });
 }
 
-pub(super) fn buckets_listed(
-    state: &mut State,
-    task: TaskId,
-    result: Result<Vec<String>, Failure>,
-) {
+fn buckets_listed(state: &mut State, task: TaskId, result: Result<Vec<String>, Failure>) {
     end(state, task, result.as_ref().err());
     state.s3.tree.buckets_listed(task, result);
 }
 
 /// Opens the tree down to this address, which may lie in a bucket that is not listed.
-pub(super) fn browse_to(state: &mut State, address: &S3Address, effects: &mut Queue<Effect>) {
+fn browse_to(state: &mut State, address: &S3Address, effects: &mut Queue<Effect>) {
     let access = state.s3.access.clone();
     ask_who(state, &access, effects);
     state.s3.tree.add_bucket(&address.bucket);
@@ -160,12 +156,7 @@ pub(super) fn browse_to(state: &mut State, address: &S3Address, effects: &mut Qu
     }
 }
 
-pub(super) fn set_open(
-    state: &mut State,
-    folder: &S3Address,
-    is_open: bool,
-    effects: &mut Queue<Effect>,
-) {
+fn set_open(state: &mut State, folder: &S3Address, is_open: bool, effects: &mut Queue<Effect>) {
     state.s3.tree.set_open(folder, is_open);
     if state.s3.tree.wants_listing(folder) {
         list_folder(state, folder, effects);
@@ -173,7 +164,7 @@ pub(super) fn set_open(
 }
 
 /// Lists a folder, goes on where the last listing ended, or begins anew after a failure.
-pub(super) fn list_more(state: &mut State, folder: &S3Address, effects: &mut Queue<Effect>) {
+fn list_more(state: &mut State, folder: &S3Address, effects: &mut Queue<Effect>) {
     if state.s3.tree.is_listing(folder) {
         return;
     }
@@ -200,16 +191,11 @@ fn list_folder(state: &mut State, folder: &S3Address, effects: &mut Queue<Effect
     effects.push(S3Effect::ListFolder { listing, ticket });
 }
 
-pub(super) fn folder_listed(
-    state: &mut State,
-    folder: &S3Address,
-    task: TaskId,
-    page: S3FolderPage,
-) {
+fn folder_listed(state: &mut State, folder: &S3Address, task: TaskId, page: S3FolderPage) {
     state.s3.tree.folder_page(folder, task, page);
 }
 
-pub(super) fn folder_ended(
+fn folder_ended(
     state: &mut State,
     folder: &S3Address,
     task: TaskId,
@@ -231,7 +217,7 @@ pub(super) fn ask_who(state: &mut State, access: &S3Access, effects: &mut Queue<
 }
 
 /// Asks again, with credentials that are looked for anew.
-pub(super) fn renew(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
+fn renew(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
     let known = state.sign_ins.get(access);
     if known.is_some_and(crate::state::SignIn::is_asking) {
         return;
@@ -248,7 +234,7 @@ pub(super) fn renew(state: &mut State, access: &S3Access, effects: &mut Queue<Ef
     });
 }
 
-pub(super) fn signed_in(
+fn signed_in(
     state: &mut State,
     access: &S3Access,
     task: TaskId,

@@ -37,17 +37,12 @@ pub(super) fn open(state: &mut State, effects: &mut Queue<Effect>) {
     effects.push(S3Effect::ReadSetup);
 }
 
-pub(super) fn forget_plan(state: &mut State, effects: &mut Queue<Effect>) {
+fn forget_plan(state: &mut State, effects: &mut Queue<Effect>) {
     run_tasks::cancel_planning(state, effects);
     state.upload.plan = Loadable::NotAsked;
 }
 
-pub(super) fn plan(
-    state: &mut State,
-    target: S3Place,
-    scope: ExportScope,
-    effects: &mut Queue<Effect>,
-) {
+fn plan(state: &mut State, target: S3Place, scope: ExportScope, effects: &mut Queue<Effect>) {
     forget_plan(state, effects);
     let Some(source) = &state.source else {
         return;
@@ -79,7 +74,7 @@ pub(super) fn plan(
     effects.push(UploadEffect::Plan { request, ticket });
 }
 
-pub(super) fn planned(state: &mut State, task: TaskId, result: Result<UploadPlan, Failure>) {
+fn planned(state: &mut State, task: TaskId, result: Result<UploadPlan, Failure>) {
     if let Ok(plan) = &result {
         let outcome = TaskOutcome::Done(format!("{} to send", plan.new_files()));
         drop(state.tasks.end(task, outcome));
@@ -91,7 +86,7 @@ pub(super) fn planned(state: &mut State, task: TaskId, result: Result<UploadPlan
     settle(state, task, result, |state| Some(&mut state.upload.plan));
 }
 
-pub(super) fn start(state: &mut State, replaces: bool, effects: &mut Queue<Effect>) {
+fn start(state: &mut State, replaces: bool, effects: &mut Queue<Effect>) {
     let Loadable::Ready(plan) = std::mem::take(&mut state.upload.plan) else {
         return;
     };
@@ -105,7 +100,7 @@ pub(super) fn start(state: &mut State, replaces: bool, effects: &mut Queue<Effec
     });
 }
 
-pub(super) fn ended(
+fn ended(
     state: &mut State,
     task: TaskId,
     target: S3Place,

@@ -103,7 +103,7 @@ pub(in super::super) fn open_endpoints(state: &mut State, effects: &mut Queue<Ef
 }
 
 /// From its beginning.
-pub(in super::super) fn list(state: &mut State, query: EndpointQuery, effects: &mut Queue<Effect>) {
+fn list(state: &mut State, query: EndpointQuery, effects: &mut Queue<Effect>) {
     let access = access_for_list(state, state.remote.endpoints.list.task, effects);
     let query = EndpointQuery {
         page_token: None,
@@ -113,7 +113,7 @@ pub(in super::super) fn list(state: &mut State, query: EndpointQuery, effects: &
     ask(state, None, effects);
 }
 
-pub(in super::super) fn list_more(state: &mut State, effects: &mut Queue<Effect>) {
+fn list_more(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(next) = state.remote.endpoints.list.goes_on_at() {
         ask(state, Some(next), effects);
     }
@@ -137,7 +137,7 @@ fn ask(state: &mut State, page_token: Option<String>, effects: &mut Queue<Effect
     });
 }
 
-pub(in super::super) fn listed(
+fn listed(
     state: &mut State,
     task: TaskId,
     is_first: bool,
@@ -168,17 +168,13 @@ pub(in super::super) fn open(state: &mut State, id: &EndpointId, effects: &mut Q
 }
 
 /// Nothing is deleted before that is confirmed.
-pub(in super::super) fn ask_to_delete(
-    state: &mut State,
-    id: &EndpointId,
-    effects: &mut Queue<Effect>,
-) {
+fn ask_to_delete(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     state.remote.endpoints.confirming = Some(id.clone());
     open(state, id, effects);
 }
 
 /// What this machine keeps of endpoints, and which of them are to be deleted by now.
-pub(in super::super) fn records_read(
+fn records_read(
     state: &mut State,
     records: Vec<EndpointRecord>,
     unreadable: Vec<String>,
@@ -220,7 +216,7 @@ pub(in super::super) fn records_read(
 }
 
 /// Those that were deployed from here may have changed meanwhile, or have been deleted elsewhere.
-pub(in super::super) fn look_again(state: &mut State, effects: &mut Queue<Effect>) {
+fn look_again(state: &mut State, effects: &mut Queue<Effect>) {
     let known = state.remote.endpoints.known.iter();
     let ours = known.filter(|endpoint| endpoint.is_at_our_cost() && endpoint.deleting.is_none());
     let ids: Vec<EndpointId> = ours.map(|endpoint| endpoint.id.clone()).collect();
@@ -245,11 +241,7 @@ pub(in super::super) fn watch(state: &mut State, id: &EndpointId, effects: &mut 
     });
 }
 
-pub(in super::super) fn stop_watching(
-    state: &mut State,
-    id: &EndpointId,
-    effects: &mut Queue<Effect>,
-) {
+fn stop_watching(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     let watching = state.remote.endpoints.get(id);
     if let Some(task) = watching.and_then(|endpoint| endpoint.watching) {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
@@ -257,7 +249,7 @@ pub(in super::super) fn stop_watching(
 }
 
 /// `None`: there is none of this name, or no longer.
-pub(in super::super) fn seen(
+fn seen(
     state: &mut State,
     id: &EndpointId,
     task: TaskId,
@@ -316,19 +308,14 @@ fn tell_of(state: &mut State, id: &EndpointId, before: &EndpointSight, now: &End
     }
 }
 
-pub(in super::super) fn trouble(state: &mut State, id: &EndpointId, task: TaskId, text: String) {
+fn trouble(state: &mut State, id: &EndpointId, task: TaskId, text: String) {
     let endpoint = state.remote.endpoints.get_mut(id);
     if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.watching == Some(task)) {
         endpoint.trouble = Some(text);
     }
 }
 
-pub(in super::super) fn watch_ended(
-    state: &mut State,
-    id: &EndpointId,
-    task: TaskId,
-    result: Result<(), Failure>,
-) {
+fn watch_ended(state: &mut State, id: &EndpointId, task: TaskId, result: Result<(), Failure>) {
     end(state, task, result.as_ref().err());
     let endpoint = state.remote.endpoints.get_mut(id);
     let Some(endpoint) = endpoint.filter(|endpoint| endpoint.watching == Some(task)) else {
@@ -342,7 +329,7 @@ pub(in super::super) fn watch_ended(
 }
 
 /// The end of what its containers wrote, which says why one does not start.
-pub(in super::super) fn read_log(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
+fn read_log(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     if state.remote.endpoints.of(id).log.is_loading() {
         return;
     }
@@ -356,7 +343,7 @@ pub(in super::super) fn read_log(state: &mut State, id: &EndpointId, effects: &m
     });
 }
 
-pub(in super::super) fn log_read(
+fn log_read(
     state: &mut State,
     id: &EndpointId,
     task: TaskId,
@@ -368,7 +355,7 @@ pub(in super::super) fn log_read(
 }
 
 /// Another time for Spotcheck to delete it by itself.
-pub(in super::super) fn set_end(
+fn set_end(
     state: &mut State,
     id: EndpointId,
     delete_at_ms: Option<i64>,
@@ -381,12 +368,7 @@ pub(in super::super) fn set_end(
 }
 
 /// With its configuration, and what was made for it.
-pub(in super::super) fn delete(
-    state: &mut State,
-    id: &EndpointId,
-    cause: DeletionCause,
-    effects: &mut Queue<Effect>,
-) {
+fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause, effects: &mut Queue<Effect>) {
     if state.remote.endpoints.of(id).deleting.is_some() {
         return;
     }
@@ -411,7 +393,7 @@ pub(in super::super) fn delete(
     });
 }
 
-pub(in super::super) fn deleted(
+fn deleted(
     state: &mut State,
     id: &EndpointId,
     task: TaskId,

@@ -93,7 +93,7 @@ pub(in super::super) fn open_jobs(state: &mut State, effects: &mut Queue<Effect>
 }
 
 /// From its beginning.
-pub(in super::super) fn list(state: &mut State, query: JobQuery, effects: &mut Queue<Effect>) {
+fn list(state: &mut State, query: JobQuery, effects: &mut Queue<Effect>) {
     let access = access_for_list(state, state.remote.list.task, effects);
     let query = JobQuery {
         page_token: None,
@@ -103,7 +103,7 @@ pub(in super::super) fn list(state: &mut State, query: JobQuery, effects: &mut Q
     ask(state, None, effects);
 }
 
-pub(in super::super) fn list_more(state: &mut State, effects: &mut Queue<Effect>) {
+fn list_more(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(next) = state.remote.list.goes_on_at() {
         ask(state, Some(next), effects);
     }
@@ -127,19 +127,14 @@ fn ask(state: &mut State, page_token: Option<String>, effects: &mut Queue<Effect
     });
 }
 
-pub(in super::super) fn listed(
-    state: &mut State,
-    task: TaskId,
-    is_first: bool,
-    result: Result<JobPage, Failure>,
-) {
+fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<JobPage, Failure>) {
     end(state, task, result.as_ref().err());
     let page = result.map(|page| (page.items, page.next));
     state.remote.list.take(task, is_first, page);
 }
 
 /// Shows the page of a job, and looks at it anew.
-pub(in super::super) fn open(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn open(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     state.overlay = Overlay::Jobs;
     state.remote.open = Some(id.clone());
     let job = state.remote.job_of(id);
@@ -191,7 +186,7 @@ pub(super) fn watch_anew(state: &mut State, id: &JobId, effects: &mut Queue<Effe
 }
 
 /// Now, and after the next start.
-pub(in super::super) fn stop_watching(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn stop_watching(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     forget_watching(state, id);
     let watching = state.remote.job(id).and_then(|job| job.watching);
     if let Some(task) = watching {
@@ -203,7 +198,7 @@ fn forget_watching(state: &mut State, id: &JobId) {
     state.settings.watched_jobs.retain(|watched| watched != id);
 }
 
-pub(in super::super) fn seen(state: &mut State, id: &JobId, task: TaskId, progress: JobProgress) {
+fn seen(state: &mut State, id: &JobId, task: TaskId, progress: JobProgress) {
     let Some(job) = state.remote.job_mut(id) else {
         return;
     };
@@ -228,14 +223,14 @@ pub(in super::super) fn seen(state: &mut State, id: &JobId, task: TaskId, progre
     }
 }
 
-pub(in super::super) fn trouble(state: &mut State, id: &JobId, task: TaskId, text: String) {
+fn trouble(state: &mut State, id: &JobId, task: TaskId, text: String) {
     let job = state.remote.job_mut(id);
     if let Some(job) = job.filter(|job| job.watching == Some(task)) {
         job.trouble = Some(text);
     }
 }
 
-pub(in super::super) fn watch_ended(
+fn watch_ended(
     state: &mut State,
     id: &JobId,
     task: TaskId,
@@ -314,7 +309,7 @@ fn begin_for(
     Some(effect(id.clone(), ticket))
 }
 
-pub(in super::super) fn stop(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn stop(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     effects.extend(begin_for(
         state,
         id,
@@ -324,7 +319,7 @@ pub(in super::super) fn stop(state: &mut State, id: &JobId, effects: &mut Queue<
     ));
 }
 
-pub(in super::super) fn stop_asked(
+fn stop_asked(
     state: &mut State,
     id: &JobId,
     task: TaskId,
@@ -343,11 +338,7 @@ pub(in super::super) fn stop_asked(
 }
 
 /// Which objects got no output, and why.
-pub(in super::super) fn look_for_outcome(
-    state: &mut State,
-    id: &JobId,
-    effects: &mut Queue<Effect>,
-) {
+fn look_for_outcome(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     effects.extend(begin_for(
         state,
         id,
@@ -357,19 +348,14 @@ pub(in super::super) fn look_for_outcome(
     ));
 }
 
-pub(in super::super) fn outcome_found(
-    state: &mut State,
-    id: &JobId,
-    task: TaskId,
-    result: Result<JobOutcome, Failure>,
-) {
+fn outcome_found(state: &mut State, id: &JobId, task: TaskId, result: Result<JobOutcome, Failure>) {
     settle(state, task, result, |state| {
         Some(&mut state.remote.job_mut(id)?.outcome)
     });
 }
 
 /// Plans a job of its own for only what failed.
-pub(in super::super) fn plan_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn plan_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let found = job_outcome(state, id);
     let Some(outcome) = found.filter(|found| !found.failed.is_empty()).cloned() else {
         return;
@@ -389,7 +375,7 @@ pub(in super::super) fn plan_retry(state: &mut State, id: &JobId, effects: &mut 
     ));
 }
 
-pub(in super::super) fn retry_planned(
+fn retry_planned(
     state: &mut State,
     id: &JobId,
     task: TaskId,
@@ -401,7 +387,7 @@ pub(in super::super) fn retry_planned(
     });
 }
 
-pub(in super::super) fn drop_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn drop_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let Some(job) = state.remote.job_mut(id) else {
         return;
     };
@@ -411,7 +397,7 @@ pub(in super::super) fn drop_retry(state: &mut State, id: &JobId, effects: &mut 
 }
 
 /// Starts what was planned, unless the check says that it would fail.
-pub(in super::super) fn start_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn start_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let Some(job) = state.remote.job(id) else {
         return;
     };
@@ -429,7 +415,7 @@ pub(in super::super) fn start_retry(state: &mut State, id: &JobId, effects: &mut
     ));
 }
 
-pub(in super::super) fn retry_started(
+fn retry_started(
     state: &mut State,
     id: &JobId,
     task: TaskId,
@@ -463,11 +449,7 @@ pub(in super::super) fn retry_started(
 }
 
 /// What the job left behind.
-pub(in super::super) fn look_for_leftovers(
-    state: &mut State,
-    id: &JobId,
-    effects: &mut Queue<Effect>,
-) {
+fn look_for_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     effects.extend(begin_for(
         state,
         id,
@@ -480,7 +462,7 @@ pub(in super::super) fn look_for_leftovers(
     ));
 }
 
-pub(in super::super) fn leftovers_found(
+fn leftovers_found(
     state: &mut State,
     id: &JobId,
     task: TaskId,
@@ -492,11 +474,7 @@ pub(in super::super) fn leftovers_found(
 }
 
 /// Only what was listed before.
-pub(in super::super) fn delete_leftovers(
-    state: &mut State,
-    id: &JobId,
-    effects: &mut Queue<Effect>,
-) {
+fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let left = state.remote.job(id).and_then(|job| job.left.ready());
     let found = match left {
         Some(Leftovers::Told(found)) if !found.is_empty() => found.clone(),
@@ -511,7 +489,7 @@ pub(in super::super) fn delete_leftovers(
     ));
 }
 
-pub(in super::super) fn leftovers_deleted(
+fn leftovers_deleted(
     state: &mut State,
     id: &JobId,
     task: TaskId,

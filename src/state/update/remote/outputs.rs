@@ -84,11 +84,7 @@ pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Queue<Ef
 }
 
 /// Shows the first predictions, so that one sees how they are read before all of them are.
-pub(in super::super) fn look_at_outputs(
-    state: &mut State,
-    at: OutputsAt,
-    effects: &mut Queue<Effect>,
-) {
+fn look_at_outputs(state: &mut State, at: OutputsAt, effects: &mut Queue<Effect>) {
     let (None, Some(open)) = (state.remote.outputs.task, &state.source) else {
         return;
     };
@@ -106,7 +102,7 @@ pub(in super::super) fn look_at_outputs(
     effects.push(OutputsEffect::Preview { place, ticket });
 }
 
-pub(in super::super) fn looked_at_outputs(
+fn looked_at_outputs(
     state: &mut State,
     source: SourceId,
     task: TaskId,
@@ -135,11 +131,7 @@ fn outcome_of(failure: &OutputsFailure) -> TaskOutcome {
     }
 }
 
-pub(in super::super) fn open_outputs(
-    state: &mut State,
-    request: OutputsRequest,
-    effects: &mut Queue<Effect>,
-) {
+fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<Effect>) {
     if state.remote.outputs.task.is_some() {
         return;
     }
@@ -180,7 +172,7 @@ pub(in super::super) fn open_outputs(
 }
 
 /// The run is there, and its predictions follow.
-pub(in super::super) fn outputs_found(
+fn outputs_found(
     state: &mut State,
     source: SourceId,
     run: RunId,
@@ -212,7 +204,7 @@ pub(in super::super) fn outputs_found(
 }
 
 /// The names of the classes are learnt with the predictions.
-pub(in super::super) fn labelled(
+fn labelled(
     state: &mut State,
     source: SourceId,
     run: RunId,
@@ -230,7 +222,7 @@ pub(in super::super) fn labelled(
     }
 }
 
-pub(in super::super) fn outputs_read(
+fn outputs_read(
     state: &mut State,
     source: SourceId,
     task: TaskId,
