@@ -337,7 +337,7 @@ fn an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning() {
 
             let mut window = open_with_model_at(home_with_prices(mine.path()), CLASSIFIER);
             window.state_mut().command(Action::Endpoints);
-            wait_for(&mut window, "Nobody was asked yet");
+            wait_for(&mut window, "Not listed yet");
             click(&mut window, "List endpoints");
             click_once_there(&mut window, &format!("Endpoint {name}, InService"));
             wait_for(&mut window, "It was not deployed from this machine");

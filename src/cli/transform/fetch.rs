@@ -343,7 +343,7 @@ fn print_status(job: &TransformJob) {
             eprintln!("note: job {name} was stopped; images that it did not reach have no output");
         }
         TransformStatus::InProgress => {
-            eprintln!("note: job {name} is still running; read its later outputs with --resume")
+            eprintln!("note: job {name} is still running; read its later outputs with --resume");
         }
     }
 }

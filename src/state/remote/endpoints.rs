@@ -185,7 +185,7 @@ pub struct Endpoints {
 }
 
 /// The endpoints of an account and region.
-pub type EndpointList = RemoteList<EndpointQuery, EndpointSummary>;
+pub type EndpointList = RemoteList<EndpointStatus, EndpointSummary>;
 
 /// What is known of one endpoint.
 #[derive(Debug)]

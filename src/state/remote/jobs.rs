@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::remote_list::RemoteList;
 use crate::domain::{
     CheckGrade, JobOutcome, JobPage, JobProgress, JobQuery, Leftover, Preflight, Price,
-    PriceChange, PriceTable, S3Access, SageMakerAccess, TransformPlan, TransformSummary,
+    PriceChange, PriceTable, S3Access, SageMakerAccess, TransformPlan, TransformStatus,
+    TransformSummary,
 };
 use crate::state::remote::job_form::RehearsalRequest;
 use crate::state::{
@@ -216,7 +217,7 @@ impl JobId {
 }
 
 /// The jobs of an account and region.
-pub type JobList = RemoteList<JobQuery, TransformSummary>;
+pub type JobList = RemoteList<TransformStatus, TransformSummary>;
 
 /// What is known of one job.
 #[derive(Debug)]

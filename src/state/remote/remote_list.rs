@@ -1,13 +1,13 @@
 //! A list of things in SageMaker that comes page by page.
 
-use crate::domain::S3Access;
+use crate::domain::{ListQuery, S3Access};
 use crate::state::{Failure, TaskId};
 
-/// A list, as far as it was read. `Q` says what was asked for, `T` is a line.
+/// A list of jobs or endpoints, as far as it was read: `S` is the status of a row, `T` a row.
 #[derive(Debug)]
-pub struct RemoteList<Q, T> {
+pub struct RemoteList<S, T> {
     /// Who was asked, and for what; `None` before anybody was.
-    pub asked: Option<(S3Access, Q)>,
+    pub asked: Option<(S3Access, ListQuery<S>)>,
     /// Newest first.
     pub rows: Vec<T>,
     /// Where it goes on, where this is not all.
@@ -16,7 +16,7 @@ pub struct RemoteList<Q, T> {
     pub failure: Option<Failure>,
 }
 
-impl<Q, T> Default for RemoteList<Q, T> {
+impl<S, T> Default for RemoteList<S, T> {
     fn default() -> Self {
         Self {
             asked: None,
@@ -28,14 +28,14 @@ impl<Q, T> Default for RemoteList<Q, T> {
     }
 }
 
-impl<Q: PartialEq, T> RemoteList<Q, T> {
+impl<S: PartialEq, T> RemoteList<S, T> {
     /// Whether it is known that there is nothing.
     pub fn is_known_to_be_empty(&self) -> bool {
         self.rows.is_empty() && self.task.is_none() && self.failure.is_none()
     }
 
     /// It is read from its beginning. Where the same is asked as before, what is there stays on screen until the new ones come.
-    pub(in crate::state) fn begin_anew(&mut self, access: S3Access, query: Q) {
+    pub(in crate::state) fn begin_anew(&mut self, access: S3Access, query: ListQuery<S>) {
         let asked = Some((access, query));
         let rows = if self.asked == asked {
             std::mem::take(&mut self.rows)

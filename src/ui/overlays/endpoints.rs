@@ -2,26 +2,19 @@
 
 mod page;
 
-use eframe::egui::{
-    self, Button, ComboBox, Key, Response, RichText, ScrollArea, TextEdit, Ui, vec2,
-};
+use eframe::egui::{self, Response, Ui};
 
 use super::super::widgets::{ago_text, endpoint_sign, endpoint_word, renew_in_time};
-use super::list_and_page::{EmptyPage, columns_ui, dialog_ui, list_head_ui};
-use super::open_s3::access::{AccessMemory, access_ui};
-use crate::domain::{EndpointQuery, EndpointStatus, EndpointSummary};
+use super::list_and_page::{
+    EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, dialog_ui, row_ui,
+};
+use crate::domain::{EndpointStatus, EndpointSummary};
 use crate::state::{
-    Action, Command, EndpointId, EndpointSight, EndpointsCommand, KnownEndpoint, Overlay, Queue,
-    State,
+    Command, EndpointId, EndpointSight, EndpointsCommand, KnownEndpoint, Overlay, Queue, State,
 };
 
 /// Drafts of the fields.
-#[derive(Default)]
-pub(in super::super) struct EndpointsMemory {
-    name: String,
-    status: Option<EndpointStatus>,
-    access: AccessMemory,
-}
+pub(in super::super) type EndpointsMemory = ListMemory<EndpointStatus>;
 
 pub(in super::super) fn endpoints_ui(
     ctx: &egui::Context,
@@ -73,6 +66,22 @@ fn contents_ui(
     }
 }
 
+const WORDS: ListWords<EndpointStatus> = ListWords {
+    things: "endpoints",
+    name_hint: "Part of the name",
+    name_label: "Part of the name of an endpoint",
+    statuses: &[
+        EndpointStatus::InService,
+        EndpointStatus::Creating,
+        EndpointStatus::Updating,
+        EndpointStatus::Failed,
+        EndpointStatus::OutOfService,
+        EndpointStatus::Deleting,
+    ],
+    word: |status| status.to_string(),
+    empty: "No such endpoint in this account and region; “Deploy to an endpoint…” creates one",
+};
+
 fn list_ui(
     ui: &mut Ui,
     state: &State,
@@ -80,96 +89,21 @@ fn list_ui(
     height: f32,
     commands: &mut Queue<Command>,
 ) {
-    let top = ui.cursor().top();
-    access_ui(ui, state, &mut memory.access, commands);
-    ui.add_space(6.0);
-    filter_ui(ui, state, memory, commands);
-    ui.add_space(4.0);
-    let height = height - (ui.cursor().top() - top);
-    ScrollArea::vertical()
-        .id_salt("endpoints")
-        .max_height(height)
-        .min_scrolled_height(height)
-        .auto_shrink([false, true])
-        .show(ui, |ui| rows_ui(ui, state, commands));
-}
-
-const STATUSES: [Option<EndpointStatus>; 7] = [
-    None,
-    Some(EndpointStatus::InService),
-    Some(EndpointStatus::Creating),
-    Some(EndpointStatus::Updating),
-    Some(EndpointStatus::Failed),
-    Some(EndpointStatus::OutOfService),
-    Some(EndpointStatus::Deleting),
-];
-
-fn filter_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut EndpointsMemory,
-    commands: &mut Queue<Command>,
-) {
-    let field = TextEdit::singleline(&mut memory.name)
-        .hint_text("Part of the name")
-        .desired_width(f32::INFINITY);
-    let field = ui.add(field);
-    let mut is_wanted = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-    field.accessible_name("Part of the name of an endpoint");
-    let list = &state.remote.endpoints.list;
-    ui.horizontal_wrapped(|ui| {
-        let text = |status: Option<EndpointStatus>| {
-            status.map_or_else(|| "any status".to_owned(), |status| status.to_string())
-        };
-        let before = memory.status;
-        let combo = ComboBox::from_id_salt("status of endpoints")
-            .width(110.0)
-            .selected_text(text(memory.status))
-            .show_ui(ui, |ui| {
-                for status in STATUSES {
-                    ui.selectable_value(&mut memory.status, status, text(status));
-                }
-            });
-        combo.response.accessible_name("Status of the endpoints");
-        // Whoever has listed them once wants to see the others at once.
-        is_wanted |= before != memory.status && list.asked.is_some();
-        is_wanted |= ui.button("List endpoints").clicked();
-        if list.task.is_some() {
-            ui.spinner();
-        }
-    });
-    if is_wanted {
-        let name = memory.name.trim();
-        commands.push(EndpointsCommand::List(EndpointQuery {
-            name_contains: (!name.is_empty()).then(|| name.to_owned()),
-            status: memory.status,
-            page_token: None,
-        }));
-    }
-}
-
-fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    let list = &state.remote.endpoints.list;
-    known_ui(ui, state, commands);
-    let unasked =
-        "Nobody was asked yet: list the endpoints of the account and region you are signed in to";
-    if list_head_ui(ui, state, list, unasked, commands).is_none() {
-        return;
-    }
-    if list.is_known_to_be_empty() {
-        ui.weak(format!(
-            "There is no such endpoint in this account and region; “{}” makes one",
-            Action::DeployEndpoint.label()
-        ));
-    }
-    for endpoint in &list.rows {
-        listed_ui(ui, state, endpoint, commands);
-    }
-    if list.next.is_some() {
-        let more = ui.add_enabled(list.task.is_none(), Button::new("More endpoints"));
-        if more.clicked() {
-            commands.push(EndpointsCommand::ListMore);
-        }
+    let request = WORDS.list_ui(
+        ui,
+        state,
+        memory,
+        &state.remote.endpoints.list,
+        height,
+        commands,
+        |_, _, _| {},
+        |ui, commands| known_ui(ui, state, commands),
+        |ui, _, endpoint, commands| listed_ui(ui, state, endpoint, commands),
+    );
+    match request {
+        Some(ListRequest::Read(query)) => commands.push(EndpointsCommand::List(query)),
+        Some(ListRequest::ReadMore) => commands.push(EndpointsCommand::ListMore),
+        None => {}
     }
 }
 
@@ -197,7 +131,7 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         is_any = true;
         let sign = known.seen.status().map_or("■", endpoint_sign);
         let word = endpoint_word(known);
-        let row = row_ui(ui, state, &known.id, sign, &word, known.id.region());
+        let row = endpoint_row_ui(ui, state, &known.id, (sign, &word), known.id.region());
         if row.on_hover_text(&word).clicked() {
             commands.push(EndpointsCommand::Open(known.id.clone()));
         }
@@ -229,26 +163,27 @@ fn listed_ui(
     } else {
         word.clone()
     };
-    let row = row_ui(ui, state, &id, sign, &word, &ago_text(endpoint.created_ms));
+    let row = endpoint_row_ui(
+        ui,
+        state,
+        &id,
+        (sign, &word),
+        &ago_text(endpoint.created_ms),
+    );
     if row.on_hover_text(hover).clicked() {
         commands.push(EndpointsCommand::Open(id));
     }
 }
 
-fn row_ui(
+fn endpoint_row_ui(
     ui: &mut Ui,
     state: &State,
     id: &EndpointId,
-    sign: &str,
-    word: &str,
+    (sign, word): (&str, &str),
     text: &str,
 ) -> Response {
     let is_open = state.remote.endpoints.open.as_ref() == Some(id);
-    let button = Button::selectable(is_open, format!("{sign} {}", id.name))
-        .right_text(RichText::new(text).weak())
-        .truncate()
-        .min_size(vec2(ui.available_width(), 0.0));
-    ui.add(button)
+    row_ui(ui, is_open, format!("{sign} {}", id.name), text)
         .on_hover_text(&id.name)
         .accessible_name(format!("Endpoint {}, {word}", id.name))
 }

@@ -2,21 +2,21 @@
 
 mod page;
 
-use eframe::egui::{self, Button, ComboBox, Key, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, Ui};
 use page::PageMemory;
+use strum::VariantArray as _;
 
 use super::super::widgets::{ago_text, renew_in_time};
-use super::list_and_page::{EmptyPage, columns_ui, dialog_ui, list_head_ui};
-use super::open_s3::access::{AccessMemory, access_ui};
-use crate::domain::{JobQuery, TransformStatus};
+use super::list_and_page::{
+    EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, dialog_ui, row_ui,
+};
+use crate::domain::TransformStatus;
 use crate::state::{Command, JobId, JobsCommand, KnownJob, Overlay, Queue, State};
 
 /// Drafts of the fields.
 #[derive(Default)]
 pub(in super::super) struct JobsMemory {
-    name: String,
-    status: Option<TransformStatus>,
-    access: AccessMemory,
+    list: ListMemory<TransformStatus>,
     page: PageMemory,
 }
 
@@ -70,6 +70,15 @@ fn contents_ui(
     }
 }
 
+const WORDS: ListWords<TransformStatus> = ListWords {
+    things: "jobs",
+    name_hint: "Part of the name, or a whole name to open",
+    name_label: "Name of a job, or a part of it",
+    statuses: TransformStatus::VARIANTS,
+    word: |status| status.into_str().to_owned(),
+    empty: "No such job in this account and region; “Send to SageMaker…” starts one",
+};
+
 fn list_ui(
     ui: &mut Ui,
     state: &State,
@@ -77,104 +86,34 @@ fn list_ui(
     height: f32,
     commands: &mut Queue<Command>,
 ) {
-    let top = ui.cursor().top();
-    access_ui(ui, state, &mut memory.access, commands);
-    ui.add_space(6.0);
-    filter_ui(ui, state, memory, commands);
-    ui.add_space(4.0);
-    let height = height - (ui.cursor().top() - top);
-    ScrollArea::vertical()
-        .id_salt("jobs")
-        .max_height(height)
-        .min_scrolled_height(height)
-        .auto_shrink(false)
-        .show(ui, |ui| rows_ui(ui, state, commands));
-}
-
-const STATUSES: [Option<TransformStatus>; 6] = [
-    None,
-    Some(TransformStatus::InProgress),
-    Some(TransformStatus::Completed),
-    Some(TransformStatus::Failed),
-    Some(TransformStatus::Stopping),
-    Some(TransformStatus::Stopped),
-];
-
-fn filter_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, commands: &mut Queue<Command>) {
-    let field = TextEdit::singleline(&mut memory.name)
-        .hint_text("Part of the name, or a whole name to open")
-        .desired_width(f32::INFINITY);
-    let field = ui.add(field);
-    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-    field.accessible_name("Name of a job, or a part of it");
-    let name = memory.name.trim().to_owned();
-    let mut is_wanted = is_entered;
-    ui.horizontal_wrapped(|ui| {
-        let text = |status: Option<TransformStatus>| {
-            status.map_or("any status", |status| status.into_str())
-        };
-        let before = memory.status;
-        let combo = ComboBox::from_id_salt("status of jobs")
-            .width(110.0)
-            .selected_text(text(memory.status))
-            .show_ui(ui, |ui| {
-                for status in STATUSES {
-                    ui.selectable_value(&mut memory.status, status, text(status));
-                }
-            });
-        combo.response.accessible_name("Status of the jobs");
-        // Whoever has listed them once wants to see the others at once.
-        is_wanted |= before != memory.status && state.remote.list.asked.is_some();
-        is_wanted |= ui.button("List jobs").clicked();
-        let open = ui.add_enabled(!name.is_empty(), Button::new("Open this job"));
-        let open = open.on_hover_text("Opens the job of exactly this name");
-        if open
-            .on_disabled_hover_text("Type the name of a job first")
-            .clicked()
-        {
-            let id = JobId::new(&state.s3.access, name.as_str());
-            commands.push(JobsCommand::Open(id));
-        }
-        if state.remote.list.task.is_some() {
-            ui.spinner();
-        }
-    });
-    if is_wanted {
-        commands.push(JobsCommand::List(JobQuery {
-            name_contains: (!name.is_empty()).then_some(name),
-            status: memory.status,
-            page_token: None,
-        }));
+    let request = WORDS.list_ui(
+        ui,
+        state,
+        &mut memory.list,
+        &state.remote.list,
+        height,
+        commands,
+        |ui, name, commands| open_ui(ui, state, name, commands),
+        |ui, commands| watched_ui(ui, state, commands),
+        |ui, access, job, commands| {
+            let id = JobId::new(access, job.name.as_str());
+            let created = ago_text(job.created_ms);
+            job_row_ui(ui, state, &id, &created, job.status, commands);
+        },
+    );
+    match request {
+        Some(ListRequest::Read(query)) => commands.push(JobsCommand::List(query)),
+        Some(ListRequest::ReadMore) => commands.push(JobsCommand::ListMore),
+        None => {}
     }
 }
 
-fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    let list = &state.remote.list;
-    watched_ui(ui, state, commands);
-    let unasked =
-        "Nobody was asked yet: list the jobs of the account and region you are signed in to";
-    let Some(access) = list_head_ui(ui, state, list, unasked, commands) else {
-        return;
-    };
-    if list.is_known_to_be_empty() {
-        ui.weak("There is no such job in this account and region; “Send to SageMaker…” starts one");
-    }
-    for job in &list.rows {
-        let id = JobId::new(access, job.name.as_str());
-        row_ui(
-            ui,
-            state,
-            &id,
-            &ago_text(job.created_ms),
-            job.status,
-            commands,
-        );
-    }
-    if list.next.is_some() {
-        let more = ui.add_enabled(list.task.is_none(), Button::new("More jobs"));
-        if more.clicked() {
-            commands.push(JobsCommand::ListMore);
-        }
+fn open_ui(ui: &mut Ui, state: &State, name: &str, commands: &mut Queue<Command>) {
+    let open = ui.add_enabled(!name.is_empty(), Button::new("Open this job"));
+    let open = open.on_hover_text("Opens the job of exactly this name");
+    let open = open.on_disabled_hover_text("Type the name of a job first");
+    if open.clicked() {
+        commands.push(JobsCommand::Open(JobId::new(&state.s3.access, name)));
     }
 }
 
@@ -196,7 +135,7 @@ fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             None => String::new(),
         };
         let status = status.unwrap_or(TransformStatus::InProgress);
-        row_ui(ui, state, &job.id, &text, status, commands);
+        job_row_ui(ui, state, &job.id, &text, status, commands);
     }
     if is_any {
         ui.separator();
@@ -213,7 +152,7 @@ pub(super) fn status_sign(status: TransformStatus) -> &'static str {
     }
 }
 
-fn row_ui(
+fn job_row_ui(
     ui: &mut Ui,
     state: &State,
     id: &JobId,
@@ -222,11 +161,12 @@ fn row_ui(
     commands: &mut Queue<Command>,
 ) {
     let is_open = state.remote.open.as_ref() == Some(id);
-    let button = Button::selectable(is_open, format!("{} {}", status_sign(status), id.name))
-        .right_text(RichText::new(text).weak())
-        .truncate()
-        .min_size(vec2(ui.available_width(), 0.0));
-    let row = ui.add(button);
+    let row = row_ui(
+        ui,
+        is_open,
+        format!("{} {}", status_sign(status), id.name),
+        text,
+    );
     if row.clicked() {
         commands.push(JobsCommand::Open(id.clone()));
     }

@@ -1,10 +1,13 @@
 //! A dialog with a list on its left and the page of what is chosen beside it.
 
-use eframe::egui::{self, Align, Layout, Ui, vec2};
+use eframe::egui::{
+    self, Align, Button, ComboBox, Key, Layout, Response, RichText, ScrollArea, TextEdit, Ui, vec2,
+};
 
 use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, strong};
 use super::dialog::dialog;
-use crate::domain::S3Access;
+use super::open_s3::access::{AccessMemory, access_ui};
+use crate::domain::{ListQuery, S3Access};
 use crate::state::{Command, Failure, Overlay, Queue, RemoteList, State};
 
 const WIDTH: f32 = 1080.0;
@@ -43,28 +46,168 @@ fn heading_ui(ui: &mut Ui, title: &str, commands: &mut Queue<Command>) {
     ui.add_space(4.0);
 }
 
-/// What is to be known of a list before its lines: why it could not be read, that nobody was asked yet (`unasked`), or
-/// that somebody else was. Gives who was asked.
-pub(super) fn list_head_ui<'l, Q, T>(
-    ui: &mut Ui,
-    state: &State,
-    list: &'l RemoteList<Q, T>,
-    unasked: &str,
-    commands: &mut Queue<Command>,
-) -> Option<&'l S3Access> {
-    if let Some(Failure::Failed { message, .. }) = &list.failure {
-        banner_ui(ui, Tone::Error, message, |ui| {
-            copy_sign_in_ui(ui, list.failure.as_ref(), commands);
+/// Drafts of the fields above a list whose rows have a status `S`.
+pub(in super::super) struct ListMemory<S> {
+    pub(super) name: String,
+    status: Option<S>,
+    access: AccessMemory,
+}
+
+impl<S> Default for ListMemory<S> {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            status: None,
+            access: AccessMemory::default(),
+        }
+    }
+}
+
+/// The words and choices of a list of jobs or endpoints.
+pub(super) struct ListWords<S: 'static> {
+    /// “jobs”.
+    pub(super) things: &'static str,
+    pub(super) name_hint: &'static str,
+    pub(super) name_label: &'static str,
+    /// What the list can be filtered by.
+    pub(super) statuses: &'static [S],
+    pub(super) word: fn(S) -> String,
+    pub(super) empty: &'static str,
+}
+
+/// What the user does with a list.
+pub(super) enum ListRequest<S> {
+    Read(ListQuery<S>),
+    ReadMore,
+}
+
+impl<S: Copy + PartialEq> ListWords<S> {
+    /// Fields to choose what is listed, and below them the rows. `beside` draws buttons beside “List”, `above` rows
+    /// that come first, `row` a row.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a list")]
+    pub(super) fn list_ui<T>(
+        &self,
+        ui: &mut Ui,
+        state: &State,
+        memory: &mut ListMemory<S>,
+        list: &RemoteList<S, T>,
+        height: f32,
+        commands: &mut Queue<Command>,
+        beside: impl FnOnce(&mut Ui, &str, &mut Queue<Command>),
+        above: impl FnOnce(&mut Ui, &mut Queue<Command>),
+        mut row: impl FnMut(&mut Ui, &S3Access, &T, &mut Queue<Command>),
+    ) -> Option<ListRequest<S>> {
+        let top = ui.cursor().top();
+        access_ui(ui, state, &mut memory.access, commands);
+        ui.add_space(6.0);
+        let mut request = self.filter_ui(ui, memory, list, |ui, name| beside(ui, name, commands));
+        ui.add_space(4.0);
+        let height = height - (ui.cursor().top() - top);
+        ScrollArea::vertical()
+            .id_salt(self.things)
+            .max_height(height)
+            .min_scrolled_height(height)
+            .auto_shrink(false)
+            .show(ui, |ui| {
+                above(ui, commands);
+                let Some(access) = self.head_ui(ui, state, list, commands) else {
+                    return;
+                };
+                for item in &list.rows {
+                    row(ui, access, item, commands);
+                }
+                if list.next.is_some() {
+                    let more = Button::new(format!("More {}", self.things));
+                    if ui.add_enabled(list.task.is_none(), more).clicked() {
+                        request = Some(ListRequest::ReadMore);
+                    }
+                }
+            });
+        request
+    }
+
+    fn filter_ui<T>(
+        &self,
+        ui: &mut Ui,
+        memory: &mut ListMemory<S>,
+        list: &RemoteList<S, T>,
+        beside: impl FnOnce(&mut Ui, &str),
+    ) -> Option<ListRequest<S>> {
+        let field = TextEdit::singleline(&mut memory.name)
+            .hint_text(self.name_hint)
+            .desired_width(f32::INFINITY);
+        let field = ui.add(field);
+        let mut is_asked = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        field.accessible_name(self.name_label);
+        let name = memory.name.trim();
+        ui.horizontal_wrapped(|ui| {
+            let text =
+                |status: Option<S>| status.map_or_else(|| "any status".to_owned(), self.word);
+            let before = memory.status;
+            let all = std::iter::once(None).chain(self.statuses.iter().copied().map(Some));
+            let combo = ComboBox::from_id_salt(("status", self.things))
+                .width(110.0)
+                .selected_text(text(memory.status))
+                .show_ui(ui, |ui| {
+                    for status in all {
+                        ui.selectable_value(&mut memory.status, status, text(status));
+                    }
+                });
+            let label = format!("Status of the {}", self.things);
+            combo.response.accessible_name(label);
+            // Once a list was read, another status is shown at once.
+            is_asked |= before != memory.status && list.asked.is_some();
+            is_asked |= ui.button(format!("List {}", self.things)).clicked();
+            beside(ui, name);
+            if list.task.is_some() {
+                ui.spinner();
+            }
         });
+        let query = ListQuery {
+            name_contains: (!name.is_empty()).then(|| name.to_owned()),
+            status: memory.status,
+            page_token: None,
+        };
+        is_asked.then_some(ListRequest::Read(query))
     }
-    let Some((access, _)) = &list.asked else {
-        ui.weak(unasked);
-        return None;
-    };
-    if *access != state.s3.access {
-        ui.weak("Listed with other settings; list again");
+
+    /// Why the list could not be read, or that it was not or with other settings. Gives the access it was read with.
+    fn head_ui<'l, T>(
+        &self,
+        ui: &mut Ui,
+        state: &State,
+        list: &'l RemoteList<S, T>,
+        commands: &mut Queue<Command>,
+    ) -> Option<&'l S3Access> {
+        if let Some(Failure::Failed { message, .. }) = &list.failure {
+            banner_ui(ui, Tone::Error, message, |ui| {
+                copy_sign_in_ui(ui, list.failure.as_ref(), commands);
+            });
+        }
+        let Some((access, _)) = &list.asked else {
+            ui.weak(format!(
+                "Not listed yet: “List {}” lists those of your account and region",
+                self.things
+            ));
+            return None;
+        };
+        if *access != state.s3.access {
+            ui.weak("Listed with other settings; list again");
+        }
+        if list.is_known_to_be_empty() {
+            ui.weak(self.empty);
+        }
+        Some(access)
     }
-    Some(access)
+}
+
+/// A row: `text` with `right` at its end.
+pub(super) fn row_ui(ui: &mut Ui, is_open: bool, text: String, right: &str) -> Response {
+    let button = Button::selectable(is_open, text)
+        .right_text(RichText::new(right).weak())
+        .truncate()
+        .min_size(vec2(ui.available_width(), 0.0));
+    ui.add(button)
 }
 
 /// What stands where nothing is chosen.

@@ -1,10 +1,11 @@
 //! The list of endpoints, and single ones watched and deleted.
 
 use super::super::run_tasks;
-use super::{access_for_list, begin, end, endpoint_form, open_list, settle};
+use super::lists::ListOf;
+use super::{begin, end, endpoint_form, settle};
 use crate::domain::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointRecord, EndpointStatus, LogLine,
-    Problem, SageMakerAccess,
+    Endpoint, EndpointConfig, EndpointPage, EndpointRecord, EndpointStatus, EndpointSummary,
+    LogLine, Problem, SageMakerAccess,
 };
 use crate::state::{
     DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointSight, EndpointsCommand,
@@ -21,8 +22,8 @@ pub(in super::super) fn on_command(
     match command {
         EndpointsCommand::Check(draft) => endpoint_form::check(state, *draft, effects),
         EndpointsCommand::Deploy => endpoint_form::deploy(state, effects),
-        EndpointsCommand::List(query) => list(state, query, effects),
-        EndpointsCommand::ListMore => list_more(state, effects),
+        EndpointsCommand::List(query) => LIST.read(state, query, effects),
+        EndpointsCommand::ListMore => LIST.read_more(state, effects),
         EndpointsCommand::Open(id) => open(state, &id, effects),
         EndpointsCommand::Close => state.remote.endpoints.open = None,
         EndpointsCommand::Watch(id) => watch(state, &id, effects),
@@ -92,49 +93,22 @@ pub(in super::super) fn on_event(
     }
 }
 
+const LIST: ListOf<EndpointStatus, EndpointSummary> = ListOf {
+    dialog: Overlay::Endpoints,
+    kind: TaskKind::Endpoints,
+    title: "List the endpoints of SageMaker",
+    place: |state| &mut state.remote.endpoints.list,
+    effect: |access, query, ticket| {
+        Effect::Endpoints(EndpointsEffect::List {
+            access,
+            query,
+            ticket,
+        })
+    },
+};
+
 pub(in super::super) fn open_endpoints(state: &mut State, effects: &mut Queue<Effect>) {
-    let asked = state.remote.endpoints.list.asked.as_ref();
-    let before = asked.map(|(_, query)| query.clone());
-    if open_list(state, Overlay::Endpoints, before.is_none(), effects)
-        && let Some(query) = before
-    {
-        list(state, query, effects);
-    }
-}
-
-/// From its beginning.
-fn list(state: &mut State, query: EndpointQuery, effects: &mut Queue<Effect>) {
-    let access = access_for_list(state, state.remote.endpoints.list.task, effects);
-    let query = EndpointQuery {
-        page_token: None,
-        ..query
-    };
-    state.remote.endpoints.list.begin_anew(access, query);
-    ask(state, None, effects);
-}
-
-fn list_more(state: &mut State, effects: &mut Queue<Effect>) {
-    if let Some(next) = state.remote.endpoints.list.goes_on_at() {
-        ask(state, Some(next), effects);
-    }
-}
-
-fn ask(state: &mut State, page_token: Option<String>, effects: &mut Queue<Effect>) {
-    let Some((access, query)) = state.remote.endpoints.list.asked.clone() else {
-        return;
-    };
-    let query = EndpointQuery {
-        page_token,
-        ..query
-    };
-    let title = "List the endpoints of SageMaker".to_owned();
-    let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
-    state.remote.endpoints.list.task = Some(ticket.id);
-    effects.push(EndpointsEffect::List {
-        access,
-        query,
-        ticket,
-    });
+    LIST.toggle_dialog(state, effects);
 }
 
 fn listed(
@@ -143,13 +117,12 @@ fn listed(
     is_first: bool,
     result: Result<(SageMakerAccess, EndpointPage), Failure>,
 ) {
-    end(state, task, result.as_ref().err());
     let (page, listed_in) = match result {
-        Ok((sagemaker, page)) => (Ok((page.items, page.next)), Some(sagemaker)),
+        Ok((sagemaker, page)) => (Ok(page), Some(sagemaker)),
         Err(failure) => (Err(failure), None),
     };
-    let endpoints = &mut state.remote.endpoints;
-    if endpoints.list.take(task, is_first, page) {
+    if LIST.take(state, task, is_first, page) {
+        let endpoints = &mut state.remote.endpoints;
         endpoints.listed_in = listed_in.or(endpoints.listed_in.take());
     }
 }

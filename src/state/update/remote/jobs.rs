@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::super::run_tasks;
-use super::{access_for_list, begin, end, job_form, open_list, prices, settle};
+use super::lists::ListOf;
+use super::{begin, end, job_form, prices, settle};
 use crate::domain::{
-    JobOutcome, JobPage, JobProgress, JobQuery, JobRetry, Leftover, Problem, SageMakerAccess,
-    TransformStatus,
+    JobOutcome, JobProgress, JobRetry, Leftover, Problem, SageMakerAccess, TransformStatus,
+    TransformSummary,
 };
 use crate::state::{
     Effect, Failure, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable,
@@ -25,8 +26,8 @@ pub(in super::super) fn on_command(
         JobsCommand::Start => job_form::start(state, effects),
         JobsCommand::KeepPrice(price) => effects.push(JobsEffect::KeepPrice(price)),
         JobsCommand::ChangePrice(change) => effects.push(JobsEffect::ChangePrice(change)),
-        JobsCommand::List(query) => list(state, query, effects),
-        JobsCommand::ListMore => list_more(state, effects),
+        JobsCommand::List(query) => LIST.read(state, query, effects),
+        JobsCommand::ListMore => LIST.read_more(state, effects),
         JobsCommand::Close => state.remote.open = None,
         JobsCommand::Open(id) => open(state, &id, effects),
         JobsCommand::Watch(id) => watch(state, &id, effects),
@@ -51,7 +52,7 @@ pub(in super::super) fn on_event(state: &mut State, event: JobsEvent, effects: &
             task,
             is_first,
             result,
-        } => listed(state, task, is_first, result),
+        } => drop(LIST.take(state, task, is_first, result)),
         JobsEvent::Seen { id, task, progress } => seen(state, &id, task, *progress),
         JobsEvent::Trouble { id, task, text } => trouble(state, &id, task, text),
         JobsEvent::WatchEnded {
@@ -82,55 +83,22 @@ pub(in super::super) fn on_event(state: &mut State, event: JobsEvent, effects: &
     }
 }
 
+const LIST: ListOf<TransformStatus, TransformSummary> = ListOf {
+    dialog: Overlay::Jobs,
+    kind: TaskKind::Jobs,
+    title: "List the jobs of SageMaker",
+    place: |state| &mut state.remote.list,
+    effect: |access, query, ticket| {
+        Effect::Jobs(JobsEffect::List {
+            access,
+            query,
+            ticket,
+        })
+    },
+};
+
 pub(in super::super) fn open_jobs(state: &mut State, effects: &mut Queue<Effect>) {
-    let asked = state.remote.list.asked.as_ref();
-    let before = asked.map(|(_, query)| query.clone());
-    if open_list(state, Overlay::Jobs, before.is_none(), effects)
-        && let Some(query) = before
-    {
-        list(state, query, effects);
-    }
-}
-
-/// From its beginning.
-fn list(state: &mut State, query: JobQuery, effects: &mut Queue<Effect>) {
-    let access = access_for_list(state, state.remote.list.task, effects);
-    let query = JobQuery {
-        page_token: None,
-        ..query
-    };
-    state.remote.list.begin_anew(access, query);
-    ask(state, None, effects);
-}
-
-fn list_more(state: &mut State, effects: &mut Queue<Effect>) {
-    if let Some(next) = state.remote.list.goes_on_at() {
-        ask(state, Some(next), effects);
-    }
-}
-
-fn ask(state: &mut State, page_token: Option<String>, effects: &mut Queue<Effect>) {
-    let Some((access, query)) = state.remote.list.asked.clone() else {
-        return;
-    };
-    let query = JobQuery {
-        page_token,
-        ..query
-    };
-    let title = "List the jobs of SageMaker".to_owned();
-    let ticket = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
-    state.remote.list.task = Some(ticket.id);
-    effects.push(JobsEffect::List {
-        access,
-        query,
-        ticket,
-    });
-}
-
-fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<JobPage, Failure>) {
-    end(state, task, result.as_ref().err());
-    let page = result.map(|page| (page.items, page.next));
-    state.remote.list.take(task, is_first, page);
+    LIST.toggle_dialog(state, effects);
 }
 
 /// Shows the page of a job, and looks at it anew.

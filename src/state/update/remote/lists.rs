@@ -1,0 +1,93 @@
+//! What the lists of jobs and endpoints do alike: open, read from the beginning, read more.
+
+use super::super::{run_tasks, s3};
+use super::{begin, end};
+use crate::domain::{Credentials, ListPage, ListQuery, S3Access};
+use crate::state::{
+    Effect, Failure, Overlay, Queue, RemoteList, State, TaskId, TaskKind, TaskSignal, Ticket,
+};
+use crate::tasks::ProgressUnit;
+
+/// One of the lists: `S` is the status of a row, `T` a row.
+pub(super) struct ListOf<S, T> {
+    pub(super) dialog: Overlay,
+    pub(super) kind: TaskKind,
+    pub(super) title: &'static str,
+    pub(super) place: fn(&mut State) -> &mut RemoteList<S, T>,
+    pub(super) effect: fn(S3Access, ListQuery<S>, Ticket) -> Effect,
+}
+
+impl<S: Clone + PartialEq, T> ListOf<S, T> {
+    /// Opens or closes the dialog. A list that was read before is read again; the first time, the user asks for it.
+    pub(super) fn toggle_dialog(&self, state: &mut State, effects: &mut Queue<Effect>) {
+        if state.overlay == self.dialog {
+            state.overlay = Overlay::None;
+            return;
+        }
+        state.overlay = self.dialog;
+        effects.push(crate::state::S3Effect::ReadSetup);
+        let read = (self.place)(state).asked.as_ref();
+        if let Some(query) = read.map(|(_, query)| query.clone()) {
+            return self.read(state, query, effects);
+        }
+        let place = state.source.as_ref().and_then(|open| open.place.as_ref());
+        if let Some(access) = place.map(|place| place.access.clone()) {
+            s3::set_access(state, access, effects);
+        }
+    }
+
+    /// From its beginning; a reading under way is cancelled.
+    pub(super) fn read(&self, state: &mut State, query: ListQuery<S>, effects: &mut Queue<Effect>) {
+        if let Some(task) = (self.place)(state).task {
+            run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+        }
+        let access = state.s3.access.clone();
+        if access.credentials != Credentials::Anonymous {
+            s3::ask_who(state, &access, effects);
+        }
+        let query = ListQuery {
+            page_token: None,
+            ..query
+        };
+        (self.place)(state).begin_anew(access, query);
+        self.read_page(state, None, effects);
+    }
+
+    pub(super) fn read_more(&self, state: &mut State, effects: &mut Queue<Effect>) {
+        if let Some(next) = (self.place)(state).goes_on_at() {
+            self.read_page(state, Some(next), effects);
+        }
+    }
+
+    fn read_page(
+        &self,
+        state: &mut State,
+        page_token: Option<String>,
+        effects: &mut Queue<Effect>,
+    ) {
+        let Some((access, query)) = (self.place)(state).asked.clone() else {
+            return;
+        };
+        let query = ListQuery {
+            page_token,
+            ..query
+        };
+        let (kind, title) = (self.kind.clone(), self.title.to_owned());
+        let ticket = begin(state, kind, ProgressUnit::Steps, title);
+        (self.place)(state).task = Some(ticket.id);
+        effects.push((self.effect)(access, query, ticket));
+    }
+
+    /// Takes a page. False if it is late.
+    pub(super) fn take(
+        &self,
+        state: &mut State,
+        task: TaskId,
+        is_first: bool,
+        page: Result<ListPage<T>, Failure>,
+    ) -> bool {
+        end(state, task, page.as_ref().err());
+        let page = page.map(|page| (page.items, page.next));
+        (self.place)(state).take(task, is_first, page)
+    }
+}
