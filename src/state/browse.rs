@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::domain::{S3Place, Sample, SampleUri, TileKey};
-use crate::source::{ListingChange, Page};
+use crate::domain::{ListingChange, Page, S3Place, Sample, SampleUri, TileKey};
 use crate::state::{
     CacheUsage, DisplayInfo, FilePick, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step,
     TaskId, ThumbnailRequest, Ticket, ViewSettings,
