@@ -26,7 +26,7 @@ const UPLOAD_BYTES_A_FRAME: usize = 8 << 20;
 /// How often progress is drawn anew while something is under way.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(200);
 
-/// What the command line asks of the window.
+/// The options of the window from the command line.
 #[derive(Debug, Clone)]
 pub struct WindowOptions {
     /// A folder or file to open at once.
@@ -42,7 +42,7 @@ pub struct WindowOptions {
     pub started: Instant,
 }
 
-/// The window did not open, with what the graphics libraries said.
+/// The window did not open, with the messages of the graphics libraries.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the window could not be opened: {0}; without a display, `spotcheck predict` does the same job on the command line"
@@ -73,7 +73,7 @@ pub struct App {
     window: Window,
     /// The start of the program until the first frame; `None` afterwards.
     started: Option<Instant>,
-    /// Whether the user has been told what closing the window would lose.
+    /// Whether the user was warned what closing the window would lose.
     has_asked: bool,
 }
 
@@ -289,7 +289,7 @@ pub fn run_window(options: &WindowOptions) -> Result<(), WindowError> {
             );
             log::warn!("{warning}");
             run_with(second, options, &head_start, Some(warning)).map_err(|second_error| {
-                // The first one says why; the second often only says that it came second.
+                // The first error has the cause; the second often only reports the failed retry.
                 log::error!("{} failed too: {second_error}", second.name());
                 error
             })
@@ -355,8 +355,8 @@ fn run_with(
     )
 }
 
-/// Writes warnings, and what Spotcheck itself says, to the log file. A log that cannot be written is not a reason not
-/// to open the window.
+/// Writes warnings, and Spotcheck's own messages, to the log file. A log that cannot be written is not a reason not to
+/// open the window.
 fn start_log(dirs: &AppDirs) {
     let path = dirs.log_file();
     let file = std::fs::create_dir_all(&dirs.cache).and_then(|()| std::fs::File::create(&path));
@@ -366,7 +366,7 @@ fn start_log(dirs: &AppDirs) {
     let started = env_logger::Builder::new()
         .filter_level(log::LevelFilter::Warn)
         .filter_module("spotcheck", log::LevelFilter::Info)
-        // The AWS crates write whole predictions of servers into their warnings; what matters of them is told in our
+        // The AWS crates write whole predictions of servers into their warnings; the important part of them is in our
         // own words.
         .filter_module("aws", log::LevelFilter::Off)
         .target(env_logger::Target::Pipe(Box::new(file)))

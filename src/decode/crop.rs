@@ -36,7 +36,7 @@ pub fn crops(
         .collect()
 }
 
-/// How often the image may be halved before the smallest part gets fewer pixels than are wanted.
+/// How often the image may be halved before the smallest part gets too few pixels.
 fn level_for(bounds: &[BoundingBox], max_side: u32) -> usize {
     let longer_sides = bounds
         .iter()

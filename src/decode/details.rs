@@ -1,4 +1,4 @@
-//! What the panel beside the image says about the file.
+//! The details of a file for the panel beside the image.
 
 use exif::{Exif, Field, In, Tag, Value};
 use image::{ColorType, ImageDecoder};
@@ -15,7 +15,7 @@ pub struct ImageDetails {
     pub orientation: Orientation,
     /// Colour model and depth: “RGB, 8 bits per channel”.
     pub colour: Option<String>,
-    /// Label and value, most asked for first: camera, lens, exposure, date, place.
+    /// Labels and values, the most useful first: camera, lens, exposure, date, place.
     pub exif: Vec<(String, String)>,
 }
 

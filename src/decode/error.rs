@@ -47,7 +47,7 @@ pub enum DecodeError {
     OutOfMemory { bytes: u64 },
 }
 
-/// Rounded up, so that an image just over the limit is not said to be at the limit.
+/// Rounded up, so that an image just over the limit does not read as being at the limit.
 fn megapixels(width: u64, height: u64) -> u64 {
     width.saturating_mul(height).div_ceil(1_000_000)
 }

@@ -235,14 +235,14 @@ fn decompress(
     Ok((pixels, flaw))
 }
 
-/// libjpeg tells warnings from errors, and lost pixels from oddities, by its text only.
+/// The kind of a libjpeg message. Only its text distinguishes warnings from errors, and lost pixels from oddities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     /// All pixels are there; Pillow and the browsers show no warning.
     Harmless,
     /// The file ends early.
     Truncated,
-    /// Some pixels were made up; Pillow makes up the same ones and says nothing.
+    /// Some pixels were made up; Pillow makes up the same ones without a warning.
     Lost,
     /// Decoding stopped.
     Fatal,
@@ -325,7 +325,7 @@ fn rgb_from_inverted_cmyk(cmyk: &[u8]) -> Vec<u8> {
 }
 
 /// Whether Pillow takes the file for complete. Of one scan it does as soon as there is any marker behind the coded
-/// data: whatever is missing before it is made up. Of several scans it wants the end of the image, for a reader that
+/// data: whatever is missing before it is made up. With several scans it needs the end of the image, for a reader that
 /// leaps from marker to marker.
 fn is_complete(bytes: &[u8], header: &DecompressHeader) -> bool {
     let Some(scan) = first_scan(bytes) else {

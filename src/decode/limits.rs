@@ -133,8 +133,8 @@ impl MemoryBudget {
 
     /// Calls `release` whenever a reservation has to wait for memory, until the returned guard is dropped. For what is
     /// kept only to be quick, such as the pixels of an image on screen: `release` drops its reservations. The lender
-    /// must not hold on to its pixels while it acquires more, and looks at [`Self::is_waited_for`] after it has taken
-    /// new ones.
+    /// must not hold on to its pixels while it acquires more, and check [`Self::is_waited_for`] after it has taken new
+    /// ones.
     #[must_use = "the memory is not lent any more when the guard is dropped"]
     pub fn lend(&self, release: impl Fn() + Send + Sync + 'static) -> Lending {
         let mut lenders = self.shared.lenders.lock();

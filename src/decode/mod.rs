@@ -41,7 +41,7 @@ pub struct DecodedImage {
 }
 
 /// Decodes an image for a model: the pixels of Pillow, or an error where Pillow has none. Where bytes inside the data
-/// are missing or wrong, Pillow makes up pixels and says nothing; here the image has a [`DecodedImage::warning`].
+/// are missing or wrong, Pillow makes up pixels without a warning; here the image has a [`DecodedImage::warning`].
 ///
 /// Blocks while other decodes hold the memory that this one needs.
 pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<DecodedImage, DecodeError> {
@@ -70,7 +70,7 @@ pub fn decode_for_display(
     decoded.into_image().map(|(image, _)| image)
 }
 
-/// How many of the stored pixels are wanted.
+/// The resolution to decode at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scale {
     Full,
@@ -93,7 +93,7 @@ impl Scale {
 struct Decoded {
     width: u32,
     height: u32,
-    /// Width and height before the scale that was asked for.
+    /// Width and height before scaling.
     full_size: [u32; 2],
     rgb: Vec<u8>,
     orientation: Orientation,

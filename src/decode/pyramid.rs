@@ -3,7 +3,7 @@
 //! A large JPEG is first decoded at a fraction of its size, which is quick; finer levels are decoded when the view is
 //! zoomed in. Levels are kept as RGB, 8 bits, as they are stored in the file: tiles are turned upright when they are
 //! cut. All pixels are lent by the memory budget: when a model needs the memory they are released, and decoded again
-//! when they are wanted again.
+//! when they are needed again.
 
 use std::sync::Arc;
 
@@ -155,7 +155,7 @@ impl ImagePyramid {
         }
     }
 
-    /// Takes decoded pixels and says which level they are.
+    /// Stores decoded pixels and returns their level.
     fn keep(&self, decoded: Decoded) -> usize {
         let [full_width, full_height] = decoded.full_size.map(u64::from);
         let is_level = |level: &usize| {

@@ -29,7 +29,7 @@ pub(super) fn decode(
     let estimated_bytes = estimated_bytes(format, stored_bytes, rgb_bytes, orientation);
     let reservation = limits.reserve(estimated_bytes)?;
     let mut allocations = Limits::no_limits();
-    // Head room for tables and rows; a stream that asks for more than that is a bomb.
+    // Head room for tables and rows; a stream that needs more than that is a decompression bomb.
     allocations.max_alloc = Some(estimated_bytes + (64 << 20));
     decoder
         .set_limits(allocations)
@@ -127,7 +127,7 @@ fn explain(error: &ImageError, format: Format) -> DecodeError {
 
 /// Whether the data ended early, at any depth of the causes.
 fn is_end_of_file(error: &ImageError) -> bool {
-    // An I/O error is shown as its own cause, so it has to be looked at first.
+    // An I/O error is shown as its own cause, so it is checked first.
     let mut cause: Option<&(dyn Error + 'static)> = match error {
         ImageError::IoError(error) => Some(error),
         other => Some(other),

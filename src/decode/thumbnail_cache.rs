@@ -15,8 +15,7 @@ pub struct ThumbnailCache(Arc<DiskCache>);
 pub struct ThumbnailKey(CacheKey);
 
 impl ThumbnailKey {
-    /// `side` is the longer side of the thumbnail in pixels. `None` if nothing would tell that the content has
-    /// changed.
+    /// `side` is the longer side of the thumbnail in pixels. `None` if a change of the content could not be detected.
     pub fn new(sample: &Sample, side: u32) -> Option<Self> {
         Self::on_server(None, sample, side)
     }

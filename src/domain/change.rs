@@ -33,18 +33,18 @@ pub enum Change {
         sample: SampleUri,
         tags: Vec<String>,
     },
-    /// How things are looked at, by name, as JSON.
+    /// View settings by name, as JSON.
     SetView {
         name: String,
         json: String,
     },
 }
 
-/// What a run says of one sample.
+/// The prediction of a run for one sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SamplePrediction {
     pub sample: SampleUri,
-    /// The file that was looked at; another size or time means that the prediction is out of date.
+    /// The file that was predicted; another size or time means that the prediction is out of date.
     pub stamp: FileStamp,
     /// The prediction, or why there is none.
     pub result: Result<Prediction, String>,

@@ -38,7 +38,7 @@ impl Device {
     }
 }
 
-/// What the user asked for.
+/// The device that the user chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceChoice {
@@ -78,7 +78,7 @@ pub struct DeviceReport {
     pub reason: String,
     /// The graphics adapter, where the device has one.
     pub adapter: Option<String>,
-    /// The faster devices that were tried first, and what ONNX Runtime said.
+    /// The faster devices that were tried first, and the messages of ONNX Runtime.
     pub refused: Vec<RefusedDevice>,
     pub runtime_version: String,
     pub runtime_path: String,

@@ -1,4 +1,4 @@
-//! A SageMaker real-time endpoint, as a person plans it and as AWS tells of it. Nothing here is a secret.
+//! A SageMaker real-time endpoint, as it is planned and as AWS describes it. Nothing here is a secret.
 //!
 //! Names, ranges and meanings are those of SageMaker's `CreateEndpointConfig`, `CreateEndpoint` and `DescribeEndpoint`.
 
@@ -260,7 +260,7 @@ impl std::fmt::Display for EndpointStatus {
     }
 }
 
-/// An endpoint as `DescribeEndpoint` tells it. Times are milliseconds since 1970-01-01 UTC.
+/// An endpoint as `DescribeEndpoint` returns it. Times are milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     pub name: String,

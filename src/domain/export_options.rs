@@ -78,7 +78,7 @@ impl ExportFormat {
         }
     }
 
-    /// What the name of the file or folder to write says of its content: `coco` in `photos-coco.json`.
+    /// The part of a file or folder name that stands for its content: `coco` in `photos-coco.json`.
     pub fn content_word(self) -> &'static str {
         match self {
             Self::Jsonl | Self::Csv => "predictions",
@@ -146,7 +146,7 @@ pub struct ExportOptions {
 }
 
 impl ExportOptions {
-    /// What most people want of a format.
+    /// The defaults of a format.
     pub fn of_format(format: ExportFormat) -> Self {
         Self {
             format,
@@ -212,7 +212,7 @@ impl VerdictChoice {
 pub enum ClassChoice {
     /// The right one, if it is one of the model's labels.
     Judged,
-    /// What the model said.
+    /// The model's predictions.
     Model,
 }
 

@@ -54,7 +54,7 @@ impl LabelSet {
     }
 
     /// Reads a label map of TensorFlow Object Detection (`.pbtxt`): an `item` for each class, with its `id`, and its
-    /// `display_name` or else its `name`. What else an item says is passed over.
+    /// `display_name` or else its `name`. Other fields of an item are skipped.
     ///
     /// # Errors
     /// Text that is no such file, an item without id or name, or an id given twice.

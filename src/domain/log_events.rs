@@ -23,7 +23,7 @@ pub enum LogFrom {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogPage {
     pub events: Vec<LogEvent>,
-    /// Asks for what comes after. The same as was asked with: there is nothing new yet.
+    /// The token of the next page. The same token as that of the request means that there is nothing new yet.
     pub next: String,
 }
 

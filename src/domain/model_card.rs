@@ -124,7 +124,7 @@ pub enum ChannelOrder {
     Bgr,
 }
 
-/// How the image gets the size that the model wants. All resizing is bilinear and antialiased on 8-bit values, as
+/// How the image gets the size of the model's input. All resizing is bilinear and antialiased on 8-bit values, as
 /// Pillow's `Image.resize(…, BILINEAR)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -204,7 +204,7 @@ pub struct DetectionOutput {
     pub labels: String,
     /// Score of each box, `[n]` or `[1, n]`, `0.0..=1.0`.
     pub scores: String,
-    /// How many of the boxes count, where the graph says so.
+    /// The number of valid boxes, if the graph has such an output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<String>,
     pub box_format: BoxFormat,

@@ -48,7 +48,7 @@ pub struct MappedClasses {
     /// class has score 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<JsonPointer>,
-    /// Ids or names of the classes that are told.
+    /// Ids or names of the predicted classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<JsonPointer>,
     #[serde(default)]
@@ -86,7 +86,7 @@ pub struct MappedBoxes {
     pub classes: JsonPointer,
     /// Score of each box, `0.0..=1.0`.
     pub scores: JsonPointer,
-    /// How many of the boxes count, where the output says so.
+    /// The number of valid boxes, if the output has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<JsonPointer>,
     pub box_format: MappedBoxFormat,
@@ -174,7 +174,7 @@ impl OutputMapping {
     }
 }
 
-/// What a mapping says, one thing each.
+/// One part of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MappingField {
     Name,
@@ -288,7 +288,7 @@ impl JsonStep {
     fn parse(text: &str) -> Self {
         match text {
             "*" => Self::Each,
-            // In this order, as RFC 6901 wants it: `~01` is `~1`.
+            // In this order, as in RFC 6901: `~01` is `~1`.
             key => Self::To(key.replace("~1", "/").replace("~0", "~")),
         }
     }

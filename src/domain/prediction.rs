@@ -1,4 +1,4 @@
-//! What a model said about one image.
+//! The prediction of a model for one image.
 
 use serde::{Deserialize, Serialize};
 

@@ -153,7 +153,7 @@ pub struct S3Access {
     /// `None`: the one of the bucket, which is found by asking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Another server than AWS: `http://127.0.0.1:8333`. `None`: what the user's AWS configuration says, or AWS.
+    /// Another server than AWS: `http://127.0.0.1:8333`. `None` uses the user's AWS configuration, or AWS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The bucket in the path instead of the host name. `None`: for other servers than AWS.
@@ -207,8 +207,8 @@ impl S3Place {
         }
     }
 
-    /// The same place with the server that it turned out to be on, where only the environment or the profile says
-    /// which: tomorrow they may name another one.
+    /// The same place with the server that it turned out to be on, if only the environment or the profile names which:
+    /// tomorrow they may name another one.
     pub fn on_server(self, server: Option<&str>) -> Self {
         let endpoint = self.access.endpoint.or_else(|| server.map(str::to_owned));
         Self {

@@ -1,4 +1,4 @@
-//! A SageMaker Batch Transform job, as a person plans it and as AWS tells of it. Nothing here is a secret.
+//! A SageMaker Batch Transform job, as it is planned and as AWS describes it. Nothing here is a secret.
 //!
 //! Names, ranges and meanings are those of SageMaker's `CreateTransformJob` and `DescribeTransformJob`.
 
@@ -50,7 +50,7 @@ use super::{Credentials, ListPage, ListQuery, S3Access, S3Address};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SageMakerAccess {
     pub credentials: Credentials,
-    /// `None`: as the user's AWS configuration says.
+    /// `None` uses the user's AWS configuration.
     pub region: Option<String>,
 }
 
@@ -101,7 +101,7 @@ pub struct TransformSummary {
     pub ended_ms: Option<i64>,
 }
 
-/// A job as `DescribeTransformJob` tells it. Times are milliseconds since 1970-01-01 UTC.
+/// A job as `DescribeTransformJob` returns it. Times are milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransformJob {
     pub spec: TransformSpec,

@@ -1,4 +1,4 @@
-//! What a person says about a prediction.
+//! A person's verdict on a prediction.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;

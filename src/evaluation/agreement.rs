@@ -18,8 +18,7 @@ pub struct Comparison {
     confusion: BTreeMap<(u32, u32), Vec<SampleId>>,
 }
 
-/// How far two runs agree. Enough to sort, to count and to tell; the boxes themselves are matched again for the image
-/// that is looked at.
+/// How far two runs agree. Enough to sort and to count; the boxes themselves are matched again for the image on screen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Agreement {
     /// The agreement by sample; `None` unless both runs have a prediction. May be shorter than the listing.
@@ -104,8 +103,8 @@ impl ScoreDifferences {
     }
 }
 
-/// A class of the left run where the right run said another one: in the first place of a classification, or in boxes
-/// that overlap by at least [`super::MATCHING_IOU`].
+/// A class of the left run for which the right run predicted another one: in the first place of a classification, or in
+/// boxes that overlap by at least [`super::MATCHING_IOU`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confusion {
     /// The left run's id.
@@ -317,7 +316,7 @@ fn difference(one: f32, other: f32) -> f32 {
     number((one - other).abs())
 }
 
-/// A score that is not a number must not spoil the sums; it says nothing.
+/// A score that is not a number must not spoil the sums; it is skipped.
 fn number(score: f32) -> f32 {
     if score.is_finite() { score } else { 0.0 }
 }

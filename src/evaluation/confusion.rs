@@ -66,8 +66,8 @@ impl ConfusionMatrix {
     }
 }
 
-/// What the name of an image says that it shows, as the images of CIFAR-10 are often named: the letters before the
-/// extension, `cat` of `test/0017_cat.png`. `None` if there are none.
+/// The class in the name of an image, as the images of CIFAR-10 are often named: the letters before the extension,
+/// `cat` of `test/0017_cat.png`. `None` if there are none.
 pub fn truth_in_name(name: &str) -> Option<&str> {
     let file = name.rsplit(['/', '\\']).next()?;
     let (stem, _) = file.rsplit_once('.')?;

@@ -42,7 +42,7 @@ struct Annotation<'r> {
     verdict: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     right_class: Option<&'r str>,
-    /// What the model said, where `category_id` is what people said.
+    /// The model's class, if `category_id` is the class of a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     model_category_id: Option<u32>,
 }
@@ -190,7 +190,7 @@ impl Writer for CocoWriter {
     }
 }
 
-/// An element of a list: the one with the number 1 is the first. A line each, so that the file can be looked at.
+/// An element of a list: the one with the number 1 is the first. One per line, so that the file is readable.
 fn write_entry(file: &mut impl Write, number: u64, entry: &impl Serialize) -> io::Result<()> {
     file.write_all(if number == 1 { b"\n" } else { b",\n" })?;
     serde_json::to_writer(file, entry).map_err(io::Error::from)

@@ -365,7 +365,7 @@ fn largest_difference(summary: &AgreementSummary) -> Option<f32> {
     (summary.differences.count > 0).then_some(summary.differences.largest)
 }
 
-/// CSV after RFC 4180, twice: the images under the name that was asked for, the summary beside them.
+/// CSV after RFC 4180, twice: the images under the chosen name, the summary beside them.
 struct CsvWriter {
     images: csv::Writer<WholeFile>,
     path: PathBuf,

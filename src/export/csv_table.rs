@@ -9,7 +9,7 @@ use super::{ExportError, Writer};
 use crate::domain::Verdict;
 
 /// The first line. `index` counts the stored boxes (or classes) of an image from 0; boxes are in pixels of the upright
-/// image and clipped to it. `class_id` and `label` are what the model said, `right_class` what people said.
+/// image and clipped to it. `class_id` and `label` are the model's, `right_class` is of the verdict.
 const COLUMNS: [&str; 21] = [
     "image",
     "status",

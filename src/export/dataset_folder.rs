@@ -86,8 +86,8 @@ impl<'c> DatasetFolder<'c> {
         }
     }
 
-    /// Writes the label file and, where it was asked for, the image's copy. False for an image that cannot be read: it
-    /// is listed and has neither.
+    /// Writes the label file and, if it was requested, the image's copy. False for an image that cannot be read: it is
+    /// listed and has neither.
     pub(super) fn write_image(
         &self,
         image: &ChosenImage,

@@ -1,5 +1,5 @@
 //! JSON Lines: one object an image, keys in a fixed order. What `spotcheck predict --out` writes, and with it what
-//! people said, where they said something.
+//! people judged.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::domain::{
     SampleUri, Verdict,
 };
 
-/// What is not known, or was not said, has no key.
+/// Unknown values have no key.
 #[derive(Serialize)]
 struct Line<'r> {
     uri: &'r SampleUri,

@@ -74,8 +74,8 @@ impl<S: Iterator<Item = Sample>> Iterator for ProjectRows<S> {
     }
 }
 
-/// What people said of this run's prediction; of the image itself where they judged it before there was a prediction.
-/// What they said of a prediction about an older version of the file says nothing of the file as it is.
+/// The verdicts on this run's prediction, or on the image itself if it was judged before there was a prediction.
+/// Verdicts on an outdated prediction do not hold for the file as it is.
 fn judge(row: &mut ExportRow, judged: &JudgedSample, run: RunId) {
     let run = Some(run).filter(|_| !row.is_outdated);
     for (target, verdict) in &judged.verdicts {

@@ -1,4 +1,4 @@
-//! What every format is made of: images with what the model and people said about them, and what of it is chosen.
+//! What every format is made of: images with predictions and verdicts, and the chosen part of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::source::Source;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportRow {
     pub sample: Sample,
-    /// The run's prediction, or why there is none; `None` if the image was never asked about.
+    /// The run's prediction, or why there is none; `None` if the image was never predicted.
     pub result: Option<Result<Prediction, String>>,
     /// The file changed after it was predicted: the prediction and the verdicts on it are left out.
     pub is_outdated: bool,
@@ -30,7 +30,7 @@ pub struct ExportRow {
 }
 
 impl ExportRow {
-    /// The boxes that a person said show an object: visible whatever the view settings.
+    /// The boxes that a person confirmed: visible whatever the view settings.
     fn confirmed_boxes(&self) -> Vec<u32> {
         let boxes = self.box_verdicts.iter();
         let confirmed = boxes.filter(|(_, verdict)| VerdictKind::from(*verdict).confirms());
@@ -178,7 +178,7 @@ pub(super) struct ChosenBox<'r> {
     pub(super) detection: &'r Detection,
     /// The part inside the image, which has an area; `None` if there is none.
     pub(super) clipped: Option<BoundingBox>,
-    /// The class that datasets hold: the judged one where it was asked for, or the model's.
+    /// The class that datasets hold: the judged one if it was requested, otherwise the model's.
     pub(super) class_id: u32,
     pub(super) label: &'r str,
     pub(super) verdict: Option<&'r Verdict>,
@@ -190,7 +190,7 @@ impl ChosenBox<'_> {
     }
 }
 
-/// The name of the right class where the verdict says one.
+/// The name of the right class, if the verdict has one.
 pub(super) fn right_class(verdict: Option<&Verdict>) -> Option<&str> {
     match verdict {
         Some(Verdict::WrongClass(right)) => Some(right),
@@ -338,7 +338,7 @@ impl<'c> Chooser<'c> {
     }
 }
 
-/// People type `Dog` where the label set says `dog`.
+/// People type `Dog` for the class `dog`.
 fn class_id_of(labels: &LabelSet, name: &str) -> Option<u32> {
     let exact = labels.iter().find(|(_, label)| *label == name);
     let similar = || {

@@ -1,4 +1,4 @@
-//! What an export did, counted while it runs and told when it is over.
+//! The results of an export, counted while it runs and reported at its end.
 
 use std::path::PathBuf;
 

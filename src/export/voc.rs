@@ -5,7 +5,7 @@
 //! = round(x2)`; `supervision` reads and writes the same.
 //!
 //! ```text
-//! Annotations/sub/photo.xml    JPEGImages/sub/photo.jpg (copies, where they were asked for)
+//! Annotations/sub/photo.xml    JPEGImages/sub/photo.jpg (copies, if requested)
 //! ```
 
 use std::io;

@@ -2,7 +2,7 @@
 //! as Ultralytics describes it (<https://docs.ultralytics.com/datasets/detect/>).
 //!
 //! ```text
-//! labels/sub/photo.txt   images/sub/photo.jpg (copies, where they were asked for)
+//! labels/sub/photo.txt   images/sub/photo.jpg (copies, if requested)
 //! data.yaml              classes.txt     classes.csv: YOLO's ids, counted from 0, beside the model's
 //! images.csv             which label file belongs to which image
 //! ```

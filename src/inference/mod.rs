@@ -37,7 +37,7 @@ pub enum InferenceError {
 }
 
 impl InferenceError {
-    /// Why a device was passed over, without what the list of devices says anyway.
+    /// Why a device was skipped, without what the list of devices shows anyway.
     fn reason(&self) -> String {
         match self {
             Self::Load { reason, .. } | Self::Device { reason, .. } => reason.clone(),

@@ -76,7 +76,7 @@ struct LaneLayout {
 
 impl LaneLayout {
     /// The plan for a device: on the processor one session per core, as far as memory allows, one image in each call;
-    /// with a batch one session on all cores. A graphics card wants one session and many images at once; the threads
+    /// with a batch one session on all cores. A GPU is fastest with one session and many images at once; the threads
     /// only compute what it cannot.
     fn of(device: Device, card: &ModelCard, options: &LoadOptions) -> Self {
         let threads = options
@@ -134,8 +134,7 @@ fn load_lane(
 }
 
 impl OnnxPredictor {
-    /// Loads `model` onto the device that was asked for, or onto the best that works. Slow: reads and optimises the
-    /// graph.
+    /// Loads `model` onto the requested device, or onto the best that works. Slow: reads and optimises the graph.
     pub fn load(
         runtime: &Loaded,
         model: &Model,

@@ -102,7 +102,7 @@ pub struct Loaded {
     pub restart_to_use: Option<RuntimeLibrary>,
 }
 
-/// Looks at all places, in order, each when it is asked for. `setting` is the path in the user's settings: a library or
+/// Searches all places, in order, each when it is needed. `setting` is the path in the user's settings: a library or
 /// the folder that holds it.
 pub fn search(dirs: &AppDirs, setting: Option<&Path>) -> impl Iterator<Item = SearchStep> {
     // Without a setting there is no such place.

@@ -78,7 +78,7 @@ impl OnnxSession {
             .map(ort::value::Outlet::name)
     }
 
-    /// What the graph says about itself.
+    /// The signature of the graph.
     pub fn signature(&self) -> GraphSignature {
         let metadata = self.session.metadata().ok();
         let keys = metadata

@@ -14,7 +14,7 @@ use crate::domain::{
 /// The name of a card's file in its folder.
 pub(super) const CARD_FILE: &str = "model.toml";
 
-/// No model wants a larger side; a card that asks for one would only fill the memory.
+/// No model takes a larger side; a card with one would only fill the memory.
 const MAX_SIDE: u32 = 16_384;
 
 /// A card that cannot be used.

@@ -25,7 +25,7 @@ pub struct DownloadPolicy {
     pub stall_timeout: Duration,
     /// The pause before a mirror is tried again; doubled each time that nothing came in between.
     pub first_pause: Duration,
-    /// How often a mirror is asked without getting further before the next one is.
+    /// The number of attempts at a mirror without progress before the next one is tried.
     pub attempts: u32,
 }
 
@@ -187,7 +187,7 @@ pub(super) fn import_file(
     part.finish(target)
 }
 
-/// Whether the content of a file is what its card says.
+/// Whether the content of a file matches its card.
 pub(super) fn check_file(
     path: &Path,
     file: &ModelFile,
@@ -379,7 +379,7 @@ impl Download<'_> {
                         "has a file of {length} bytes instead of {bytes}"
                     )));
                 }
-                // Also where a range was asked for: the file has changed, or the server knows no ranges.
+                // Also for a request with a range: the file has changed, or the server does not support ranges.
                 part.restart()?;
                 part.set_validator(Validator::of(response))?;
                 self.control.set_done_before(0);
@@ -440,7 +440,7 @@ impl Download<'_> {
     }
 }
 
-/// A mirror that was reached before is asked again; one that cannot be reached at all is left at once.
+/// A mirror that was reached before is tried again; one that cannot be reached at all is skipped at once.
 fn connect_setback(fault: Fault, part: &Part) -> Setback {
     match fault {
         Fault::Timeout => Setback::Again("did not respond in time".to_owned()),

@@ -35,7 +35,7 @@ pub struct Model {
     pub card: ModelCard,
     /// Empty if the card names none.
     pub labels: LabelSet,
-    /// The `.onnx` file; it has the size that the card says.
+    /// The `.onnx` file; it has the size in the card.
     pub weights: PathBuf,
 }
 
@@ -407,7 +407,7 @@ fn locate(card: &ModelCard, folders: &[PathBuf]) -> (WeightsState, Option<String
     (WeightsState::Missing, problem)
 }
 
-/// Whether the file is there and has the size that the card says.
+/// Whether the file is there and has the size in the card.
 fn check_size(path: &Path, card: &ModelCard) -> Result<bool, String> {
     let id = &card.id;
     match path.metadata() {
@@ -427,7 +427,7 @@ fn check_size(path: &Path, card: &ModelCard) -> Result<bool, String> {
     }
 }
 
-/// Whether the weights are there and their content is what the card says.
+/// Whether the weights are there and their content matches the card.
 fn is_intact(entry: &LibraryEntry, control: &TaskControl) -> Result<bool, FetchError> {
     let WeightsState::Ready(path) = &entry.state else {
         return Ok(false);
@@ -492,7 +492,7 @@ fn model_beside(path: &Path) -> Result<Option<Model>, LibraryError> {
     Ok(None)
 }
 
-/// The class names that a card asks for; a file is looked for in the card's `folder`.
+/// The class names of a card; a file of them is in the card's `folder`.
 fn labels_of(card: &ModelCard, folder: &Path) -> Result<LabelSet, LibraryError> {
     let Some(name) = &card.labels else {
         return Ok(LabelSet::default());
@@ -533,7 +533,7 @@ fn labels_error(path: &Path) -> impl FnOnce(LabelError) -> LibraryError {
     }
 }
 
-/// What a card says about weights that are at `path`.
+/// The state of the weights of a card at `path`.
 ///
 /// # Errors
 /// [`LibraryError::NoFile`] where they cannot be read.

@@ -53,7 +53,7 @@ pub struct PredictOutcome {
     /// The number of predictions in `done` with a warning.
     pub warned: usize,
     pub stages: StageTimes,
-    /// What was done differently from what was asked: a batch that had to be halved.
+    /// Deviations from the request, such as a batch that had to be halved.
     pub notes: Vec<String>,
     /// `None` if every image was tried.
     pub stopped: Option<Stopped>,

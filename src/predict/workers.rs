@@ -29,7 +29,7 @@ pub(super) struct Shared<'r> {
     pub(super) notes: Mutex<Vec<String>>,
     /// What is wrong with images that are under way, by their place in the samples.
     pub(super) warnings: Mutex<BTreeMap<usize, String>>,
-    /// Why the run ends before its last image, where the model or the source says so.
+    /// Why the run ends before its last image, if the model or the source stopped it.
     pub(super) stopped: Mutex<Option<Stopped>>,
 }
 

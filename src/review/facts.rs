@@ -1,4 +1,4 @@
-//! What sorting and counting want to know of a prediction, in one pass over its scores.
+//! The facts about a prediction for sorting and counting, in one pass over its scores.
 
 use super::by_class::ByClass;
 use super::suppressed::HiddenBoxes;

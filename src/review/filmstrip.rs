@@ -22,7 +22,7 @@ pub enum FilmOrder {
     LowestFirst,
 }
 
-/// Which boxes are wanted, and of what.
+/// The boxes to show, and their order.
 #[derive(Debug, Clone)]
 pub struct FilmRequest {
     pub predictions: Predictions,
@@ -35,8 +35,8 @@ pub struct FilmRequest {
     pub order: FilmOrder,
 }
 
-/// The frames that are wanted, equal scores in the order of the listing. `None` once `cancelled` says so, which is
-/// asked now and then.
+/// The frames, equal scores in the order of the listing. `None` if `cancelled`, which is called now and then, returned
+/// true.
 pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<Vec<FilmFrame>> {
     let predictions = &request.predictions;
     let (suppressed, marks) = (request.suppressed.as_ref(), Some(&request.marks));

@@ -13,7 +13,7 @@ pub struct Marks {
     revision: u64,
 }
 
-/// What a person said of one sample and of its boxes.
+/// The verdicts on one sample and its boxes, its note and its tags.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The verdict on the image as a whole.
@@ -79,7 +79,7 @@ impl Mark {
 }
 
 impl VerdictKind {
-    /// Whether it says of a box that there is such an object. Those boxes are always visible
+    /// Whether it confirms the object of a box. Those boxes are always visible
     /// ([`ViewSettings::visible_detections`](crate::domain::ViewSettings::visible_detections)); what a person rejected,
     /// or was unsure about, follows the filters.
     pub fn confirms(self) -> bool {

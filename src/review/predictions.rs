@@ -33,7 +33,7 @@ pub enum PredictionStatus {
     Failed,
 }
 
-/// What a run says of one sample, without the places of the boxes.
+/// The prediction of a run for one sample, without the positions of the boxes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary<'a> {
     /// The width of the upright image, in pixels.
@@ -100,8 +100,8 @@ impl Predictions {
         self.failed
     }
 
-    /// Another number after every prediction or failure that came or went, so that what was counted can be told from
-    /// what is to be counted anew. Waiting does not change it.
+    /// Another number after every prediction or failure that came or went, so that earlier counts can be told from what
+    /// is to be counted anew. Waiting does not change it.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -163,7 +163,7 @@ impl Predictions {
         }
     }
 
-    /// What was asked for and never answered is unasked again: the work was cancelled.
+    /// Marks waiting samples as not requested, because the work was cancelled.
     pub fn stop_waiting(&mut self, ids: impl IntoIterator<Item = SampleId>) {
         for id in ids {
             if self.status(id) == PredictionStatus::Waiting {

@@ -71,7 +71,7 @@ impl ScoreHistogram {
     }
 }
 
-/// Counts a run in one pass. `cancelled` is asked now and then; once it says so, there is nothing.
+/// Counts a run in one pass. `None` if `cancelled`, which is called now and then, returned true.
 pub fn statistics(
     predictions: &Predictions,
     view: &ViewSettings,

@@ -44,7 +44,7 @@ struct Index {
     is_whole: bool,
 }
 
-/// What a line holds for us; whatever else is in it is not looked at.
+/// The part of a line that is used; other fields are ignored.
 #[derive(Deserialize)]
 struct Line<'l> {
     #[serde(borrow)]

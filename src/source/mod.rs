@@ -106,8 +106,8 @@ pub trait Source: Send + Sync {
     }
 
     /// Tells of files that appear, change or vanish, as long as the source lives. To be called before the listing
-    /// begins, so that nothing is missed; what happens meanwhile may be told twice. A source that never changes says
-    /// nothing.
+    /// begins, so that nothing is missed; what happens meanwhile may be reported twice. A source that never changes
+    /// says nothing.
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
         drop(report);
     }
@@ -231,7 +231,7 @@ pub fn absolute(path: &Path) -> std::io::Result<PathBuf> {
         }
         ahead.next_back();
     }
-    // What is not there is told when it is opened, by the name that it was given.
+    // A missing source is reported when it is opened, by the name that was given.
     let Ok(mut resolved) = ahead.as_path().canonicalize() else {
         return Ok(absolute);
     };

@@ -26,7 +26,7 @@ const EXAMPLES: usize = 3;
 
 /// A folder of a bucket (everything below it, or what is in it itself), or one object. Keys come in the order of S3,
 /// that of their bytes; hidden ones (a part that begins with a dot) and those that are not images by their names are
-/// left out, as in local folders, and it says how many.
+/// left out, as in local folders, and their number is reported.
 ///
 /// A bucket may hold images without extensions, under hashes for instance. Where none of the first page of keys has the
 /// extension of an image, keys without any extension count as images.
@@ -128,7 +128,7 @@ impl S3Source {
     }
 
     /// The same, but what is read is kept in `cache`, so that nothing is fetched twice while it is there, and changes
-    /// of objects are noticed when they are read. `tell` hears what goes wrong with the cache.
+    /// of objects are noticed when they are read. `tell` gets the errors of the cache.
     pub fn with_cache(
         self,
         cache: Arc<DiskCache>,
@@ -181,7 +181,7 @@ impl S3Source {
         cache.read(uri, range, self.control.as_ref(), fetch)
     }
 
-    /// Takes over an object that is another one than was listed, and tells of it. False if that is not so.
+    /// Takes over an object that is another one than was listed, and reports it. False if it did not change.
     fn revalidate(&self, cache: &ObjectCache, uri: &SampleUri) -> Result<bool, AwsError> {
         let bucket = &self.inner.place.address.bucket;
         let key = self.key_of(uri).unwrap_or_default();
@@ -294,8 +294,8 @@ impl Source for S3Source {
             if let Err(error) = &read
                 && error.kind == AwsErrorKind::Changed
             {
-                // The part that was asked for may be at another place of the new object; the report of the change makes
-                // the caller read again.
+                // The requested range may be at another place of the new object; the report of the change makes the
+                // caller read again.
                 self.revalidate(cache, uri)?;
             }
             read

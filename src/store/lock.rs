@@ -29,7 +29,7 @@ pub(super) enum Locking {
 pub(super) struct Holder {
     program: String,
     pid: u32,
-    /// `None` if the machine does not tell its name.
+    /// `None` if the name of the machine is unknown.
     pub(super) host: Option<String>,
     /// Milliseconds since 1970-01-01 UTC.
     since_ms: i64,

@@ -50,7 +50,7 @@ use reader::Readers;
 /// How a project file's name ends, without the dot.
 pub const EXTENSION: &str = "spotcheck";
 
-/// The fact that says where in S3 the images are, as JSON.
+/// The fact with the place of the images in S3, as JSON.
 const PLACE: &str = "s3_place";
 const NOTE_PLACE: &str = "save the folder of the images";
 
@@ -157,7 +157,7 @@ impl Project {
         RunId(self.0.next_run.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Queues a change and never waits. It is on the disk within a tenth of a second, as [`SaveEvent::Saved`] tells;
+    /// Queues a change and never waits. It is on the disk within a tenth of a second, as [`SaveEvent::Saved`] reports;
     /// `ticket` is the caller's number for it and must not fall from one call to the next. Refused where the project is
     /// read-only.
     pub fn write(&self, ticket: u64, change: Change) -> Result<(), StoreError> {
@@ -211,7 +211,7 @@ impl Project {
         self.0.readers.prediction_counts(run)
     }
 
-    /// What a run says of one sample; `None` if it was not asked or the prediction is not saved yet.
+    /// The prediction of a run for one sample; `None` if there is none or it is not saved yet.
     pub fn prediction(
         &self,
         run: RunId,

@@ -431,7 +431,7 @@ pub(super) fn find_damage(
     connection: &mut Connection,
     time: Option<Duration>,
 ) -> rusqlite::Result<Option<String>> {
-    /// Pages, between two looks at the clock.
+    /// Pages between two checks of the clock.
     const STEPS: i32 = 100;
     let begun = Instant::now();
     let is_late = move || time.is_some_and(|time| begun.elapsed() >= time);
@@ -450,7 +450,7 @@ fn next_run(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(last.unwrap_or(0) as u64 + 1)
 }
 
-/// The root of a project that may be written; a fresh one gets the one that is wanted.
+/// The root of a project that may be written; a new one gets the requested one.
 fn settle_root(
     connection: &Connection,
     file: &Path,

@@ -31,7 +31,7 @@ pub(super) struct Readers {
     memory: Option<Arc<Mutex<Connection>>>,
     idle: Mutex<Vec<Idle>>,
     root: Arc<Root>,
-    /// The label sets of runs that were read; `None` for those that are learnt while the project is open, and read each
+    /// The label sets of runs that were read; `None` for those that are added while the project is open, and read each
     /// time.
     labels: Mutex<HashMap<RunId, Option<Arc<LabelSet>>>>,
 }

@@ -131,8 +131,8 @@ impl Project {
     }
 
     /// Points the project to the folder that its images were moved to. Samples outside the old root that are in the new
-    /// one become part of it; where a sample was known under both names, what was said of it under the later name
-    /// counts. Slow; do it while no run is writing.
+    /// one become part of it; where a sample was known under both names, its verdicts, note and tags under the later
+    /// name counts. Slow; do it while no run is writing.
     pub fn relocate(&self, new_root: &str) -> Result<(), StoreError> {
         let writing = self.writing()?;
         writing.queue.flush()?;

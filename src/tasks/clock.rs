@@ -12,7 +12,7 @@ pub fn now_ms() -> i64 {
     since.map_or(0, |since| since.as_millis() as i64)
 }
 
-/// A moment by the clock on the wall, as it is said at another one: `at 18:30`, `tomorrow at 09:05`, `on 2026-11-23 at
+/// A moment by the clock on the wall, as it reads at another one: `at 18:30`, `tomorrow at 09:05`, `on 2026-11-23 at
 /// 18:30`. Milliseconds since 1970-01-01 UTC. The time zone is that of the first call, so that a frame reads no file.
 pub fn clock_text(at_ms: i64, now_ms: i64) -> String {
     static ZONE: OnceLock<TimeZone> = OnceLock::new();

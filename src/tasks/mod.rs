@@ -1,6 +1,6 @@
 //! Named background work: something that can be watched, paused and stopped.
 //!
-//! Knows nothing of what the work is. A worker holds a [`TaskControl`], reports through it and asks it at every
+//! Knows nothing of what the work is. A worker holds a [`TaskControl`], reports through it and checks it at every
 //! checkpoint whether to go on; its starter holds another handle of the same control.
 
 mod clock;
@@ -45,7 +45,7 @@ pub fn give_way() {
     }
 }
 
-/// What a caught panic said.
+/// The message of a caught panic.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

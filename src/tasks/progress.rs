@@ -21,7 +21,7 @@ pub struct Progress {
     pub counted: Option<Counted>,
 }
 
-/// A count that is only made anew now and then. Between two counts the task's own clock says nothing of the rate.
+/// A count that is only made anew now and then. Between two counts the task's own clock does not give the rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counted {
     /// Units a second, as they were measured with the count.

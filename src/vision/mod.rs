@@ -1,4 +1,4 @@
-//! From an image to the tensor a model wants, and from its outputs to a prediction. Pure arithmetic: no files, no
+//! From an image to the input tensor of a model, and from its outputs to a prediction. Pure arithmetic: no files, no
 //! ONNX Runtime.
 
 mod occlusion;

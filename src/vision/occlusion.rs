@@ -16,7 +16,7 @@ use super::{PredictError, Predictor, Prepared, ResizeWindow, resize_bilinear};
 use crate::domain::{BoundingBox, Prediction, RgbImage, Saliency, SaliencyTarget};
 use crate::tasks::TaskControl;
 
-/// Larger images are made smaller first: no model looks at more, and covering a part would take longer than the model.
+/// Larger images are made smaller first: no model uses more, and covering a part would take longer than the model.
 const LONGER_SIDE: u32 = 1600;
 
 /// How finely an image is searched.
@@ -40,8 +40,8 @@ impl Default for OcclusionGrid {
 
 /// Covers one part of the image after the other and predicts each, on all lanes of the predictor.
 ///
-/// # Errors
-/// Cancelled, what the predictor says, or [`PredictError::Failed`] where the model does not give the prediction at all.
+/// # Errors Cancelled, the error of the predictor, or [`PredictError::Failed`] where the model does not give the
+/// prediction at all.
 pub fn occlusion_saliency(
     image: &RgbImage,
     target: SaliencyTarget,

@@ -6,7 +6,7 @@ use super::Tensor;
 use crate::domain::{AxisTransform, Prediction, RgbImage};
 use crate::tasks::TaskControl;
 
-/// A model somewhere. The pipeline in `predict` feeds it and can not tell where it computes.
+/// A local or remote model. The pipeline in `predict` does not depend on where it runs.
 pub trait Predictor: Send + Sync {
     /// Turns an image into the model's input. Called on many threads at once.
     fn prepare(&self, image: &RgbImage) -> Result<Prepared, PredictError>;
@@ -98,7 +98,7 @@ pub enum PredictError {
     Failed(String),
 }
 
-/// An image as the model wants it.
+/// An image as the input of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     /// The tensor, with a batch dimension of 1 if the layout has one.

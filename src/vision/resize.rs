@@ -152,7 +152,7 @@ macro_rules! with_avx2 {
                 fn $avx2($($argument: $kind),*) {
                     $portable($($argument),*);
                 }
-                // SAFETY: the processor has AVX2, it was asked just now.
+                // SAFETY: the processor has AVX2, which was checked just now.
                 return unsafe { $avx2($($argument),*) };
             }
             $portable($($argument),*);
@@ -169,7 +169,7 @@ fn resize_columns(
 ) {
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, it was asked just now.
+        // SAFETY: the processor has AVX2, which was checked just now.
         unsafe {
             columns_avx2::resize_columns(
                 source,

@@ -227,7 +227,7 @@ impl<'a> Bits<'a> {
         })
     }
 
-    /// Goes on to the next segment, and says which marker ends it; B.1.1.5. `None` if none does.
+    /// Goes on to the next segment, and returns the marker that ends it; B.1.1.5. `None` if none does.
     pub(super) fn next_segment(&mut self) -> Option<u8> {
         self.segment.clear();
         loop {

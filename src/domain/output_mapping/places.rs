@@ -67,7 +67,7 @@ impl JsonPlace {
         }
     }
 
-    /// Whether the last named part of the place says one of these words.
+    /// Whether the last named part of the place contains one of these words.
     pub(super) fn is_called(&self, words: &[&str]) -> bool {
         let parts = self.pointer.as_str().rsplit('/');
         let is_name = |part: &&str| *part != "*" && part.parse::<usize>().is_err();

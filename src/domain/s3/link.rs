@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 
 use super::S3Address;
 
-/// An address, and what else its link says.
+/// An address, and the other parts of its link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct S3Link {
     pub address: S3Address,

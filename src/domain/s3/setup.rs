@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Credentials;
 
-/// What the AWS configuration of this user and this environment says of signing in.
+/// The ways to sign in by the AWS configuration of this user and this environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AwsSetup {
     /// The profiles, in alphabetical order.
@@ -36,7 +36,7 @@ pub enum SignInMeans {
     Process,
     /// A token in a file, exchanged for a role.
     WebIdentity,
-    /// The profile says nothing of credentials.
+    /// The profile has no credentials.
     Nothing,
 }
 

@@ -85,7 +85,7 @@ pub fn known_images(region: &str, instance_type: &str) -> [(String, &'static str
     ]
 }
 
-/// What the URI of a container in ECR says: `<account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>`.
+/// The parts of the URI of a container in ECR: `<account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EcrImage<'i> {
     pub account: &'i str,
@@ -131,7 +131,7 @@ impl<'i> EcrImage<'i> {
         }
     }
 
-    /// Whether it is one that says nothing of how many requests it takes at once (`/execution-parameters`).
+    /// Whether it does not report its number of parallel requests (`/execution-parameters`).
     pub fn is_ray(&self) -> bool {
         self.name.starts_with("ray:") || self.name.starts_with("ray@")
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What AWS itself tells of: “100,000 images in 12 minutes on 2 ml.p3.2xlarge”.
+/// A figure that AWS published: “100,000 images in 12 minutes on 2 ml.p3.2xlarge”.
 pub const HEADLINE: Headline = Headline {
     images: 100_000,
     minutes: 12,

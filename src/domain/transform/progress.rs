@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{TransformJob, TransformStatus};
 use crate::domain::{S3Address, SampleUri};
 
-/// What a job is doing, as far as can be told from outside.
+/// The phase of a job, as far as AWS shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum JobPhase {
@@ -63,7 +63,7 @@ impl JobProgress {
         Some(self.inputs?.saturating_sub(self.outputs?))
     }
 
-    /// SageMaker says that all went well, and yet there are images without a prediction.
+    /// The job completed, but some images have no prediction.
     pub fn is_short(&self) -> bool {
         self.job.status == TransformStatus::Completed
             && self.missing().is_some_and(|missing| missing > 0)
@@ -85,7 +85,7 @@ impl JobProgress {
         Some((of_count - since_count.as_secs_f64()).max(0.0))
     }
 
-    /// How old the count is. A clock that was set back says nothing.
+    /// How old the count is. Zero after the clock was set back.
     pub fn count_age(&self, now_ms: i64) -> Option<Duration> {
         let age_ms = u64::try_from(now_ms - self.counted_at_ms?);
         Some(Duration::from_millis(age_ms.unwrap_or_default()))
@@ -112,7 +112,7 @@ pub struct JobOutcome {
     pub failed: Vec<FailedObject>,
     /// Why those of them have none that the data-log gives no reason for.
     pub unexplained: Unexplained,
-    /// What the data-log says of objects that could not be told, and what could not be found out.
+    /// Objects without a known reason, and why it is unknown.
     pub notes: Vec<String>,
 }
 
@@ -159,10 +159,9 @@ pub struct JobRetry {
 pub struct FailedObject {
     /// The whole key.
     pub key: String,
-    /// The whole key that its output would have; `None` if nothing tells.
+    /// The whole key that its output would have; `None` if that is unknown.
     pub output_key: Option<String>,
-    /// What the data-log says of it; `None` if it says nothing: the job may have ended before it came to this
-    /// object.
+    /// The reason in the data-log; `None` if there is none: the job may have ended before it came to this object.
     pub reason: Option<String>,
     pub size_bytes: u64,
 }

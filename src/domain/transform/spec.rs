@@ -84,7 +84,7 @@ pub enum InputObjects {
 pub struct TransformOutput {
     /// The folder that `<key>.out` objects are written to.
     pub folder: S3Address,
-    /// The content type of responses that the model is asked for: `application/json`.
+    /// The content type of the responses: `application/json`.
     pub accept: Option<String>,
     pub assemble: AssembleWith,
     pub kms_key: Option<String>,

@@ -1,4 +1,4 @@
-//! Charts as SVG. Colours come from the page's style, so that they follow light and dark; each bar says its number.
+//! Charts as SVG. Colours come from the page's style, so that they follow light and dark; each bar has its number.
 
 use maud::{Markup, html};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::row::{ChosenImage, ChosenPrediction};
 use crate::domain::{SampleUri, Verdict};
 
-/// Failed images that are named; of more only the number is told.
+/// The number of failed images that are named; the others are only counted.
 const MAX_FAILURES: usize = 200;
 
 /// Grows with the number of classes and tags, not with that of images.

@@ -22,7 +22,7 @@ const STAGE_PREFIX: &str = ".installing-";
 /// Installs `package` into the app's data folder: from the wheel `from`, or with pip from the user's package index.
 /// Whatever was installed before stays until the new one is whole. `control` counts the bytes of the download.
 ///
-/// A wheel that is not the pinned one is installed all the same (the user brought it), but the prediction says so.
+/// A wheel that is not the pinned one is still installed, because the user chose it, but the result says so.
 pub fn install(
     dirs: &AppDirs,
     package: RuntimePackage,

@@ -1,5 +1,4 @@
-//! What is in the app's data folder: `runtime/<package>/` with the libraries and a manifest that says what they must
-//! be.
+//! What is in the app's data folder: `runtime/<package>/` with the libraries and a manifest of what they must be.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -9,7 +9,7 @@ use super::error::RuntimeError;
 use super::packages::{Pin, RuntimePackage};
 use crate::tasks::TaskControl;
 
-/// How often pip is asked whether it has ended, and its progress is measured.
+/// How often the end of pip is polled, and its progress measured.
 const POLL: Duration = Duration::from_millis(100);
 
 /// Ways to start Python, tried in this order.

@@ -1,5 +1,5 @@
 //! One GET, on a thread of its own, so that the wait for it can be cancelled whatever the network does: name lookup,
-//! connecting, a server that says nothing. The only file that names ureq.
+//! connecting, a server that sends nothing. The only file that names ureq.
 
 use std::io::Read;
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl Validator {
         }
     }
 
-    /// Whether the response says that it is of another version.
+    /// Whether the response is of another version.
     pub(super) fn differs(&self, response: &ResponseHead) -> bool {
         let theirs = match self {
             Self::Etag(_) => &response.etag,

@@ -1,4 +1,4 @@
-//! A class in a query, with what is said of its boxes beside it.
+//! A class in a query, with the conditions on its boxes.
 
 use std::ops::Range;
 

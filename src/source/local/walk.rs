@@ -175,7 +175,7 @@ pub(super) fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// Hands out the entries of one folder in natural order, and sorts no more of them than are asked for.
+/// Hands out the entries of one folder in natural order, and sorts only as many of them as are needed.
 struct Ordered {
     sorted: std::vec::IntoIter<Found>,
     rest: Vec<Found>,

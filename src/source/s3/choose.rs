@@ -25,13 +25,13 @@ pub fn is_folder_marker(key: &str, size_bytes: u64) -> bool {
     size_bytes == 0 && (key.is_empty() || key.ends_with('/'))
 }
 
-/// Whether a part of the name begins with a dot. `name` is the key behind the prefix of what is looked at.
+/// Whether a part of the name begins with a dot. `name` is the key behind the prefix of the listing.
 pub fn is_hidden_name(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.'))
 }
 
 impl Choice {
-    /// The names of the next keys, before they are asked for one by one.
+    /// The names of the next keys, before they are requested one by one.
     pub(super) fn see<'n>(&mut self, mut names: impl Iterator<Item = &'n str>) {
         if self.takes_bare_names.is_none() {
             self.takes_bare_names = Some(!names.any(is_listed));

@@ -66,7 +66,7 @@ impl ObjectCache {
         self.etags.lock().get(uri).cloned()
     }
 
-    /// Takes over an object as it is now, and tells of it; false if it is as it was.
+    /// Takes over an object as it is now, and reports it; false if it did not change.
     pub(super) fn changed(&self, sample: Sample) -> bool {
         if self.etags.lock().get(&sample.uri) == sample.etag.as_ref() {
             return false;
@@ -90,7 +90,7 @@ impl ObjectCache {
         + 'static,
     ) -> Result<Vec<u8>, AwsError> {
         let Some(etag) = self.etag(uri) else {
-            // Nothing would tell that it has changed.
+            // A change of it could not be detected.
             return fetch(None, control);
         };
         let key = self.key(uri, &etag, range);

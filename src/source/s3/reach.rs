@@ -8,7 +8,7 @@ use crate::domain::Sample;
 use crate::source::SourceError;
 use crate::tasks::TaskControl;
 
-/// What an error of reading one object says.
+/// What a failed read of one object is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     Object,

@@ -51,7 +51,7 @@ const OBJECT: Rule = Rule {
     jump_from: 1 << 20,
 };
 
-/// A file of which only small parts are looked at, from its beginning to its end.
+/// A file of which only small parts are read, from its beginning to its end.
 pub(super) struct Blocks {
     source: Arc<dyn Source>,
     file: SampleUri,

@@ -1,6 +1,6 @@
 //! TFRecord files as folders of images, wherever a source finds them.
 //!
-//! Listing goes from record to record and looks at names and sizes only; a record's data is held against its checksum
+//! Listing goes from record to record and reads only names and sizes; a record's data is compared with its checksum
 //! when the image is read. Knows nothing of what is inside an image.
 
 mod blocks;
@@ -37,7 +37,7 @@ pub use self::frame::framed as framed_record;
 pub use self::names::RECORD_EXTENSIONS;
 pub(super) use self::names::{is_shard_name, is_tfrecord_name};
 
-/// Records looked at for the first page of a file, so that it comes soon; later pages are larger.
+/// The number of records for the first page of a file, so that it comes soon; later pages are larger.
 const FIRST_PAGE_LEN: usize = 32;
 const PAGE_LEN: usize = 500;
 
@@ -51,7 +51,7 @@ struct Shared {
     inner: Arc<dyn Source>,
     /// The record, if a single one was opened.
     name: Option<String>,
-    /// Files of which only some records were asked for.
+    /// Files of which only some records were opened.
     only: HashMap<SampleUri, BTreeSet<u64>>,
     indexes: Arc<Mutex<HashMap<SampleUri, Arc<FileIndex>>>>,
 }

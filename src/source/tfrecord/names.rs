@@ -13,7 +13,7 @@ pub(in super::super) fn is_tfrecord_name(name: &str) -> bool {
         .is_some_and(|(_, extension)| RECORD_EXTENSIONS.contains(&extension))
 }
 
-/// `train-00000-of-00010`: may hold records, as those of ImageNet; only the contents tell.
+/// `train-00000-of-00010`: may hold records, as those of ImageNet; only the content decides.
 pub(in super::super) fn is_shard_name(name: &str) -> bool {
     without_shard(name).is_some_and(|name| !name.is_empty())
 }

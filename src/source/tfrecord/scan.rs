@@ -13,7 +13,8 @@ use super::names::clean_name;
 use super::wire::WireError;
 use crate::domain::{Problem, Sample, SampleUri, human_bytes};
 
-/// Records without an image that are told one by one; of a file that is about something else, all are.
+/// The number of records without an image that are reported one by one; in a file about something else, every record is
+/// one.
 const MAX_PROBLEMS: u64 = 20;
 /// Protocol buffers end at 2 GiB.
 pub(super) const LONGEST_RECORD: u64 = 2 << 30;
@@ -55,7 +56,7 @@ impl FileScan {
         }
     }
 
-    /// What this record is in the listing; `None` if nothing is said of it.
+    /// The entry of this record in the listing; `None` if it has none.
     fn record(&mut self, record: Range<u64>) -> Option<Entry> {
         let number = self.number;
         self.number += 1;

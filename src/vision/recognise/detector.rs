@@ -15,7 +15,7 @@ const MAX_NORMALISED: f64 = 1.5;
 /// How far the best box has to move, as a share of the image, to follow the patch of the probes.
 const MIN_MOVE: f64 = 0.15;
 
-/// The outputs of a detector, told apart by shapes, types and values.
+/// The outputs of a detector, distinguished by shapes, types and values.
 #[derive(Debug)]
 pub(super) struct Detector<'g> {
     boxes: &'g Port,
@@ -58,8 +58,7 @@ enum Kind {
 impl<'g> Detector<'g> {
     /// `None` if the graph is not a detector.
     ///
-    /// # Errors
-    /// A detector whose boxes cannot be read, or whose outputs cannot be told apart.
+    /// # Errors A detector whose boxes cannot be read, or whose outputs cannot be distinguished.
     pub(super) fn find(
         graph: &'g GraphSignature,
         overrules: &Overrules,
@@ -630,7 +629,7 @@ fn format_by_extent(runs: &[Vec<Row>], [width, height]: [f64; 2]) -> Option<(Box
         edges.fold(0.0, f64::max)
     };
     let (first, second) = (reach([0, 2]), reach([1, 3]));
-    // A pixel of tolerance; unclipped boxes reach beyond the image on both axes and tell nothing.
+    // A pixel of tolerance; unclipped boxes reach beyond the image on both axes and decide nothing.
     let (short, long) = (width.min(height) + 1.0, width.max(height) + 1.0);
     let (is_long, is_short) = (
         |reach: f64| reach > short && reach <= long,

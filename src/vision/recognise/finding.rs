@@ -19,9 +19,9 @@ pub struct Finding {
 pub enum Basis {
     /// Shapes, types or values show it.
     Recognised,
-    /// The graph cannot tell; this is the likeliest.
+    /// Assumed: the graph does not record it, and this is the most likely value.
     Assumed,
-    /// The user said so.
+    /// Set by the user.
     Given,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct ImagePort {
     pub(super) preferred_size: Option<([u32; 2], &'static str)>,
 }
 
-/// Width and height that the graph asks for, in pixels; `None` if any will do.
+/// Width and height that the graph requires, in pixels; `None` if any will do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) width: Option<u32>,

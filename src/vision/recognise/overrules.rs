@@ -89,7 +89,7 @@ impl Overrules {
         Ok(result)
     }
 
-    /// Replaces the findings on overruled fields with what the user said.
+    /// Replaces the findings on overruled fields with the user's values.
     pub(super) fn apply_to_findings(&self, findings: &mut Vec<Finding>) {
         for overrule in &self.0 {
             let field = overrule.field();
@@ -137,7 +137,7 @@ impl Overrule {
             serde_json::from_value(whole).map_err(|error| error.to_string())
         };
         let word = Value::String(self.text.clone());
-        // A name made of digits is text where the card wants text: the ONNX Model Zoo has an output called 6379.
+        // A name made of digits is text if the field of the card is text: the ONNX Model Zoo has an output called 6379.
         let result = match serde_json::from_str(&self.text) {
             Ok(value) => attempt(value).or_else(|reason| attempt(word).map_err(|_| reason)),
             Err(_) => attempt(word),

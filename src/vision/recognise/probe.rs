@@ -11,7 +11,7 @@ use crate::vision::{Tensor, TensorData, preprocess};
 /// say they take any size and do not.
 const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
 
-/// No model wants a larger side, in pixels; a graph that asks for one would only fill the memory.
+/// No model takes a larger side, in pixels; a graph that declares one would only fill the memory.
 const MAX_SIDE: u32 = 16_384;
 
 /// The position of the bright patch of a probe, as a fraction of the width.

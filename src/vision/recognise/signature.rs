@@ -1,4 +1,4 @@
-//! What a graph says about itself: names, types and dimensions of what goes in and comes out.
+//! The signature of a graph: names, types and dimensions of what goes in and comes out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ pub struct GraphSignature {
     pub outputs: Vec<Port>,
     /// What the exporter wrote down, by key.
     pub metadata: BTreeMap<String, String>,
-    /// The version of ONNX's own operators; `None` if the runtime does not tell.
+    /// The version of ONNX's own operators; `None` if the runtime does not report it.
     pub opset: Option<u32>,
     /// The program that wrote the file; empty if it does not say.
     pub producer: String,
