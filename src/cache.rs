@@ -85,7 +85,7 @@ pub enum CacheError {
 }
 
 impl CacheKey {
-    /// Two keys are the same where all `parts` are.
+    /// Two keys are the same if all `parts` are.
     pub fn new(kind: EntryKind, parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
         for part in parts {
@@ -146,13 +146,13 @@ impl DiskCache {
                 "an entry of the disk cache is damaged and will be replaced: {}",
                 path.display()
             );
-            // Where that fails the new one replaces it.
+            // If that fails the new one replaces it.
             let _deleted = fs::remove_file(&path);
         }
         content
     }
 
-    /// Keeps an entry, and drops others where there is no room.
+    /// Keeps an entry, and drops others if there is no room.
     ///
     /// # Errors
     /// It cannot be written. Later calls do nothing and say nothing.
@@ -236,7 +236,7 @@ impl DiskCache {
         })
     }
 
-    /// Takes `added` bytes into account, and drops what was not used for longest where a folder is above its share.
+    /// Takes `added` bytes into account, and drops what was not used for longest if a folder is above its share.
     fn make_room(&self, shard: usize, added: u64, share: u64) -> io::Result<()> {
         let is_over = {
             let mut shards = self.shards.lock();
@@ -301,7 +301,7 @@ fn checksum(key: &CacheKey, content: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Marks an entry as used. Where that fails it is only dropped sooner.
+/// Marks an entry as used. If that fails it is only dropped sooner.
 fn renew(file: &File) {
     let now = SystemTime::now();
     let modified = file.metadata().and_then(|metadata| metadata.modified());

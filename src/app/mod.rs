@@ -264,7 +264,7 @@ impl eframe::App for App {
     }
 }
 
-/// Opens the window and returns when it is closed. Where the renderer cannot start, the other one is tried, and the
+/// Opens the window and returns when it is closed. If the renderer cannot start, the other one is tried, and the
 /// window says so.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ impl SettingsFile {
         }
     }
 
-    /// Defaults where there is no file. One that cannot be read is kept aside as `settings.json.unreadable`, because
+    /// Defaults if there is no file. One that cannot be read is kept aside as `settings.json.unreadable`, because
     /// the next writing would replace it, and the log says so.
     pub(super) fn read(&mut self) -> Settings {
         match std::fs::read_to_string(&self.path) {

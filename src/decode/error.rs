@@ -9,7 +9,7 @@ pub enum DecodeError {
         "is not a supported image: it begins with {beginning}; Spotcheck reads JPEG, PNG, WebP, BMP, TIFF and GIF"
     )]
     UnknownFormat {
-        /// The first bytes, as text where they are text.
+        /// The first bytes, as text if they are text.
         beginning: String,
     },
     #[error("is a {name}, which Spotcheck cannot read; convert it to JPEG or PNG")]

@@ -107,7 +107,7 @@ fn foreign_format(bytes: &[u8]) -> Option<&'static str> {
     )
 }
 
-/// The first bytes for a message: quoted where they are text, in hexadecimal otherwise.
+/// The first bytes for a message: quoted if they are text, in hexadecimal otherwise.
 fn beginning(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(24)];
     let text = match std::str::from_utf8(head) {

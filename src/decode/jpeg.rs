@@ -85,7 +85,7 @@ pub(super) fn decode(
 pub(super) fn read_header(bytes: &[u8]) -> Result<DecompressHeader, DecodeError> {
     let header = Decompressor::new().and_then(|mut decompressor| decompressor.read_header(bytes));
     header.map_err(|error| {
-        // Where no frame header comes up to the end of the file, libjpeg has no size to report.
+        // If no frame header comes up to the end of the file, libjpeg has no size to report.
         let is_sizeless = matches!(error, turbojpeg::Error::IntegerOverflow(_));
         match Trouble::of(&error) {
             Trouble::Truncated => truncated(),

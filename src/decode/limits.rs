@@ -239,7 +239,7 @@ impl Drop for Reservation {
     }
 }
 
-/// A zeroed buffer, or an error where the system refuses it, instead of the end of the program.
+/// A zeroed buffer, or an error if the system refuses it, instead of the end of the program.
 pub(super) fn zeroed(bytes: u64) -> Result<Vec<u8>, DecodeError> {
     let error = DecodeError::OutOfMemory { bytes };
     let length = usize::try_from(bytes).map_err(|_| error.clone())?;

@@ -40,7 +40,7 @@ pub struct DecodedImage {
     pub warning: Option<String>,
 }
 
-/// Decodes an image for a model: the pixels of Pillow, or an error where Pillow has none. Where bytes inside the data
+/// Decodes an image for a model: the pixels of Pillow, or an error if Pillow has none. If bytes inside the data
 /// are missing or wrong, Pillow makes up pixels without a warning; here the image has a [`DecodedImage::warning`].
 ///
 /// Blocks while other decodes hold the memory that this one needs.
@@ -74,9 +74,9 @@ pub fn decode_for_display(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scale {
     Full,
-    /// Fewer where the decoder can skip work; the longer side stays at least this long.
+    /// Fewer if the decoder can skip work; the longer side stays at least this long.
     AtLeast(u32),
-    /// Halved so many times, or fewer where the decoder cannot skip that much work. Not turned upright.
+    /// Halved so many times, or fewer if the decoder cannot skip that much work. Not turned upright.
     Level(usize),
     /// A small image in full; a large one at the resolution that is shown first. Not turned upright.
     FirstLevel,

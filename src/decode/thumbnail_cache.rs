@@ -20,7 +20,7 @@ impl ThumbnailKey {
         Self::on_server(None, sample, side)
     }
 
-    /// As [`Self::new`] for a sample of a server, where another server may have one of the same name.
+    /// As [`Self::new`] for a sample of a server, if another server may have one of the same name.
     pub fn on_server(server: Option<&str>, sample: &Sample, side: u32) -> Option<Self> {
         let stamp = sample.stamp();
         if stamp.modified_ns.is_none() && stamp.etag.is_none() {
@@ -55,7 +55,7 @@ impl ThumbnailCache {
         Some(image.image)
     }
 
-    /// Keeps a thumbnail, and drops others where there is no room.
+    /// Keeps a thumbnail, and drops others if there is no room.
     ///
     /// # Errors
     /// It cannot be written. Later calls do nothing and say nothing.

@@ -76,7 +76,7 @@ pub struct DeviceReport {
     pub device: Device,
     /// Why this one: “the fastest device that works here”, “you chose it”.
     pub reason: String,
-    /// The graphics adapter, where the device has one.
+    /// The graphics adapter, if the device has one.
     pub adapter: Option<String>,
     /// The faster devices that were tried first, and the messages of ONNX Runtime.
     pub refused: Vec<RefusedDevice>,

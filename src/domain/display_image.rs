@@ -74,7 +74,7 @@ impl TileLayout {
             .map(|side| u64::from(side).div_ceil(1 << level.min(32)) as u32)
     }
 
-    /// The smallest level that has at least one pixel for each of the screen, where an image pixel is `scale` screen
+    /// The smallest level that has at least one pixel for each of the screen, if an image pixel is `scale` screen
     /// pixels wide.
     pub fn level_for(&self, scale: f32) -> usize {
         let halvings = (1.0 / scale.max(f32::EPSILON)).log2().floor().max(0.0);

@@ -15,7 +15,8 @@ impl LabelSet {
     /// Reads a label file: one class a line, either `id<TAB>name` on every line or only the name, counted from 0.
     /// Empty lines at the end are ignored.
     ///
-    /// # Errors An empty name, an id that is not a number, an id given twice, or a mixture of the two forms.
+    /// # Errors
+    /// An empty name, an id that is not a number, an id given twice, or a mixture of the two forms.
     pub fn parse(text: &str) -> Result<Self, LabelError> {
         let text = text.trim_end();
         let with_ids = text.lines().next().is_some_and(|line| line.contains('\t'));
@@ -77,7 +78,7 @@ impl LabelSet {
         self.names.get(&class_id).map(String::as_str)
     }
 
-    /// The name, or `class 17` where the set has none.
+    /// The name, or `class 17` if the set has none.
     pub fn name(&self, class_id: u32) -> String {
         self.get(class_id)
             .map_or_else(|| format!("class {class_id}"), str::to_owned)

@@ -63,7 +63,7 @@ pub struct ModelFile {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageInput {
-    /// The graph's input; the only one where it is not given.
+    /// The graph's input; the only one if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub layout: Layout,
@@ -175,7 +175,7 @@ pub enum OutputConvention {
 #[serde(deny_unknown_fields)]
 pub struct ClassificationOutput {
     /// The graph's output, `[batch, classes]` (trailing ones are ignored) or, for `arg-max`, `[batch]`; the only one
-    /// where it is not given.
+    /// if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub values: ClassValues,

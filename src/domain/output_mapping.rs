@@ -44,7 +44,7 @@ pub enum MappedContent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MappedClasses {
-    /// A number for each class, in their order; where `classes` is given, too, one for each of those. Without it every
+    /// A number for each class, in their order; if `classes` is given, too, one for each of those. Without it every
     /// class has score 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<JsonPointer>,

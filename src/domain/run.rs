@@ -79,7 +79,7 @@ pub struct RunInfo {
 
 impl RunKey {
     /// The model's name, where the run was made unless that was here, with the settings that are not the usual ones,
-    /// and a number where that is taken.
+    /// and a number if that is taken.
     pub fn run_name(&self, model_name: &str, is_taken: impl Fn(&str) -> bool) -> String {
         let made = (!self.made.is_here()).then(|| self.made.to_string());
         let device = (self.device != DeviceChoice::Auto).then(|| self.device.to_string());

@@ -22,7 +22,7 @@ pub struct Saliency {
     pub rows: usize,
     /// Cells from left to right, all of the same width.
     pub columns: usize,
-    /// `[rows, columns]`, row-major: the fall of the score, `-1.0..=1.0`. Negative where the score rises, so where the
+    /// `[rows, columns]`, row-major: the fall of the score, `-1.0..=1.0`. Negative if the score rises, so that the
     /// part speaks against the prediction.
     pub drops: Vec<f32>,
     /// The score of the whole image, `0.0..=1.0`.

@@ -32,7 +32,7 @@ impl SampleUri {
         Self::new(format!("{file}{separator}#{number}"))
     }
 
-    /// The file of many and the number in it, where this is an image inside one.
+    /// The file of many and the number in it, if this is an image inside one.
     pub fn record(&self) -> Option<(&str, u64)> {
         let (file, number) = self.0.rsplit_once(['/', '\\'])?;
         let digits = number.strip_prefix('#')?;
@@ -118,7 +118,7 @@ pub struct Sample {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct FileStamp {
     pub size_bytes: u64,
-    /// Nanoseconds since 1970-01-01 UTC, where the source knows it and has nothing better.
+    /// Nanoseconds since 1970-01-01 UTC, if the source knows it and has nothing better.
     pub modified_ns: Option<i64>,
     /// As [`Sample::etag`].
     pub etag: Option<Arc<str>>,

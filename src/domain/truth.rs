@@ -1,4 +1,4 @@
-//! What is known of an image beside its pixels, where its source carries it.
+//! What is known of an image beside its pixels, if its source carries it.
 
 /// Labels and boxes that were stored with an image, usually by those who made the data set.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub struct TruthLabel {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct TruthBox {
-    /// `[x0, y0, x1, y1]` in parts of the width and height, `0.0..=1.0` where they are as they should be.
+    /// `[x0, y0, x1, y1]` in parts of the width and height, `0.0..=1.0` if they are as they should be.
     pub bounds: [f32; 4],
     pub label: TruthLabel,
 }

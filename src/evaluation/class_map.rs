@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::LabelSet;
 
 /// Gives the classes of a right run the ids that the left run has for them, so that two models with different label
-/// sets (COCO's 80 and 91 classes) can be compared. Classes are the same where their names are.
+/// sets (COCO's 80 and 91 classes) can be compared. Classes are the same if their names are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassMap {
     /// Left id by right id; `None` if both runs count alike.
@@ -41,7 +41,7 @@ impl ClassMap {
         }
     }
 
-    /// The left run's id of a class of the right run; one that the left run does not use where it has no such class.
+    /// The left run's id of a class of the right run; one that the left run does not use if it has no such class.
     pub fn left_of(&self, right_id: u32) -> u32 {
         match &self.left_of_right {
             None => right_id,

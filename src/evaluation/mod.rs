@@ -5,15 +5,12 @@
 //!
 //! The **disagreement** of an image is a number in `0.0..=1.0` that the worst images can be sorted by:
 //!
-//! - Classification: where both put the same class first, half the difference of its two scores (`0.0..=0.5`). Where
-//!   they
-//! do not (a *flip*), `0.5` and half the lower of the two top scores (`0.5..=1.0`): any flip is worse than any
-//! difference
-//!   of scores, and the surer both runs are, the worse it is.
+//! - Classification: if both put the same class first, half the difference of its two scores (`0.0..=0.5`). If they
+//!   do not (a *flip*), `0.5` and half the lower of the two top scores (`0.5..=1.0`): any flip is worse than any
+//!   difference of scores, and the higher both scores are, the worse it is.
 //! - Detection: `(unmatched + sum of the score differences of matched boxes) / (unmatched + matched)`, with the
-//!   unmatched
-//! boxes of both sides counted together; zero if neither run shows a box. Boxes are matched as [`match_boxes`] does
-//! it.
+//!   unmatched boxes of both sides counted together; zero if neither run shows a box. Boxes are matched as
+//!   [`match_boxes`] does it.
 
 mod agreement;
 mod class_map;

@@ -67,7 +67,7 @@ impl AnnotatedFolder {
         })
     }
 
-    /// Queues one image; waits where the queue is full.
+    /// Queues one image; waits if the queue is full.
     pub fn add(&mut self, sample: &Sample, prediction: Prediction) {
         let name = image_name(&mut self.names, &sample.name, AnnotatedKind::AsImage);
         self.pool.add(Job {
@@ -171,7 +171,7 @@ impl Writer for AnnotatedWriter<'_> {
     }
 }
 
-/// The sample's name with an extension that can be written; numbered where two samples share it.
+/// The sample's name with an extension that can be written; numbered if two samples share it.
 fn image_name(names: &mut FileNames, name: &str, kind: AnnotatedKind) -> String {
     let (stem, extension) = safe_stem(name);
     match (kind, extension.to_ascii_lowercase().as_str()) {

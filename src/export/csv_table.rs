@@ -210,7 +210,7 @@ pub(super) fn io_error(error: csv::Error) -> io::Error {
     }
 }
 
-/// The text as it is, or with an apostrophe where a spreadsheet would compute it. Numbers are not given here.
+/// The text as it is, or with an apostrophe if a spreadsheet would compute it. Numbers are not given here.
 pub(super) fn escape_formula(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {
         format!("'{text}")

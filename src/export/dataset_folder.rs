@@ -152,7 +152,7 @@ impl<'c> DatasetFolder<'c> {
         self.folder.commit()
     }
 
-    /// False if this one file could not be written, which is listed; an error where no other could either.
+    /// False if this one file could not be written, which is listed; an error if no other could either.
     fn is_written(
         &self,
         result: io::Result<()>,

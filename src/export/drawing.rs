@@ -191,7 +191,7 @@ impl TextSize {
         FONT.as_scaled(PxScale::from(self.0)).ascent()
     }
 
-    /// The text, or its beginning with “…” where it is wider than `max_width`; `None` if not even that fits.
+    /// The text, or its beginning with “…” if it is wider than `max_width`; `None` if not even that fits.
     pub(super) fn fitted(self, text: &str, max_width: f32) -> Option<String> {
         if self.width_of(text) <= max_width {
             return Some(text.to_owned());

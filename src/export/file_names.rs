@@ -14,7 +14,7 @@ pub(super) struct FileNames {
 const MAX_PART_BYTES: usize = 230;
 
 impl FileNames {
-    /// `stem.extension` that no other image has, on any file system: with a number behind the stem where it is taken.
+    /// `stem.extension` that no other image has, on any file system: with a number behind the stem if it is taken.
     pub(super) fn free(&mut self, stem: &str, extension: &str) -> String {
         let mut name = format!("{stem}.{extension}");
         // Two names that differ only in case are one on Windows and macOS.

@@ -16,7 +16,7 @@ pub enum ImageFileError {
     Encode(#[from] EncodeError),
 }
 
-/// Writes a JPEG of high quality where the file's name ends in `.jpg` or `.jpeg`, otherwise a lossless PNG. An existing
+/// Writes a JPEG of high quality if the file's name ends in `.jpg` or `.jpeg`, otherwise a lossless PNG. An existing
 /// file is replaced.
 pub fn write_image(image: &RgbImage, path: &Path) -> Result<(), ImageFileError> {
     const JPEG_QUALITY: u8 = 92;

@@ -83,7 +83,7 @@ impl ImagePool {
         }
     }
 
-    /// Queues one image; waits where the queue is full.
+    /// Queues one image; waits if the queue is full.
     pub(super) fn add(&self, job: Job) {
         if let Some(jobs) = &self.jobs {
             // Fails only once every worker has panicked, which `finish` reports.

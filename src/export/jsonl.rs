@@ -56,7 +56,7 @@ struct JudgedBox<'r> {
     judgement: Judgement<'r>,
 }
 
-/// A verdict's word, and the right class where the verdict is `wrong`.
+/// A verdict's word, and the right class if the verdict is `wrong`.
 #[derive(Serialize)]
 struct Judgement<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -319,7 +319,7 @@ impl<'c> Chooser<'c> {
         })
     }
 
-    /// The right class of a box, where a dataset is to hold it and the model has it.
+    /// The right class of a box, if a dataset is to hold it and the model has it.
     fn judged_class<'r>(
         &'r self,
         verdict: Option<&'r Verdict>,

@@ -215,7 +215,7 @@ fn path_if_there(path: &Path) -> Option<&Path> {
     path.symlink_metadata().is_ok().then_some(path)
 }
 
-/// Makes the folder `NAME.SUFFIX`, or `NAME.SUFFIX-2` and so on where that is taken.
+/// Makes the folder `NAME.SUFFIX`, or `NAME.SUFFIX-2` and so on if that is taken.
 fn make_numbered(path: &Path, suffix: &str) -> io::Result<PathBuf> {
     for number in 1u32.. {
         let mut name = path.as_os_str().to_owned();
@@ -237,7 +237,7 @@ fn may_be_replaced(path: &Path) -> bool {
         || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// The first bytes of a file; none where it cannot be read.
+/// The first bytes of a file; none if it cannot be read.
 fn start_of(path: &Path) -> Vec<u8> {
     let mut start = vec![0; 32];
     let read = File::open(path).and_then(|mut file| file.read(&mut start));

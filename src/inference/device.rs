@@ -116,7 +116,7 @@ pub fn survey(runtime: &Loaded) -> Result<DeviceSurvey, InferenceError> {
 pub(super) struct PreparedDevice<'r> {
     runtime: &'r Loaded,
     device: Device,
-    /// The graphics card, where ONNX Runtime knows it.
+    /// The graphics card, if ONNX Runtime knows it.
     pub(super) adapter: Option<String>,
 }
 

@@ -41,7 +41,7 @@ impl Inspection {
     /// Loads the graph on the processor. Slow for large weights.
     ///
     /// # Errors
-    /// [`InspectError::Refused`] with ONNX Runtime's own text, and what to do, where it does not load.
+    /// [`InspectError::Refused`] with ONNX Runtime's own text, and what to do, if it does not load.
     pub fn open(runtime: &Loaded, weights: &Path) -> Result<Self, InspectError> {
         // ONNX Runtime's text for a missing file reads like that for a broken one.
         std::fs::File::open(weights).map_err(|source| LibraryError::NoFile {
@@ -75,7 +75,7 @@ impl Inspection {
     /// Drafts the card. Runs the graph a few times on made-up images.
     ///
     /// # Errors
-    /// [`InspectError::Refused`] where the graph is none that Spotcheck can use.
+    /// [`InspectError::Refused`] if the graph is none that Spotcheck can use.
     pub fn recognise(
         &mut self,
         labels: Option<&LabelSet>,

@@ -23,7 +23,7 @@ use crate::vision::{
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
     pub device: DeviceChoice,
-    /// Images in one call; by default 1 on the processor, where more gain nothing, and 8 on other devices.
+    /// Images in one call; by default 1 on the processor, where more do not help, and 8 on other devices.
     pub batch: Option<usize>,
     /// Processor threads of all sessions together; by default one a core.
     pub threads: Option<usize>,

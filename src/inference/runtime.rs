@@ -38,7 +38,7 @@ const MIN_MINOR_VERSION: u32 = ort::MINOR_VERSION;
 pub struct RuntimeLibrary {
     /// Absolute.
     pub path: PathBuf,
-    /// `1.31.1`, or `1.31` where the library does not say more.
+    /// `1.31.1`, or `1.31` if the library does not say more.
     pub version: String,
     pub found_in: Place,
     /// Execution providers that are libraries of their own.
@@ -118,7 +118,7 @@ pub fn search(dirs: &AppDirs, setting: Option<&Path>) -> impl Iterator<Item = Se
 /// The first library that the search finds.
 ///
 /// # Errors
-/// [`RuntimeError::NotFound`] where there is none; the reason where the one that the user named or installed cannot be
+/// [`RuntimeError::NotFound`] if there is none; the reason if the one that the user named or installed cannot be
 /// used.
 pub fn locate(dirs: &AppDirs, setting: Option<&Path>) -> Result<RuntimeLibrary, RuntimeError> {
     for step in search(dirs, setting) {
@@ -131,7 +131,7 @@ pub fn locate(dirs: &AppDirs, setting: Option<&Path>) -> Result<RuntimeLibrary, 
     Err(RuntimeError::NotFound)
 }
 
-/// Loads the library that the search finds; where there is none, installs one first, with pip. Cheap once that is done.
+/// Loads the library that the search finds; if there is none, installs one first, with pip. Cheap once that is done.
 /// `control` counts the bytes of the download.
 pub fn ensure_loaded(
     dirs: &AppDirs,
@@ -284,7 +284,7 @@ fn system_libraries() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Core libraries in a folder, the newest name first; none where it cannot be read.
+/// Core libraries in a folder, the newest name first; none if it cannot be read.
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries

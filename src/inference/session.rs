@@ -100,7 +100,7 @@ impl OnnxSession {
         }
     }
 
-    /// Calls the graph with one input. Gives the outputs named in `output_names`, or all where it is empty. 16-bit
+    /// Calls the graph with one input. Gives the outputs named in `output_names`, or all if it is empty. 16-bit
     /// floats and narrow integers come back widened. Ends soon after `control` is cancelled.
     pub fn run(
         &mut self,

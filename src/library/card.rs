@@ -40,7 +40,8 @@ pub struct FieldError {
 
 /// Reads a card. `path` is only named in errors.
 ///
-/// # Errors Text that is not TOML, an unknown or missing field, a value of the wrong type, or one that [`check_card`]
+/// # Errors
+/// Text that is not TOML, an unknown or missing field, a value of the wrong type, or one that [`check_card`]
 /// refuses.
 pub fn parse_card(text: &str, path: &Path) -> Result<ModelCard, CardError> {
     let at = |span: Range<usize>, reason: String| {

@@ -16,7 +16,8 @@ const EXTENSION: &str = "toml";
 
 /// Reads a mapping. `path` is only named in errors.
 ///
-/// # Errors Text that is not TOML, an unknown or missing field, a value of the wrong type, or one that
+/// # Errors
+/// Text that is not TOML, an unknown or missing field, a value of the wrong type, or one that
 /// [`check_mapping`] refuses.
 pub fn parse_mapping(text: &str, path: &Path) -> Result<OutputMapping, CardError> {
     let at = |span: std::ops::Range<usize>, reason: String| {

@@ -150,7 +150,7 @@ impl Library {
         }
     }
 
-    /// What is used where the user names no model: ResNet-50 or Faster R-CNN once they are downloaded, before that the
+    /// What is used if the user names no model: ResNet-50 or Faster R-CNN once they are downloaded, before that the
     /// small model that comes with Spotcheck.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl Library {
     }
 
     /// Makes the weights of a model ready: downloads them, or copies them from the file `from`; either way the sha256
-    /// of the card decides. Weights that are there already are checked and, where damaged, fetched again. Progress is
+    /// of the card decides. Weights that are there already are checked and, if damaged, fetched again. Progress is
     /// in bytes. A download that was cut or cancelled goes on where it stopped.
     ///
     /// # Errors
@@ -536,7 +536,7 @@ fn labels_error(path: &Path) -> impl FnOnce(LabelError) -> LibraryError {
 /// The state of the weights of a card at `path`.
 ///
 /// # Errors
-/// [`LibraryError::NoFile`] where they cannot be read.
+/// [`LibraryError::NoFile`] if they cannot be read.
 pub fn model_file(path: &Path) -> Result<ModelFile, LibraryError> {
     let hashed = fs::File::open(path)
         .and_then(|mut file| pump(&mut file, &mut io::sink(), &mut |_| Ok(())))
@@ -559,7 +559,7 @@ fn is_path(text: &str) -> bool {
     path.components().count() > 1 || path.extension().is_some_and(is_onnx) || path.is_file()
 }
 
-/// Names of the folders in `folder`, sorted, hidden ones left out; none where it does not exist.
+/// Names of the folders in `folder`, sorted, hidden ones left out; none if it does not exist.
 fn folders_in(folder: &Path) -> Vec<String> {
     let Ok(listing) = fs::read_dir(folder) else {
         return Vec::new();
@@ -574,7 +574,7 @@ fn folders_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The bytes of the files in a model's folder; 0 where it does not exist.
+/// The bytes of the files in a model's folder; 0 if it does not exist.
 fn folder_bytes(folder: &Path) -> u64 {
     let listing = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = listing.filter_map(|entry| entry.metadata().ok());

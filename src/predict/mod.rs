@@ -85,13 +85,13 @@ pub trait ResultSink {
     fn in_order(&mut self, index: usize, result: SampleResult);
 }
 
-/// Predicts every sample and hands the results to `sink` in the order of the samples (with gaps where the run was
+/// Predicts every sample and hands the results to `sink` in the order of the samples (with gaps if the run was
 /// stopped), on the calling thread. One bad image is one problem; the rest goes on. At every moment at most
 /// `useful_reads + 2 x workers` encoded images of the source and `MAX_ENCODED_BYTES` of them, and `workers + 2 x batch`
 /// images or tensors are in memory.
 ///
-/// Where the model runs on several lanes (a processor), each worker decodes and computes by itself, which wastes no
-/// core; where it has one lane (a graphics card), decoders feed it with batches of consecutive images, so that two runs
+/// If the model runs on several lanes (a processor), each worker decodes and computes by itself, which wastes no
+/// core; if it has one lane (a graphics card), decoders feed it with batches of consecutive images, so that two runs
 /// form the same batches. A model that takes files gets them undecoded, on as many lanes as it has.
 pub fn predict(
     request: &PredictRequest,

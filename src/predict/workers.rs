@@ -263,7 +263,7 @@ impl<'r> Shared<'r> {
         Ok(())
     }
 
-    /// Tries the whole batch; where that fails, its parts, down to single images, so that one bad image costs only
+    /// Tries the whole batch; if that fails, its parts, down to single images, so that one bad image costs only
     /// itself. A device that is out of memory gets smaller batches from then on.
     fn predict_or_split(
         &self,
@@ -345,7 +345,8 @@ const NO_PREDICTION: &str = "the model returned no prediction for this image";
 
 /// Width and height of the upright image in pixels, from the header of its file.
 ///
-/// # Errors The message for a file that is not an image.
+/// # Errors
+/// The message for a file that is not an image.
 pub fn upright_size(bytes: &[u8]) -> Result<[u32; 2], String> {
     // A file that is not an image is not sent: it would cost time and money, and fail there, too.
     Format::of(bytes).map_err(|error| error.to_string())?;

@@ -141,7 +141,7 @@ impl Predictions {
     }
 
     /// The samples whose prediction in an earlier snapshot is not the one that they have now. Costs next to nothing
-    /// where little has changed: the pieces are still shared.
+    /// if little has changed: the pieces are still shared.
     pub fn changed_since(&self, before: &Self) -> impl Iterator<Item = SampleId> {
         let pieces = self.pieces.iter().zip(&before.pieces).enumerate();
         let touched = pieces.filter(|(_, (now, before))| !Arc::ptr_eq(now, before));
@@ -264,7 +264,7 @@ impl Predictions {
         Some(&self.pieces.get(piece)?.rows[row])
     }
 
-    /// Made where there is none yet, copied where a snapshot shares it.
+    /// Made if there is none yet, copied if a snapshot shares it.
     fn piece_mut(&mut self, id: SampleId) -> &mut Piece {
         let (piece, _) = position(id);
         while self.pieces.len() <= piece {

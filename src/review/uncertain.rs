@@ -5,7 +5,7 @@ use super::facts::Gate;
 use crate::domain::{ModelTask, Prediction, PredictionContent, SampleId, ViewSettings};
 
 /// The candidate whose prediction is the next less certain one after that for `current`, or the least certain of all
-/// where there is none or no current one. How certain it is, is the margin that [`super::SortBy::Uncertainty`] sorts
+/// if there is none or no current one. How certain it is, is the margin that [`super::SortBy::Uncertainty`] sorts
 /// by; equals take their turns in the order of the listing. Candidates without a prediction are left out.
 pub fn next_less_certain(
     predictions: &Predictions,

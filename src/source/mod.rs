@@ -46,10 +46,10 @@ pub trait Source: Send + Sync {
     /// The whole file.
     ///
     /// # Errors
-    /// [`SourceError::Unreachable`] where no other image could be read either; every other error is about this image.
+    /// [`SourceError::Unreachable`] if no other image could be read either; every other error is about this image.
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError>;
 
-    /// The bytes from `range.start` up to `range.end`; fewer where the file ends before.
+    /// The bytes from `range.start` up to `range.end`; fewer if the file ends before.
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError>;
 
     /// As [`Source::read_range`], for bytes that are read once and need no cache.
@@ -57,19 +57,19 @@ pub trait Source: Send + Sync {
         self.read_range(uri, range)
     }
 
-    /// Which server the URIs are of, where another one may have the same; `None` for files, and for AWS.
+    /// Which server the URIs are of, if another one may have the same; `None` for files, and for AWS.
     fn server(&self) -> Option<&str> {
         None
     }
 
     /// Whether a file of this size is kept once it was read, so that reading it ahead of need saves time later. Not
-    /// where reading is quick.
+    /// if reading is quick.
     fn is_cached(&self, size_bytes: u64) -> bool {
         let _ = size_bytes;
         false
     }
 
-    /// How many reads at once make it fastest: more than a disk needs where each one waits for a network.
+    /// How many reads at once make it fastest: more than a disk needs if each one waits for a network.
     fn useful_reads(&self) -> usize {
         4
     }

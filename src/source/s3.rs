@@ -28,7 +28,7 @@ const EXAMPLES: usize = 3;
 /// that of their bytes; hidden ones (a part that begins with a dot) and those that are not images by their names are
 /// left out, as in local folders, and their number is reported.
 ///
-/// A bucket may hold images without extensions, under hashes for instance. Where none of the first page of keys has the
+/// A bucket may hold images without extensions, under hashes for instance. If none of the first page of keys has the
 /// extension of an image, keys without any extension count as images.
 #[derive(Clone)]
 pub struct S3Source {
@@ -72,7 +72,8 @@ impl S3Source {
     /// Asks whether the place is there. `s3://bucket/photos` is the object of that name, or else the folder `photos/`;
     /// what only begins with the same letters, such as `photos-old/`, never belongs to it.
     ///
-    /// # Errors There is no object, it may not be read, or S3 could not be reached.
+    /// # Errors
+    /// There is no object, it may not be read, or S3 could not be reached.
     pub fn open(
         aws: &Aws,
         place: &S3Place,

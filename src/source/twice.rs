@@ -1,4 +1,4 @@
-//! Images that one reads and another reads again soon after, where reading costs time and money: the second has them
+//! Images that one reads and another reads again soon after, if reading costs time and money: the second has them
 //! from memory.
 
 use std::collections::{HashMap, VecDeque};

@@ -82,7 +82,7 @@ fn code(error: &rusqlite::Error) -> Option<ErrorCode> {
     }
 }
 
-/// The reason in words, and what to do about it where something can be done.
+/// The reason in words, and what to do about it if something can be done.
 pub(super) fn explain(error: &rusqlite::Error) -> String {
     let advice = match code(error) {
         Some(ErrorCode::DiskFull) => "the disk is full; free some space",

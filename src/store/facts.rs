@@ -31,7 +31,7 @@ pub(super) fn set_fact(
     Ok(())
 }
 
-/// Notes where the images are: absolute, and from the file where both can move together.
+/// Notes where the images are: absolute, and from the file if both can move together.
 pub(super) fn set_root(
     connection: &Connection,
     file: &Path,

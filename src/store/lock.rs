@@ -95,7 +95,7 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // While it is still locked, so that no other program's file is removed. Where that cannot be known, it stays.
+        // While it is still locked, so that no other program's file is removed. If that cannot be known, it stays.
         if cfg!(unix)
             && let Err(error) = std::fs::remove_file(&self.path)
         {

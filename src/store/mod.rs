@@ -58,7 +58,7 @@ const NOTE_PLACE: &str = "save the folder of the images";
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An open project. Clones are handles of the same one; it is closed with the last of them, which waits until
-/// everything queued is saved (or, where the disk refuses it, for about a second).
+/// everything queued is saved (or, if the disk refuses it, for about a second).
 #[derive(Clone)]
 pub struct Project(Arc<Inner>);
 
@@ -70,7 +70,7 @@ struct Inner {
     /// The next run's id.
     next_run: AtomicU64,
     writing: Option<Writing>,
-    /// The copy that is read where the file's own folder cannot be written. Removed after the connections are closed.
+    /// The copy that is read if the file's own folder cannot be written. Removed after the connections are closed.
     _copy: Option<Scratch>,
     /// Freed last.
     lock: Mutex<Option<FileLock>>,
@@ -158,7 +158,7 @@ impl Project {
     }
 
     /// Queues a change and never waits. It is on the disk within a tenth of a second, as [`SaveEvent::Saved`] reports;
-    /// `ticket` is the caller's number for it and must not fall from one call to the next. Refused where the project is
+    /// `ticket` is the caller's number for it and must not fall from one call to the next. Refused if the project is
     /// read-only.
     pub fn write(&self, ticket: u64, change: Change) -> Result<(), StoreError> {
         let writing = self.writing()?;

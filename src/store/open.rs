@@ -24,7 +24,7 @@ use crate::dirs::Scratch;
 use crate::tasks::now_ms;
 
 /// A file is looked through for so long at most, but for one that the last program that wrote it did not close. A
-/// project of a hundred thousand images with a hundred boxes each takes 0.1 s, and 1.3 s where the disk has to be read.
+/// project of a hundred thousand images with a hundred boxes each takes 0.1 s, and 1.3 s if the disk has to be read.
 const CHECK_TIME: Duration = Duration::from_secs(3);
 
 /// The project to open, and how.
@@ -264,7 +264,7 @@ fn start_writer(
     })))
 }
 
-/// Opens the file itself where SQLite can share it, otherwise a copy: where nothing can be written beside it, and where
+/// Opens the file itself if SQLite can share it, otherwise a copy: if nothing can be written beside it, and if
 /// it is of an older version.
 fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
     let damaged = |reason| StoreError::Damaged {

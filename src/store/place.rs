@@ -39,7 +39,8 @@ impl Place {
         located.as_ref().map(|located| located.path.clone())
     }
 
-    /// # Errors The file was removed, renamed or replaced: what is written now would be lost when the program ends.
+    /// # Errors
+    /// The file was removed, renamed or replaced: what is written now would be lost when the program ends.
     pub(super) fn check_still_there(&self) -> Result<(), String> {
         let located = self.0.read();
         match &*located {

@@ -148,7 +148,7 @@ impl Queue {
     }
 
     /// Makes the writer wait after a failed commit before the next attempt, shorter when the user closes the project or
-    /// waits for it to be saved; where no attempt can succeed, until [`Queue::try_again`].
+    /// waits for it to be saved; if no attempt can succeed, until [`Queue::try_again`].
     pub(super) fn wait_after_failure(&self, failure: &Failure, delay: Duration) -> AfterWait {
         let mut state = self.state.lock();
         state.failure = Some(failure.clone());

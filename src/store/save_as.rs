@@ -16,7 +16,7 @@ use super::{EXTENSION, Project};
 use crate::domain::SampleUri;
 
 impl Project {
-    /// Writes a copy, with everything that is queued, and gives its path; `.spotcheck` is added where it is missing.
+    /// Writes a copy, with everything that is queued, and gives its path; `.spotcheck` is added if it is missing.
     /// The project stays where it is. Works also if the project's own disk is full or its file was removed, but
     /// always under another name. What is at `target` is replaced in one step, once the copy is whole. Slow.
     pub fn save_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
@@ -131,7 +131,7 @@ impl Project {
     }
 
     /// Points the project to the folder that its images were moved to. Samples outside the old root that are in the new
-    /// one become part of it; where a sample was known under both names, its verdicts, note and tags under the later
+    /// one become part of it; if a sample was known under both names, its verdicts, note and tags under the later
     /// name counts. Slow; do it while no run is writing.
     pub fn relocate(&self, new_root: &str) -> Result<(), StoreError> {
         let writing = self.writing()?;

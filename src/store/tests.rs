@@ -12,7 +12,7 @@ use crate::domain::{
 };
 use crate::tasks::ProgressUnit;
 
-/// Long enough for the slowest machine; only reached where a test fails.
+/// Long enough for the slowest machine; only reached if a test fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Bench {

@@ -66,7 +66,7 @@ impl Writer {
         }
     }
 
-    /// Tries until it succeeds; where no attempt can, only once the project is in another file. False if the project
+    /// Tries until it succeeds; if no attempt can, only once the project is in another file. False if the project
     /// was closed meanwhile and the last attempts failed, too.
     fn save(&mut self, batch: &[Queued]) -> bool {
         let mut delay = FIRST_RETRY;
@@ -423,7 +423,7 @@ impl<'t> Statements<'t> {
             .try_for_each(|tag| add.execute(params![sample, tag]).map(drop))
     }
 
-    /// The number of a sample, which is given one where it has none yet.
+    /// The number of a sample, which is given one if it has none yet.
     fn sample_number(&mut self, uri: &SampleUri) -> rusqlite::Result<i64> {
         let StoredName {
             is_below_root,

@@ -137,7 +137,7 @@ impl TaskControl {
         self.0.inner.lock().mode == Mode::Paused
     }
 
-    /// Calls `hook` when the task is cancelled (at once where it already is), until the returned guard is dropped.
+    /// Calls `hook` when the task is cancelled (at once if it already is), until the returned guard is dropped.
     /// For work that cannot ask at checkpoints, such as a running model. The hook must not use this control.
     #[must_use = "the hook is removed when the guard is dropped"]
     pub fn on_cancel(&self, hook: impl Fn() + Send + 'static) -> CancelHook {

@@ -32,8 +32,8 @@ pub fn spawn(
     }
 }
 
-/// Lets the window's thread go first where they compete for a core, so that no frame comes late because of the work
-/// behind it. For the calling thread, and on Linux for those it starts. Where the system refuses, the work goes on as
+/// Lets the window's thread go first if they compete for a core, so that no frame comes late because of the work
+/// behind it. For the calling thread, and on Linux for those it starts. If the system refuses, the work goes on as
 /// it is.
 pub fn give_way() {
     // A niceness of 10 on Linux, below normal on other systems; it costs nothing while no other thread competes.

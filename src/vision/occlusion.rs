@@ -40,7 +40,8 @@ impl Default for OcclusionGrid {
 
 /// Covers one part of the image after the other and predicts each, on all lanes of the predictor.
 ///
-/// # Errors Cancelled, the error of the predictor, or [`PredictError::Failed`] where the model does not give the
+/// # Errors
+/// Cancelled, the error of the predictor, or [`PredictError::Failed`] if the model does not give the
 /// prediction at all.
 pub fn occlusion_saliency(
     image: &RgbImage,
@@ -134,7 +135,7 @@ impl Search<'_> {
         }
     }
 
-    /// The target's score in each of a batch; where the device has too little memory for all, in halves.
+    /// The target's score in each of a batch; if the device has too little memory for all, in halves.
     fn scores(&self, lane: usize, batch: &[Prepared]) -> Result<Vec<f32>, PredictError> {
         match self.predictor.predict_in_full(lane, batch, self.control) {
             Ok(predictions) => Ok(predictions

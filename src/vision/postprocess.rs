@@ -11,7 +11,7 @@ use crate::domain::{
 /// Reads the outputs of one call, which had `batch` as its images: one prediction for each, in order.
 ///
 /// # Errors
-/// [`PredictError::Failed`] where an output is missing or has another shape than the card says, or where scores are
+/// [`PredictError::Failed`] if an output is missing or has another shape than the card says, or if scores are
 /// no numbers: a wrong prediction is worse than none.
 pub fn postprocess(
     convention: &OutputConvention,

@@ -20,7 +20,7 @@ pub trait Predictor: Send + Sync {
         control: &TaskControl,
     ) -> Result<Vec<Prediction>, PredictError>;
 
-    /// As [`Self::predict`], with every class and box that the model gave, however small its score. Where a predictor
+    /// As [`Self::predict`], with every class and box that the model gave, however small its score. If a predictor
     /// does not override this, it keeps no less anyway.
     fn predict_in_full(
         &self,

@@ -9,7 +9,7 @@ use crate::domain::{
 /// Resizes, pads and normalises as the card says.
 ///
 /// # Errors
-/// [`PredictError::Failed`] where the card asks for a crop that is larger than the resized image.
+/// [`PredictError::Failed`] if the card asks for a crop that is larger than the resized image.
 pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, PredictError> {
     let placement = Placement::new(&input.resize, image.width(), image.height())?;
     let resized;

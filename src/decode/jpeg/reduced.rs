@@ -12,7 +12,7 @@ use super::huffman::{BLOCK, Bits, Class, Codes, LANES, Lanes, Leaps, Selection, 
 use crate::decode::jpeg_segments::{Frame, START_OF_SCAN, Segment, segments};
 use crate::decode::limits::zeroed;
 
-/// RGB pixels, `[height, width, 3]` as `factor` scales them, where this is a whole JPEG of the common kind.
+/// RGB pixels, `[height, width, 3]` as `factor` scales them, if this is a whole JPEG of the common kind.
 pub(super) fn decode(
     bytes: &[u8],
     header: &DecompressHeader,
@@ -44,7 +44,7 @@ struct Tables<'a> {
     quantisation: [Option<&'a [u8; BLOCK]>; 4],
     dc: [Option<Table>; 4],
     ac: [Option<(Leaps, Table)>; 4],
-    /// Units between two restart markers; 0 where there are none.
+    /// Units between two restart markers; 0 if there are none.
     restart_interval: u16,
     frame: Option<Frame<'a>>,
     scan: &'a [u8],

@@ -110,7 +110,8 @@ impl From<&OutputMapping> for MappingDraft {
 impl MappingDraft {
     /// The mapping that the fields say, without labels: those are chosen beside it.
     ///
-    /// # Errors The first field that is not valid.
+    /// # Errors
+    /// The first field that is not valid.
     pub fn mapping(&self) -> Result<OutputMapping, MappingFault> {
         let name = self.name.trim();
         if name.is_empty() {

@@ -28,7 +28,7 @@ pub enum SignInMeans {
     /// An access key in the configuration.
     Keys,
     SingleSignOn,
-    /// A role that is taken on with the credentials of another profile, where that has a name.
+    /// A role that is taken on with the credentials of another profile, if that has a name.
     Role {
         source: Option<String>,
     },
@@ -64,7 +64,7 @@ impl AwsSetup {
         self.profiles.iter().find(|profile| profile.name == name)
     }
 
-    /// The profile that these credentials come from, where they come from one.
+    /// The profile that these credentials come from, if they come from one.
     pub fn profile_of(&self, credentials: &Credentials) -> Option<&AwsProfile> {
         match (credentials, &self.ambient) {
             (Credentials::Profile(name), _)

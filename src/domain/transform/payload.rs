@@ -39,7 +39,7 @@ impl PayloadSuggestion {
             self.beside(spec.max_payload_mb, spec.max_concurrent);
     }
 
-    /// `MaxPayloadInMB` and `MaxConcurrentTransforms` as given, and as suggested where they are `None`.
+    /// `MaxPayloadInMB` and `MaxConcurrentTransforms` as given, and as suggested if they are `None`.
     pub fn beside(
         self,
         max_payload_mb: Option<u32>,

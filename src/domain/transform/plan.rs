@@ -22,7 +22,7 @@ pub struct TransformPlan {
     pub input_folder: Option<PathBuf>,
     /// Local files that become the images of `manifest` first, under the same names.
     pub input_files: Vec<Sample>,
-    /// The folder that `input_files` are all images of, where they are.
+    /// The folder that `input_files` are all images of, if they are.
     pub files_root: Option<PathBuf>,
     /// The images that the manifest of `spec.input` is to list; `None` if that manifest is there already, or the
     /// input is a prefix.

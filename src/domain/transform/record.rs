@@ -17,11 +17,11 @@ pub struct JobRecord {
     pub begun_ms: i64,
     /// Whether SageMaker took the job. Until then, things may have been made for a job that there is not.
     pub is_started: bool,
-    /// The model, where it was made for this job or the one that this job takes up again.
+    /// The model, if it was made for this job or the one that this job takes up again.
     pub model: Option<ModelSpec>,
     /// How many objects the input has.
     pub input_objects: Option<u64>,
-    /// The folder of the manifest, where the input is one that was written for the job: outputs are named from it, and
+    /// The folder of the manifest, if the input is one that was written for the job: outputs are named from it, and
     /// the manifest may be deleted.
     #[serde(default)]
     pub manifest_folder: Option<S3Address>,

@@ -6,7 +6,7 @@ use super::summary::{ClassCount, Histogram};
 
 const WIDTH: f64 = 640.0;
 
-/// Twenty bars from score 0 to score 1, with the threshold as a line where there is one.
+/// Twenty bars from score 0 to score 1, with the threshold as a line if there is one.
 pub(super) fn score_histogram(histogram: &Histogram, threshold: Option<f32>, of: &str) -> Markup {
     const HEIGHT: f64 = 180.0;
     const TOP: f64 = 18.0;

@@ -116,7 +116,7 @@ impl Examples {
             mut most_certain,
             judged: [accepted, rejected, unsure, wrong],
         } = self;
-        // No image is in both where there are few.
+        // With few images, none is in both.
         least_certain.0.truncate(ranked.div_ceil(2));
         most_certain
             .0

@@ -124,7 +124,7 @@ impl Connection {
     }
 }
 
-/// The name of the server in a URL; the URL where it has none.
+/// The name of the server in a URL; the URL if it has none.
 pub(super) fn host(url: &str) -> String {
     let uri = url.parse::<Uri>().ok();
     uri.and_then(|uri| uri.host().map(str::to_owned))

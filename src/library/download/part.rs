@@ -134,7 +134,7 @@ impl Part {
         Ok(())
     }
 
-    /// Hashes all bytes that are there. Through the locked file itself: where locks are binding, no other handle of it
+    /// Hashes all bytes that are there. Through the locked file itself: if locks are binding, no other handle of it
     /// may read or write.
     pub(super) fn hash(&mut self, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
         self.file.seek(SeekFrom::Start(0))?;
@@ -158,11 +158,11 @@ impl Part {
         remove(&self.state_path)
     }
 
-    /// Removes every trace of the download, its folder too where nothing else is in it.
+    /// Removes every trace of the download, its folder too if nothing else is in it.
     pub(super) fn discard(self) -> Result<(), FetchError> {
         remove(&self.path)?;
         remove(&self.state_path)?;
-        // Where it holds a card or other weights, this fails, as it should.
+        // If it holds a card or other weights, this fails, as it should.
         let _ = self.path.parent().map(fs::remove_dir);
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Part {
     }
 }
 
-/// `None` if there is none, or where could not read it: the download then starts over.
+/// `None` if there is none, or if it could not be read: the download then starts over.
 fn read_state(path: &Path) -> Option<State> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }

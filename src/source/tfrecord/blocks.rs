@@ -29,7 +29,7 @@ impl Bytes for &[u8] {
 /// How much is read at once.
 #[derive(Debug, Clone, Copy)]
 struct Rule {
-    /// The first block, so that the first records come soon; and each block where records are large.
+    /// The first block, so that the first records come soon; and each block if records are large.
     first: u64,
     /// Blocks double until they are as large as this.
     largest: u64,

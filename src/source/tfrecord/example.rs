@@ -9,7 +9,7 @@ use super::blocks::Bytes;
 use super::wire::{Fields, Value, WireError};
 use crate::domain::{Truth, TruthBox, TruthLabel};
 
-// Where there are two, the first counts; the second is what TensorFlow Datasets writes.
+// If there are two, the first counts; the second is what TensorFlow Datasets writes.
 const IMAGE_KEYS: [&str; 2] = ["image/encoded", "image"];
 const NAME_KEYS: [&str; 2] = ["image/filename", "file_name"];
 const LABEL_KEYS: [&str; 2] = ["image/class/label", "label"];

@@ -42,7 +42,7 @@ impl FileIndex {
         Some(start..end)
     }
 
-    /// The record's place, found by going from length to length where it is not known yet.
+    /// The record's place, found by going from length to length if it is not known yet.
     pub(super) fn range_of(
         &self,
         number: u64,
@@ -80,7 +80,7 @@ impl FileIndex {
                 Next::Broken(_) => return Err(cut_behind(ends.len())),
             }
         }
-        // Where the length of the file is not known, the last record may go on behind its end.
+        // If the length of the file is not known, the last record may go on behind its end.
         let Some(last) = ends.last().copied() else {
             return Ok(0);
         };

@@ -152,7 +152,7 @@ impl WithRecords {
         Self::new(Arc::new(LocalSource::from_paths(files)), None, only)
     }
 
-    /// Whether a file of the other source's listing holds images: is one, or a TFRecord file by its name and, where any
+    /// Whether a file of the other source's listing holds images: is one, or a TFRecord file by its name and, if any
     /// kind of file may have such a name, its beginning.
     pub fn holds_images(&self, file: &Sample) -> bool {
         !matches!(self.shared.kind(file), Kind::Other)

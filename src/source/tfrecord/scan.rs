@@ -1,4 +1,4 @@
-//! Lists the records of one file, without reading images where they are large.
+//! Lists the records of one file, without reading images if they are large.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

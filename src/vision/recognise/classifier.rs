@@ -12,7 +12,7 @@ use crate::vision::{Tensor, TensorData};
 const SUM_TOLERANCE: f64 = 1e-3;
 /// What the sum of 8-bit probabilities may be: each of them is rounded, and a thousand small ones are lost.
 const SUM_OF_8_BIT: std::ops::RangeInclusive<f64> = 0.9..=1.1;
-/// The same where most of them were rounded to 0.
+/// The same if most of them were rounded to 0.
 const SUM_OF_8_BIT_MOSTLY_ZERO: std::ops::RangeInclusive<f64> = 0.5..=1.1;
 /// Classes of `ImageNet`.
 const IMAGENET_CLASSES: usize = 1000;

@@ -58,7 +58,8 @@ enum Kind {
 impl<'g> Detector<'g> {
     /// `None` if the graph is not a detector.
     ///
-    /// # Errors A detector whose boxes cannot be read, or whose outputs cannot be distinguished.
+    /// # Errors
+    /// A detector whose boxes cannot be read, or whose outputs cannot be distinguished.
     pub(super) fn find(
         graph: &'g GraphSignature,
         overrules: &Overrules,
@@ -433,7 +434,7 @@ fn label_reason(kind: Kind) -> String {
     .to_owned()
 }
 
-/// The last resort, where the values of several outputs allow the same part.
+/// The last resort, if the values of several outputs allow the same part.
 fn by_name<'g>(ports: &[&'g Port], word: &str, field: &str) -> Result<Role<'g>, Refusal> {
     let named: Vec<&&Port> = ports
         .iter()
@@ -460,7 +461,7 @@ fn falls(port: &Port, prober: &Prober<'_, '_>) -> bool {
         .all(|tensor| tensor.to_f64().is_sorted_by(|left, right| left >= right))
 }
 
-/// The number of classes, where another output has a score for each class of each box.
+/// The number of classes, if another output has a score for each class of each box.
 fn class_count_of(graph: &GraphSignature, boxes: &Port, prober: &Prober<'_, '_>) -> Option<usize> {
     let of_boxes = &prober.values_of(&boxes.name).next()?.shape;
     let ports = graph.outputs.iter().filter(|port| port.name != boxes.name);

@@ -38,7 +38,7 @@ pub(super) struct ImagePort {
 pub(super) struct Sizes {
     pub(super) width: Option<u32>,
     pub(super) height: Option<u32>,
-    /// Width and height where both could be otherwise, and why these.
+    /// Width and height if both could be otherwise, and why these.
     pub(super) preferred: Option<([u32; 2], &'static str)>,
 }
 

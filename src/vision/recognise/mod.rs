@@ -81,8 +81,8 @@ pub enum RecogniseError {
 /// Drafts the card of `model`, running it a handful of times through `run` on made-up images.
 ///
 /// # Errors
-/// [`RecogniseError::Refused`] where there is no image input, where the outputs are none of the conventions that
-/// Spotcheck reads, where the label file does not fit the model's classes, or where the graph does not run.
+/// [`RecogniseError::Refused`] if there is no image input, if the outputs are none of the conventions that
+/// Spotcheck reads, if the label file does not fit the model's classes, or if the graph does not run.
 pub fn recognise(
     model: RecognitionRequest<'_>,
     run: &mut RunGraph<'_>,
@@ -139,7 +139,7 @@ struct OutputPrediction {
     label_set: Option<String>,
     labels_to_store: Option<LabelSet>,
     ignored_outputs: Vec<String>,
-    /// Sides of the input must be a multiple of this, in pixels; 1 where any size will do.
+    /// Sides of the input must be a multiple of this, in pixels; 1 if any size will do.
     side_multiple: u32,
 }
 

@@ -23,7 +23,7 @@ pub struct ChannelRange {
 /// Turns the first image of a tensor back into an image.
 ///
 /// # Errors
-/// [`PredictError::Failed`] where the tensor's shape does not fit the input's layout.
+/// [`PredictError::Failed`] if the tensor's shape does not fit the input's layout.
 pub fn preview(input: &ImageInput, tensor: &Tensor) -> Result<TensorPreview, PredictError> {
     let misfit = || {
         PredictError::Failed(format!(

@@ -6,7 +6,7 @@ use super::{Outputs, Overrules, RecogniseError, RunGraph};
 use crate::domain::{ChannelOrder, ElementType, ImageInput, Layout, ResizeRule, RgbImage};
 use crate::vision::{Tensor, TensorData, preprocess};
 
-/// Width and height of the probes where the graph leaves them open, in pixels. First one that is not square, so that x
+/// Width and height of the probes if the graph leaves them open, in pixels. First one that is not square, so that x
 /// and y differ, and a multiple of 64, as nets that halve the image six times want; then the usual sizes of nets that
 /// say they take any size and do not.
 const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
@@ -28,7 +28,7 @@ pub(super) struct Prober<'r, 'f> {
 }
 
 impl<'r, 'f> Prober<'r, 'f> {
-    /// Runs the first two probes, trying each layout that the dimensions allow, and several sizes where they are free.
+    /// Runs the first two probes, trying each layout that the dimensions allow, and several sizes if they are free.
     pub(super) fn start(
         mut port: ImagePort,
         overrules: &Overrules,

@@ -23,7 +23,7 @@ pub struct GraphSignature {
 pub struct Port {
     pub name: String,
     pub element: PortElement,
-    /// Empty for a single number, and where the graph leaves even the count of dimensions open.
+    /// Empty for a single number, and if the graph leaves even the count of dimensions open.
     pub dims: Vec<Dimension>,
 }
 

@@ -328,7 +328,7 @@ fn small_files() -> Vec<Vec<u8>> {
     files
 }
 
-/// A thumbnail as it is made, held against libjpeg alone: where a file is not as it should be, pixels and words are the
+/// A thumbnail as it is made, held against libjpeg alone: if a file is not as it should be, pixels and words are the
 /// same.
 fn check_damaged(file: &[u8], what: &str) {
     let thumbnail = super::super::decode(file, &DecodeLimits::default(), Scale::AtLeast(8));
