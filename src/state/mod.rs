@@ -78,10 +78,10 @@ pub use remote::{
     EndpointsEffect, EndpointsEvent, Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft,
     JobForm, JobId, JobImages, JobList, JobRequest, JobsCommand, JobsEffect, JobsEvent,
     KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, ModelRequest, OpenOutputsRequest,
-    OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent, OutputsFailure,
-    OutputsPlace, OutputsRequest, Prices, Reading, ReadingTrial, RehearsalOptions, RehearsalReport,
-    RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm, RemoteOutcome,
-    RemotePrediction, RemoteReport, RetryPlan, SavedMapping, WatchEnd,
+    OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd, OutputsEvent,
+    OutputsFailure, OutputsPlace, OutputsRequest, Prices, Reading, ReadingTrial, RehearsalOptions,
+    RehearsalReport, RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm,
+    RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan, SavedMapping, WatchEnd,
 };
 pub use review::{ReviewCommand, ReviewEffect, ReviewEvent};
 pub use runs::{Run, Runs};

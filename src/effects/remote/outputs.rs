@@ -15,7 +15,7 @@ use crate::remote::transform::JobError;
 use crate::source::Source;
 use crate::state::{
     FoundRun, InferenceEvent, NewPrediction, OpenOutputsRequest, OutputsAt, OutputsEffect,
-    OutputsEvent, OutputsFailure, OutputsPlace, SourceId, TaskOutcome, Ticket,
+    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, SourceId, TaskOutcome, Ticket,
 };
 use crate::tasks::{TaskControl, now_ms};
 
@@ -139,7 +139,7 @@ fn open_all(
     shared: &Shared,
     request: &OpenOutputsRequest,
     ticket: &Ticket,
-) -> Result<TaskOutcome, OutputsFailure> {
+) -> Result<OutputsEnd, OutputsFailure> {
     let (place, control) = (&request.place, &ticket.control);
     let choice = choice_of(&request.reading).map_err(OutputsFailure::from)?;
     let Found {
@@ -199,7 +199,10 @@ fn open_all(
     };
     let outcome = found.read(&run.reader, &source, &everything, control, &mut sink);
     sink.send();
-    Ok(ended(&outcome, &found, notes))
+    Ok(OutputsEnd {
+        is_complete: outcome.failed == 0 && outcome.without_output.is_empty(),
+        outcome: ended(&outcome, &found, notes),
+    })
 }
 
 fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> TaskOutcome {

@@ -29,7 +29,7 @@ pub use jobs::{
 pub use model_draft::{ChosenModel, ModelDraft, ModelFrom, ModelRequest};
 pub use outputs::{
     FoundRun, OpenOutputsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect,
-    OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest,
+    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest,
 };
 pub use prices::Prices;
 pub use reading::{Reading, ReadingTrial, SavedMapping};

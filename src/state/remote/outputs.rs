@@ -73,7 +73,7 @@ pub enum OutputsEvent {
     Read {
         source: SourceId,
         task: TaskId,
-        result: Result<TaskOutcome, OutputsFailure>,
+        result: Result<OutputsEnd, OutputsFailure>,
     },
     /// The first predictions about the open images.
     Previewed {
@@ -162,6 +162,14 @@ pub enum OutputsFailure {
         /// The first predictions, where their shape is not known.
         examples: Option<Arc<ResponseExamples>>,
     },
+}
+
+/// How reading outputs ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputsEnd {
+    pub outcome: TaskOutcome,
+    /// Whether every image has a prediction now.
+    pub is_complete: bool,
 }
 
 impl From<String> for OutputsFailure {

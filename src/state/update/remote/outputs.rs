@@ -8,9 +8,9 @@ use crate::domain::{
     Change, InferenceLocation, LabelSet, Problem, ResponseExamples, RunId, RunInfo,
 };
 use crate::state::{
-    Effect, FoundRun, OpenOutputsRequest, OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent,
-    OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Queue, Run, SourceId, State, TaskId,
-    TaskKind, TaskOutcome,
+    Effect, FoundRun, OpenOutputsRequest, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd,
+    OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Queue, Run, SourceId,
+    State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
 
@@ -226,17 +226,17 @@ fn outputs_read(
     state: &mut State,
     source: SourceId,
     task: TaskId,
-    result: Result<TaskOutcome, OutputsFailure>,
+    result: Result<OutputsEnd, OutputsFailure>,
     effects: &mut Queue<Effect>,
 ) {
     let is_wanted = state.remote.outputs.task == Some(task);
     let outcome = match &result {
-        Ok(outcome) => outcome.clone(),
+        Ok(end) => end.outcome.clone(),
         Err(failure) => outcome_of(failure),
     };
     if let TaskOutcome::Done(text) = &outcome {
         state.tell(text.clone());
-        if text.contains("could not be read") || text.contains("no output") {
+        if result.as_ref().is_ok_and(|end| !end.is_complete) {
             state.problems.add(Problem::general(text.clone()), None);
         }
     }
