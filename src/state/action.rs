@@ -663,7 +663,7 @@ impl Action {
                     .any(|task| task.control.is_paused()),
                 "Nothing is paused",
             ),
-            Self::CancelTasks => need(!state.tasks.is_idle(), "Nothing is under way"),
+            Self::CancelTasks => need(!state.tasks.is_idle(), "No tasks are running"),
             Self::Search
             | Self::SelectAll
             | Self::PreviousImage

@@ -139,7 +139,7 @@ fn frames_ui(
     let frames = strip.frames();
     if frames.is_empty() {
         let text = if strip.is_under_way() {
-            "Looking through the predictions…"
+            "Searching the predictions…"
         } else if strip
             .class
             .is_some_and(|class| !state.view().shows_class(class))

@@ -25,8 +25,8 @@ pub(super) struct GridMemory {
     last: Option<LastView>,
 }
 
-/// What the grid showed in a frame, to scroll only where something else is to be shown: whoever scrolls away is left
-/// alone.
+/// What the grid showed in a frame. It scrolls only if this changes, so that it never scrolls back what the user
+/// scrolled away.
 #[derive(Debug, Clone, Copy)]
 struct LastView {
     /// Which source, and whether the grid takes the place of the image.
@@ -87,7 +87,7 @@ impl LastView {
     }
 }
 
-/// Where the cells lie.
+/// The layout of the cells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Layout {
     columns: usize,
@@ -126,8 +126,7 @@ impl Layout {
         (place / self.columns) as f32 * self.row_height()
     }
 
-    /// Where a cell lies on screen, when the part of the content that begins `top` below its beginning is shown at
-    /// `origin`.
+    /// The rectangle of a cell on screen when the content from `top` downwards is shown at `origin`.
     fn rect(&self, origin: Pos2, top: f32, place: usize) -> Rect {
         let (row, column) = (place / self.columns, place % self.columns);
         // Far down, a whole point is less than an `f32` can tell apart.
@@ -312,7 +311,7 @@ fn request_thumbnails(
         .is_some_and(|source| source.place.is_some());
     let mut spare = thumbnails.spare(visible.len());
     if is_far_away {
-        // Each of them is fetched whole, and somebody may pay for it.
+        // Each is fetched whole, which may cost money.
         spare = spare.min(visible.len());
     }
     let nearby = layout.nearby(&visible, spare);
@@ -581,7 +580,7 @@ fn paint_background(ui: &Ui, state: &State, cell: &Cell<'_>) {
     }
 }
 
-/// Whole predictions lie in the project; those of the cells on screen are asked for once.
+/// Predictions are stored in the project; those of the cells on screen are loaded once.
 fn load_predictions(state: &State, cells: &[Cell<'_>], commands: &mut Queue<Command>) {
     let is_predicted = |cell: &&Cell<'_>| {
         let run = state.run();

@@ -5,9 +5,9 @@ use strum::VariantArray;
 
 use crate::state::{Action, BrowseCommand, Command, Overlay, Queue, ReviewCommand, State};
 
-/// Pushes the command of every shortcut that was pressed. Bare letters are left to a text field that has the focus, and
-/// everything that a dialog does not need is left alone while one is open. `was_typing` says whether a text field had the
-/// keyboard at the end of the last frame.
+/// Pushes the command of every shortcut that was pressed. Bare letters go to a text field that has the focus, and while
+/// a dialog is open only the keys that it needs work. `was_typing` says whether a text field had the keyboard at the
+/// end of the last frame.
 pub(super) fn take_shortcuts(
     ctx: &egui::Context,
     state: &State,
@@ -78,7 +78,7 @@ fn escape(
     }
 }
 
-/// Everything else would change what lies behind the dialog, unseen. The key that opened a dialog closes it again.
+/// Any other action would change the window behind the dialog, unseen. The key that opened a dialog closes it again.
 fn works_in_dialog(action: Action, overlay: Overlay) -> bool {
     match action {
         Action::Quit
@@ -136,7 +136,7 @@ pub(super) fn shortcut_text(ctx: &egui::Context, action: Action) -> Option<Strin
     ))
 }
 
-/// Punctuation as it stands on the key. Plus and minus keep their names: “Ctrl++” is hard to read.
+/// Punctuation as it is printed on the key. Plus and minus keep their names: “Ctrl++” is hard to read.
 fn as_printed(key: Key, shortcut: String) -> String {
     match key {
         Key::OpenBracket | Key::CloseBracket | Key::Slash => {

@@ -1,4 +1,4 @@
-//! Draws the state and tells what the user wants.
+//! Draws the state and returns the commands of the user.
 //!
 //! Nothing here reads a file, waits, decodes or starts a thread. A panel is given `&State` and pushes [`Command`]s; the
 //! textures belong to this floor and are found by key. What is drawn never grows with the number of samples.
@@ -23,7 +23,7 @@ pub use theme::apply as apply_theme;
 use crate::domain::S3Place;
 use crate::state::{BrowseCommand, Command, Queue, State};
 
-/// What the panels remember between two frames and nobody else needs: drafts of text fields, what has been asked for.
+/// What only the panels remember between two frames: drafts of text fields, and what was requested.
 #[derive(Default)]
 pub struct Window {
     pub textures: Textures,
@@ -55,7 +55,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// One frame. Gives what the user wanted in it, in order.
+    /// Draws one frame. Returns the commands of the user, in order.
     pub fn show(&mut self, ui: &mut egui::Ui, state: &State) -> Vec<Command> {
         let mut commands = Queue::default();
         theme::follow_settings(ui.ctx(), &mut self.applied, &state.settings);
@@ -173,8 +173,8 @@ impl Window {
     }
 }
 
-/// A panel that comes and goes. Its number stays free meanwhile: egui counts what there is, and widgets behind it that got another
-/// number would lose the keyboard, and a click or a drag that has begun.
+/// A panel that is shown or hidden. It keeps its number while it is hidden: egui numbers what it draws, and later
+/// widgets that got another number would lose the keyboard, a click or a drag.
 fn panel_ui(ui: &mut egui::Ui, is_shown: bool, add: impl FnOnce(&mut egui::Ui)) {
     if is_shown {
         add(ui);
@@ -183,7 +183,7 @@ fn panel_ui(ui: &mut egui::Ui, is_shown: bool, add: impl FnOnce(&mut egui::Ui)) 
     }
 }
 
-/// What is open, where that lies in S3.
+/// The place in S3 that is open, if any.
 fn open_place(state: &State) -> Option<&S3Place> {
     state.source.as_ref()?.place.as_ref()
 }

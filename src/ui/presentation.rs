@@ -1,5 +1,5 @@
-//! Presentation mode: one image on a dark screen with what the model saw in it, large, and nothing that tells where the
-//! image lies.
+//! Presentation mode: one image on a dark screen with the predictions of the model, large, and nothing that tells where
+//! the image is stored.
 
 use eframe::egui::{
     self, Align2, CentralPanel, Color32, FontId, Frame, Id, Key, Rect, Sense, Stroke, StrokeKind,
@@ -49,7 +49,7 @@ pub(super) fn follow_fullscreen(
     }
 }
 
-/// Instead of all panels.
+/// Draws the presentation instead of all panels.
 pub(super) fn presentation_ui(
     ui: &mut Ui,
     state: &State,
@@ -109,7 +109,7 @@ fn take_keys(ctx: &egui::Context, state: &State, commands: &mut Queue<Command>) 
     }
 }
 
-/// Goes on when the time of an image is up; after the last comes the first.
+/// Shows the next image when the time is up; the first one follows the last.
 fn turn(
     ctx: &egui::Context,
     state: &State,
@@ -247,7 +247,7 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, place: Rect, 
     }
 }
 
-/// Painted text, for those who hear it.
+/// Makes painted text known to screen readers.
 fn said(ui: &Ui, place: Rect, index: usize, text: &str) {
     let id = Id::unique(("presented", index));
     let response = ui.interact(place, id, Sense::hover());
@@ -270,7 +270,7 @@ fn keys_ui(ui: &mut Ui, state: &State, memory: &mut PresentationMemory, screen: 
         .is_some_and(|presenting| presenting.is_playing);
     let what = if is_playing { "pauses" } else { "plays" };
     let text = format!(
-        "Space {what}  ·  Left and right go on  ·  Up and down: {:.0} s an image  ·  Escape ends",
+        "Space {what}  ·  Left and right change the image  ·  Up and down: {:.0} s per image  ·  Escape ends",
         state.settings.slide_secs
     );
     let font = FontId::proportional(16.0);

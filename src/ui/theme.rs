@@ -117,9 +117,9 @@ pub(super) fn class_color(class_id: u32) -> Color32 {
     Color32::from_rgb(red, green, blue)
 }
 
-/// A colour for a strength of `0.0..=1.0`: cividis, from dark blue to bright yellow, which looks much the same to people who do
-/// not tell red from green, and whose brightness alone tells the order (Nuñez, Anderton and Renslow, “Optimizing colormaps with
-/// consideration for color vision deficiency”, PLOS ONE 2018). Linear between ten of its colours.
+/// A colour for a strength of `0.0..=1.0`: cividis, from dark blue to bright yellow. It looks much the same to people
+/// who do not tell red from green, and its brightness alone gives the order (Nuñez, Anderton and Renslow, “Optimizing
+/// colormaps with consideration for color vision deficiency”, PLOS ONE 2018). Linear between ten of its colours.
 pub(super) fn heat_color(strength: f32) -> Color32 {
     const CIVIDIS: [[u8; 3]; 10] = [
         [0x00, 0x22, 0x4e],

@@ -177,7 +177,7 @@ fn a_broken_file_is_marked_listed_with_its_reason_and_found_again() {
 }
 
 #[test]
-fn predictions_about_older_files_are_found_and_predicted_again() {
+fn outdated_predictions_are_found_and_predicted_again() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -315,7 +315,7 @@ fn typing_a_name_goes_to_the_image_and_enter_to_the_next() {
     });
     let field = window.get_by_label("Name or number of an image");
     field.type_text("zzz");
-    let missed = "No image on screen has this in its name";
+    let missed = "No matching image on screen";
     wait_for(&mut window, missed);
     window.key_press(Key::Escape);
     window.step();
@@ -370,7 +370,7 @@ fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown
         assert!(sees(&window, "1731.png, "), "{what}");
         assert!(!sees(&window, "0000.png, "), "{what}");
     }
-    // Whoever scrolled away sees the shown image again in the other place.
+    // After scrolling away, the other place begins at the shown image.
     window.state_mut().command(Action::ThumbnailsOnly);
     window.run_steps(3);
     window.hover_at(egui::pos2(700.0, 500.0));

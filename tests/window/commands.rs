@@ -40,7 +40,7 @@ fn the_palette_is_as_high_as_before_after_a_search_without_a_result() {
     window
         .get_by_label("Type a command")
         .type_text("no such thing");
-    wait_for(&mut window, "No command has this in its name");
+    wait_for(&mut window, "No matching command");
     window.run_steps(3);
     assert!(height(&window) < 100.0);
     window.key_press_modifiers(Modifiers::COMMAND, Key::A);
@@ -165,7 +165,7 @@ fn zoom_keys_change_the_image_and_fit_brings_it_back() {
 }
 
 #[test]
-fn no_key_reaches_what_lies_behind_a_dialog() {
+fn no_key_reaches_what_is_behind_a_dialog() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     wait_for(&mut window, "1 predicted");

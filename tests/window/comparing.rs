@@ -60,7 +60,7 @@ fn two_runs_of_one_model_agree_and_are_sorted_by_disagreement() {
 }
 
 #[test]
-fn boxes_of_two_runs_lie_over_each_other_with_a_legend() {
+fn boxes_of_two_runs_are_drawn_over_each_other_with_a_legend() {
     let mut window = two_runs(DETECTOR, &samples().join("coffee.png"));
     click(&mut window, "Compare with ");
     wait_for(&mut window, "The same boxes (IoU ≥ 0.5) in 1 of 1 image");
@@ -102,7 +102,7 @@ fn a_run_is_named_and_deleted_after_a_question() {
 }
 
 #[test]
-fn two_runs_lie_side_by_side_each_under_its_name() {
+fn two_runs_are_shown_side_by_side_each_under_its_name() {
     let folder = folder_of(1, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");

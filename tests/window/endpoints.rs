@@ -60,8 +60,8 @@ pub(crate) fn fill_in(window: &mut Harness<'static, App>, bucket: &Bucket) -> St
         "Folder in S3 for the model's archive",
         &bucket.uri("spotcheck/"),
     );
-    type_into(window, "Role that the container runs as", ROLE);
-    wait_for(window, "Nothing speaks against it");
+    type_into(window, "Execution role", ROLE);
+    wait_for(window, "No problems found");
     let deploying = &window.state().state().remote.endpoint_form;
     deploying.draft.config.name.clone()
 }
@@ -69,7 +69,7 @@ pub(crate) fn fill_in(window: &mut Harness<'static, App>, bucket: &Bucket) -> St
 fn deploy(window: &mut Harness<'static, App>, bucket: &Bucket) -> String {
     let name = fill_in(window, bucket);
     click(window, "Deploy the model");
-    wait_for(window, "Endpoints of SageMaker");
+    wait_for(window, "SageMaker endpoints");
     name
 }
 
@@ -99,10 +99,10 @@ fn wait_until_in_service(window: &mut Harness<'static, App>, name: &str) {
 }
 
 #[test]
-fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over() {
+fn a_model_is_deployed_costs_what_the_banner_says_and_is_deleted_on_time() {
     let mut plane = None;
     alone(
-        "endpoints::a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over",
+        "endpoints::a_model_is_deployed_costs_what_the_banner_says_and_is_deleted_on_time",
         account(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("window-endpoint");
@@ -114,22 +114,22 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
             assert!(sees(&window, "of 2026-11-21, from an invoice"));
             assert!(sees(&window, "estimated cost until then: $0.50"));
             click(&mut window, "Deploy the model");
-            wait_for(&mut window, "Endpoints of SageMaker");
+            wait_for(&mut window, "SageMaker endpoints");
             wait_until_in_service(&mut window, &name);
             assert!(sees(&window, "so far at $0.25 per hour, deleted "));
             let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
             assert!(bucket.get(&archive).is_some());
             click(&mut window, "List endpoints");
-            // Before, it stood there as deployed here.
+            // Until then the list showed it as deployed here.
             wait_until(&mut window, "the list", |window| {
                 let list = &window.state().state().remote.endpoints.list;
                 list.rows.iter().any(|listed| listed.name == name)
             });
             assert!(sees(&window, &format!("Endpoint {name}, InService")));
 
-            click(&mut window, "Log of the container");
+            click(&mut window, "Container log");
             click(&mut window, "Read the log");
-            wait_for(&mut window, "Read it again");
+            wait_for(&mut window, "Read again");
             wait_until(&mut window, "the end of reading", |window| {
                 window.state().state().tasks.is_idle()
             });
@@ -166,10 +166,10 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
 }
 
 #[test]
-fn an_endpoint_whose_time_was_over_while_nobody_looked_goes_at_the_next_start() {
+fn an_endpoint_that_expired_while_spotcheck_was_closed_is_deleted_at_the_next_start() {
     let mut plane = None;
     alone(
-        "endpoints::an_endpoint_whose_time_was_over_while_nobody_looked_goes_at_the_next_start",
+        "endpoints::an_endpoint_that_expired_while_spotcheck_was_closed_is_deleted_at_the_next_start",
         account(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("window-endpoint-later");
@@ -177,11 +177,15 @@ fn an_endpoint_whose_time_was_over_while_nobody_looked_goes_at_the_next_start() 
             let dirs = home_with_prices(home.path());
             let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
             let name = fill_in(&mut window, &bucket);
-            // Whoever knows another price says so.
-            type_into(&mut window, "US dollars an hour for an instance", "0.74");
+            // Another price can be typed.
+            type_into(
+                &mut window,
+                "Price per instance (US dollars per hour)",
+                "0.74",
+            );
             wait_for(&mut window, "$0.74 per instance and hour, as given");
             click(&mut window, "Deploy the model");
-            wait_for(&mut window, "Endpoints of SageMaker");
+            wait_for(&mut window, "SageMaker endpoints");
             wait_until_in_service(&mut window, &name);
             drop(window);
 
@@ -211,10 +215,10 @@ fn an_endpoint_whose_time_was_over_while_nobody_looked_goes_at_the_next_start() 
 }
 
 #[test]
-fn deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why() {
+fn deleting_lists_what_is_deleted_and_what_could_not_be_deleted_and_why() {
     let mut plane = None;
     alone(
-        "endpoints::deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why",
+        "endpoints::deleting_lists_what_is_deleted_and_what_could_not_be_deleted_and_why",
         |command| {
             account(&mut plane)(command);
             plane.as_ref().unwrap().fail(Failure::AccessDenied {
@@ -234,7 +238,7 @@ fn deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why() {
             });
 
             click(&mut window, &format!("Delete the endpoint {name}…"));
-            let question = "This is deleted:";
+            let question = "This will be deleted:";
             wait_for(&mut window, question);
             let endpoint = format!("•  the endpoint {name}");
             for what in [
@@ -308,24 +312,24 @@ fn an_endpoint_that_fails_says_why_until_it_is_deleted() {
             wait_for(&mut window, "did not pass the ping health check");
             wait_for(&mut window, &format!("✗ Endpoint {name}: Failed"));
             click(&mut window, "Read the log");
-            wait_for(&mut window, "Read it again");
+            wait_for(&mut window, "Read again");
             assert_eq!(
                 the_endpoint(&window).seen.status(),
                 Some(EndpointStatus::Failed)
             );
             click(&mut window, "Delete…");
             click(&mut window, "Delete it");
-            wait_for(&mut window, "This was deleted:");
+            wait_for(&mut window, "Deleted:");
             assert!(sees(&window, &format!("✓  endpoint {name}")));
         },
     );
 }
 
 #[test]
-fn an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning() {
+fn an_endpoint_of_another_machine_is_listed_and_not_deleted_without_a_warning() {
     let mut plane = None;
     alone(
-        "endpoints::an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning",
+        "endpoints::an_endpoint_of_another_machine_is_listed_and_not_deleted_without_a_warning",
         account(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("window-endpoint-other");
@@ -340,16 +344,16 @@ fn an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning() {
             wait_for(&mut window, "Not listed yet");
             click(&mut window, "List endpoints");
             click_once_there(&mut window, &format!("Endpoint {name}, InService"));
-            wait_for(&mut window, "It was not deployed from this machine");
-            // The table of prices says what it costs whoever deployed it.
+            wait_for(&mut window, "Not deployed from this machine");
+            // The price table gives the cost, although another machine deployed it.
             assert!(sees(&window, "so far at $0.25 per hour"));
             wait_until(&mut window, "the end of watching", |window| {
                 window.state().state().tasks.is_idle()
             });
             assert_eq!(in_the_banner(&window), 0);
             click(&mut window, "Delete…");
-            wait_for(&mut window, "make sure that nobody needs it");
-            wait_for(&mut window, &format!("The model {name} stays"));
+            wait_for(&mut window, "make sure that it is not in use");
+            wait_for(&mut window, &format!("The model {name} is kept"));
             let id: &EndpointId = &the_endpoint(&window).id;
             assert_eq!(id.region(), REGION);
             click(&mut window, "Delete it");
@@ -432,7 +436,7 @@ fn a_deployment_that_is_cancelled_deletes_what_was_made_for_it() {
             let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
             assert!(bucket.get(&archive).is_some());
             click(&mut window, "Cancel the deployment");
-            // The form stands there again, as it was.
+            // The form is shown again, unchanged.
             wait_until(&mut window, "the form", |window| {
                 sees(window, "Deploy the model") && window.state().state().tasks.is_idle()
             });
@@ -453,10 +457,10 @@ fn a_deployment_that_is_cancelled_deletes_what_was_made_for_it() {
 }
 
 #[test]
-fn what_is_left_of_a_deployment_that_is_cancelled_is_said_and_can_be_deleted_later() {
+fn what_is_left_of_a_cancelled_deployment_is_listed_and_can_be_deleted_later() {
     let mut plane = None;
     alone(
-        "endpoints::what_is_left_of_a_deployment_that_is_cancelled_is_said_and_can_be_deleted_later",
+        "endpoints::what_is_left_of_a_cancelled_deployment_is_listed_and_can_be_deleted_later",
         |command| {
             held_at_the_end(&mut plane)(command);
             plane.as_ref().unwrap().fail(Failure::AccessDenied {
@@ -507,15 +511,15 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
             let home = tempfile::tempdir().unwrap();
             let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
             fill_in(&mut window, &bucket);
-            let choice = window.get_by_role_and_label(Role::ComboBox, "What is deployed");
+            let choice = window.get_by_role_and_label(Role::ComboBox, "Kind of model to deploy");
             choice.click_accesskit();
             window.run_steps(2);
-            click(&mut window, "a TensorFlow SavedModel");
+            click(&mut window, "TensorFlow SavedModel");
             wait_for(&mut window, "Enter the folder of the SavedModel");
             let path = model.path().to_str().unwrap();
-            type_into(&mut window, "Folder of the TensorFlow SavedModel", path);
-            wait_for(&mut window, " points passed");
-            click(&mut window, " points passed");
+            type_into(&mut window, "SavedModel folder", path);
+            wait_for(&mut window, " checks passed");
+            click(&mut window, " checks passed");
             wait_for(&mut window, "/tensorflow-inference:2.19.0-cpu");
 
             // A container that cannot serve it is not started.
@@ -527,21 +531,21 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
             );
             wait_for(&mut window, "would make the deployment fail");
             click(&mut window, "Known containers");
-            click(&mut window, "As the model needs it");
-            wait_for(&mut window, "Nothing speaks against it");
+            click(&mut window, "Choose automatically");
+            wait_for(&mut window, "No problems found");
 
             click(&mut window, "Advanced");
-            let tags = "Tags of the endpoint and of what is made for it";
+            let tags = "Tags of the endpoint and its resources";
             type_lines(&mut window, tags, "team=vision\nproject=cats");
             type_lines(&mut window, "Environment of the container", "LEVEL=debug");
             type_into(
                 &mut window,
-                "Key for the disks of the instances",
+                "KMS key for the instance volumes",
                 "alias/disks",
             );
             for name in [
-                "Seconds that the container may take to start",
-                "Seconds that fetching the model may take",
+                "Container startup timeout (s)",
+                "Model download timeout (s)",
             ] {
                 click(&mut window, name);
             }
@@ -560,7 +564,7 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
                 buttons.next() == Some(false)
             });
             click(&mut window, "Deploy the model");
-            wait_for(&mut window, "Endpoints of SageMaker");
+            wait_for(&mut window, "SageMaker endpoints");
         },
     );
     // In the process of the test itself there is none.

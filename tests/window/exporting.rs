@@ -55,7 +55,7 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
 }
 
 #[test]
-fn a_prediction_about_an_older_version_of_a_file_is_not_exported_and_that_is_said() {
+fn an_outdated_prediction_is_not_exported_and_this_is_reported() {
     let images = folder_of(2, "coffee.png");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("boxes.json");

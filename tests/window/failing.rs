@@ -53,7 +53,7 @@ fn choose(window: &mut Harness<'static, App>) {
 }
 
 #[test]
-fn a_download_that_fails_is_said_at_the_model_once_and_can_be_retried_there() {
+fn a_failed_download_is_reported_at_the_model_once_and_can_be_retried_there() {
     let is_up = Arc::new(AtomicBool::new(false));
     let server = HttpServer::start({
         let is_up = Arc::clone(&is_up);
@@ -114,9 +114,9 @@ fn a_line_that_is_cut_off_has_one_tooltip() {
 }
 
 #[test]
-fn an_installation_that_fails_is_said_at_its_button_and_can_be_retried_there() {
+fn a_failed_installation_is_reported_at_its_button_and_can_be_retried_there() {
     alone(
-        "failing::an_installation_that_fails_is_said_at_its_button_and_can_be_retried_there",
+        "failing::a_failed_installation_is_reported_at_its_button_and_can_be_retried_there",
         |command| {
             command.env("PATH", Path::new("/nowhere"));
         },

@@ -314,7 +314,7 @@ fn a_click_on_a_class_shows_the_images_that_have_it() {
 }
 
 #[test]
-fn the_histogram_counts_what_lies_above_the_threshold_and_follows_it() {
+fn the_histogram_counts_what_is_above_the_threshold_and_follows_it() {
     let mut window = detected();
     let above = |window: &Harness<'static, App>| {
         let statistics = window.state().state().arranging.statistics().cloned();
@@ -362,7 +362,7 @@ fn only_what_was_found_is_predicted() {
     search(&mut window, "!chelsea");
     wait_for(&mut window, "7 of 8 images");
     click(&mut window, "Predict filtered");
-    wait_until(&mut window, "seven answers", |window| {
+    wait_until(&mut window, "seven predictions", |window| {
         let run = window.state().state().run();
         run.is_some_and(|run| run.predictions.predicted() >= 7)
     });
@@ -378,7 +378,7 @@ fn only_what_was_found_is_predicted() {
 }
 
 #[test]
-fn hidden_overlaps_are_counted_out_everywhere() {
+fn hidden_overlaps_are_left_out_of_every_count() {
     let mut window = open(Some(&samples()), "ssd-mobilenet-coco");
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");

@@ -1,4 +1,5 @@
-//! Outputs of jobs as runs of the open images: which image each is about, what a retry adds, and what a run goes on with.
+//! Outputs of jobs as runs of the open images: which image each belongs to, what a retry adds, and what a run continues
+//! with.
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ use crate::window::{click, folder_of, open, open_in, wait_for, wait_until, wait_
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
-fn photograph(name: &str) -> Vec<u8> {
+fn read_image(name: &str) -> Vec<u8> {
     std::fs::read(repository().join("assets/samples").join(name)).unwrap()
 }
 
@@ -28,8 +29,8 @@ fn sample_named(window: &Harness<'static, App>, name: &str) -> SampleId {
         .unwrap()
 }
 
-/// The names of the images that the run on screen, made elsewhere, has a prediction about.
-fn predicted_remote(window: &Harness<'static, App>) -> Vec<String> {
+/// The names of the images that have a prediction in the run on screen, which was made by a job.
+fn predicted_images(window: &Harness<'static, App>) -> Vec<String> {
     let state = window.state().state();
     let run = state.run().filter(|run| !run.info.key.made.is_here());
     let predictions = run.into_iter().flat_map(|run| run.predictions.iter());
@@ -47,12 +48,12 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
         serve(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("window-manifest");
-            // Images of the same names lie in a folder and further in.
-            bucket.put("photos/1.png", &photograph("chelsea.png"));
-            bucket.put("photos/2.png", &photograph("astronaut.png"));
-            bucket.put("photos/a/1.png", &photograph("coffee.png"));
+            // A folder and its subfolder have images of the same names.
+            bucket.put("photos/1.png", &read_image("chelsea.png"));
+            bucket.put("photos/2.png", &read_image("astronaut.png"));
+            bucket.put("photos/a/1.png", &read_image("coffee.png"));
             bucket.put("photos/a/2.png", b"no image");
-            bucket.put("other/1.png", &photograph("chelsea.png"));
+            bucket.put("other/1.png", &read_image("chelsea.png"));
             let mut window = open(None, CLASSIFIER);
             let photos = place(&bucket);
             let open_photos = Command::Browse(BrowseCommand::OpenPlace(Box::new(photos.clone())));
@@ -72,7 +73,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             wait_for(&mut window, "1 of 2 outputs");
             let job = window.state().state().remote.open.clone().unwrap();
 
-            bucket.put("photos/a/2.png", &photograph("rocket.jpg"));
+            bucket.put("photos/a/2.png", &read_image("rocket.jpg"));
             retry_the_failed(&mut window);
             wait_for(&mut window, "1 of 1 outputs");
             wait_for(&mut window, "✓ completed");
@@ -83,7 +84,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             wait_for(&mut window, "1 of 2 outputs");
             click(&mut window, "Open outputs");
             wait_until(&mut window, "the predictions of both jobs", |window| {
-                predicted_remote(window) == ["a/1.png", "a/2.png"]
+                predicted_images(window) == ["a/1.png", "a/2.png"]
             });
             let said = format!("1 by retry {}", retry.name);
             wait_until(&mut window, "what the retry answered", |window| {
@@ -91,7 +92,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
                 notice.is_some_and(|notice| notice.text.contains(&said))
             });
             wait_for(&mut window, "espresso");
-            // Whose answers they are stands beside them.
+            // The model of the outputs is shown beside them.
             wait_for(
                 &mut window,
                 &format!("From Batch Transform job {}", job.name),
@@ -117,7 +118,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
     );
 }
 
-/// What a container of ours answers about an image, of a model that nobody here knows.
+/// Writes the output of our container about an image, of a model that Spotcheck does not know.
 pub(crate) fn put_output(folder: &Path, image: &str, classes: &[(u32, &str, f64)]) {
     let classes: Vec<serde_json::Value> = classes
         .iter()
@@ -161,7 +162,7 @@ fn a_run_that_goes_on_keeps_the_classes_that_it_has_learnt() {
     wait_for_listing(&mut window);
     open_folder_of_outputs(&mut window, outputs.path());
     wait_until(&mut window, "the first prediction", |window| {
-        predicted_remote(window) == [image(0)]
+        predicted_images(window) == [image(0)]
     });
     wait_for(&mut window, "cat 75.0 %");
     wait_for(&mut window, "All saved");
@@ -186,7 +187,7 @@ fn a_run_that_goes_on_keeps_the_classes_that_it_has_learnt() {
     wait_until(&mut again, "the predictions of both days", |window| {
         let run = window.state().state().run();
         run.is_some_and(|run| run.predictions.failed() == 1)
-            && predicted_remote(window) == [image(0), image(1)]
+            && predicted_images(window) == [image(0), image(1)]
     });
     let run = again.state().state().run().unwrap();
     let names: Vec<(u32, &str)> = run.info.labels.iter().collect();

@@ -62,7 +62,8 @@ fn browse(home: &Path, images: &Path, is_drawn: bool) -> Harness<'static, App> {
     window
 }
 
-/// Not a test of its own: the process that [`a_killed_window_leaves_only_whole_thumbnails_and_the_next_one_shows_them`] kills.
+/// Not a test of its own: the process that [`a_killed_window_leaves_only_whole_thumbnails_and_the_next_one_shows_them`]
+/// kills.
 #[test]
 #[ignore = "goes on until it is killed; the test that kills it starts it"]
 fn a_window_that_makes_thumbnails_until_it_is_killed() {
@@ -200,12 +201,12 @@ fn shows_right_colors(window: &mut Harness<'static, App>) -> bool {
 }
 
 #[test]
-fn a_disk_that_keeps_no_thumbnails_is_said_once_and_they_are_shown_all_the_same() {
+fn a_disk_that_stores_no_thumbnails_is_reported_once_and_they_are_still_shown() {
     let folder = tempfile::tempdir().unwrap();
     let (home, images) = (folder.path().join("home"), colored_images(folder.path()));
     let dirs = AppDirs::below(&home);
     std::fs::create_dir_all(&dirs.cache).unwrap();
-    // Where the folder should be, a file lies: it cannot be written by anybody.
+    // A file in place of the folder: no thumbnail can be written.
     std::fs::write(dirs.cache.join("thumbnails"), b"in the way").unwrap();
     let mut window = browse(&home, &images, true);
     wait_for(&mut window, "1 of 240 images");

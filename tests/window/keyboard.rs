@@ -356,8 +356,8 @@ fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_esca
         remote::serve(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("window-keyboard");
-            let photograph = std::fs::read(samples().join("chelsea.png")).unwrap();
-            bucket.put("photos/a.png", &photograph);
+            let image = std::fs::read(samples().join("chelsea.png")).unwrap();
+            bucket.put("photos/a.png", &image);
             bucket.put("photos/broken.png", b"no image");
             let mut window = remote::open_place(&bucket, 2);
             wait_for(&mut window, "All saved");
@@ -389,13 +389,13 @@ fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_esca
             click_when_there(&mut window, "Delete these…");
             wait_for(&mut window, "Keep them");
             // The job has left its marks behind the dialog, too.
-            escape_closes(&mut window, "Jobs of SageMaker");
+            escape_closes(&mut window, "SageMaker jobs");
             wait_until_idle(&mut window);
             let before = widgets(&window);
             window.state_mut().command(Action::Jobs);
             wait_for(&mut window, "Keep them");
             walk_through(&mut window, &before, "a job");
-            escape_closes(&mut window, "Jobs of SageMaker");
+            escape_closes(&mut window, "SageMaker jobs");
         },
     );
 }
@@ -412,7 +412,7 @@ fn a_presentation_leaves_nothing_to_get_lost_in_and_ends_with_escape() {
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape ends");
     window.run_steps(4);
-    // Keys alone, so that nobody in the audience sees where they go.
+    // Only the keyboard works here, so that the audience does not see where the focus is.
     assert_eq!(widgets(&window), []);
     window.key_press(Key::Tab);
     window.run_steps(2);

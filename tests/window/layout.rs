@@ -69,7 +69,7 @@ fn painted(window: &Harness<'static, App>) -> Vec<Painted> {
 
 /// The whole of a text is on screen.
 #[track_caller]
-fn must_be_whole(window: &Harness<'static, App>, text: &str) {
+fn must_be_shown_in_full(window: &Harness<'static, App>, text: &str) {
     let all = painted(window);
     let found: Vec<_> = all
         .iter()
@@ -225,7 +225,7 @@ fn chips_and_buttons_that_appear_do_not_move_the_thumbnails() {
 }
 
 #[test]
-fn a_task_is_told_in_the_status_bar_and_takes_no_room_from_the_image() {
+fn a_task_is_shown_in_the_status_bar_and_takes_no_room_from_the_image() {
     let folder = folder_of(60, "coffee.png");
     let mut window = open(Some(folder.path()), DETECTOR);
     wait_for(&mut window, "1 predicted");
@@ -291,7 +291,7 @@ fn a_file_name_keeps_its_beginning_and_its_end() {
 }
 
 #[test]
-fn what_is_judged_and_how_is_told_whole() {
+fn what_is_judged_and_how_is_shown_in_full() {
     let mut window = sized(1440.0, 900.0, DETECTOR);
     wait_for(&mut window, "8 images");
     click(&mut window, "coffee.png, ");
@@ -300,8 +300,8 @@ fn what_is_judged_and_how_is_told_whole() {
         .state_mut()
         .command(ReviewCommand::SelectBox(Some(1)));
     wait_for(&mut window, "Box “dining table”");
-    must_be_whole(&window, "Box “dining table”");
-    must_be_whole(&window, "not judged");
+    must_be_shown_in_full(&window, "Box “dining table”");
+    must_be_shown_in_full(&window, "not judged");
     let verdict = Verdict::WrongClass("refrigerator".to_owned());
     window
         .state_mut()
@@ -311,12 +311,12 @@ fn what_is_judged_and_how_is_told_whole() {
         .command(ReviewCommand::SetVerdict(Some(verdict)));
     window.run_steps(3);
     // In the list of results.
-    must_be_whole(&window, "≠ dining table → refrigerator");
+    must_be_shown_in_full(&window, "≠ dining table → refrigerator");
     window
         .state_mut()
         .command(ReviewCommand::SelectBox(Some(1)));
     wait_for(&mut window, "wrong class, is “refrigerator”");
-    must_be_whole(&window, "is “refrigerator”");
+    must_be_shown_in_full(&window, "is “refrigerator”");
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn the_export_of_a_comparison_names_both_runs() {
     let comparing = state.comparing.as_ref().unwrap();
     let name = |run| state.runs.get(run).unwrap().info.name.clone();
     let subtitle = format!("A: {}\nB: {}", name(comparing.left), name(comparing.right));
-    must_be_whole(&window, &subtitle);
+    must_be_shown_in_full(&window, &subtitle);
 }
 
 /// The labels of boxes that are painted on the canvas.
@@ -458,7 +458,7 @@ fn wheel(window: &mut Harness<'static, App>, points: f32) {
 }
 
 #[test]
-fn the_wheel_moves_the_class_table_only_for_who_points_at_it() {
+fn the_wheel_moves_the_class_table_only_if_the_pointer_moved_onto_it() {
     let mut window = all_predicted(sized(1000.0, 500.0, DETECTOR));
     let lower = ViewChange::MinScore(0.01);
     window.state_mut().command(ReviewCommand::ChangeView(lower));
@@ -489,7 +489,7 @@ fn the_wheel_moves_the_class_table_only_for_who_points_at_it() {
     }
     let top = header(&window).top();
     assert!(top < pointer.y, "the panel did not move");
-    // Who points at the table moves the table, and not the panel.
+    // With the pointer on the table the wheel moves the table, and not the panel.
     let first = name_of_first(&window);
     window.hover_at(pointer + Vec2::new(3.0, 0.0));
     window.run_steps(4);

@@ -1,4 +1,4 @@
-//! The window, driven by what one can see in it: the real application with real models on real photographs.
+//! The window, driven by what one can see in it: the real application with real models on real images.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
@@ -16,10 +16,10 @@ mod keyboard;
 mod layout;
 mod looking;
 mod predicting;
-mod predicting_elsewhere;
 mod presenting;
 mod projects;
 mod remote;
+mod remote_inference;
 mod s3;
 mod s3_bad_days;
 mod s3_keeping;

@@ -56,7 +56,7 @@ fn a_box_is_selected_from_the_list() {
 fn hiding_a_class_takes_its_boxes_away() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
-    // The histogram moves what lies below it when it comes, and the section opens slowly.
+    // The histogram moves what is below it when it appears, and the section opens slowly.
     wait_until(&mut window, "the histogram", |window| {
         window.state().state().arranging.statistics().is_some()
     });
@@ -156,7 +156,7 @@ fn a_paused_prediction_goes_on_where_it_was() {
 }
 
 #[test]
-fn another_model_is_chosen_from_the_list_and_predictions_at_once() {
+fn another_model_is_chosen_from_the_list_and_predicts_at_once() {
     let mut window = open(Some(&samples().join("chelsea.png")), DETECTOR);
     wait_for(&mut window, "cat ");
     let picker = window.get_by_role_and_label(egui::accesskit::Role::ComboBox, "Model");
@@ -178,7 +178,7 @@ fn a_runtime_that_cannot_be_used_is_refused_with_the_reason_and_browsing_goes_on
     window.step();
     window.key_press(egui::Key::Enter);
     wait_for(&mut window, "Could not get ONNX Runtime ready");
-    assert!(sees(&window, "Try again"));
+    assert!(sees(&window, "Retry"));
     window.key_press(egui::Key::Escape);
     window.step();
     window.key_press(egui::Key::End);

@@ -1,4 +1,4 @@
-//! Answers outlive the window: they lie in the project of the folder.
+//! Predictions and verdicts outlive the window: they are saved in the project of the folder.
 
 use std::path::{Path, PathBuf};
 
@@ -94,7 +94,7 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
     wait_for(&mut window, "All saved");
     assert!(!close(&mut window), "nothing would be lost");
 
-    // Nothing more can be saved in a file that somebody has taken away.
+    // A deleted file cannot be written to.
     let project = project_files(projects.path()).remove(0);
     let remote_inference = projects.path().join("away");
     std::fs::rename(&project, &remote_inference).unwrap();
@@ -166,7 +166,7 @@ fn what_can_never_be_saved_is_not_tried_again_and_goes_into_another_file() {
 }
 
 #[test]
-fn a_second_window_on_the_same_folder_is_read_only_and_says_who_holds_it() {
+fn a_second_window_on_the_same_folder_is_read_only_and_names_the_first() {
     let (images, projects) = (folder_of(1, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "All saved");
@@ -176,7 +176,7 @@ fn a_second_window_on_the_same_folder_is_read_only_and_says_who_holds_it() {
 }
 
 #[test]
-fn a_project_folder_that_cannot_be_written_is_said_and_predicting_works_all_the_same() {
+fn a_project_folder_that_cannot_be_written_is_reported_and_predicting_still_works() {
     let (images, projects) = (folder_of(1, "chelsea.png"), home());
     let blocked = projects.path().join("a-file");
     std::fs::write(&blocked, b"not a folder").unwrap();
@@ -209,7 +209,7 @@ fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
 }
 
 #[test]
-fn a_project_that_is_saved_remote_goes_on_there_with_its_predictions_and_verdicts() {
+fn a_project_that_is_saved_in_another_file_continues_there_with_its_predictions_and_verdicts() {
     let (images, projects) = (folder_of(2, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");

@@ -78,7 +78,7 @@ fn type_into_a(role: Role, window: &mut Harness<'static, App>, field: &str, text
     window.run_steps(2);
 }
 
-/// As [`type_into`], in place of what stands in the field.
+/// As [`type_into`], but replaces the text of the field.
 pub(crate) fn replace_in(window: &mut Harness<'static, App>, field: &str, text: &str) {
     type_into(window, field, "");
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
@@ -90,9 +90,9 @@ pub(crate) fn replace_in(window: &mut Harness<'static, App>, field: &str, text: 
 pub(crate) fn send(window: &mut Harness<'static, App>) {
     window.state_mut().command(Action::StartJob);
     wait_for(window, "Start the job");
-    type_into(window, "Role that the container runs as", ROLE);
+    type_into(window, "Execution role", ROLE);
     start_the_job(window);
-    wait_for(window, "Jobs of SageMaker");
+    wait_for(window, "SageMaker jobs");
 }
 
 /// Clicks until the click is taken: a check that begins anew greys the button for a while.
@@ -103,7 +103,7 @@ pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
         !is_open || !matches!(state.remote.job_form.start, Loadable::NotAsked)
     };
     while !is_taken(window) {
-        wait_for(window, "Nothing speaks against it");
+        wait_for(window, "No problems found");
         click(window, "Start the job");
     }
 }
@@ -126,11 +126,10 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
         serve(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("window-job");
-            let photograph =
-                std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
-            bucket.put("photos/a.png", &photograph);
+            let image = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
+            bucket.put("photos/a.png", &image);
             bucket.put("photos/broken.png", b"no image");
-            bucket.put("photos/c.png", &photograph);
+            bucket.put("photos/c.png", &image);
             let mut window = open_place(&bucket, 3);
             send(&mut window);
 
@@ -146,7 +145,7 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
             );
 
             // What was wrong with it is put right.
-            bucket.put("photos/broken.png", &photograph);
+            bucket.put("photos/broken.png", &image);
             retry_the_failed(&mut window);
             wait_until(&mut window, "another job", |window| {
                 let open = window.state().state().remote.open.as_ref();
@@ -203,7 +202,7 @@ fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stop
         |command| {
             serve(&mut plane)(command);
             plane.as_ref().unwrap().pause_jobs();
-            // Nobody else says it here.
+            // Nothing else sets the region here.
             command.env("AWS_REGION", REGION);
         },
         || {
@@ -226,7 +225,7 @@ fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stop
                 "Folder in S3 for the outputs of jobs",
                 &bucket.uri("out/"),
             );
-            type_into(&mut window, "Role that the container runs as", ROLE);
+            type_into(&mut window, "Execution role", ROLE);
             start_the_job(&mut window);
             wait_for(&mut window, "0 of 2 outputs");
             let state = window.state().state();
@@ -300,7 +299,7 @@ fn outputs_about(count: usize, sample: &str, prediction: &str) -> tempfile::Temp
     outputs
 }
 
-/// A window on copies of a photograph, with the dialog about outputs in this folder.
+/// A window on copies of an image, with the dialog about outputs in this folder.
 fn open_outputs_of(
     images: &tempfile::TempDir,
     outputs: &std::path::Path,
@@ -327,7 +326,7 @@ pub(crate) fn home_with_runtime(home: &std::path::Path) -> AppDirs {
 }
 
 #[test]
-fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_is_kept() {
+fn outputs_of_an_unknown_shape_are_shown_and_read_with_a_mapping_that_is_kept() {
     let images = folder_of(2, "chelsea.png");
     let prediction = r#"{"verdict": {"certainty": [0.25, 0.75], "code": 7}}"#;
     let outputs = outputs_about(2, "chelsea.png", prediction);
@@ -339,7 +338,7 @@ fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_i
     wait_for(&mut window, "the response format is unknown");
     assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
 
-    // What stands where is found by itself where it can only be one thing.
+    // A field that can mean only one thing is found automatically.
     click(&mut window, "Make a mapping");
     wait_for(&mut window, "class 1 75.0 %");
     type_into(
@@ -385,10 +384,11 @@ fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_i
 }
 
 #[test]
-fn boxes_of_a_shape_that_nobody_knows_are_read_as_the_fields_of_a_mapping_say() {
+fn boxes_of_an_unknown_shape_are_read_as_the_fields_of_a_mapping_say() {
     let images = folder_of(2, "coffee.png");
     // 600 x 400 pixels.
-    let prediction = r#"{"items": [{"at": [40, 60, 240, 360], "kind": "cup", "sure": 0.75}, {"at": [0, 0, 100, 50], "kind": "spoon", "sure": 0.5}]}"#;
+    let prediction = r#"{"items": [{"at": [40, 60, 240, 360], "kind": "cup", "sure": 0.75},
+        {"at": [0, 0, 100, 50], "kind": "spoon", "sure": 0.5}]}"#;
     let outputs = outputs_about(2, "coffee.png", prediction);
     let labels = outputs.path().join("labels.txt");
     std::fs::write(&labels, "spoon\ncup\n").unwrap();
@@ -466,10 +466,9 @@ fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
         },
         || {
             let bucket = Seaweed::shared().bucket("window-form");
-            let photograph =
-                std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
-            bucket.put("photos/a.png", &photograph);
-            bucket.put("photos/b.png", &photograph);
+            let image = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
+            bucket.put("photos/a.png", &image);
+            bucket.put("photos/b.png", &image);
             let mut window = open_place(&bucket, 2);
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "✗ Role");
@@ -477,14 +476,14 @@ fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
             // Nothing happens where it is greyed.
             click(&mut window, "Start the job");
             assert!(!window.state().state().remote.job_form.start.is_loading());
-            click(&mut window, "The same with the aws command line");
+            click(&mut window, "AWS CLI commands");
             wait_for(&mut window, "aws sagemaker create-transform-job");
             // It costs nothing to try the archive here.
             click(&mut window, "Try it here");
             wait_for(&mut window, "✓ 2 of 2 predictions are as on this computer");
             // What it measured may be what the estimate counts with.
             click(&mut window, "Cost");
-            click(&mut window, "a second, as rehearsed on this machine");
+            click(&mut window, "per second, measured in the rehearsal");
             wait_for(&mut window, "2 objects at ");
         },
     );

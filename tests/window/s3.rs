@@ -14,12 +14,12 @@ use super::window::{click, open_in, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
-/// A bucket that anybody may read, with three photographs and something else in `photos/`.
-fn photographs(name: &str) -> Bucket {
+/// A bucket that anybody may read, with three images and something else in `photos/`.
+fn bucket_of_images(name: &str) -> Bucket {
     let bucket = Seaweed::shared().public_bucket(name);
-    let photograph = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
+    let image = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
     for name in ["a b+.png", "c%20d.png", "sub/été.png"] {
-        bucket.put(&format!("photos/{name}"), &photograph);
+        bucket.put(&format!("photos/{name}"), &image);
     }
     bucket.put("photos/labels.csv", b"a,b");
     bucket
@@ -44,7 +44,7 @@ fn open(window: &mut Harness<'static, App>, place: S3Place) {
 
 #[test]
 fn a_prefix_is_listed_predicted_and_opened_again_from_its_project() {
-    let bucket = photographs("window");
+    let bucket = bucket_of_images("window");
     let projects = tempfile::tempdir().unwrap();
     let mut window = open_in(projects.path(), None, CLASSIFIER);
     open(&mut window, place(&bucket));
@@ -73,8 +73,8 @@ fn a_prefix_is_listed_predicted_and_opened_again_from_its_project() {
 }
 
 #[test]
-fn an_address_is_opened_from_the_path_field_and_a_place_from_the_recent_ones() {
-    let bucket = photographs("typed");
+fn an_address_is_opened_from_the_path_field_and_a_folder_from_the_recent_ones() {
+    let bucket = bucket_of_images("typed");
     let projects = tempfile::tempdir().unwrap();
     let mut window = open_in(projects.path(), None, CLASSIFIER);
     open(&mut window, place(&bucket));

@@ -14,15 +14,15 @@ use super::window::{click, open_in, samples, wait_for, wait_until, wait_until_id
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
-/// A bucket with two photographs in `photos/`.
-fn with_photographs(bucket: Bucket) -> Bucket {
-    let photograph = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
-    bucket.put("photos/1.png", &photograph);
-    bucket.put("photos/2.png", &photograph);
+/// A bucket with two images in `photos/`.
+fn with_images(bucket: Bucket) -> Bucket {
+    let image = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
+    bucket.put("photos/1.png", &image);
+    bucket.put("photos/2.png", &image);
     bucket
 }
 
-/// Opens it as nobody, through `endpoint`.
+/// Opens it without credentials, through `endpoint`.
 fn open(window: &mut Harness<'static, App>, bucket: &Bucket, endpoint: String) {
     let place = S3Place {
         access: S3Access {
@@ -37,9 +37,9 @@ fn open(window: &mut Harness<'static, App>, bucket: &Bucket, endpoint: String) {
 }
 
 #[test]
-fn a_place_that_may_not_be_listed_says_which_permission_is_missing() {
+fn a_prefix_that_may_not_be_listed_says_which_permission_is_missing() {
     let server = Seaweed::shared();
-    let bucket = with_photographs(server.bucket("closed"));
+    let bucket = with_images(server.bucket("closed"));
     let projects = tempfile::tempdir().unwrap();
     let mut window = open_in(projects.path(), None, CLASSIFIER);
     open(&mut window, &bucket, server.endpoint());
@@ -50,9 +50,9 @@ fn a_place_that_may_not_be_listed_says_which_permission_is_missing() {
 }
 
 #[test]
-fn the_sign_in_page_of_a_network_is_not_taken_for_a_place() {
+fn the_sign_in_page_of_a_network_is_not_taken_for_a_bucket() {
     let server = Seaweed::shared();
-    let bucket = with_photographs(server.public_bucket("hotel"));
+    let bucket = with_images(server.public_bucket("hotel"));
     let proxy = FaultProxy::before(server.address());
     let page = Response::html("200 OK", "Welcome to the hotel");
     proxy.inject(|_| true, Often::Always, Fault::Response(page));
@@ -63,9 +63,9 @@ fn the_sign_in_page_of_a_network_is_not_taken_for_a_place() {
 }
 
 #[test]
-fn a_server_that_says_nothing_keeps_nobody_from_opening_something_else() {
+fn a_silent_server_does_not_block_opening_another_source() {
     let server = Seaweed::shared();
-    let bucket = with_photographs(server.public_bucket("silent"));
+    let bucket = with_images(server.public_bucket("silent"));
     let proxy = FaultProxy::before(server.address());
     proxy.inject(|_| true, Often::Always, Fault::Silence);
     let projects = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ fn a_server_that_says_nothing_keeps_nobody_from_opening_something_else() {
     let problems = &window.state().state().problems;
     assert!(
         problems.is_empty(),
-        "nobody waits for it any more: {:?}",
+        "the request was cancelled: {:?}",
         problems.entries()
     );
 }
@@ -86,7 +86,7 @@ fn a_server_that_says_nothing_keeps_nobody_from_opening_something_else() {
 #[test]
 fn an_image_that_may_not_be_read_says_why_and_the_other_one_is_predicted() {
     let server = Seaweed::shared();
-    let bucket = with_photographs(server.public_bucket("one-denied"));
+    let bucket = with_images(server.public_bucket("one-denied"));
     let proxy = FaultProxy::before(server.address());
     let denied = Fault::error("403 Forbidden", "AccessDenied");
     let is_first = |request: &Request| request.reads_key("photos/1.png");
@@ -101,9 +101,9 @@ fn an_image_that_may_not_be_read_says_why_and_the_other_one_is_predicted() {
 }
 
 #[test]
-fn a_listing_that_breaks_off_says_so_beside_what_it_has() {
+fn a_listing_that_is_cut_short_says_so_beside_what_it_has() {
     let server = Seaweed::shared();
-    let bucket = with_photographs(server.public_bucket("breaks-off"));
+    let bucket = with_images(server.public_bucket("breaks-off"));
     let mut small = Cursor::new(Vec::new());
     image::RgbImage::new(1, 1)
         .write_to(&mut small, image::ImageFormat::Png)

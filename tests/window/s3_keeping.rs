@@ -31,7 +31,7 @@ impl Images {
     fn new(name: &str) -> Self {
         let bucket = Seaweed::shared().public_bucket(name);
         for number in 0..IMAGES {
-            bucket.put(&key(number), &photograph("chelsea.png"));
+            bucket.put(&key(number), &read_image("chelsea.png"));
         }
         Self {
             bucket,
@@ -54,7 +54,7 @@ fn key(number: usize) -> String {
     format!("photos/{number:02}.png")
 }
 
-fn photograph(name: &str) -> Vec<u8> {
+fn read_image(name: &str) -> Vec<u8> {
     std::fs::read(samples().join(name)).unwrap()
 }
 
@@ -82,8 +82,8 @@ fn open(bucket: &Bucket, prefix: &str, proxy: &FaultProxy, home: &Path) -> Harne
     window
 }
 
-/// There and back, then through some images one by one. Waits for each image: who goes on before it is there gives up
-/// fetching it.
+/// Scrolls there and back, then walks through some images. Waits for each image: going on before it is there cancels
+/// its fetch.
 fn look_around(window: &mut Harness<'static, App>) {
     wait_for_image(window, 1);
     window.key_press(Key::End);
@@ -131,7 +131,7 @@ fn scrolling_there_and_back_showing_and_predicting_asks_for_each_object_once_and
 }
 
 #[test]
-fn an_object_that_was_written_to_is_noticed_on_reload_and_its_prediction_is_about_the_older_one() {
+fn an_object_that_changed_is_noticed_on_reload_and_its_prediction_is_outdated() {
     let images = Images::new("reload");
     let mut window = open(&images.bucket, "photos/", &images.proxy, images.home.path());
     look_around(&mut window);
@@ -140,10 +140,10 @@ fn an_object_that_was_written_to_is_noticed_on_reload_and_its_prediction_is_abou
     let last = SampleId::from_index(IMAGES - 1);
     images
         .bucket
-        .put(&key(IMAGES - 1), &photograph("coffee.png"));
+        .put(&key(IMAGES - 1), &read_image("coffee.png"));
     images
         .bucket
-        .put("photos/new.png", &photograph("coffee.png"));
+        .put("photos/new.png", &read_image("coffee.png"));
     window.key_press(Key::F5);
     wait_for(&mut window, "The images were listed again");
     wait_for(&mut window, &format!("of {} images", IMAGES + 1));
@@ -180,7 +180,7 @@ fn an_image_that_does_not_come_is_not_in_the_way_of_the_next_one() {
     );
     let state = window.state().state();
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
-    // It would be, had anybody waited until it was given up.
+    // The fetch was cancelled before it could fail.
     assert!(state.samples.unreadable(SampleId(0)).is_none());
 }
 

@@ -183,9 +183,9 @@ fn the_tree_of_buckets_is_walked_with_the_keyboard() {
 }
 
 #[test]
-fn a_folder_itself_is_opened_without_what_lies_below() {
+fn a_folder_is_opened_without_its_subfolders() {
     alone(
-        "s3_picker::a_folder_itself_is_opened_without_what_lies_below",
+        "s3_picker::a_folder_is_opened_without_its_subfolders",
         with_profiles,
         || {
             let bucket = bucket("shallow");
@@ -206,9 +206,9 @@ fn a_folder_itself_is_opened_without_what_lies_below() {
 }
 
 #[test]
-fn a_public_bucket_needs_nobody_and_an_https_url_names_its_server() {
+fn a_public_bucket_needs_no_sign_in_and_an_https_url_names_its_server() {
     alone(
-        "s3_picker::a_public_bucket_needs_nobody_and_an_https_url_names_its_server",
+        "s3_picker::a_public_bucket_needs_no_sign_in_and_an_https_url_names_its_server",
         with_profiles,
         || {
             let bucket = Seaweed::shared().public_bucket("window");
@@ -232,9 +232,9 @@ fn a_public_bucket_needs_nobody_and_an_https_url_names_its_server() {
 }
 
 #[test]
-fn a_wrong_secret_and_a_missing_permission_are_said_where_they_were_met() {
+fn a_wrong_secret_and_a_missing_permission_are_reported_where_they_occur() {
     alone(
-        "s3_picker::a_wrong_secret_and_a_missing_permission_are_said_where_they_were_met",
+        "s3_picker::a_wrong_secret_and_a_missing_permission_are_reported_where_they_occur",
         with_profiles,
         || {
             let bucket = bucket("refused");
@@ -264,7 +264,7 @@ fn a_wrong_secret_and_a_missing_permission_are_said_where_they_were_met() {
 }
 
 #[test]
-fn an_address_that_is_none_is_explained_before_anything_is_asked() {
+fn an_invalid_address_is_explained_before_any_request() {
     let mut window = open(None, CLASSIFIER);
     type_into(&mut window, "Path of a folder or image", "s3://a/b");
     window.key_press(Key::Enter);
@@ -294,11 +294,11 @@ fn ending_profile(home: &Path) -> String {
 }
 
 #[test]
-fn a_sign_in_that_ends_soon_is_warned_of_and_goes_on_when_it_was_renewed() {
+fn a_sign_in_that_ends_soon_gives_a_warning_and_continues_after_renewal() {
     let home = tempfile::tempdir().unwrap();
     let config = ending_profile(home.path());
     alone(
-        "s3_picker::a_sign_in_that_ends_soon_is_warned_of_and_goes_on_when_it_was_renewed",
+        "s3_picker::a_sign_in_that_ends_soon_gives_a_warning_and_continues_after_renewal",
         |command| with_config(command, home.path(), &config),
         || {
             let home = std::env::home_dir().unwrap();
@@ -315,7 +315,7 @@ fn a_sign_in_that_ends_soon_is_warned_of_and_goes_on_when_it_was_renewed() {
             wait_for(&mut window, warning);
             wait_for(&mut window, "renew it at its provider");
             std::fs::write(home.join("expires"), "2099-01-02T03:04:05Z").unwrap();
-            click(&mut window, "Try again");
+            click(&mut window, "Retry");
             wait_until(&mut window, "the warning to go", |window| {
                 !sees(window, warning)
             });
@@ -326,13 +326,13 @@ fn a_sign_in_that_ends_soon_is_warned_of_and_goes_on_when_it_was_renewed() {
 }
 
 #[test]
-fn a_single_sign_on_that_is_over_offers_the_command_that_renews_it() {
+fn an_expired_single_sign_on_offers_the_command_that_renews_it() {
     let home = tempfile::tempdir().unwrap();
     let config = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = \
         Reader\nregion = us-east-1\n\n\
          [sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n";
     alone(
-        "s3_picker::a_single_sign_on_that_is_over_offers_the_command_that_renews_it",
+        "s3_picker::an_expired_single_sign_on_offers_the_command_that_renews_it",
         |command| with_config(command, home.path(), config),
         || {
             let mut window = open(None, CLASSIFIER);

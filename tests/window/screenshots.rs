@@ -40,7 +40,7 @@ fn drawn(builder: HarnessBuilder<App>, theme: Theme) -> HarnessBuilder<App> {
         .wgpu()
 }
 
-/// Every photograph predicted, the named one in the middle.
+/// Every image predicted, the named one in the middle.
 fn predicted(model: &str, theme: Theme, shown: &str, prediction: &str) -> Harness<'static, App> {
     let mut window = window(model, theme);
     wait_for(&mut window, "1 predicted");
@@ -62,7 +62,7 @@ fn take(window: &mut Harness<'static, App>, name: &str) {
     window.run_steps(12);
     let image = window.render().unwrap();
     let colors: std::collections::HashSet<[u8; 4]> = image.pixels().map(|pixel| pixel.0).collect();
-    assert!(colors.len() > 1000, "{name} shows no photograph");
+    assert!(colors.len() > 1000, "{name} shows no image");
     if std::env::var_os("SPOTCHECK_WRITE_SCREENSHOTS").is_some() {
         let folder = repository().join("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
@@ -192,11 +192,11 @@ fn the_window_presents() {
 }
 
 #[test]
-fn the_window_finds_a_place_in_s3() {
+fn the_window_finds_a_folder_in_s3() {
     // On the server that tests share, their buckets would be in the image.
     let server = OnceCell::new();
     alone(
-        "screenshots::the_window_finds_a_place_in_s3",
+        "screenshots::the_window_finds_a_folder_in_s3",
         |command| {
             let server = server.get_or_init(Seaweed::start);
             server.lend(command);
@@ -204,10 +204,10 @@ fn the_window_finds_a_place_in_s3() {
         },
         || {
             let server = Seaweed::shared();
-            let photographs = server.bucket_of_one_test("street-photographs");
+            let images = server.bucket_of_one_test("street-images");
             for folder in ["2024/may", "2024/june", "2025/january", "2025/march"] {
-                photographs.put(&format!("{folder}/readme.txt"), b"text");
-                photographs.put_folder(&format!("{folder}/"), &samples());
+                images.put(&format!("{folder}/readme.txt"), b"text");
+                images.put_folder(&format!("{folder}/"), &samples());
             }
             server
                 .bucket_of_one_test("crops-for-training")
@@ -220,15 +220,12 @@ fn the_window_finds_a_place_in_s3() {
             window.state_mut().command(Action::OpenS3);
             window.state_mut().command(S3Command::SetAccess(reader));
             window.state_mut().command(S3Command::ListBuckets);
-            wait_for(&mut window, "street-photographs, bucket");
+            wait_for(&mut window, "street-images, bucket");
             for (folder, inner) in [("", "2024"), ("2024/", "may")] {
-                click(&mut window, &format!("Expand {}", photographs.uri(folder)));
+                click(&mut window, &format!("Expand {}", images.uri(folder)));
                 wait_for(&mut window, &format!("{inner}, folder"));
             }
-            click(
-                &mut window,
-                &format!("Expand {}", photographs.uri("2024/may/")),
-            );
+            click(&mut window, &format!("Expand {}", images.uri("2024/may/")));
             wait_for(&mut window, "objects");
             wait_for(&mut window, "access key …0001");
             wait_until(&mut window, "all predictions", |window| {
@@ -251,7 +248,7 @@ fn the_window_explains_which_parts_carry_a_class() {
 }
 
 #[test]
-fn the_window_counts_classes_and_shows_how_sure_the_model_is() {
+fn the_window_counts_classes_and_shows_the_scores() {
     let mut window = predicted(DETECTOR, Theme::Light, "coffee.png", "cup ");
     // The model is known; what is below it is looked at.
     for section in ["Model", "Magnifier"] {
@@ -282,7 +279,7 @@ fn the_window_sends_to_sagemaker_and_compares_what_comes_back() {
         "screenshots::the_window_sends_to_sagemaker_and_compares_what_comes_back",
         remote::serve(&mut plane),
         || {
-            let bucket = Seaweed::shared().bucket_of_one_test("holiday-photographs");
+            let bucket = Seaweed::shared().bucket_of_one_test("holiday-images");
             bucket.put_folder("photos/", &samples());
             bucket.delete("photos/CREDITS.md");
             let mut window = on_bucket(&bucket, Theme::Dark);
@@ -294,7 +291,7 @@ fn the_window_sends_to_sagemaker_and_compares_what_comes_back() {
             take(&mut window, "sagemaker-form-dark");
             click(&mut window, "Start the job");
             wait_for(&mut window, "✓ completed");
-            click(&mut window, "Log of the container");
+            click(&mut window, "Container log");
             take(&mut window, "sagemaker-job-dark");
             click(&mut window, "Open outputs");
             wait_until(&mut window, "the predictions of the job", |window| {
@@ -347,7 +344,7 @@ fn the_window_shows_an_endpoint_and_what_it_costs() {
     );
 }
 
-/// A window on the photographs in a bucket.
+/// A window on the images in a bucket.
 fn on_bucket(bucket: &Bucket, theme: Theme) -> Harness<'static, App> {
     let mut window = open_with(None, DETECTOR, |builder| {
         builder
@@ -369,6 +366,6 @@ fn on_bucket(bucket: &Bucket, theme: Theme) -> Harness<'static, App> {
 fn fill_in(window: &mut Harness<'static, App>) {
     window.state_mut().command(Action::StartJob);
     wait_for(window, "Start the job");
-    remote::type_into(window, "Role that the container runs as", ROLE);
-    wait_for(window, "Nothing speaks against it");
+    remote::type_into(window, "Execution role", ROLE);
+    wait_for(window, "No problems found");
 }

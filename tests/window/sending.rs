@@ -67,15 +67,15 @@ fn open_form(window: &mut Harness<'static, App>) {
         .role
         .is_empty()
     {
-        type_into(window, "Role that the container runs as", ROLE);
+        type_into(window, "Execution role", ROLE);
     }
-    wait_for(window, "Nothing speaks against it");
+    wait_for(window, "No problems found");
 }
 
 /// The form with a role, and what passed its check unfolded.
 fn open_unfolded_form(window: &mut Harness<'static, App>) {
     open_form(window);
-    click(window, " points passed");
+    click(window, " checks passed");
     wait_for(window, "✓ Job name");
 }
 
@@ -91,7 +91,7 @@ fn start(window: &mut Harness<'static, App>) {
         if let Loadable::Failed(why) = &window.state().state().remote.job_form.start {
             panic!("the job was not started: {}", why.message());
         }
-        sees(window, "Jobs of SageMaker")
+        sees(window, "SageMaker jobs")
     });
 }
 
@@ -104,7 +104,7 @@ fn asked(plane: &ControlPlane, operation: &str) -> Value {
     last.unwrap().body
 }
 
-fn photograph() -> Vec<u8> {
+fn chelsea() -> Vec<u8> {
     std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap()
 }
 
@@ -125,11 +125,11 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
                 &window,
                 "4 requests at once on each instance, one per vCPU"
             ));
-            click(&mut window, "The same with the aws command line");
+            click(&mut window, "AWS CLI commands");
             wait_for(&mut window, r#""MaxConcurrentTransforms":4"#);
             // Files are not images.
             click(&mut window, "Cost");
-            type_into(&mut window, "Images a second on an instance", "0.1");
+            type_into(&mut window, "Images per second per instance", "0.1");
             wait_for(
                 &mut window,
                 "6 images at 0.10 per second and instance: about 60 s",
@@ -137,7 +137,7 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
             start(&mut window);
         },
     );
-    // Nobody has it in the process that asks.
+    // Only the process of the test itself has it.
     let Some(plane) = plane else {
         return;
     };
@@ -148,39 +148,39 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
 }
 
 #[test]
-fn the_check_tells_what_wants_attention_first_and_folds_what_passed() {
+fn the_check_lists_problems_first_and_folds_what_passed() {
     let mut plane = None;
     alone(
-        "sending::the_check_tells_what_wants_attention_first_and_folds_what_passed",
+        "sending::the_check_lists_problems_first_and_folds_what_passed",
         serve_held(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("sending-check");
-            bucket.put("photos/a.png", &photograph());
+            bucket.put("photos/a.png", &chelsea());
             let mut window = open_prefix(&bucket, "photos/", 1);
             open_form(&mut window);
-            replace_in(&mut window, "Role that the container runs as", "nobody");
+            replace_in(&mut window, "Execution role", "nobody");
             wait_for(&mut window, "One point would make the job fail");
             let top = |label: &str| window.get_by_label(label).rect().top();
             // No price is known, and what it costs is never folded.
             let order = [top("✗ Role"), top("⚠ Cost")];
             assert!(order.is_sorted(), "{order:?}");
-            assert!(top("⚠ Cost") < window.get_by_label_contains(" points passed").rect().top());
+            assert!(top("⚠ Cost") < window.get_by_label_contains(" checks passed").rect().top());
             assert!(!sees(&window, "✓ Job name"));
-            click(&mut window, " points passed");
+            click(&mut window, " checks passed");
             wait_for(&mut window, "✓ Job name");
         },
     );
 }
 
 #[test]
-fn a_payload_that_a_person_sets_lowers_the_concurrency_that_is_suggested() {
+fn a_payload_that_the_user_sets_lowers_the_suggested_concurrency() {
     let mut plane = None;
     alone(
-        "sending::a_payload_that_a_person_sets_lowers_the_concurrency_that_is_suggested",
+        "sending::a_payload_that_the_user_sets_lowers_the_suggested_concurrency",
         serve_held(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("sending-payload");
-            bucket.put("photos/a.png", &photograph());
+            bucket.put("photos/a.png", &chelsea());
             let mut window = open_prefix(&bucket, "photos/", 1);
             open_unfolded_form(&mut window);
             click(&mut window, "Known types");
@@ -190,7 +190,7 @@ fn a_payload_that_a_person_sets_lowers_the_concurrency_that_is_suggested() {
                 "96 requests at once on each instance, one per vCPU",
             );
             click(&mut window, "Requests and records");
-            click(&mut window, "Largest request in MB");
+            click(&mut window, "Maximum request size (MB)");
             wait_for(
                 &mut window,
                 "16 requests at once on each instance, one per vCPU",
@@ -198,7 +198,7 @@ fn a_payload_that_a_person_sets_lowers_the_concurrency_that_is_suggested() {
             start(&mut window);
         },
     );
-    // Nobody has it in the process that asks.
+    // Only the process of the test itself has it.
     let Some(plane) = plane else {
         return;
     };
@@ -215,15 +215,15 @@ fn price_and_rate_of_one_instance_type_are_not_used_for_another() {
         serve_held(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("sending-price");
-            bucket.put("photos/a.png", &photograph());
+            bucket.put("photos/a.png", &chelsea());
             let mut window = open_prefix(&bucket, "photos/", 1);
             open_form(&mut window);
             click(&mut window, "Cost");
-            let price = "US dollars an hour for an instance";
+            let price = "Price per instance (US dollars per hour)";
             type_into(&mut window, price, "0");
-            wait_for(&mut window, "⚠ This is no number above zero: 0");
+            wait_for(&mut window, "⚠ Enter a number above zero, not 0");
             type_into(&mut window, price, ".25");
-            type_into(&mut window, "Images a second on an instance", "0.5");
+            type_into(&mut window, "Images per second per instance", "0.5");
             wait_for(
                 &mut window,
                 "1 object at 0.50 per second and instance: about 2 s",
@@ -248,33 +248,33 @@ fn price_and_rate_of_one_instance_type_are_not_used_for_another() {
 }
 
 #[test]
-fn what_few_jobs_need_reaches_sagemaker_too() {
+fn rarely_used_parameters_reach_sagemaker_too() {
     let mut plane = None;
     alone(
-        "sending::what_few_jobs_need_reaches_sagemaker_too",
+        "sending::rarely_used_parameters_reach_sagemaker_too",
         serve_held(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("sending-advanced");
-            bucket.put("photos/a.png", &photograph());
-            bucket.put("photos/b.png", &photograph());
+            bucket.put("photos/a.png", &chelsea());
+            bucket.put("photos/b.png", &chelsea());
             let manifest = format!(r#"[{{"prefix": "{}"}}, "b.png"]"#, bucket.uri("photos/"));
             bucket.put("lists/one.json", manifest.as_bytes());
             let mut window = open_prefix(&bucket, "photos/", 2);
             open_unfolded_form(&mut window);
             click(&mut window, "Advanced");
             for (field, text) in [
-                ("ModelName, of the model that is made", "advanced-model"),
+                ("ModelName: name of the new model", "advanced-model"),
                 (
-                    "TransformAmiVersion, the system of the instances",
+                    "TransformAmiVersion: operating system of the instances",
                     "al2-ami-sagemaker-batch-gpu-535",
                 ),
                 ("ExperimentName", "cats"),
                 ("TrialName", "first"),
-                ("RunName, the run of the experiment", "one"),
+                ("RunName: run of the experiment", "one"),
             ] {
                 type_into(&mut window, field, text);
             }
-            let environment = "Environment of the model, for every job of it";
+            let environment = "Model environment, for all its jobs";
             let find = |window: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
                 act(&window.get_by_role_and_label(Role::MultilineTextInput, environment));
             };
@@ -285,13 +285,12 @@ fn what_few_jobs_need_reaches_sagemaker_too() {
             let captured = bucket.uri("captured/");
             type_into(
                 &mut window,
-                "DestinationS3Uri, the folder that they go to",
+                "DestinationS3Uri: folder for captured data",
                 &captured,
             );
             click(&mut window, "GenerateInferenceId");
             let list = bucket.uri("lists/one.json");
-            let name =
-                "ManifestFile, a list of objects that is there, in place of the images above";
+            let name = "ManifestFile: existing list of objects, instead of the images above";
             type_into(&mut window, name, &list);
             wait_for(&mut window, &format!("chosen under Advanced: {list}"));
             wait_for(&mut window, "1 object, ");
@@ -329,19 +328,19 @@ fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
         serve_held(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("sending-saved");
-            bucket.put("photos/a.png", &photograph());
+            bucket.put("photos/a.png", &chelsea());
             let folder = tempfile::tempdir().unwrap();
             std::fs::create_dir(folder.path().join("1")).unwrap();
             std::fs::write(folder.path().join("1/saved_model.pb"), "graph").unwrap();
             let mut window = open_prefix(&bucket, "photos/", 1);
             open_unfolded_form(&mut window);
-            let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
+            let choice = window.get_by_role_and_label(Role::ComboBox, "Kind of model to send");
             choice.click_accesskit();
             window.run_steps(2);
-            click(&mut window, "a TensorFlow SavedModel");
+            click(&mut window, "TensorFlow SavedModel");
             wait_for(&mut window, "Enter the folder of the SavedModel");
             let path = folder.path().to_str().unwrap();
-            type_into(&mut window, "Folder of the TensorFlow SavedModel", path);
+            type_into(&mut window, "SavedModel folder", path);
             wait_for(&mut window, "/tensorflow-inference:2.19.0-cpu");
             click(&mut window, "Environment and tags");
             click(&mut window, "Small batches");
@@ -378,8 +377,8 @@ fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_
         },
         || {
             let bucket = Seaweed::shared().bucket("sending-rehearsed");
-            bucket.put("photos/a.png", &photograph());
-            bucket.put("photos/b.png", &photograph());
+            bucket.put("photos/a.png", &chelsea());
+            bucket.put("photos/b.png", &chelsea());
             let folder = tempfile::tempdir().unwrap();
             std::fs::create_dir(folder.path().join("1")).unwrap();
             std::fs::write(folder.path().join("1/saved_model.pb"), "graph").unwrap();
@@ -389,15 +388,15 @@ fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_
             open_form(&mut window);
             let field = "Address of a TensorFlow Serving";
             assert!(!sees(&window, field));
-            let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
+            let choice = window.get_by_role_and_label(Role::ComboBox, "Kind of model to send");
             choice.click_accesskit();
             window.run_steps(2);
-            click(&mut window, "a TensorFlow SavedModel");
+            click(&mut window, "TensorFlow SavedModel");
             let path = folder.path().to_str().unwrap();
             wait_for(&mut window, "Enter the folder of the SavedModel");
-            type_into(&mut window, "Folder of the TensorFlow SavedModel", path);
-            wait_for(&mut window, "nothing else runs a SavedModel");
-            // Without an address there is nobody to ask.
+            type_into(&mut window, "SavedModel folder", path);
+            wait_for(&mut window, "a SavedModel needs");
+            // A rehearsal needs an address.
             let is_off = |window: &Harness<'static, App>| {
                 let button = window.get_by_role_and_label(Role::Button, "Try it here");
                 button.accesskit_node().is_disabled()
@@ -422,26 +421,26 @@ fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_
 }
 
 #[test]
-fn a_model_that_sagemaker_has_is_used_and_none_is_made() {
+fn an_existing_sagemaker_model_is_used_and_none_is_made() {
     let mut plane = None;
     alone(
-        "sending::a_model_that_sagemaker_has_is_used_and_none_is_made",
+        "sending::an_existing_sagemaker_model_is_used_and_none_is_made",
         |command| {
             serve_held(&mut plane)(command);
             plane.as_ref().unwrap().add_chain("chain");
         },
         || {
             let bucket = Seaweed::shared().bucket("sending-existing");
-            bucket.put("photos/a.png", &photograph());
+            bucket.put("photos/a.png", &chelsea());
             let mut window = open_prefix(&bucket, "photos/", 1);
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "Start the job");
-            let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
+            let choice = window.get_by_role_and_label(Role::ComboBox, "Kind of model to send");
             choice.click_accesskit();
             window.run_steps(2);
-            click(&mut window, "a model that SageMaker has");
+            click(&mut window, "Existing SageMaker model");
             wait_for(&mut window, "Enter the name of the model in SageMaker");
-            type_into(&mut window, "Name of the model in SageMaker", "chain");
+            type_into(&mut window, "SageMaker model name", "chain");
             wait_for(&mut window, "several containers");
             start(&mut window);
         },
@@ -455,10 +454,10 @@ fn a_model_that_sagemaker_has_is_used_and_none_is_made() {
 }
 
 #[test]
-fn who_sends_one_image_of_a_tfrecord_file_is_told_that_the_whole_file_goes() {
+fn sending_one_image_of_a_tfrecord_file_warns_that_the_whole_file_is_sent() {
     let mut plane = None;
     alone(
-        "sending::who_sends_one_image_of_a_tfrecord_file_is_told_that_the_whole_file_goes",
+        "sending::sending_one_image_of_a_tfrecord_file_warns_that_the_whole_file_is_sent",
         serve_held(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("sending-one");
@@ -502,9 +501,9 @@ fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_ea
             wait_for(&mut window, "Enter the S3 folder");
             let field = "Folder in S3 for the outputs of jobs";
             type_into(&mut window, field, &bucket.uri("out/"));
-            type_into(&mut window, "Role that the container runs as", ROLE);
-            wait_for(&mut window, "Nothing speaks against it");
-            click(&mut window, "The same with the aws command line");
+            type_into(&mut window, "Execution role", ROLE);
+            wait_for(&mut window, "No problems found");
+            click(&mut window, "AWS CLI commands");
             wait_for(&mut window, "aws s3 sync ");
             let copies = window.query_all_by_label_contains("aws s3 cp ").count();
             assert!(copies < 5, "{copies}");
@@ -530,7 +529,7 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
         serve(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("sending-table");
-            bucket.put("photos/a.png", &photograph());
+            bucket.put("photos/a.png", &chelsea());
             let home = tempfile::tempdir().unwrap();
             let dirs = AppDirs {
                 config: home.path().join("config"),
@@ -551,8 +550,12 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             click(&mut window, "ml.m5.24xlarge");
             click(&mut window, "Cost");
             wait_for(&mut window, "The price table is empty");
-            type_into(&mut window, "US dollars an hour for an instance", "5.5");
-            type_into(&mut window, "Source of this price", "an invoice");
+            type_into(
+                &mut window,
+                "Price per instance (US dollars per hour)",
+                "5.5",
+            );
+            type_into(&mut window, "Source of the price", "an invoice");
             click(&mut window, "Save to the price table");
             wait_for(&mut window, "Show the price file");
             let kept = std::fs::read_to_string(&table).unwrap();
@@ -566,17 +569,17 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             click(&mut window, "Known types");
             click(&mut window, "ml.m5.24xlarge");
             wait_for(&mut window, "$5.50 per hour for 1 × ml.m5.24xlarge (of 20");
-            // What stands in the table can be put right there.
+            // An entry of the table can be corrected in place.
             wait_for(&mut window, "Change the price of ml.m5.24xlarge…");
             click(&mut window, "Change the price of ml.m5.24xlarge…");
             let field = "Source of the changed price";
             replace_in(&mut window, field, "a newer invoice");
-            click(&mut window, "Keep the change");
+            click(&mut window, "Save the changed price");
             wait_for(&mut window, ", from a newer invoice)");
             let changed = std::fs::read_to_string(&table).unwrap();
             assert_eq!(changed, kept.replace("an invoice", "a newer invoice"));
 
-            // A job whose price nobody knows asks for it.
+            // A job without a known price asks for it.
             window
                 .state_mut()
                 .command(Command::SetOverlay(Overlay::None));
@@ -586,8 +589,12 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             let unpriced = "billed; no price is known";
             wait_for(&mut window, unpriced);
             click(&mut window, "Say what ml.m5.xlarge costs");
-            type_into(&mut window, "US dollars an hour for an instance", "3.6");
-            type_into(&mut window, "Source of this price", "a colleague");
+            type_into(
+                &mut window,
+                "Price per instance (US dollars per hour)",
+                "3.6",
+            );
+            type_into(&mut window, "Source of the price", "a colleague");
             click(&mut window, "Save to the price table");
             wait_until(&mut window, "what the job has cost", |window| {
                 let job = window.state().state().remote.open_job();

@@ -9,9 +9,9 @@ use crate::support::seaweed::{ADMIN, Seaweed};
 use crate::window::{click, folder_of, open, sees, wait_for, wait_until};
 
 #[test]
-fn an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done() {
+fn an_upload_shows_its_plan_first_and_leads_to_the_folder_when_it_is_done() {
     alone(
-        "uploading::an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done",
+        "uploading::an_upload_shows_its_plan_first_and_leads_to_the_folder_when_it_is_done",
         |command| {
             let server = Seaweed::shared();
             server.lend(command);
@@ -40,7 +40,7 @@ fn an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done() {
             window.run_steps(2);
             click(&mut window, "Preview upload");
             wait_for(&mut window, "2 files (");
-            wait_for(&mut window, "with other contents already there");
+            wait_for(&mut window, "already there with different contents");
             wait_for(&mut window, "an object of another size (4 B) exists");
             assert_eq!(bucket.get(&format!("photos/{}", names[1])), None);
 

@@ -1,4 +1,4 @@
-//! Jobs that do not go as one would wish, and those that somebody else started, as the window tells of them.
+//! Jobs that fail, and jobs that another machine started, as the window shows them.
 
 use egui_kittest::Harness;
 use serde_json::json;
@@ -95,10 +95,9 @@ fn each(test: &str, cases: Vec<Case>, body: impl Fn(&mut Harness<'static, App>, 
             },
             || {
                 let bucket = Seaweed::shared().bucket("window-failing");
-                let photograph =
-                    std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
-                bucket.put("photos/a.png", &photograph);
-                bucket.put("photos/b.png", &photograph);
+                let image = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
+                bucket.put("photos/a.png", &image);
+                bucket.put("photos/b.png", &image);
                 body(&mut asked_to_start(&bucket), said);
             },
         );
@@ -117,15 +116,15 @@ fn asked_to_start(bucket: &Bucket) -> Harness<'static, App> {
     });
     window.state_mut().command(Action::StartJob);
     wait_for(&mut window, "Start the job");
-    type_into(&mut window, "Role that the container runs as", ROLE);
+    type_into(&mut window, "Execution role", ROLE);
     start_the_job(&mut window);
     window
 }
 
 #[test]
-fn a_job_that_aws_refuses_is_told_in_its_words_and_the_form_stays() {
+fn a_job_that_aws_refuses_shows_its_message_and_the_form_stays() {
     each(
-        "watching::a_job_that_aws_refuses_is_told_in_its_words_and_the_form_stays",
+        "watching::a_job_that_aws_refuses_shows_its_message_and_the_form_stays",
         refusals(),
         |window, said| {
             for said in said {
@@ -155,10 +154,10 @@ fn a_job_that_fails_says_why_and_what_it_left_behind() {
 }
 
 #[test]
-fn of_a_job_of_another_machine_it_is_not_said_that_nothing_was_left_behind() {
+fn a_job_of_another_machine_does_not_claim_that_nothing_is_left_behind() {
     let mut plane = None;
     alone(
-        "watching::of_a_job_of_another_machine_it_is_not_said_that_nothing_was_left_behind",
+        "watching::a_job_of_another_machine_does_not_claim_that_nothing_is_left_behind",
         |command| {
             serve(&mut plane)(command);
             command.env("AWS_REGION", REGION);
@@ -167,7 +166,7 @@ fn of_a_job_of_another_machine_it_is_not_said_that_nothing_was_left_behind() {
         || {
             let mut window = open(None, CLASSIFIER);
             window.state_mut().command(Action::Jobs);
-            wait_for(&mut window, "Jobs of SageMaker");
+            wait_for(&mut window, "SageMaker jobs");
             type_into(&mut window, "Name of a job, or a part of it", "theirs");
             click(&mut window, "Open this job");
             wait_for(&mut window, "1 of 1 outputs");
@@ -180,7 +179,7 @@ fn of_a_job_of_another_machine_it_is_not_said_that_nothing_was_left_behind() {
     );
 }
 
-/// One that nobody here knows, to its end.
+/// Runs a job that this machine does not know to its end.
 fn run_a_job(plane: &ControlPlane) {
     let bucket = Seaweed::shared().bucket("window-theirs");
     bucket.put("model.tar.gz", &echo_archive());

@@ -111,7 +111,7 @@ struct NextFrame {
 }
 
 impl NextFrame {
-    /// Of `harness`, which asks nobody else for frames from now on.
+    /// The frames that `harness` requests, which it draws only through this from now on.
     fn of(harness: &Harness<'static, App>) -> Arc<Self> {
         let frame = Arc::new(Self::default());
         let asked = Arc::clone(&frame);
@@ -163,7 +163,8 @@ pub(crate) fn wait_until(
     harness.step();
 }
 
-/// Until nothing can come, go or change its name by itself any more: tasks, what is counted beside the window, what is written.
+/// Waits until nothing can appear, disappear or change its name by itself: until tasks, background counts and writes
+/// are finished.
 #[track_caller]
 pub(crate) fn wait_until_idle(harness: &mut Harness<'static, App>) {
     wait_until(harness, "everything to come to rest", |harness| {

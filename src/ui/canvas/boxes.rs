@@ -20,7 +20,7 @@ const SELECTED_LINE: f32 = 3.5;
 const LONGEST_BROKEN_LINE: f32 = 40_000.0;
 /// Stored boxes beyond these are drawn with whole lines and without labels, which is quick however many there are.
 const MOST_DASHED: usize = 100;
-/// The others step back while one is selected.
+/// The opacity of the other boxes while one is selected.
 const DIMMED: f32 = 0.35;
 
 /// Draws what the view shows of the prediction; gives the box under the pointer (index into the detections).
@@ -68,8 +68,9 @@ pub(super) fn boxes_ui(
     hovered
 }
 
-/// The best scores first, so that they get the best places, whatever is pointed at: labels that jumped could not be read. What is
-/// pointed at or selected is named even where there is no room; while a box is selected, no others are.
+/// Labels of the best scores are placed first, whatever the pointer is over: labels that jump cannot be read. What the
+/// pointer is over or what is selected gets its label even if there is no room; while a box is selected, the others
+/// have none.
 fn labels_ui(
     state: &State,
     labels: &mut Labels<'_>,
@@ -124,8 +125,8 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
     }
 }
 
-/// The boxes that were stored with the image, dashed in white, below those of the model. Not where two runs are compared: there, what is
-/// dashed is the other run's.
+/// Draws the boxes that are stored with the image, dashed in white, below those of the model. They are left out when
+/// two runs are compared, because the other run's boxes are dashed there.
 pub(super) fn stored_ui(ui: &Ui, state: &State, placement: &Placement) {
     let Some(info) = info_of_stored(state) else {
         return;
@@ -176,7 +177,7 @@ fn stored_places(info: &DisplayInfo, placement: &Placement) -> Vec<Rect> {
         .collect()
 }
 
-/// What the lines mean, where that is not plain.
+/// The legend, if the lines need one.
 pub(super) fn legend(ui: &Ui, state: &State, canvas: Rect) -> Option<Caption> {
     if let Some(comparing) = state.side_by_side() {
         return Some(compared::caption(ui, state, canvas, ("A", comparing.left)));
@@ -204,7 +205,7 @@ fn is_matched(state: &State, detection: &Detection, class: u32) -> bool {
     })
 }
 
-/// Which line is whose; for a classifier, what each of them saw.
+/// The legend of two runs; for a classifier, with the top class of each.
 fn legend_text(state: &State, runs: [RunId; 2]) -> String {
     let [left, right] = runs.map(|run| {
         let run = state.runs.get(run);

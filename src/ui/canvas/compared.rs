@@ -1,4 +1,4 @@
-//! The same image a second time, with what another run says of it.
+//! The same image a second time, with the predictions of another run.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ pub(super) fn image_ui(
     }
 }
 
-/// Whose image it is, and for a classifier what it saw.
+/// The name of the run, and for a classifier its top classes.
 pub(super) fn caption(ui: &Ui, state: &State, half: Rect, (letter, run): (&str, RunId)) -> Caption {
     let name = state.runs.get(run).map_or("", |run| run.info.name.as_str());
     let sample = state.shown_sample();

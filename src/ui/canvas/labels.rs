@@ -51,7 +51,7 @@ impl<'p> Labels<'p> {
         }
     }
 
-    /// No label goes here.
+    /// Keeps labels off this rectangle.
     pub(super) fn reserve(&mut self, place: Rect) {
         self.places.reserve(bounds_of(place));
     }

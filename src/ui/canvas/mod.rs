@@ -1,4 +1,4 @@
-//! Middle: the image, what the model saw in it, and what surrounds it.
+//! The canvas: the image, its predictions, and the lines above and below it.
 
 mod boxes;
 mod compared;
@@ -43,7 +43,7 @@ pub(super) fn canvas_ui(
         });
 }
 
-/// What to do where nothing is shown yet.
+/// What to do while no image is shown.
 fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let listing = state.source.as_ref().map(|source| &source.listing);
     ui.vertical_centered(|ui| {
@@ -169,7 +169,7 @@ fn position_texts(state: &State, sample: SampleId) -> [String; 2] {
     [full, format!("{number}/{}", grouped(count))]
 }
 
-/// Below the image: what lies under the pointer, and the zoom. Gives the pointer's place of the last frame.
+/// The line below the image: what is under the pointer, and the zoom. Returns the pointer's position in the last frame.
 fn image_bar_ui(
     ui: &mut Ui,
     state: &State,
@@ -312,7 +312,7 @@ fn image_ui(
     warning_ui(ui, state, canvas);
 }
 
-/// For those who hear it.
+/// The description of the image for screen readers.
 fn image_name(state: &State) -> String {
     let entry = state.shown_sample().and_then(|id| state.samples.get(id));
     format!("Image {}", entry.map_or("", |entry| entry.name.as_str()))
@@ -333,7 +333,7 @@ fn set_pointer(ui: &Ui, last: Option<[u32; 2]>, now: Option<[u32; 2]>) {
     }
 }
 
-/// In pixels; before the image is decoded its thumbnail stands in.
+/// The size in pixels; that of the thumbnail until the image is decoded.
 pub(super) fn image_size(state: &State, textures: &mut Textures) -> Option<Vec2> {
     let sample = state.shown_sample()?;
     if let Display::Ready(info) = &state.shown.display {
@@ -348,7 +348,7 @@ pub(super) fn image_size(state: &State, textures: &mut Textures) -> Option<Vec2>
     }
 }
 
-/// A thumbnail stands in until the image is there.
+/// Paints the image, or its thumbnail until the image is decoded.
 pub(super) fn paint_image(
     state: &State,
     textures: &mut Textures,
@@ -369,7 +369,7 @@ pub(super) fn paint_image(
     }
 }
 
-/// In place of an image that is not there yet, or never will be.
+/// The text in place of an image that is not loaded yet, or cannot be shown.
 fn waiting_ui(ui: &mut Ui, state: &State, canvas: Rect) {
     let text = match &state.shown.display {
         Display::Failed(reason) => {

@@ -1,4 +1,4 @@
-//! Where the image lies on the screen, and how wheel, pinch, drag and keys change that.
+//! Where the image is on the screen, and how wheel, pinch, drag and keys change that.
 
 use eframe::egui::{Pos2, Rect, Response, Ui, Vec2, vec2};
 

@@ -4,21 +4,21 @@ use eframe::egui::{Align2, AreaState, Context, Id, LayerId, Modal, Order, Vec2, 
 
 use super::super::theme;
 
-/// Between a dialog and the edges of the window.
+/// The space between a dialog and the edges of the window.
 const MARGIN: f32 = 12.0;
 
 /// Where a dialog was put in the last pass.
 #[derive(Debug, Clone, Copy)]
 struct DialogPlacement {
     top: f32,
-    /// How large it was before that.
+    /// Its size in the pass before.
     size: Vec2,
-    /// Its size has been the same twice since it opened.
+    /// Whether its size was the same in two passes since it opened.
     is_settled: bool,
 }
 
-/// A dialog over everything, in the middle when it opens. What it holds may come and go: its top stays where it is as long as there is
-/// room below, so that nothing moves under the pointer.
+/// A dialog above all panels, in the middle when it opens. Its content may change its height: the top stays in place as
+/// long as there is room below, so that nothing moves under the pointer.
 pub(super) fn dialog(ctx: &Context, id: &str) -> Modal {
     let id = Id::unique(id);
     // Below its own lists: of layers of one order, the one that was clicked last is above.

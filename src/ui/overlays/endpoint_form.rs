@@ -17,13 +17,13 @@ const WORDS: FootWords = FootWords {
     start: "Deploy the model",
     starting: "Deploying…",
     cancel: "Cancel the deployment",
-    close: "The endpoint is deployed all the same",
+    close: "The deployment continues",
 };
-/// What SageMaker takes, and what is a beginning for somebody who wants more than usual.
+/// The range that SageMaker allows for both timeouts.
 const TIMEOUTS_S: std::ops::RangeInclusive<u32> = 60..=3600;
 const USUAL_TIMEOUT_S: u32 = 1200;
 const AMIS_WIDTH: f32 = 600.0;
-/// Beyond this somebody means to keep it, and looks after it otherwise.
+/// An endpoint that is needed for longer is kept until it is deleted by hand.
 const MOST_HOURS: f64 = 24.0 * 31.0;
 
 pub(in super::super) type EndpointFormMemory = FormMemory<EndpointDraft, EndpointTexts>;
@@ -67,7 +67,7 @@ fn fields_ui(ui: &mut Ui, state: &State, memory: &mut EndpointFormMemory, is_new
         let stem = draft.model.library.as_deref().unwrap_or("endpoint");
         draft.config.name = dated_name(stem, now_ms());
     }
-    let names = ("What is deployed", "Model to deploy");
+    let names = ("Kind of model to deploy", "Model to deploy");
     model_ui(ui, state, &mut draft.model, names);
     if draft.model.is_uploaded() {
         ui.add_space(6.0);
@@ -81,14 +81,12 @@ fn fields_ui(ui: &mut Ui, state: &State, memory: &mut EndpointFormMemory, is_new
     folded_ui(ui, "Advanced", |ui| advanced_ui(ui, memory));
 }
 
-/// It is packed, and goes to S3: SageMaker takes a model from nowhere else.
+/// The model is packed and uploaded to S3, because SageMaker loads models only from there.
 fn archive_ui(ui: &mut Ui, draft: &mut EndpointDraft, is_new: bool) {
     ui.label(strong("Archive"));
     let name = "Folder in S3 for the model's archive";
     folder_ui(ui, &mut draft.base, name, is_new);
-    ui.weak(
-        "The model is uploaded below this folder; its archive goes when the endpoint is deleted",
-    );
+    ui.weak("The model is uploaded below this folder; the archive is deleted with the endpoint");
 }
 
 fn endpoint_ui(ui: &mut Ui, state: &State, draft: &mut EndpointDraft) {
@@ -110,7 +108,7 @@ fn endpoint_ui(ui: &mut Ui, state: &State, draft: &mut EndpointDraft) {
         config.ami_version = None;
         return;
     };
-    let name = "AMI version, for the driver of the graphics card";
+    let name = "AMI version (GPU driver)";
     optional_text_ui(ui, &mut config.ami_version, name, usual);
     ui.menu_button("Known AMI versions", |ui| {
         ui.set_min_width(AMIS_WIDTH);
@@ -132,21 +130,21 @@ fn cost_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {
     optional_number_ui(
         ui,
         &mut draft.delete_after_h,
-        "Delete it after so many hours",
+        "Automatic deletion after (hours)",
         2.0,
         0.1..=MOST_HOURS,
-        "it costs money until you delete it",
+        "none: billed until it is deleted",
     );
     let text = match draft.delete_after_h {
         Some(hours) => {
             let now = now_ms();
             let at = now + (hours * 3_600_000.0) as i64;
             format!(
-                "Spotcheck deletes it {}, or when it is started the next time: while it does not run, nobody does",
+                "Deleted {} if Spotcheck is running, otherwise at its next start",
                 clock_text(at, now)
             )
         }
-        None => "An endpoint costs money day and night, whether or not anybody asks it".to_owned(),
+        None => "No automatic deletion: billed around the clock, even when idle".to_owned(),
     };
     ui.add(egui::Label::new(RichText::new(text).weak()).wrap());
 }
@@ -159,25 +157,22 @@ fn advanced_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {
         pairs_ui(ui, &mut texts.environment, pairs, name, 2);
     }
     let config = &mut draft.config;
-    let name = "Tags of the endpoint and of what is made for it";
+    let name = "Tags of the endpoint and its resources";
     pairs_ui(ui, &mut texts.tags, &mut config.tags, name, 2);
     optional_text_ui(
         ui,
         &mut config.kms_key,
-        "Key for the disks of the instances",
-        "id, ARN or alias of a key; empty takes AWS's own",
+        "KMS key for the instance volumes",
+        "ID, ARN or alias; default: AWS's own key",
     );
     for (seconds, name) in [
         (
             &mut config.startup_timeout_s,
-            "Seconds that the container may take to start",
+            "Container startup timeout (s)",
         ),
-        (
-            &mut config.download_timeout_s,
-            "Seconds that fetching the model may take",
-        ),
+        (&mut config.download_timeout_s, "Model download timeout (s)"),
     ] {
-        let usual = "as SageMaker has it by itself";
+        let usual = "SageMaker's default";
         optional_number_ui(ui, seconds, name, USUAL_TIMEOUT_S, TIMEOUTS_S, usual);
     }
 }

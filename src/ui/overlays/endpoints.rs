@@ -29,7 +29,7 @@ pub(in super::super) fn endpoints_ui(
     dialog_ui(
         ctx,
         "endpoint list",
-        "Endpoints of SageMaker",
+        "SageMaker endpoints",
         commands,
         |ui, height, commands| contents_ui(ui, state, memory, height, commands),
     );
@@ -44,7 +44,7 @@ fn contents_ui(
 ) {
     let nothing = EmptyPage {
         title: "No endpoint is chosen",
-        advice: "List the endpoints and choose one, wherever it was deployed",
+        advice: "List the endpoints and choose one",
     };
     let page = state.remote.endpoints.open_endpoint().map(|endpoint| {
         |ui: &mut Ui, height: f32, context: &mut (&mut EndpointsMemory, &mut Queue<Command>)| {
@@ -79,7 +79,7 @@ const WORDS: ListWords<EndpointStatus> = ListWords {
         EndpointStatus::Deleting,
     ],
     word: |status| status.to_string(),
-    empty: "No such endpoint in this account and region; “Deploy to an endpoint…” creates one",
+    empty: "No matching endpoint in this account and region; “Deploy to an endpoint…” creates one",
 };
 
 fn list_ui(
@@ -107,7 +107,7 @@ fn list_ui(
     }
 }
 
-/// Those that were deployed from here or opened, and are not in the list.
+/// The endpoints that were deployed from here or opened, and are not in the list.
 fn known_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let endpoints = &state.remote.endpoints;
     let region = endpoints.listed_in.as_ref();
@@ -116,7 +116,7 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         let mut listed = endpoints.list.rows.iter();
         region == Some(known.id.region()) && listed.any(|listed| listed.name == known.id.name)
     };
-    // What is gone and leaves nothing is only shown as long as its page is.
+    // An endpoint that is deleted completely is listed only while its page is shown.
     let matters = |known: &&KnownEndpoint| {
         known.record.is_some()
             || matches!(known.seen, EndpointSight::There(_))

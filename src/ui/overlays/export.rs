@@ -1,4 +1,4 @@
-//! The dialogs about exports, and the notice when one is whole.
+//! The dialogs about exports, and the notice when one is finished.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ const FORMATS_WIDTH: f32 = 160.0;
 
 #[derive(Default)]
 pub(in super::super) struct ExportMemory {
-    /// Of answers, and of the comparison of two runs: each keeps its own file.
+    /// The file of the predictions; a comparison of two runs has its own.
     export: Target,
     comparison: Target,
     taken_over: Option<PathBuf>,
@@ -38,9 +38,9 @@ pub(in super::super) struct ExportMemory {
 #[derive(Default)]
 struct Target {
     path: String,
-    /// What was suggested last: as long as it stands there, it follows what is open and what is chosen.
+    /// The last suggestion. While the field still holds it, it follows what is open and what is chosen.
     suggested: String,
-    /// That of the format that the path was made for.
+    /// The ending of the format that the path was made for.
     extension: Option<&'static str>,
     replaces: bool,
     /// Whether its field has had the keyboard since the dialog opened.
@@ -175,7 +175,7 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
     format!("{} ({images}; {at_most}{boxes})", scope.into_str())
 }
 
-/// How far two runs agree.
+/// The export of how far two runs agree.
 fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
     let name = |run| state.runs.get(run).map_or("", |run| run.info.name.as_str());
     let about = state
@@ -209,7 +209,7 @@ fn heading_ui(ui: &mut Ui, title: &str, about: &str) {
     ui.add_space(8.0);
 }
 
-/// One below the other, those that the model's predictions do not fit greyed out.
+/// The formats in a list; those that the model's predictions do not fit are greyed out.
 fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
     let fill = theme::sunken_fill(ui.visuals());
     let frame = Frame::new().fill(fill).corner_radius(8).inner_margin(6);
@@ -237,7 +237,7 @@ fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     });
 }
 
-/// Those that mean something for the format.
+/// The options that apply to the format.
 fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
     let format = options.format;
     ui.label(strong("Contents"));
@@ -319,7 +319,7 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<
     ui.add_space(10.0);
 }
 
-/// True where the export is to begin.
+/// Returns true if the export is to begin.
 fn confirmed_ui(
     ui: &mut Ui,
     state: &State,
@@ -352,7 +352,7 @@ fn confirmed_ui(
     .inner
 }
 
-/// In place of the buttons, while it is being written.
+/// The progress, in place of the buttons while the export is written.
 fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Command>) {
     let fraction = state
         .tasks

@@ -1,5 +1,5 @@
-//! What the forms of jobs and endpoints share: the dialog, fields with a caption, when a check is due, what it found, and the buttons that
-//! start what was checked.
+//! What the forms of jobs and endpoints share: the dialog, fields with a caption, when a check is due, what it found,
+//! and the buttons that start what was checked.
 
 mod check;
 mod fields;
@@ -36,7 +36,7 @@ pub(in super::super) struct FormMemory<D, T> {
     pacer: Pacer<(D, S3Access)>,
 }
 
-/// A form of the state, and what its dialog says and does.
+/// A form of the state, and the words and commands of its dialog.
 pub(super) struct FormDialog<'f, D, P> {
     pub(super) form: &'f Form<D, P>,
     /// Its label is the title.
@@ -47,7 +47,8 @@ pub(super) struct FormDialog<'f, D, P> {
 }
 
 impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
-    /// `fields` draws the form and is told whether it has just been opened; `below` draws what stands beneath a finished check.
+    /// `fields` draws the form and is told whether it has just been opened; `below` draws what is below a finished
+    /// check.
     pub(super) fn ui<T: Default>(
         self,
         ctx: &egui::Context,
@@ -112,18 +113,18 @@ impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
 /// How long nothing has changed before a form is checked, in seconds.
 const PAUSE_S: f64 = 0.6;
 
-/// Nobody wants a check for each letter that is typed.
+/// Waits for a pause in typing, so that not each letter starts a check.
 #[derive(Default)]
 pub(super) struct Pacer<T> {
-    /// What was seen last, and since when it has stood so, in seconds of the window's clock.
+    /// The form as it was last seen, and since when it is unchanged, in seconds of the window's clock.
     seen: T,
     seen_since: f64,
-    /// What was sent to be checked last.
+    /// The draft that was sent to be checked last.
     checked: Option<T>,
 }
 
 impl<T: PartialEq + Clone> Pacer<T> {
-    /// The form begins anew.
+    /// Forgets the last form.
     pub(super) fn forget(&mut self) {
         self.checked = None;
     }
@@ -153,11 +154,11 @@ impl<T: PartialEq + Clone> Pacer<T> {
     }
 }
 
-/// Narrower than this, what would stand on the right lies below.
+/// In less width than this, in points, the right column is drawn below the left one.
 const TWO_COLUMNS: f32 = 760.0;
 
-/// A form, and beside it what it comes to: two columns of this height where there is room, or one. Each moves by itself, and text is not
-/// spread over its width.
+/// A form and its result in two columns of this height, or in one if there is no room. Each scrolls by itself, and text
+/// does not use the whole width.
 pub(super) fn two_columns_ui<M>(
     ui: &mut Ui,
     height: f32,
@@ -182,7 +183,7 @@ pub(super) fn two_columns_ui<M>(
     });
 }
 
-/// Moves by itself. Text is not spread over its width.
+/// A column that scrolls by itself. Its text does not use the whole width.
 fn column_ui(ui: &mut Ui, id: &str, height: f32, contents: impl FnOnce(&mut Ui)) {
     ScrollArea::vertical()
         .id_salt(id)

@@ -10,7 +10,7 @@ const WIDTH: f32 = 340.0;
 #[derive(Default)]
 pub(in super::super) struct GoToMemory(Typing);
 
-/// A small field over the window, which does not cover where it leads to.
+/// A small field over the window, which does not cover the image.
 pub(in super::super) fn go_to_ui(
     ctx: &egui::Context,
     state: &State,
@@ -37,7 +37,7 @@ pub(in super::super) fn go_to_ui(
                     commands.push(BrowseCommand::GoToNext(text()));
                 }
                 ui.weak(if state.go_to_missed {
-                    "No image on screen has this in its name"
+                    "No matching image on screen"
                 } else {
                     "Enter goes to the next one, Escape closes"
                 });

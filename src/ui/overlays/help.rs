@@ -8,7 +8,7 @@ use super::super::widgets::{action_button_ui, strong};
 use super::dialog::dialog;
 use crate::state::{Action, Command, Overlay, Queue, State};
 
-/// What has no action of its own.
+/// Keys and gestures that have no action of their own.
 const GESTURES: [(&str, &str); 9] = [
     ("Arrow keys, Page up and down", "Go through the images"),
     ("Shift with these", "Extend the selection"),

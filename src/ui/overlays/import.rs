@@ -24,7 +24,7 @@ const VALUE_WIDTH: f32 = 130.0;
 #[derive(Default)]
 pub(in super::super) struct ImportMemory {
     weights: Option<PathBuf>,
-    /// For which look `values` were taken over.
+    /// The serial of the inspection that `values` were taken from.
     values_of: Option<ImportId>,
     values: BTreeMap<String, String>,
     labels: String,
@@ -71,7 +71,7 @@ fn contents_ui(
     ui.add_space(8.0);
     match &import.status {
         ImportStatus::Looking => {
-            ui.weak("Looking into the file…");
+            ui.weak("Reading the file…");
         }
         ImportStatus::Adding => {
             ui.weak("Copying the model into Spotcheck's folder…");
@@ -95,7 +95,7 @@ fn contents_ui(
     buttons_ui(ui, import, commands);
 }
 
-/// The fields show what the last look found.
+/// The fields show what the last inspection found.
 fn take_over(id: ImportId, draft: &ImportDraft, memory: &mut ImportMemory) {
     if memory.values_of == Some(id) {
         return;
@@ -135,7 +135,7 @@ fn draft_ui(
                     });
                     if !draft.ignored_outputs.is_empty() {
                         let names = draft.ignored_outputs.join(", ");
-                        ui.weak(format!("Outputs that are not used: {names}"));
+                        ui.weak(format!("Unused outputs: {names}"));
                     }
                 });
         });
@@ -226,7 +226,7 @@ fn labels_ui(ui: &mut Ui, memory: &mut ImportMemory, commands: &mut Queue<Comman
     });
 }
 
-/// For what was not recognised at all, and for a file that is refused as it is.
+/// A field for what was not recognised, or for a file that is refused without it.
 fn other_field_ui(
     ui: &mut Ui,
     import: &Import,

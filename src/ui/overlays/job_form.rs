@@ -16,7 +16,7 @@ const WORDS: FootWords = FootWords {
     start: "Start the job",
     starting: "Starting the job…",
     cancel: "Cancel the start",
-    close: "The job is started all the same",
+    close: "The job still starts",
 };
 
 pub(in super::super) type JobFormMemory = FormMemory<JobDraft, JobTexts>;

@@ -33,7 +33,7 @@ pub(in super::super) fn jobs_ui(
     dialog_ui(
         ctx,
         "jobs",
-        "Jobs of SageMaker",
+        "SageMaker jobs",
         commands,
         |ui, height, commands| contents_ui(ui, state, memory, height, commands),
     );
@@ -48,7 +48,7 @@ fn contents_ui(
 ) {
     let nothing = EmptyPage {
         title: "No job is chosen",
-        advice: "List the jobs and choose one, or type the name of a job and open it, wherever it was started",
+        advice: "List the jobs and choose one, or type the name of a job and open it",
     };
     let page = state.remote.open_job().map(|job| {
         |ui: &mut Ui, height: f32, context: &mut (&mut JobsMemory, &mut Queue<Command>)| {
@@ -76,7 +76,7 @@ const WORDS: ListWords<TransformStatus> = ListWords {
     name_label: "Name of a job, or a part of it",
     statuses: TransformStatus::VARIANTS,
     word: |status| status.into_str().to_owned(),
-    empty: "No such job in this account and region; “Send to SageMaker…” starts one",
+    empty: "No matching job in this account and region; “Send to SageMaker…” starts one",
 };
 
 fn list_ui(
@@ -117,7 +117,7 @@ fn open_ui(ui: &mut Ui, state: &State, name: &str, commands: &mut Queue<Command>
     }
 }
 
-/// Those that were opened or started here and are not in the list.
+/// The jobs that were opened or started here and are not in the list.
 fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let list = &state.remote.list;
     let is_listed = |job: &&KnownJob| list.rows.iter().any(|listed| listed.name == job.id.name);

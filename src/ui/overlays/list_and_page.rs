@@ -12,7 +12,7 @@ use crate::state::{Command, Failure, Overlay, Queue, RemoteList, State};
 
 const WIDTH: f32 = 1080.0;
 const LIST_WIDTH: f32 = 340.0;
-/// Narrower than this, the page takes the place of the list.
+/// In less width than this, in points, the page replaces the list.
 const TWO_COLUMNS: f32 = 720.0;
 
 /// `contents` gets the height that is left for it, in points.
@@ -171,7 +171,7 @@ impl<S: Copy + PartialEq> ListWords<S> {
         is_asked.then_some(ListRequest::Read(query))
     }
 
-    /// Why the list could not be read, or that it was not or with other settings. Gives the access it was read with.
+    /// Why the list could not be read, or that it was not read or with other settings. Returns the access of the list.
     fn head_ui<'l, T>(
         &self,
         ui: &mut Ui,
@@ -210,7 +210,7 @@ pub(super) fn row_ui(ui: &mut Ui, is_open: bool, text: String, right: &str) -> R
     ui.add(button)
 }
 
-/// What stands where nothing is chosen.
+/// What the page shows while no entry is chosen.
 pub(super) struct EmptyPage {
     pub(super) title: &'static str,
     pub(super) advice: &'static str,

@@ -1,4 +1,4 @@
-//! Whether so many images are to be judged at once.
+//! The question whether to judge many images at once.
 
 use eframe::egui::{self, Label};
 

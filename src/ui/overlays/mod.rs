@@ -1,4 +1,4 @@
-//! What lies over the panels: the command palette, help, short notices, the place to drop things.
+//! What is drawn over the panels: dialogs, the command palette, help, short notices, the drop target.
 
 mod dialog;
 mod drop_target;

@@ -1,5 +1,5 @@
-//! The dialog that opens answers made elsewhere as a run: where they lie and how they are read, with what the first of
-//! them say beside it.
+//! The dialog that opens the outputs of a job or another program as a run: where they are and how they are read, with a
+//! preview of the first ones.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ const FOOTER_HEIGHT: f32 = 48.0;
 const LOOK_WIDTH: f32 = 124.0;
 const WHERE: &str = "Folder of outputs";
 const NOTHING_SEEN: &str =
-    "“Preview” shows the first outputs here: what they read as, and their contents";
+    "“Preview” shows the first outputs here: their contents, and how they are read";
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -84,7 +84,7 @@ fn contents_ui(
     footer_ui(ui, state, memory, is_entered, commands);
 }
 
-/// The job whose outputs were wished for last, while no other place is typed.
+/// The job whose outputs were requested last, while no other folder is typed.
 fn job_of<'s>(state: &'s State, memory: &OpenOutputsMemory) -> Option<&'s JobId> {
     match state
         .remote
@@ -98,7 +98,7 @@ fn job_of<'s>(state: &'s State, memory: &OpenOutputsMemory) -> Option<&'s JobId>
     }
 }
 
-/// True where Enter says that they are to be opened.
+/// Returns true if Enter was pressed to open them.
 fn place_ui(
     ui: &mut Ui,
     state: &State,
@@ -142,7 +142,7 @@ fn place_ui(
     is_entered
 }
 
-/// `None` while nothing that can be opened is typed.
+/// `None` while nothing valid is typed.
 fn at_of(state: &State, memory: &OpenOutputsMemory) -> Option<OutputsAt> {
     let address = memory.address.trim();
     if address.is_empty() {
@@ -166,7 +166,7 @@ fn footer_ui(
     commands: &mut Queue<Command>,
 ) {
     ui.add_space(8.0);
-    // What the first predictions say why they cannot be read stands beside them.
+    // The preview already says why the first predictions cannot be read.
     if let Some(OutputsFailure::Failed {
         message,
         examples: None,

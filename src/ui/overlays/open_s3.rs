@@ -1,4 +1,4 @@
-//! The dialog that finds a place in S3: an address, as whom to look, and the tree of buckets and folders.
+//! The dialog that finds a folder in S3: an address, the credentials, and the tree of buckets and folders.
 
 pub(super) mod access;
 mod tree;
@@ -16,7 +16,7 @@ use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3LinkError, S3Place}
 use crate::state::{BrowseCommand, Command, Overlay, Queue, S3Command, State};
 
 const WIDTH: f32 = 720.0;
-/// What stands below the tree: the layout and the buttons.
+/// The height of what is below the tree: the layout and the buttons.
 const FOOTER_HEIGHT: f32 = 84.0;
 const ADDRESS: &str = "S3 address";
 const HINT: &str = "s3://bucket/folder/, or the URL of an object or of the AWS console";
@@ -66,13 +66,13 @@ pub(in super::super) fn open_s3_ui(
             .inner;
         footer_ui(ui, memory, &request, commands);
     });
-    // A list that lies over the dialog takes the key first.
+    // A list that is open above the dialog takes the key first.
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         commands.push(Command::SetOverlay(Overlay::None));
     }
 }
 
-/// What is to be opened with, and whether it is to be opened now.
+/// The access to open with, and whether to open now.
 struct OpenRequest {
     access: S3Access,
     is_final: bool,
@@ -126,7 +126,7 @@ fn footer_ui(
     buttons_ui(ui, memory, request, commands);
 }
 
-/// The field, what was understood of it, and the places opened before. True where Enter was pressed in it.
+/// The field, how its text is read, and recent addresses. Returns true if Enter was pressed in it.
 fn address_ui(
     ui: &mut Ui,
     state: &State,
@@ -184,7 +184,7 @@ fn address_ui(
     enter
 }
 
-/// What an access becomes with what a link says.
+/// The access with what a link says.
 pub(super) fn access_of(known: &S3Access, link: &S3Link) -> S3Access {
     S3Access {
         endpoint: link.endpoint.clone().or_else(|| known.endpoint.clone()),

@@ -13,7 +13,7 @@ const LIST_HEIGHT: f32 = 360.0;
 #[derive(Default)]
 pub(in super::super) struct PaletteMemory {
     typing: Typing,
-    /// Which of the commands that can be done now Enter takes.
+    /// The index of the command that Enter takes, among those that are possible now.
     place: usize,
 }
 
@@ -63,7 +63,7 @@ fn contents_ui(
     let current = choices.get(memory.place).copied();
     ui.add_space(4.0);
     if found.is_empty() {
-        ui.weak("No command has this in its name");
+        ui.weak("No matching command");
     }
     let mut chosen = current.map(|line| found[line]).filter(|_| typed.enter);
     // Not less where there is room: it would stay as low as the last list that was short.

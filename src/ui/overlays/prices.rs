@@ -1,4 +1,4 @@
-//! What an hour of an instance costs: the user's table, and a price that is added to it with where it comes from.
+//! The price table of the user, and fields that add a price and its source to it.
 
 use eframe::egui::{Button, Grid, Label, RichText, ScrollArea, TextEdit, Ui, vec2};
 
@@ -9,9 +9,9 @@ use crate::state::{BrowseCommand, Command, JobsCommand, Queue, State};
 use crate::tasks::now_ms;
 
 const HEIGHT: f32 = 120.0;
-/// A grid would give the field no more than the shortest source takes.
+/// The width of the source field: a grid would make it as narrow as the shortest source.
 const SOURCE_WIDTH: f32 = 120.0;
-/// An hour of any instance; more is a slip.
+/// The highest price per hour that is accepted; more is a typing error.
 const MOST_USD: f64 = 10_000.0;
 
 /// A price, while it is being typed.
@@ -24,14 +24,14 @@ pub(super) struct PriceMemory {
 }
 
 struct ChangedRow {
-    /// As it stands in the table.
+    /// The price as the table has it.
     from: Price,
     usd_per_hour: f64,
     source: String,
 }
 
 impl ChangedRow {
-    /// Where it has an amount and says where that comes from. It is of today.
+    /// The changed price with today's date; `None` without an amount or a source.
     fn change(&self) -> Option<PriceChange> {
         let source = self.source.trim();
         let to = Price {
@@ -47,7 +47,7 @@ impl ChangedRow {
     }
 }
 
-/// Says where `usd_per_hour` comes from, and keeps it.
+/// Takes the source of `usd_per_hour`, and saves both.
 pub(super) fn keep_price_ui(
     ui: &mut Ui,
     memory: &mut PriceMemory,
@@ -56,12 +56,12 @@ pub(super) fn keep_price_ui(
     usd_per_hour: Option<f64>,
     commands: &mut Queue<Command>,
 ) {
-    let name = "Source of this price";
+    let name = "Source of the price";
     text_ui(
         ui,
         &mut memory.source,
         name,
-        "a web address, an invoice, a person",
+        "a web address, an invoice or a person",
     );
     let source = memory.source.trim();
     let button = ui.add_enabled(
@@ -89,7 +89,7 @@ pub(super) fn price_problem_ui(ui: &mut Ui, state: &State) {
     }
 }
 
-/// Amount, source and date, and what turns them into fields.
+/// Amount, source and date, and the button that turns them into fields.
 fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &mut Queue<Command>) {
     let Some(changed) = row.as_mut().filter(|row| row.from == *price) else {
         ui.label(human_usd(price.usd_per_hour));
@@ -127,17 +127,17 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
             commands.push(JobsCommand::ChangePrice(Box::new(change)));
             is_over = true;
         }
-        keep.accessible_name("Keep the change");
-        let leave = ui.button("Leave");
+        keep.accessible_name("Save the changed price");
+        let leave = ui.button("Cancel");
         is_over |= leave.clicked();
-        leave.accessible_name("Leave the price as it is");
+        leave.accessible_name("Cancel the price change");
     });
     if is_over {
         *row = None;
     }
 }
 
-/// What the table says, the newest first. Its rows can be changed.
+/// The table, the newest price first. Its rows can be changed.
 pub(super) fn price_table_ui(
     ui: &mut Ui,
     state: &State,
@@ -156,7 +156,7 @@ pub(super) fn price_table_ui(
         .auto_shrink([false, true])
         .show(ui, |ui| {
             Grid::new("prices").striped(true).show(ui, |ui| {
-                for title in ["Instance", "Region", "Per hour", "From", "Of", ""] {
+                for title in ["Instance", "Region", "Per hour", "Source", "Date", ""] {
                     ui.weak(title);
                 }
                 ui.end_row();

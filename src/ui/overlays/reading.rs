@@ -1,5 +1,5 @@
-//! How answers from elsewhere are read: as they are recognised, or with a mapping that is made, tried and kept here. A
-//! part of the dialogs that ask for it.
+//! How predictions of other programs are read: as recognised, or with a mapping that is made, tried and saved here. A
+//! part of the dialogs that need it.
 
 mod fields;
 mod preview;
@@ -18,7 +18,7 @@ use crate::state::{Command, OutputsCommand, Queue, SavedMapping, State};
 pub(super) use preview::examples_ui;
 
 const LABEL_SETS: [&str; 4] = ["imagenet", "coco-80", "coco-91", "cifar-10"];
-/// Of the buttons on the right of fields, in points.
+/// The width of the buttons on the right of fields, in points.
 const BUTTON_WIDTH: f32 = 92.0;
 const LOAD_WIDTH: f32 = 60.0;
 const RECOGNISED: &str = "Automatically";
@@ -32,17 +32,17 @@ pub(super) struct ReadingMemory {
     labels: String,
     /// A file to load a mapping from.
     file: String,
-    /// Which loaded mapping was taken over last.
+    /// The loaded mapping that was taken over last.
     taken_over: u64,
-    /// A saved mapping that is to be deleted, once that is confirmed.
+    /// A saved mapping whose deletion waits for a confirmation.
     doomed: Option<PathBuf>,
 }
 
 impl ReadingMemory {
-    /// What the fields say.
+    /// The reading that the fields describe.
     ///
     /// # Errors
-    /// The first field that cannot be.
+    /// The first invalid field.
     pub(super) fn request(&self) -> Result<ReadingRequest, MappingFault> {
         let mapping = self.has_mapping.then(|| self.draft.mapping()).transpose()?;
         Ok(ReadingRequest {
@@ -51,7 +51,7 @@ impl ReadingMemory {
         })
     }
 
-    /// Of answers that are read so. What was loaded for another dialog is not taken over.
+    /// Starts with the reading of `request`. What was loaded for another dialog is not taken over.
     pub(super) fn beginning_with(request: &ReadingRequest, state: &State) -> Self {
         let mapping = request.mapping.as_deref();
         let loaded = state.remote.reading.loaded.as_ref();
@@ -70,7 +70,7 @@ impl ReadingMemory {
         self.labels.clone_from(&saved.labels);
     }
 
-    /// A mapping of what the first example says, or of how it is recognised.
+    /// A mapping that is guessed from the first example, or from how it is recognised.
     fn begin_mapping(&mut self, state: &State) {
         self.has_mapping = true;
         let reading = &state.remote.reading;
@@ -125,7 +125,7 @@ pub(super) fn reading_ui(
     try_when_changed(state, memory, commands);
 }
 
-/// One question at a time: what is typed meanwhile is asked next.
+/// One request at a time: what is typed meanwhile is requested next.
 fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Queue<Command>) {
     let reading = &state.remote.reading;
     if reading.examples().is_none() || reading.is_asking() {
@@ -192,7 +192,7 @@ fn labels_ui(ui: &mut Ui, labels: &mut String) {
     });
 }
 
-/// Where the mapping is kept, and where another one comes from.
+/// Saves the mapping, and loads another one.
 fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &mut Queue<Command>) {
     let reading = &state.remote.reading;
     if let Some(reason) = &reading.failure {
@@ -262,7 +262,7 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
     });
 }
 
-/// Nothing is deleted before that is confirmed.
+/// Asks for a confirmation before a mapping is deleted.
 fn doomed_ui(
     ui: &mut Ui,
     saved: &SavedMapping,
@@ -286,7 +286,7 @@ fn doomed_ui(
     });
 }
 
-/// Of a field with a button of [`BUTTON_WIDTH`] on its right.
+/// The width of a field with a button of [`BUTTON_WIDTH`] on its right.
 fn width_beside_button(ui: &Ui) -> f32 {
     ui.available_width() - BUTTON_WIDTH - ui.spacing().item_spacing.x
 }
@@ -297,7 +297,7 @@ fn menu_ui(ui: &mut Ui, text: &str, contents: impl FnOnce(&mut Ui)) -> Response 
     MenuButton::from_button(button).ui(ui, contents).0
 }
 
-/// Beneath the field that it is about.
+/// A problem, below the field that it is about.
 fn fault_ui(ui: &mut Ui, fault: Option<&MappingFault>, field: MappingField) {
     if let Some(fault) = fault.filter(|fault| fault.field == field) {
         let text = format!("⚠ {}", fault.reason);

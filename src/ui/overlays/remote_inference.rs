@@ -1,4 +1,4 @@
-//! The dialog about a model elsewhere: its address, looked at while it is typed, how images are sent, and how answers
+//! The dialog about a remote model: its address, checked while it is typed, how images are sent, and how predictions
 //! are read.
 
 use eframe::egui::{self, Button, Key, Label, RichText, TextEdit, Ui, vec2};
@@ -17,14 +17,14 @@ use crate::state::{
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 92.0;
 const TITLE_HEIGHT: f32 = 58.0;
-/// How long nothing has changed before the address is looked at, in seconds.
+/// How long nothing has changed before the address is checked, in seconds.
 const PAUSE_S: f64 = 0.6;
 const IN_JSON: [(RequestForm, &str); 2] = [
     (RequestForm::Instances, "{\"instances\": [{\"b64\": …}]}"),
     (RequestForm::Inputs, "{\"inputs\": {\"b64\": …}}"),
 ];
-const NOTHING_SEEN: &str = "“Preview a prediction” sends the image in view and shows here the response and what it \
-    reads as";
+const NOTHING_SEEN: &str = "“Preview a prediction” sends the image in view and shows the response here, and \
+    how it is read";
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -38,7 +38,7 @@ pub(in super::super) struct RemoteModelMemory {
     signature: String,
     reading: ReadingMemory,
     access: AccessMemory,
-    /// What was seen last, and since when it has stood so, in seconds of the window's clock.
+    /// The model as it was last seen, and since when it is unchanged, in seconds of the window's clock.
     seen: Option<RemoteModel>,
     seen_since: f64,
 }
@@ -67,7 +67,7 @@ impl RemoteModelMemory {
         };
     }
 
-    /// `None` while there is no address. A mapping that is not complete is none.
+    /// `None` while there is no address or the mapping is incomplete.
     fn model(&self, state: &State) -> Option<RemoteModel> {
         let address = self.address.trim();
         if address.is_empty() {
@@ -127,7 +127,7 @@ pub(in super::super) fn remote_model_ui(
     }
 }
 
-/// True where Enter was pressed in the address.
+/// Returns true if Enter was pressed in the address.
 fn contents_ui(
     ui: &mut Ui,
     state: &State,
@@ -170,7 +170,7 @@ fn contents_ui(
     is_entered
 }
 
-/// True where Enter was pressed in it.
+/// Returns true if Enter was pressed in it.
 fn address_ui(
     ui: &mut Ui,
     state: &State,
@@ -196,12 +196,12 @@ fn address_ui(
         });
     }
     ui.add_space(4.0);
-    // What is found changes while somebody types below it.
+    // The check changes its height while a field below it is typed into.
     ui.push_id("check", |ui| check_ui(ui, state, memory, commands));
     is_entered
 }
 
-/// A prediction of the model, and what it reads as.
+/// A prediction of the model, and how it is read.
 fn prediction_ui(
     ui: &mut Ui,
     state: &State,
@@ -245,7 +245,7 @@ fn prediction_ui(
     }
 }
 
-/// What is known of the address as it stands.
+/// What is known of the current address.
 fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &mut Queue<Command>) {
     let form = &state.remote.remote_model;
     let model = memory.model(state);
@@ -282,7 +282,7 @@ fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &m
     }
 }
 
-/// Whether looking at both would find the same.
+/// Whether a check of both would find the same.
 fn is_same_look(one: Option<&RemoteModel>, other: Option<&RemoteModel>) -> bool {
     let look = |model: &RemoteModel| (model.at.clone(), model.signature.clone());
     one.map(look) == other.map(look)
@@ -361,7 +361,7 @@ fn footer_ui(
     });
 }
 
-/// Nobody wants a look for each letter that is typed.
+/// Checks the model after a pause in typing, so that not each letter starts a check.
 fn look_after_a_pause(
     ctx: &egui::Context,
     state: &State,

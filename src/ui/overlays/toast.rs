@@ -7,10 +7,10 @@ use crate::state::{Action, Command, Queue, State};
 /// Long messages stay longer.
 const SECONDS: f64 = 4.0;
 const SECONDS_A_CHARACTER: f64 = 0.05;
-/// Long enough to decide whether that was intended.
+/// A notice with Undo stays long enough to decide whether the change was intended.
 const SECONDS_TO_UNDO: f64 = 6.0;
 
-/// Nothing that one clicks all the time is covered.
+/// The notice covers no button that is used all the time.
 const ABOVE_THE_BARS: f32 = -112.0;
 
 #[derive(Default)]

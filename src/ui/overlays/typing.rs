@@ -1,5 +1,5 @@
-//! What the overlays that one types into have in common: each begins empty, with the keyboard in its field, where it stays. What
-//! they list is walked through with the arrows: a line that took the keyboard would not be the one that Enter takes.
+//! What the overlays with a text field share: each begins empty and keeps the keyboard in its field. The arrow keys
+//! walk through the list below it without moving the keyboard, so that Enter takes the marked line.
 
 use eframe::egui::{Key, Modifiers, TextEdit, Ui};
 
@@ -8,7 +8,7 @@ use eframe::egui::{Key, Modifiers, TextEdit, Ui};
 pub(super) struct Typing {
     text: String,
     is_open: bool,
-    /// It was not open in the last frame.
+    /// Whether it was closed in the last frame.
     is_new: bool,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct Typing {
     reason = "each is something that a key does"
 )]
 pub(super) struct TypedKeys {
-    /// There is another text, or the overlay has just opened.
+    /// Whether the text changed, or the overlay has just opened.
     pub(super) is_changed: bool,
     pub(super) up: bool,
     pub(super) down: bool,
@@ -26,7 +26,7 @@ pub(super) struct TypedKeys {
 }
 
 impl Typing {
-    /// In every frame. Gives back whether the overlay is open.
+    /// Must be called in every frame. Returns whether the overlay is open.
     pub(super) fn follow(&mut self, is_open: bool) -> bool {
         self.is_new = is_open && !self.is_open;
         self.is_open = is_open;
@@ -44,7 +44,7 @@ impl Typing {
         self.is_new
     }
 
-    /// `name` is for those who hear it. The arrows up and down and Enter are for the overlay, not for the field.
+    /// `name` is for screen readers. The arrows up and down and Enter are for the overlay, not for the field.
     pub(super) fn field_ui(&mut self, ui: &mut Ui, hint: &str, name: &str) -> TypedKeys {
         let take = |key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
         let (up, down, enter) = (take(Key::ArrowUp), take(Key::ArrowDown), take(Key::Enter));

@@ -17,7 +17,7 @@ use crate::state::{
 
 const WIDTH: f32 = 600.0;
 const ADDRESS: &str = "Folder in S3";
-/// So many lines of a list are drawn.
+/// How many lines of a list are drawn.
 const MAX_LINES: usize = 100;
 
 /// Drafts of the fields.
@@ -151,7 +151,7 @@ fn close(commands: &mut Queue<Command>) {
     commands.push(Command::SetOverlay(Overlay::None));
 }
 
-/// What would happen: nothing has been sent yet.
+/// The plan of the upload: nothing has been sent yet.
 fn plan_ui(ui: &mut Ui, plan: &UploadPlan, memory: &mut UploadMemory) {
     ui.label(strong(format!(
         "{} to send to {}",
@@ -165,7 +165,7 @@ fn plan_ui(ui: &mut Ui, plan: &UploadPlan, memory: &mut UploadMemory) {
     }
     let conflicts = plan.conflicting_files();
     if conflicts != nothing {
-        ui.label(format!("{conflicts} with other contents already there"));
+        ui.label(format!("{conflicts} already there with different contents"));
         let names = plan
             .files
             .iter()

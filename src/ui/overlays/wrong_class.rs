@@ -1,4 +1,4 @@
-//! Which class would have been right: typed, and completed from the model's classes.
+//! The dialog for the right class: typed, and completed from the model's classes.
 
 use eframe::egui::{self, Button, Label, RichText, ScrollArea, Sense, vec2};
 
@@ -14,7 +14,7 @@ const LIST_HEIGHT: f32 = 240.0;
 #[derive(Default)]
 pub(in super::super) struct WrongClassMemory {
     typing: Typing,
-    /// Which line Enter takes; `None` for what was typed.
+    /// The line that Enter takes; `None` for what was typed.
     line: Option<usize>,
 }
 
@@ -104,7 +104,7 @@ fn contents_ui(
     }
 }
 
-/// What Enter does.
+/// The hint what Enter does.
 fn hint_ui(ui: &mut egui::Ui, taken: &str, typed: &str, classes: &[&str], is_line: bool) {
     let text = if taken.is_empty() {
         "Type a name, or choose one with the arrow keys".to_owned()

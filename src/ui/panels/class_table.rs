@@ -18,10 +18,10 @@ const ROW_HEIGHT: f32 = 22.0;
 const ROW_GAP: f32 = 1.0;
 /// As many rows as there is room for, but never fewer or more than these.
 const ROWS_SHOWN: std::ops::RangeInclusive<usize> = 6..=20;
-/// For what follows the table.
+/// The height of what follows the table.
 const FOOT_HEIGHT: f32 = 90.0;
 const STRIP_WIDTH: f32 = 24.0;
-/// Below this width three columns of numbers would leave next to nothing of the names.
+/// In less width than this, three columns of numbers would leave too little for the names.
 const NARROW: f32 = 280.0;
 
 /// What the table remembers between two frames.
@@ -34,8 +34,8 @@ pub(super) struct ClassTableMemory {
     wheel: Wheel,
 }
 
-/// Whose the wheel is. A table that comes under a resting pointer while the panel is scrolled does not take the wheel from it, a
-/// table that the pointer was moved onto does.
+/// Whether the wheel scrolls the table or the panel. A table that moves under a resting pointer while the panel is
+/// scrolled does not take the wheel from it; one that the pointer is moved onto does.
 #[derive(Default)]
 struct Wheel {
     /// Where the table was in the last frame.
@@ -228,7 +228,7 @@ fn title_ui(ui: &Ui, memory: &mut ClassTableMemory, column: Column, place: Rect)
     }
 }
 
-/// The columns of numbers stand at the right, the last one with room for the scroll bar.
+/// The columns of numbers are at the right; the last one leaves room for the scroll bar.
 fn number_rect(row: Rect, columns: &[(Column, f32)], at: usize) -> Rect {
     let after: f32 = columns[at + 1..].iter().map(|(_, width)| width).sum();
     let right = row.right() - 12.0 - after;

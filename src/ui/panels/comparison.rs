@@ -1,4 +1,4 @@
-//! Two runs held against each other: how far they agree, where they do not, and what that means for the shown image.
+//! The comparison of two runs: how far they agree, where they differ, and both predictions of the shown image.
 
 use eframe::egui::{
     self, Align, Button, CollapsingHeader, FontId, Label, Layout, Rect, RichText, Sense, Stroke,

@@ -1,4 +1,4 @@
-//! Where the model runs, and why not somewhere faster.
+//! The device that the model runs on, and why faster ones are not used.
 
 use std::path::PathBuf;
 
@@ -66,7 +66,7 @@ fn runtime_ui(
             let button = ui.add_enabled(is_free, Button::new(label));
             let button = button
                 .on_hover_text(tooltip)
-                .on_disabled_hover_text("An installation is under way");
+                .on_disabled_hover_text("An installation is running");
             if button.clicked() {
                 commands.push(InferenceCommand::InstallRuntime(kind));
             }

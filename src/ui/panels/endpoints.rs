@@ -1,4 +1,4 @@
-//! At the top, as long as it costs money: each endpoint that was deployed from here.
+//! The banner at the top: each billed endpoint that was deployed from this machine.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::domain::EndpointStatus;
 use crate::state::{Action, Command, EndpointsCommand, KnownEndpoint, Queue, State};
 use crate::tasks::now_ms;
 
-/// How often what it costs is drawn anew.
+/// How often the cost is drawn anew.
 const PERIOD: Duration = Duration::from_secs(10);
-/// Narrower than this, the buttons stand below the text.
+/// In less width than this, in points, the buttons are below the text.
 const ONE_LINE_WIDTH: f32 = 900.0;
 const BUTTONS_WIDTH: f32 = 140.0;
-/// More are only counted: the image needs the room.
+/// How many endpoints are shown; more are only counted, because the image needs the room.
 const MOST: usize = 3;
 
 pub(in super::super) fn endpoints_banner_ui(
@@ -87,7 +87,7 @@ fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Comman
     delete.accessible_name(format!("Delete the endpoint {name}…"));
 }
 
-/// “⚠ Endpoint cats: `InService`, about $0.42 so far at $0.74 an hour, deleted at 18:30 (in 2 h 10 min)”.
+/// “⚠ Endpoint cats: `InService`, about $0.42 so far at $0.74 per hour, deleted at 18:30 (in 2 h 10 min)”.
 fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
     let is_wrong =
         endpoint.undeleted.is_some() || endpoint.trouble.is_some() || endpoint.failure.is_some();

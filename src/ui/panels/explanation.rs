@@ -101,7 +101,7 @@ fn ready_ui(
     }
 }
 
-/// What the colours speak of, in words.
+/// What the colours mean, in words.
 fn summary(question: &Question, saliency: &Saliency) -> String {
     let whole = format!(
         "“{}” scores {:.1} % on the whole image",

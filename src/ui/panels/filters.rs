@@ -92,7 +92,7 @@ fn threshold_ui(
     }
 }
 
-/// A classifier always answers; these say which of its classes are worth listing.
+/// A classifier scores every class; these settings say which of them are worth listing.
 fn classifier_ui(
     ui: &mut Ui,
     state: &State,

@@ -20,8 +20,8 @@ pub(super) struct HistogramMemory {
     is_linear: bool,
 }
 
-/// The bars, and below them what lies above the threshold. Gives a new threshold where the pointer sets one. Its place is kept while
-/// there is nothing to show, so that nothing below it moves.
+/// The bars, and below them the count above the threshold. Returns a new threshold if the pointer sets one. Its room is
+/// kept while it is empty, so that nothing below it moves.
 pub(super) fn histogram_ui(
     ui: &mut Ui,
     state: &State,
@@ -56,7 +56,7 @@ pub(super) fn histogram_ui(
         let mut is_logarithmic = !memory.is_linear;
         let toggle = ui
             .toggle_value(&mut is_logarithmic, RichText::new("Log scale").small())
-            .on_hover_text("Makes few boxes visible beside many");
+            .on_hover_text("Makes small counts visible beside large ones");
         if toggle.changed() {
             memory.is_linear = !is_logarithmic;
         }

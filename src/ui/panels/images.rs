@@ -1,4 +1,4 @@
-//! Left: what is open, and its thumbnails.
+//! The left panel: the open source, and its thumbnails.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ use crate::state::{
 #[derive(Default)]
 pub(in super::super) struct ImagesMemory {
     path: String,
-    /// Whose name the draft shows, to take over the name of a source opened in another way.
+    /// The source whose name the draft shows, to notice when another one is opened.
     path_of: Option<SourceId>,
     search: SearchMemory,
     grid: GridMemory,

@@ -1,4 +1,4 @@
-//! Right: the model, what of its predictions is shown, what it said, where it runs, and the file.
+//! The right panel: the model, the filters, the results, the device, and the file.
 
 use eframe::egui::{Panel, ScrollArea, Ui};
 
@@ -34,7 +34,7 @@ pub(in super::super) fn inspector_ui(
                 .auto_shrink([false, true])
                 .show(ui, |ui| {
                     ui.set_max_width(width);
-                    // Whatever has been scrolled away.
+                    // Where the visible part ends, wherever the panel is scrolled to.
                     let bottom = ui.min_rect().top() + height;
                     ui.add_space(6.0);
                     controls_ui(ui, state, runs, filters, bottom, commands);
@@ -50,8 +50,8 @@ pub(in super::super) fn inspector_ui(
         });
 }
 
-/// Of the panel's height, at most, for what is the same from image to image. What changes with the image has the rest: it neither moves
-/// the controls nor is out of sight.
+/// The largest share of the panel's height for the controls, which are the same from image to image. What changes with
+/// the image has the rest, so that it neither moves the controls nor is out of sight.
 const CONTROLS_SHARE: f32 = 0.5;
 
 /// `bottom` is where these end while they are not scrolled.

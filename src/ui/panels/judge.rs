@@ -1,4 +1,4 @@
-//! Along the bottom: what people say of the prediction, how much is judged, and whether it is saved.
+//! The judging bar: verdicts on the prediction, how much is judged, and whether it is saved.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::review::{FilterCounts, VerdictKind};
 use crate::state::{Action, Command, JudgeField, Queue, ReviewCommand, State};
 
 const MAX_SUGGESTIONS: usize = 6;
-/// From this width on, all of it stands on one line.
+/// At this width or more, in points, the whole bar fits on one line.
 const ONE_LINE_WIDTH: f32 = 1330.0;
-/// From this width on, all buttons do.
+/// At this width or more, all buttons fit on one line.
 const BUTTONS_WIDTH: f32 = 960.0;
-/// From this width on, the verdicts and what they are about do.
+/// At this width or more, the verdicts and their subject fit on one line.
 const VERDICTS_WIDTH: f32 = 640.0;
 /// For the verdict in words: always the same, so that no button moves while one judges.
 const SUBJECT_WIDTH: f32 = 152.0;
@@ -36,7 +36,7 @@ pub(in super::super) struct JudgeMemory {
     tag: String,
     /// A click on a suggestion takes the keyboard from the field before it reaches it.
     is_pointer_on_suggestions: bool,
-    /// The last wish for the keyboard that was granted.
+    /// The last request for the keyboard that was fulfilled.
     focused: u64,
 }
 
@@ -136,7 +136,7 @@ fn words_and_progress_ui(
     });
 }
 
-/// With its sign, and its key on the right.
+/// A verdict button, with its sign, and its key on the right.
 fn verdict_button_ui(
     ui: &mut Ui,
     state: &State,
@@ -303,7 +303,7 @@ fn words_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut
     tags_ui(ui, state, memory, wanted == Some(JudgeField::Tag), commands);
 }
 
-/// Written when the field is left or Enter is pressed; Escape gives up what was typed.
+/// The note is saved when the field is left or Enter is pressed; Escape cancels.
 fn note_ui(
     ui: &mut Ui,
     state: &State,
@@ -335,8 +335,8 @@ fn note_ui(
     if field.lost_focus()
         && let Some(samples) = memory.note_of.take()
     {
-        let is_given_up = ui.input(|input| input.key_pressed(Key::Escape));
-        if !is_given_up {
+        let is_cancelled = ui.input(|input| input.key_pressed(Key::Escape));
+        if !is_cancelled {
             let text = memory.note.clone();
             commands.push(ReviewCommand::SetNote { samples, text });
         }

@@ -239,7 +239,7 @@ fn kept_on_disk_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command
         })
         .inner
         .is_some();
-    // Measured when somebody looks, because it takes a while.
+    // Measured when the menu is open, because it takes a while.
     let id = Id::unique("disk cache");
     let was_open = ui.data_mut(|data| data.get_temp(id)).unwrap_or(false);
     ui.data_mut(|data| data.insert_temp(id, is_open));

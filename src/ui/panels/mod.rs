@@ -1,4 +1,4 @@
-//! What lies around the image, one panel a file.
+//! The panels around the image, one in each file.
 
 mod class_table;
 mod comparison;

@@ -1,4 +1,4 @@
-//! Which model, and getting others.
+//! The choice of the model, and downloads of others.
 
 use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 
@@ -134,7 +134,7 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) 
                 }
             }
             Offer::TryAgain => {
-                if ui.button("Try again").clicked() {
+                if ui.button("Retry").clicked() {
                     commands.push(InferenceCommand::TryAgain);
                 }
                 let remote = state.inference.remote.as_ref();
@@ -186,7 +186,7 @@ fn has_failed(state: &State, entry: &ModelEntry) -> bool {
     state.tasks.fetch_failure(&entry.card.id).is_some()
 }
 
-/// Why a download failed, and what can be done about it. It stands in place of the hint that offered the download.
+/// Why a download failed, and what to do about it. Shown instead of the hint that offers the download.
 fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
     let Some(why) = state.tasks.fetch_failure(&entry.card.id) else {
         return;

@@ -1,4 +1,4 @@
-//! Where answers and verdicts are kept, said where it is not as usual.
+//! Where predictions and verdicts are saved, shown if it is not the usual place.
 
 use eframe::egui::{RichText, Ui};
 

@@ -85,7 +85,7 @@ fn whereabouts(model: &RemoteModel) -> String {
     }
 }
 
-/// In place of the model of this computer.
+/// The remote model, in place of the model of this computer.
 pub(super) fn remote_engine_ui(
     ui: &mut Ui,
     state: &State,

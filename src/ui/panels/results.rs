@@ -1,4 +1,4 @@
-//! What the model said about the image in the middle.
+//! The prediction of the shown image.
 
 use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
 
@@ -45,7 +45,7 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Comman
     }
 }
 
-/// Says so where the prediction is about an older version of the file, and what can be done.
+/// Says that the prediction is outdated, and what to do.
 fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queue<Command>) {
     let Some(run) = state.run().filter(|run| run.is_outdated(sample)) else {
         return;
@@ -69,7 +69,10 @@ fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queu
 
 /// A remote model may take long, so that the request can be cancelled.
 fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queue<Command>) {
-    let is_asked = |task: &&TaskEntry| matches!(task.kind, TaskKind::RemotePrediction { sample: about, .. } if about == sample);
+    let is_asked = |task: &&TaskEntry| match task.kind {
+        TaskKind::RemotePrediction { sample: about, .. } => about == sample,
+        _ => false,
+    };
     let Some(task) = state.tasks.running().iter().find(is_asked) else {
         ui.weak("Predicting…");
         return;
@@ -119,7 +122,7 @@ fn prediction_ui(
     explanation_ui(ui, state, commands);
 }
 
-/// Whose answer it is, where it was not made on this machine.
+/// The origin of the prediction, if it was not made on this machine.
 fn made_ui(ui: &mut Ui, state: &State) {
     let made = state.run().map(|run| &run.info.key.made);
     if let Some(made) = made.filter(|made| !made.is_here()) {

@@ -6,7 +6,7 @@ use super::super::widgets::{Tone, banner_ui, grouped};
 use crate::domain::RunId;
 use crate::state::{Command, ProjectCommand, Queue, ReviewCommand, Run, State};
 
-/// What is being typed, and what waits for a second click.
+/// The name that is being typed, and the run whose deletion waits for a confirmation.
 #[derive(Default)]
 pub(in super::super) struct RunsMemory {
     renaming: Option<(RunId, String)>,
@@ -76,7 +76,7 @@ fn letter(state: &State, run: &Run) -> &'static str {
     }
 }
 
-/// A click looks at its predictions.
+/// A click shows its predictions.
 fn choice_ui(
     ui: &mut Ui,
     state: &State,
@@ -102,7 +102,7 @@ fn choice_ui(
         format!("{model}{predictions}"),
         format!("Made {made}"),
     ];
-    // What the predictions of a remote run were taken to say stands nowhere else.
+    // Only this tooltip says what was assumed about the predictions of a remote run.
     if !made.is_here() {
         about.push(run.info.card.origin.clone());
         let assumed = assumed.iter();
@@ -153,7 +153,7 @@ fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Queue<Command>
     }
 }
 
-/// “1,200 answers”; `None` before they are read from the project.
+/// “1,200 predictions”; `None` until they are loaded from the project.
 fn predictions_text(run: &Run) -> Option<String> {
     match run.predictions.predicted() {
         0 => None,

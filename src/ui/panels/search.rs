@@ -22,9 +22,9 @@ use crate::state::{Action, Command, Queue, ReviewCommand, State};
 #[derive(Default)]
 pub(super) struct SearchMemory {
     draft: String,
-    /// The text of the state that the draft follows, to notice when somebody else has changed it.
+    /// The text in the state that the draft follows, to notice changes made outside the field.
     seen: String,
-    /// The last wish for the keyboard that was granted.
+    /// The last request for the keyboard that was fulfilled.
     focused: u64,
     /// The line of the completions that the arrow keys have reached.
     line: Option<usize>,
@@ -239,7 +239,7 @@ fn trouble_ui(ui: &mut Ui, state: &State, memory: &SearchMemory) {
 fn help_ui(ui: &mut Ui) {
     ui.set_max_width(520.0);
     ui.label(strong("What can be searched for"));
-    ui.label(RichText::new("A space means “and”; capital and small letters are the same").weak());
+    ui.label(RichText::new("A space means “and”; case is ignored").weak());
     ui.add_space(4.0);
     Grid::new("search help")
         .num_columns(2)
@@ -351,8 +351,8 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 fn chip_tooltip(chip: &Chip) -> String {
     let search = format!("Searches for {}", chip.term);
     if chip.term.contains("verdict") {
-        let counted = "Each image is counted once: judged once it, or every box shown, has a verdict; the worst one \
-            counts";
+        let counted = "An image counts as judged if it, or every box shown, has a verdict; the worst verdict \
+                       counts";
         return format!("{counted}. {search}");
     }
     search

@@ -1,4 +1,4 @@
-//! One line at the bottom: what goes on, where the model runs, what went wrong.
+//! The status bar: running tasks, where the model runs, and problems.
 
 use eframe::egui::{Align, Button, Layout, Panel, ProgressBar, RichText, Ui, vec2};
 

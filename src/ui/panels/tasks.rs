@@ -1,4 +1,4 @@
-//! Bottom: what is under way, how it ended, and what went wrong.
+//! The task panel: running tasks, finished ones, and problems.
 
 use eframe::egui::{
     self, Align, Label, Layout, Panel, ProgressBar, RichText, ScrollArea, Sense, Ui,
@@ -48,7 +48,7 @@ fn task_list_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         .auto_shrink([false, false])
         .show(ui, |ui| {
             if state.tasks.is_idle() && state.tasks.finished().next().is_none() {
-                ui.weak("Nothing is under way");
+                ui.weak("No tasks are running");
             }
             for task in state.tasks.running() {
                 task_ui(ui, task, commands);

@@ -8,7 +8,8 @@ use super::upload;
 use crate::domain::{DisplayImage, SampleId, TILE_SIDE, Tile, TileKey};
 use crate::state::SourceId;
 
-/// About 256 MiB of graphics memory; a large screen shows some forty tiles at once, twice as many a side between two levels.
+/// About 256 MiB of graphics memory; a large screen shows about forty tiles at once, and twice as many on each side
+/// between two levels.
 const MAX_TILES: usize = 256;
 /// Tiles around those on screen that are wanted too, so that moving shows no coarse edge.
 const RING: u32 = 1;
@@ -20,7 +21,7 @@ pub(crate) struct ShownImage {
     image: DisplayImage,
     tiles: HashMap<TileKey, Entry>,
     frame: u64,
-    /// What this frame shows coarsely and would rather show finely, most wanted first; then what lies around.
+    /// The tiles that this frame shows too coarsely, the most wanted first; then those around them.
     missing: Vec<TileKey>,
     around: Vec<TileKey>,
     /// What was asked for last.
@@ -62,8 +63,8 @@ impl ShownImage {
         self.image.pixels.pixel(x, y)
     }
 
-    /// Somebody wants to know the colour of a pixel. Pixels that were in memory, and were given up for a model, are asked for once
-    /// more; those of an image that is only known coarsely wait until somebody looks that closely.
+    /// Requests the colour of a pixel. Pixels that were dropped from memory for a model are requested once more; those
+    /// of an image that is only known coarsely wait until it is enlarged that far.
     pub(crate) fn request_pixel(&mut self, x: u32, y: u32) {
         if self.pixel(x, y).is_some() {
             self.has_known_pixels = true;
@@ -91,7 +92,7 @@ impl ShownImage {
     pub(super) fn add(&mut self, ctx: &egui::Context, key: TileKey, tile: &Tile) {
         let size = [tile.width as usize, tile.height as usize];
         let image = ColorImage::from_rgba_premultiplied(size, &tile.rgba);
-        // Beyond 1:1 a pixel is a square; a coarse tile that stands in for finer ones is smoothed.
+        // Beyond 1:1 a pixel is a square; a coarse tile in place of finer ones is smoothed.
         let texture = upload(ctx, "picture", image, key.level == 0);
         let seen = self.frame;
         self.tiles.insert(key, Entry { texture, seen });
@@ -125,8 +126,8 @@ impl ShownImage {
         })
     }
 
-    /// Paints the image into `on_screen` (the whole image's place, in points), as far as `painter`'s clip shows it. Where
-    /// the fitting tile is still to come, a coarser one stands in.
+    /// Paints the image into `on_screen` (the whole image's place, in points), as far as `painter`'s clip shows it. A
+    /// coarser tile is drawn until the fitting one is ready.
     pub(crate) fn paint(&mut self, painter: &egui::Painter, on_screen: Rect) {
         let visible = painter.clip_rect().intersect(on_screen);
         if !visible.is_positive() {
@@ -252,7 +253,7 @@ impl ShownImage {
         Rect::from_min_max(point(span.min), point(span.max))
     }
 
-    /// Down to three quarters, so that this is done seldom. The coarsest level stays: it stands in for all others.
+    /// Down to three quarters, so that this is rare. The coarsest level is kept, because it replaces any missing tile.
     fn drop_oldest(&mut self) {
         let coarsest = self.image.layout.coarsest();
         let mut by_age: Vec<(u64, TileKey)> = self
@@ -371,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_that_were_given_up_are_asked_for_once_when_their_colour_is_wanted() {
+    fn pixels_that_were_dropped_are_requested_once_when_their_colour_is_wanted() {
         let ctx = egui::Context::default();
         let lent = Arc::new(Lent(AtomicBool::new(false)));
         let pixels = Arc::clone(&lent) as Arc<dyn PixelSource>;
@@ -388,13 +389,13 @@ mod tests {
             shown.request_pixel(550, 10);
             shown.changed_request()
         };
-        assert_eq!(hover(false), None, "nobody has looked that closely yet");
+        assert_eq!(hover(false), None, "not enlarged that far yet");
         assert_eq!(hover(true), None);
         let request = hover(false).unwrap();
         assert_eq!(request, [tile(0, 1, 0).0]);
-        assert_eq!(hover(false), None, "it is on its way");
+        assert_eq!(hover(false), None, "already requested");
         assert_eq!(hover(true), None);
-        assert!(hover(false).is_some(), "given up once more");
+        assert!(hover(false).is_some(), "dropped once more");
     }
 
     #[test]

@@ -36,8 +36,8 @@ impl Slots {
         index.is_some_and(|&index| self.slots[index].version == version)
     }
 
-    /// Gives a thumbnail its place: the one it has, a new one while there are fewer than `max`, or that of the one that was
-    /// not seen for longest.
+    /// Returns the slot of a thumbnail: the one it has, a new one while there are fewer than `max`, or that of the
+    /// thumbnail that was not seen for longest.
     pub(super) fn put(
         &mut self,
         sample: SampleId,

@@ -18,7 +18,7 @@ const PAGE_SIDE: u32 = 1024;
 const MAX_PAGES: usize = 16;
 /// What the longer side of a thumbnail may be, in pixels.
 const SIDES: [u32; 3] = [128, 256, 512];
-/// Enlarged so little that nobody sees it.
+/// A thumbnail may be enlarged by this much: it is not seen.
 const ENLARGED: f32 = 1.1;
 
 /// A thumbnail that a worker has made.
@@ -148,8 +148,8 @@ impl Thumbnails {
         (MAX_PAGES * self.slots_a_page() / 4 * 3).saturating_sub(on_screen)
     }
 
-    /// Gives back what is to be asked for, most wanted first, where that is not what was asked for last. `places` are those
-    /// on screen.
+    /// Returns what to request, the most wanted first, if it differs from the last request. `places` are those on
+    /// screen.
     pub(crate) fn changed_request(
         &mut self,
         places: Range<usize>,
@@ -264,7 +264,7 @@ mod tests {
         assert!(thumbnails.changed_request(0..4, missing(&[1])).is_none());
         assert!(thumbnails.changed_request(2..6, missing(&[1])).is_some());
         assert!(thumbnails.changed_request(2..6, missing(&[1, 5])).is_some());
-        // Scrolled to where everything is there: what was wanted elsewhere is dropped.
+        // After scrolling to thumbnails that are all loaded, the request of the other place is dropped.
         assert_eq!(
             thumbnails.changed_request(8..12, missing(&[])),
             Some(Vec::new())

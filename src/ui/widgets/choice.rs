@@ -1,5 +1,5 @@
-//! Check boxes and radio buttons. What a button may do without, they need: an outline that is seen, for it alone tells that there
-//! is something to choose (at least 3:1, WCAG 2.2, 1.4.11).
+//! Check boxes and radio buttons. Unlike buttons they need a visible outline, because it alone shows that there is
+//! something to choose (at least 3:1, WCAG 2.2, 1.4.11).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What endpoints cost and when they go, in words.
+//! The cost and the time of deletion of endpoints, in words.
 
 use eframe::egui::{Button, Response, Ui};
 
@@ -20,7 +20,7 @@ pub(in super::super) fn endpoint_sign(status: EndpointStatus) -> &'static str {
     }
 }
 
-/// `InService`, as SageMaker says it, and what stands in its place where it says nothing.
+/// `InService`, as SageMaker calls it, or our own words if SageMaker gives no status.
 pub(in super::super) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
     match &endpoint.seen {
         _ if endpoint.deleting.is_some() => "being deleted".to_owned(),
@@ -35,7 +35,7 @@ pub(in super::super) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
     }
 }
 
-/// “about $0.42 so far at $0.74 an hour”.
+/// “about $0.42 so far at $0.74 per hour”.
 pub(in super::super) fn endpoint_cost_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
     match endpoint.cost_usd(now_ms) {
         Some((so_far, hour)) => {
@@ -65,7 +65,7 @@ pub(in super::super) fn endpoint_end_text(endpoint: &KnownEndpoint, now_ms: i64)
     }
 }
 
-/// A button that deletes, once that is confirmed.
+/// A button that deletes after a confirmation.
 pub(in super::super) fn delete_endpoint_button(ui: &mut Ui, endpoint: &KnownEndpoint) -> Response {
     let is_free = endpoint.deleting.is_none();
     ui.add_enabled(is_free, Button::new("Delete…"))

@@ -9,7 +9,7 @@ const MIN_WIDTH: f32 = 300.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum RecentLine {
     Chosen,
-    /// It is not to be listed any more.
+    /// It is to be removed from the list.
     Forgotten,
 }
 

@@ -11,7 +11,7 @@ const ROW_HEIGHT: f32 = 26.0;
 const SCORE_WIDTH: f32 = 58.0;
 const SWATCH_WIDTH: f32 = 4.0;
 
-/// A row as wide as the panel. The bar lies behind the label and ends at `score` (`0.0..=1.0`).
+/// A row as wide as the panel. The bar is behind the label and ends at `score` (`0.0..=1.0`).
 pub(in super::super) fn score_row_ui(
     ui: &mut egui::Ui,
     label: &str,

@@ -1,4 +1,4 @@
-//! Who is signed in to S3, until when, and what to do where nobody is.
+//! The state of the sign-in to S3: the identity, when it ends, and what to do without one.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(in super::super) fn renew_in_time(
 fn sign_in_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     let credentials = access.credentials.to_string();
     match sign_in.and_then(who_text) {
-        // Nobody is nobody twice.
+        // The identity already contains the credentials, as “anonymous” does.
         Some(who) if who.starts_with(&credentials) => who,
         Some(who) => format!("{who}, {credentials}"),
         None => credentials,
@@ -47,7 +47,7 @@ fn sign_in_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
 fn short_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     let who = sign_in.and_then(|sign_in| sign_in.identity.as_ref());
     let who = match (&access.credentials, who) {
-        // Behind its name stands what the tooltip says.
+        // The tooltip says the rest.
         (Credentials::Ambient, Some(identity)) => {
             let who = identity.who.split(" (").next().unwrap_or_default();
             who.to_owned()
@@ -129,9 +129,9 @@ fn sign_in_details_ui(
     }
     ui.add_space(4.0);
     if !sign_in_banner_ui(ui, access, state, commands) {
-        ui.horizontal(|ui| try_again_ui(ui, access, sign_in, "Ask again", commands));
+        ui.horizontal(|ui| try_again_ui(ui, access, sign_in, "Check again", commands));
     }
-    if ui.button("Open another way…").clicked() {
+    if ui.button("Open with other settings…").clicked() {
         commands.push(Action::OpenS3);
         ui.close();
     }
@@ -147,12 +147,12 @@ fn identity_ui(ui: &mut Ui, identity: &Identity) {
     }
     let end = match identity.expires_ms {
         Some(end) => end_text(end - now_ms()),
-        None => "no known end".to_owned(),
+        None => "end unknown".to_owned(),
     };
     key_value_ui(ui, "Until", &end);
 }
 
-/// What is wrong with a sign-in, or soon will be, and what to do. False where all is well.
+/// What is wrong with a sign-in, or soon will be, and what to do. Returns false if all is well.
 pub(in super::super) fn sign_in_banner_ui(
     ui: &mut Ui,
     access: &S3Access,
@@ -175,7 +175,7 @@ pub(in super::super) fn sign_in_banner_ui(
     banner_ui(ui, tone, &message, |ui| {
         ui.horizontal_wrapped(|ui| {
             copy_renewal_ui(ui, sign_in, commands);
-            try_again_ui(ui, access, Some(sign_in), "Try again", commands);
+            try_again_ui(ui, access, Some(sign_in), "Retry", commands);
         });
     });
     true
@@ -311,9 +311,9 @@ mod tests {
             credentials: Credentials::Anonymous,
             ..S3Access::default()
         };
-        let nobody = Credentials::Anonymous.to_string();
-        sign_in.identity = Some(Identity::unasked(&nobody, None));
-        assert_eq!(sign_in_text(&anonymous, Some(&sign_in)), nobody);
+        let anyone = Credentials::Anonymous.to_string();
+        sign_in.identity = Some(Identity::unasked(&anyone, None));
+        assert_eq!(sign_in_text(&anonymous, Some(&sign_in)), anyone);
         assert_eq!(short_text(&anonymous, Some(&sign_in)), "anonymous");
         let usual = S3Access::default();
         assert_eq!(short_text(&usual, None), "AWS credentials");

@@ -121,7 +121,7 @@ pub(in super::super) fn key_value_ui(ui: &mut egui::Ui, key: &str, value: &str) 
     });
 }
 
-/// What kind of message a banner holds. Said in words, too: colour never stands alone.
+/// The kind of message in a banner. Its words say it, too: colour is never alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Tone {
     Hint,
@@ -154,7 +154,8 @@ pub(in super::super) fn banner_ui(
         });
 }
 
-/// How long a moment is past: `just now`, `12 min ago`, `3 h ago`, and then its date. Milliseconds since 1970-01-01 UTC.
+/// How long ago a moment was: `just now`, `12 min ago`, `3 h ago`, or the date if it is longer. `at_ms` is in
+/// milliseconds since 1970-01-01 UTC.
 pub(in super::super) fn ago_text(at_ms: i64) -> String {
     let minutes = (now_ms() - at_ms) / 60_000;
     match minutes {

@@ -5,7 +5,7 @@ use eframe::egui::{Color32, Painter, Pos2, Shape, Stroke, pos2, vec2};
 use crate::domain::Verdict;
 use crate::review::VerdictKind;
 
-/// What a screen reader says, and what stands in lists: “accepted”.
+/// The word for screen readers and lists: “accepted”.
 pub(in super::super) fn verdict_word(kind: VerdictKind) -> &'static str {
     match kind {
         VerdictKind::Accept => "accepted",
@@ -43,8 +43,8 @@ pub(in super::super) fn verdict_color(kind: VerdictKind) -> Color32 {
     }
 }
 
-/// A disc with a tick, a square with a cross, a diamond with a question mark, or a triangle with “not equal”; readable on
-/// any image.
+/// Draws a disc with a tick, a square with a cross, a diamond with a question mark, or a triangle with “not equal”;
+/// readable on any image.
 pub(in super::super) fn paint_verdict(
     painter: &Painter,
     centre: Pos2,

@@ -1,4 +1,4 @@
-//! The page of one endpoint: how it is, what it costs, when it goes, and what is deleted with it.
+//! The page of one endpoint: its status, its cost, when it is deleted, and what is deleted with it.
 
 use eframe::egui::{Align, Button, CollapsingHeader, Label, Layout, RichText, ScrollArea, Ui};
 
@@ -45,13 +45,13 @@ fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>)
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if endpoint.watching.is_some() {
                 let stop = ui.button("Stop watching");
-                let stop = stop.on_hover_text("The endpoint itself goes on, and costs money");
+                let stop = stop.on_hover_text("The endpoint keeps running and is still billed");
                 if stop.clicked() {
                     commands.push(EndpointsCommand::StopWatching(endpoint.id.clone()));
                 }
             } else {
                 let is_free = endpoint.deleting.is_none();
-                let look = ui.add_enabled(is_free, Button::new("Look again"));
+                let look = ui.add_enabled(is_free, Button::new("Refresh"));
                 if look.clicked() {
                     commands.push(EndpointsCommand::Watch(endpoint.id.clone()));
                 }
@@ -93,11 +93,12 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command
         EndpointSight::There(there) => there_ui(ui, there),
         EndpointSight::Gone if endpoint.deletion.is_some() => {}
         EndpointSight::Gone if endpoint.is_ours() => {
-            let text = "There is no such endpoint any more, and it costs nothing; it was deleted elsewhere. What was made for it is still there";
+            let text = "This endpoint no longer exists and is not billed: it was deleted outside this window. What was \
+        made for it still exists";
             banner_ui(ui, Tone::Warning, text, |_| {});
         }
         EndpointSight::Gone if endpoint.record.is_some() => {
-            let text = "This endpoint was never started, and costs nothing. What was made for it is still there";
+            let text = "This endpoint was never started and is not billed. What was made for it still exists";
             banner_ui(ui, Tone::Warning, text, |_| {});
         }
         EndpointSight::Gone => {
@@ -113,24 +114,23 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command
         ui.label(sentence(&endpoint_cost_text(endpoint, now_ms())));
     }
     if endpoint.record.is_none() && endpoint.seen.endpoint().is_some() {
-        ui.weak(
-            "It was not deployed from this machine; whether somebody needs it is not known here",
-        );
+        ui.weak("Not deployed from this machine; it may be in use");
     }
 }
 
-/// What SageMaker itself says.
+/// The status and the failure that SageMaker reports.
 fn there_ui(ui: &mut Ui, there: &Endpoint) {
     match there.status {
         EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
             let why = there.failure_words();
             let text = format!(
-                "The endpoint failed: {why}. Its log below may say more; delete it, and deploy it anew once the reason is gone"
+                "The endpoint failed: {why}. Its log below may say more. Delete it, solve the problem, then \
+                 deploy again"
             );
             banner_ui(ui, Tone::Error, &text, |_| {});
         }
         EndpointStatus::Creating => {
-            ui.weak("Instances are started, and fetch the container and the model. That takes some minutes");
+            ui.weak("Starting the instances and downloading the container and the model. This takes several minutes");
         }
         _ => {
             if let Some(why) = &there.failure {
@@ -147,7 +147,7 @@ fn sentence(text: &str) -> String {
     })
 }
 
-/// When it goes, and what goes with it.
+/// When the endpoint is deleted, and what is deleted with it.
 fn deletion_ui(
     ui: &mut Ui,
     state: &State,
@@ -175,19 +175,19 @@ fn deletion_ui(
         }
         return;
     }
-    banner_ui(ui, Tone::Warning, "This is deleted:", |ui| {
+    banner_ui(ui, Tone::Warning, "This will be deleted:", |ui| {
         for what in &goes {
             ui.add(Label::new(format!("•  {what}")).wrap());
         }
         ui.add_space(2.0);
         if let Some(model) = endpoint.model_that_stays() {
             let text = format!(
-                "The model {model} stays: it was not made for this endpoint, and costs nothing"
+                "The model {model} is kept: it was not made for this endpoint and is not billed"
             );
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         }
         if endpoint.record.is_none() {
-            let text = "It was not deployed from this machine: make sure that nobody needs it";
+            let text = "Not deployed from this machine: make sure that it is not in use";
             ui.add(Label::new(text).wrap());
         }
         ui.add_space(4.0);
@@ -205,7 +205,7 @@ fn deletion_ui(
 /// What the last deletion did, line by line.
 fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
     let (tone, message) = if deletion.kept.is_empty() {
-        (Tone::Hint, "This was deleted:")
+        (Tone::Hint, "Deleted:")
     } else {
         (Tone::Warning, "Not everything was deleted:")
     };
@@ -219,20 +219,20 @@ fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
     });
 }
 
-/// The image in view is sent there from now on.
+/// The buttons that predict at this endpoint.
 fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     let EndpointId { sagemaker, name } = &endpoint.id;
     ui.horizontal(|ui| {
         let predict = ui.button("Predict here").on_hover_text(
-            "Sends the image in view to this endpoint from now on, and what you ask for; nothing else",
+            "Sends the image in view, and images that you predict, to this endpoint; nothing else",
         );
         if predict.clicked() {
             let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
             commands.push(InferenceCommand::PredictAt(Some(Box::new(model))));
         }
         let other = ui
-            .button("Predict here in another way…")
-            .on_hover_text("How images are sent, and how answers are read");
+            .button("Predict here with options…")
+            .on_hover_text("How images are sent, and how predictions are read");
         if other.clicked() {
             let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
             commands.push(InferenceCommand::EditRemoteModel(Box::new(model)));
@@ -252,7 +252,7 @@ fn end_ui(
         Some(at) if at > now_ms() && endpoint.undeleted.is_none() => format!("Will be {text}"),
         _ => sentence(&text),
     });
-    ui.weak("By a Spotcheck that runs then, or is started later");
+    ui.weak("If Spotcheck is running then, otherwise at its next start");
     ui.horizontal_wrapped(|ui| {
         let from = record.delete_at_ms.unwrap_or_else(now_ms).max(now_ms());
         let mut set = |at: Option<i64>| {
@@ -268,8 +268,8 @@ fn end_ui(
             }
         }
         if record.delete_at_ms.is_some() {
-            let never = ui.button("Not by itself");
-            let never = never.on_hover_text("It costs money until somebody deletes it");
+            let never = ui.button("No automatic deletion");
+            let never = never.on_hover_text("Billed until it is deleted");
             if never.clicked() {
                 set(None);
             }
@@ -277,12 +277,12 @@ fn end_ui(
     });
 }
 
-/// Read when somebody wants to know: it is kept as long as people say, also for an endpoint that is gone.
+/// The log is read on request only. CloudWatch keeps it as long as it is set to, also after the endpoint is deleted.
 fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     ui.add_space(4.0);
     let has_failed = endpoint.seen.status() == Some(EndpointStatus::Failed);
-    CollapsingHeader::new("Log of the container")
-        // One that fails while it is looked at opens it.
+    CollapsingHeader::new("Container log")
+        // An endpoint that fails while its page is shown opens the log.
         .id_salt(("log", has_failed))
         .default_open(has_failed)
         .show(ui, |ui| {
@@ -294,11 +294,11 @@ fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) 
                 }
                 Loadable::Ready(lines) => {
                     log_lines_ui(ui, lines);
-                    "Read it again"
+                    "Read again"
                 }
                 Loadable::Failed(why) => {
                     banner_ui(ui, Tone::Error, why.message(), |_| {});
-                    "Try again"
+                    "Retry"
                 }
             };
             if ui.button(label).clicked() {
@@ -309,12 +309,12 @@ fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) 
 
 fn facts_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
     ui.add_space(4.0);
-    CollapsingHeader::new("What it runs")
+    CollapsingHeader::new("Details")
         .default_open(true)
         .show(ui, |ui| {
             key_value_ui(ui, "Region", endpoint.id.region());
             let who = endpoint.id.sagemaker.credentials.to_string();
-            key_value_ui(ui, "Signed in", &who);
+            key_value_ui(ui, "Credentials", &who);
             if let Some(config) = endpoint.config() {
                 key_value_ui(ui, "Model", &config.model_name);
                 key_value_ui(ui, "Configuration", &config.name);
@@ -334,7 +334,11 @@ fn facts_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
                 }
             }
             key_value_ui(ui, "Created", &Utc::of_ms(there.created_ms).to_string());
-            key_value_ui(ui, "Changed", &Utc::of_ms(there.modified_ms).to_string());
+            key_value_ui(
+                ui,
+                "Last modified",
+                &Utc::of_ms(there.modified_ms).to_string(),
+            );
             let log = format!("/aws/sagemaker/Endpoints/{}", there.name);
             key_value_ui(ui, "Log", &log);
         });

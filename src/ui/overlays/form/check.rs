@@ -8,7 +8,8 @@ use super::super::super::widgets::{Tone, banner_ui, strong};
 use crate::domain::{Check, CheckGrade, CheckPoint, Preflight};
 use crate::state::{Form, Loadable};
 
-/// The half of a form that shows its check. True if it is to be checked once more. `what` is what would fail: “the job”.
+/// The half of a form that shows its check. Returns true if a new check is requested. `what` is what would fail: “the
+/// job”.
 pub(super) fn check_ui<D, P>(ui: &mut Ui, form: &Form<D, P>, what: &str) -> bool {
     if let Loadable::Failed(why) = &form.start {
         banner_ui(ui, Tone::Error, why.message(), |_| {});
@@ -18,7 +19,7 @@ pub(super) fn check_ui<D, P>(ui: &mut Ui, form: &Form<D, P>, what: &str) -> bool
         ui.label(strong("Check"));
         if form.check.is_loading() {
             ui.spinner();
-            ui.weak("Asking AWS…");
+            ui.weak("Checking with AWS…");
         }
     });
     let mut is_again = false;
@@ -37,17 +38,17 @@ pub(super) fn check_ui<D, P>(ui: &mut Ui, form: &Form<D, P>, what: &str) -> bool
     is_again
 }
 
-/// What was found: the worst in one line, then what wants attention, the worst first, then what it costs; the points that passed are
-/// folded. `what` is what would fail: “the job”.
+/// The findings of a check: a summary in one line, then the points that need attention, the worst first, then the cost;
+/// points that passed are folded. `what` is what would fail: “the job”.
 pub(in super::super) fn preflight_ui(ui: &mut Ui, preflight: &Preflight, what: &str) {
     let problems = preflight.count(CheckGrade::Problem);
     let warnings = preflight.count(CheckGrade::Warning);
     ui.weak(match (problems, warnings) {
-        (0, 0) => "Nothing speaks against it".to_owned(),
-        (0, 1) => "Nothing speaks against it; one point to know".to_owned(),
-        (0, more) => format!("Nothing speaks against it; {more} points to know"),
-        (1, _) => format!("One point would make {what} fail"),
-        (more, _) => format!("{more} points would make {what} fail"),
+        (0, 0) => "No problems found".to_owned(),
+        (0, 1) => "No problems found; 1 warning".to_owned(),
+        (0, more) => format!("No problems found; {more} warnings"),
+        (1, _) => format!("1 problem would make {what} fail"),
+        (more, _) => format!("{more} problems would make {what} fail"),
     });
     ui.add_space(4.0);
     let (mut shown, passed): (Vec<&Check>, Vec<&Check>) =
@@ -58,8 +59,8 @@ pub(in super::super) fn preflight_ui(ui: &mut Ui, preflight: &Preflight, what: &
     }
     let title = match passed.len() {
         0 => return,
-        1 => "✓ 1 point passed".to_owned(),
-        count => format!("✓ {count} points passed"),
+        1 => "✓ 1 check passed".to_owned(),
+        count => format!("✓ {count} checks passed"),
     };
     let fold = CollapsingHeader::new(title).id_salt(("passed points", what));
     fold.show(ui, |ui| {
@@ -69,7 +70,7 @@ pub(in super::super) fn preflight_ui(ui: &mut Ui, preflight: &Preflight, what: &
     });
 }
 
-/// What it costs, and until when, is read before it is paid for, also where nothing is wrong with it.
+/// The cost and the time of deletion are always shown, because they are to be read before paying.
 fn is_shown(check: &Check) -> bool {
     let is_about_money = matches!(check.point, CheckPoint::Cost | CheckPoint::Deletion);
     check.grade != CheckGrade::Ok || is_about_money

@@ -14,15 +14,15 @@ use crate::state::{ModelDraft, ModelFrom, State};
 
 const CHOICE_WIDTH: f32 = 200.0;
 const IMAGES_WIDTH: f32 = 640.0;
-const IMAGE: &str = "Image of the container";
-/// Of the button beside the field.
+const IMAGE: &str = "Container image";
+/// The width of the button beside the field.
 const CONTAINERS_WIDTH: f32 = 130.0;
 
-/// An amount above zero, while it is being typed. Nothing typed is nothing known: no amount is ever suggested.
+/// An amount above zero, while it is being typed. An empty field is unknown: no amount is ever suggested.
 #[derive(Default)]
 pub(in super::super) struct AmountMemory {
     text: String,
-    /// What was made of the text last.
+    /// The value of the text when it was last read.
     amount: Option<f64>,
 }
 
@@ -35,7 +35,7 @@ impl AmountMemory {
         otherwise: &str,
     ) {
         if *amount != self.amount {
-            // It was set, or counts no longer.
+            // The amount was set or cleared outside the field.
             self.text = amount.map_or_else(String::new, |amount| amount.to_string());
         }
         text_ui(ui, &mut self.text, name, otherwise);
@@ -46,7 +46,7 @@ impl AmountMemory {
             .filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
         self.amount = *amount;
         if amount.is_none() && !typed.is_empty() {
-            let text = format!("⚠ This is no number above zero: {typed}");
+            let text = format!("⚠ Enter a number above zero, not {typed}");
             ui.colored_label(ui.visuals().error_fg_color, text);
         }
     }
@@ -56,9 +56,9 @@ impl AmountMemory {
 #[derive(Default)]
 pub(in super::super) struct PairsMemory {
     text: String,
-    /// What was made of the text last.
+    /// The value of the text when it was last read.
     pairs: BTreeMap<String, String>,
-    /// The first line that is no pair.
+    /// The first line that is not a NAME=value pair.
     mistake: Option<String>,
 }
 
@@ -89,8 +89,8 @@ impl PairsMemory {
     }
 }
 
-/// Which model: of the library at first look; who has packed one, or made one in SageMaker, says so. `from` names the choice between those,
-/// and `name` that of a model of the library.
+/// Which model: one of the library at first, or one that is packed already or is in SageMaker. `from` names the choice
+/// between those, and `name` that of a model of the library.
 pub(in super::super) fn model_ui(
     ui: &mut Ui,
     state: &State,
@@ -99,29 +99,25 @@ pub(in super::super) fn model_ui(
 ) {
     ui.label(strong("Model"));
     let choices = [
-        (ModelFrom::Library, "a model of this program"),
-        (ModelFrom::Archive, "an archive, model.tar.gz"),
-        (ModelFrom::SavedModel, "a TensorFlow SavedModel"),
-        (ModelFrom::SageMaker, "a model that SageMaker has"),
+        (ModelFrom::Library, "Spotcheck model"),
+        (ModelFrom::Archive, "Archive (model.tar.gz)"),
+        (ModelFrom::SavedModel, "TensorFlow SavedModel"),
+        (ModelFrom::SageMaker, "Existing SageMaker model"),
     ];
     ui.horizontal_wrapped(|ui| choice_ui(ui, from, &mut draft.from, &choices));
     let (text, name, hint) = match draft.from {
         ModelFrom::Library => return library_ui(ui, state, &mut draft.library, name),
         ModelFrom::Archive => (
             &mut draft.archive,
-            "Archive that is packed already",
-            "a model.tar.gz of this machine, or s3://bucket/model.tar.gz",
+            "Path or address of the archive",
+            "model.tar.gz on this machine, or s3://bucket/model.tar.gz",
         ),
         ModelFrom::SavedModel => (
             &mut draft.saved_model,
-            "Folder of the TensorFlow SavedModel",
-            "it holds saved_model.pb, or 1/saved_model.pb",
+            "SavedModel folder",
+            "contains saved_model.pb or 1/saved_model.pb",
         ),
-        ModelFrom::SageMaker => (
-            &mut draft.existing,
-            "Name of the model in SageMaker",
-            "ModelName",
-        ),
+        ModelFrom::SageMaker => (&mut draft.existing, "SageMaker model name", "ModelName"),
     };
     text_ui(ui, text, name, hint);
 }
@@ -144,7 +140,7 @@ fn library_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, name: &str
     combo.response.accessible_name(name);
 }
 
-/// How many instances of which type.
+/// The number and the type of the instances.
 pub(in super::super) fn instances_ui(ui: &mut Ui, count: &mut u32, instance_type: &mut String) {
     ui.label(RichText::new("Instances").small().weak());
     ui.horizontal_wrapped(|ui| {
@@ -178,12 +174,13 @@ pub(in super::super) fn made_model_ui(
         return;
     }
     let hint = "arn:aws:iam::123456789012:role/…";
-    text_ui(ui, &mut draft.role, "Role that the container runs as", hint);
+    text_ui(ui, &mut draft.role, "Execution role", hint);
     let region = region_of(state, checked_image);
     image_ui(ui, &mut draft.image, region.as_deref(), instance_type);
 }
 
-/// The region that SageMaker is asked in, as far as that is known here: as chosen, as the profile says, or as the container of the last check.
+/// The region of the request to SageMaker, if it is known: as chosen, from the profile, or from the container of the
+/// last check.
 fn region_of(state: &State, checked_image: Option<&str>) -> Option<String> {
     let access = &state.s3.access;
     let of_profile = || {
@@ -198,14 +195,14 @@ fn region_of(state: &State, checked_image: Option<&str>) -> Option<String> {
     access.region.clone().or_else(of_profile).or_else(of_image)
 }
 
-/// The container; `None` takes that of AWS which can serve the archive.
+/// The container; `None` is AWS's container that can serve the archive.
 fn image_ui(ui: &mut Ui, image: &mut Option<String>, region: Option<&str>, instance_type: &str) {
     ui.label(RichText::new(IMAGE).small().weak());
     ui.horizontal(|ui| {
         let width = ui.available_width() - CONTAINERS_WIDTH - ui.spacing().item_spacing.x;
         edit_optional(image, |text| {
             let field = TextEdit::singleline(text)
-                .hint_text("that of AWS for the model and the region")
+                .hint_text("default: AWS's container for the model and region")
                 .desired_width(width);
             ui.add(field).accessible_name(IMAGE)
         });
@@ -224,7 +221,7 @@ fn containers_ui(
 ) {
     ui.set_min_width(IMAGES_WIDTH);
     let Some(region) = region else {
-        ui.weak("They lie in the region: choose one under “Server and region” first");
+        ui.weak("Containers depend on the region: choose one under “Server and region” first");
         return;
     };
     for (uri, what) in known_images(region, instance_type.trim()) {
@@ -236,23 +233,23 @@ fn containers_ui(
             ui.close();
         }
     }
-    if image.is_some() && ui.button("As the model needs it").clicked() {
+    if image.is_some() && ui.button("Choose automatically").clicked() {
         *image = None;
         ui.close();
     }
 }
 
-/// What an hour of an instance costs, where the user says so.
+/// The price of an instance per hour, if the user knows it.
 pub(in super::super) fn price_ui(
     ui: &mut Ui,
     memory: &mut AmountMemory,
     usd_per_hour: &mut Option<f64>,
 ) {
-    let name = "US dollars an hour for an instance";
-    memory.field_ui(ui, usd_per_hour, name, "as the price table says");
+    let name = "Price per instance (US dollars per hour)";
+    memory.field_ui(ui, usd_per_hour, name, "default: from the price table");
 }
 
-/// Says why what was typed is no address in S3.
+/// Says why the typed text is not an address in S3.
 pub(in super::super) fn address_problem_ui(ui: &mut Ui, text: &str) {
     if let (Err(error), false) = (S3Link::parse(text), text.trim().is_empty()) {
         ui.label(problem_text(ui, &error));
@@ -296,7 +293,7 @@ pub(in super::super) fn optional_text_ui(
     edit_optional(text, |typed| text_ui(ui, typed, name, hint));
 }
 
-/// An empty text is none. Blanks at the end go once the field is left: before, more may follow.
+/// An empty text is `None`. Blanks at the end are removed once the field is left: before, more may follow.
 fn edit_optional(text: &mut Option<String>, field: impl FnOnce(&mut String) -> Response) {
     let mut typed = text.take().unwrap_or_default();
     let has_focus = field(&mut typed).has_focus();
@@ -308,7 +305,7 @@ fn edit_optional(text: &mut Option<String>, field: impl FnOnce(&mut String) -> R
     *text = (!typed.is_empty()).then(|| typed.to_owned());
 }
 
-/// A number that is chosen only where it is ticked.
+/// A number that is set only if its box is ticked.
 pub(in super::super) fn optional_number_ui<N: eframe::emath::Numeric>(
     ui: &mut Ui,
     number: &mut Option<N>,
@@ -340,7 +337,7 @@ pub(in super::super) fn folded_ui(ui: &mut Ui, title: &str, contents: impl FnOnc
         .show(ui, contents);
 }
 
-/// A choice of a few, with its name before it; a row where it stands in a grid.
+/// A choice of a few values, with its name before it; one row of a grid if it is drawn in one.
 pub(in super::super) fn choice_ui<T: PartialEq + Copy>(
     ui: &mut Ui,
     name: &str,
@@ -369,12 +366,12 @@ pub(in super::super) fn pairs_ui(
     rows: usize,
 ) {
     if *pairs != memory.pairs {
-        // They were set elsewhere.
+        // The pairs were changed outside this field.
         memory.take_over(pairs);
     }
     ui.label(RichText::new(name).small().weak());
     let field = TextEdit::multiline(&mut memory.text)
-        .hint_text("NAME=value, one a line")
+        .hint_text("NAME=value, one per line")
         .desired_rows(rows)
         .desired_width(f32::INFINITY);
     let field = ui.add(field);
@@ -384,7 +381,7 @@ pub(in super::super) fn pairs_ui(
     }
     field.accessible_name(name);
     if let Some(line) = &memory.mistake {
-        let text = format!("⚠ This line is no NAME=value: {line}");
+        let text = format!("⚠ Not a NAME=value line: {line}");
         ui.colored_label(ui.visuals().error_fg_color, text);
     }
 }

@@ -5,7 +5,7 @@ use eframe::egui::Ui;
 use super::super::super::widgets::primary_button;
 use crate::state::{Command, Form, Loadable, Overlay, Queue, State, TaskSignal};
 
-/// How a form calls what it starts.
+/// The words for what a form starts.
 pub(in super::super) struct FootWords {
     /// “the job”
     pub(in super::super) what: &'static str,
@@ -15,11 +15,11 @@ pub(in super::super) struct FootWords {
     pub(in super::super) starting: &'static str,
     /// “Cancel the start”
     pub(in super::super) cancel: &'static str,
-    /// “The job is started all the same”
+    /// “The job still starts”
     pub(in super::super) close: &'static str,
 }
 
-/// True if what was checked is to be started. `is_checked`: the form has not changed since its check.
+/// Returns true if what was checked is to be started. `is_checked`: the form has not changed since its check.
 pub(super) fn foot_ui<D, P>(
     ui: &mut Ui,
     state: &State,
@@ -64,12 +64,12 @@ pub(super) fn foot_ui<D, P>(
 /// Why the form cannot be started now.
 fn reason<D, P>(form: &Form<D, P>, words: &FootWords, is_checked: bool) -> Option<String> {
     if !is_checked {
-        return Some("The form has changed and is checked in a moment".to_owned());
+        return Some("The form has changed and will be checked in a moment".to_owned());
     }
     match &form.check {
         Loadable::Ready(check) if check.is_startable() => None,
         Loadable::Ready(_) => Some(format!(
-            "The check found what would make {} fail",
+            "The check found a problem that would make {} fail",
             words.what
         )),
         Loadable::Loading(_) => Some("The form is being checked".to_owned()),

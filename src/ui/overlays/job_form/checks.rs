@@ -1,4 +1,4 @@
-//! What the check of the form says, point by point.
+//! The rehearsal of a job, and its AWS CLI commands.
 
 use eframe::egui::{
     Button, CollapsingHeader, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui,
@@ -12,13 +12,13 @@ use crate::state::{
     TaskSignal,
 };
 
-/// A rehearsal is a sample: whoever wants them all here predicts them here.
+/// A rehearsal tries only some images: to predict all of them, use the model here.
 const MOST_REHEARSED: usize = 1000;
 
-/// In characters.
+/// The longest command that is shown, in characters.
 const LONGEST_LINE: usize = 2000;
 
-/// Before anything is paid for: the very archive, with some of the images, on this machine.
+/// The rehearsal: runs the same archive with some of the images on this machine, before anything is paid for.
 pub(super) fn rehearsal_ui(
     ui: &mut Ui,
     state: &State,
@@ -31,16 +31,18 @@ pub(super) fn rehearsal_ui(
     ui.label(strong("Rehearse before paying"));
     ui.weak(match model_from {
         ModelFrom::SavedModel => {
-            "Runs the archive's own handler on this machine, in front of a TensorFlow Serving of yours with this model: Spotcheck brings none, and nothing else runs a SavedModel"
+            "Runs the archive's own handler on this machine with this model in your own TensorFlow Serving, \
+        which Spotcheck does not include and a SavedModel needs"
         }
         _ => {
-            "Runs the very archive on this machine and holds its answers to the first images against those of the model here"
+            "Runs the same archive on this machine and compares its predictions for the first images with those of \
+        the model here"
         }
     });
     if matches!(model_from, ModelFrom::SavedModel | ModelFrom::Archive) {
         let name = match model_from {
             ModelFrom::SavedModel => "Address of a TensorFlow Serving",
-            _ => "Address of a TensorFlow Serving, where the archive holds a SavedModel",
+            _ => "Address of a TensorFlow Serving, if the archive contains a SavedModel",
         };
         let hint = "http://127.0.0.1:8501/v1/models/model:predict";
         text_ui(ui, &mut request.tensorflow_serving, name, hint);
@@ -48,12 +50,12 @@ pub(super) fn rehearsal_ui(
     ui.horizontal_wrapped(|ui| {
         ui.label("Python");
         let field = TextEdit::singleline(&mut request.python).desired_width(150.0);
-        ui.add(field).accessible_name("Python that rehearses");
+        ui.add(field).accessible_name("Python for the rehearsal");
         let images = number_field(&mut request.images)
             .range(1..=MOST_REHEARSED)
             .suffix(" images");
         let images = ui.add(images).accessible_name("Images to try");
-        images.on_hover_text("The first ones of those that would be sent");
+        images.on_hover_text("The first of the images that would be sent");
         let missing = missing_for(model_from, request);
         let is_ready = !rehearsal.is_loading() && missing.is_none();
         let button = ui.add_enabled(is_ready, Button::new("Try it here"));
@@ -93,14 +95,14 @@ pub(super) fn rehearsal_ui(
     }
 }
 
-/// What has to be said before a rehearsal can be held.
+/// What must be entered before a rehearsal can start.
 fn missing_for(model_from: ModelFrom, request: &RehearsalOptions) -> Option<&'static str> {
     if request.python.trim().is_empty() {
-        return Some("Say which Python runs the handler");
+        return Some("Enter the Python that runs the handler");
     }
     let needs_serving = model_from == ModelFrom::SavedModel;
     (needs_serving && request.tensorflow_serving.trim().is_empty())
-        .then_some("Start a TensorFlow Serving with this model, and give its address above")
+        .then_some("Start a TensorFlow Serving with this model, and enter its address above")
 }
 
 pub(super) fn commands_ui(
@@ -109,7 +111,7 @@ pub(super) fn commands_ui(
     commands: &mut Queue<Command>,
 ) {
     ui.add_space(6.0);
-    CollapsingHeader::new("The same with the aws command line")
+    CollapsingHeader::new("AWS CLI commands")
         .default_open(false)
         .show(ui, |ui| {
             if ui.button("Copy commands").clicked() {
@@ -128,7 +130,7 @@ pub(super) fn commands_ui(
         });
 }
 
-/// What of a line is laid out; all of it is copied.
+/// The part of a line that is shown; all of it is copied.
 fn shortened(line: &str) -> std::borrow::Cow<'_, str> {
     match line.char_indices().nth(LONGEST_LINE) {
         Some((end, _)) => format!("{}…", &line[..end]).into(),

@@ -17,7 +17,7 @@ use crate::domain::{
 use crate::state::{Command, ExportScope, JobDraft, Loadable, Queue, State};
 use crate::tasks::now_ms;
 
-/// So many jobs offer their rate.
+/// How many earlier jobs offer their rate.
 const OFFERED_JOBS: usize = 3;
 
 pub(super) fn fields_ui(
@@ -33,7 +33,7 @@ pub(super) fn fields_ui(
         memory.texts.rehearsal.clone_from(&state.settings.rehearsal);
     }
     let before = memory.draft.clone();
-    let names = ("What is sent", "Model to send");
+    let names = ("Kind of model to send", "Model to send");
     model_ui(ui, state, &mut memory.draft.model, names);
     ui.add_space(6.0);
     images_ui(ui, state, &mut memory.draft);
@@ -61,9 +61,7 @@ fn images_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
     ui.label(strong("Images"));
     let manifest = draft.manifest.trim();
     if !manifest.is_empty() {
-        ui.weak(format!(
-            "Those that a manifest lists, as chosen under Advanced: {manifest}"
-        ));
+        ui.weak(format!("Listed in the manifest under Advanced: {manifest}"));
         return;
     }
     for &choice in ExportScope::VARIANTS {
@@ -72,17 +70,15 @@ fn images_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
     }
     let place = state.source.as_ref().and_then(|open| open.place.as_ref());
     if let Some(place) = place {
-        ui.weak(format!("They lie in {}", place.address));
+        ui.weak(format!("In S3: {}", place.address));
         return;
     }
-    ui.weak(
-        "They lie on this machine and are uploaded first; what is there already is not sent again",
-    );
+    ui.weak("On this machine; uploaded first. Files that are already there are not sent again");
     text_ui(
         ui,
         &mut draft.upload_to,
         "Upload the images to",
-        "a folder below the one for the outputs",
+        "default: a folder below the output folder",
     );
     address_problem_ui(ui, &draft.upload_to);
 }
@@ -125,23 +121,23 @@ fn cost_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, commands: &mu
     memory.texts.rate.field_ui(
         ui,
         &mut draft.images_per_s,
-        "Images a second on an instance",
-        "not known before a first job",
+        "Images per second per instance",
+        "unknown before the first job",
     );
     for (rate, from) in measured(state, draft) {
-        let text = format!("Use {rate:.1} a second, {from}");
+        let text = format!("Use {rate:.1} per second, {from}");
         if ui.button(text).clicked() {
             draft.images_per_s = Some(rate);
         }
     }
 }
 
-/// Rates that somebody has seen, on this machine and on such an instance, the newest job first.
+/// The rates that were measured, on this machine and on such an instance, the newest job first.
 fn measured(state: &State, draft: &JobDraft) -> Vec<(f64, String)> {
     let rehearsed = match &state.remote.rehearsal {
         Loadable::Ready(report) => report
             .images_per_s
-            .map(|rate| (rate, "as rehearsed on this machine".to_owned())),
+            .map(|rate| (rate, "measured in the rehearsal on this machine".to_owned())),
         _ => None,
     };
     let of_jobs = state.remote.known.iter().rev().filter_map(|job| {
@@ -153,11 +149,11 @@ fn measured(state: &State, draft: &JobDraft) -> Vec<(f64, String)> {
             .filter(|_| is_such && spec.input.split == SplitType::None)?;
         Some((
             rate / f64::from(spec.instance_count),
-            format!("as in the job {}", job.id.name),
+            format!("measured in job {}", job.id.name),
         ))
     });
     let all = rehearsed.into_iter().chain(of_jobs.take(OFFERED_JOBS));
-    // As exactly as it is shown.
+    // Rounded as it is shown.
     let all = all.map(|(rate, from)| ((rate * 10.0).round() / 10.0, from));
     all.filter(|(rate, _)| rate.is_finite() && *rate > 0.0)
         .collect()
@@ -167,34 +163,34 @@ fn requests_ui(ui: &mut Ui, draft: &mut JobDraft) {
     optional_number_ui(
         ui,
         &mut draft.spec.max_payload_mb,
-        "Largest request in MB",
+        "Maximum request size (MB)",
         6,
         0..=100,
-        "as the check suggests",
+        "default: as the check suggests",
     );
     optional_number_ui(
         ui,
         &mut draft.spec.max_concurrent,
-        "Requests at once on an instance",
+        "Concurrent requests per instance",
         1,
         0..=100,
-        "as the check suggests",
+        "default: as the check suggests",
     );
     optional_number_ui(
         ui,
         &mut draft.spec.model_client.timeout_s,
-        "Patience with a request in seconds",
+        "Request timeout (s)",
         600,
         1..=3600,
-        "600, as is usual",
+        "default 600",
     );
     optional_number_ui(
         ui,
         &mut draft.spec.model_client.max_retries,
-        "Tries more after a failure",
+        "Retries per request",
         3,
         0..=3,
-        "3, as is usual",
+        "default 3",
     );
     Grid::new("records").num_columns(2).show(ui, |ui| {
         choice_ui(
@@ -202,30 +198,30 @@ fn requests_ui(ui: &mut Ui, draft: &mut JobDraft) {
             "Batch strategy",
             &mut draft.spec.batch_strategy,
             &[
-                (BatchStrategy::SingleRecord, "one record a request"),
-                (BatchStrategy::MultiRecord, "many records a request"),
+                (BatchStrategy::SingleRecord, "One record per request"),
+                (BatchStrategy::MultiRecord, "Many records per request"),
             ],
         );
         choice_ui(
             ui,
-            "Split the objects",
+            "Split type",
             &mut draft.split,
             &[
-                (None, "as the images need it"),
-                (Some(SplitType::None), "not at all"),
-                (Some(SplitType::Line), "by line"),
-                (Some(SplitType::TFRecord), "by TFRecord"),
-                (Some(SplitType::RecordIO), "by RecordIO"),
+                (None, "Automatic"),
+                (Some(SplitType::None), "None"),
+                (Some(SplitType::Line), "Line"),
+                (Some(SplitType::TFRecord), "TFRecord"),
+                (Some(SplitType::RecordIO), "RecordIO"),
             ],
         );
         choice_ui(
             ui,
-            "Assemble the predictions",
+            "Assemble with",
             &mut draft.assemble,
             &[
-                (None, "as the images need it"),
-                (Some(AssembleWith::None), "one after the other"),
-                (Some(AssembleWith::Line), "a line each"),
+                (None, "Automatic"),
+                (Some(AssembleWith::None), "None"),
+                (Some(AssembleWith::Line), "Line"),
             ],
         );
     });
@@ -233,13 +229,13 @@ fn requests_ui(ui: &mut Ui, draft: &mut JobDraft) {
         ui,
         &mut draft.content_type,
         "Content type",
-        "what suits the images",
+        "default: by the images",
     );
     optional_text_ui(
         ui,
         &mut draft.spec.output.accept,
         "Accept",
-        "left to the model",
+        "default: chosen by the model",
     );
 }
 
@@ -266,36 +262,33 @@ fn environment_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
 }
 
 fn encryption_ui(ui: &mut Ui, spec: &mut TransformSpec) {
-    let hint = "id, ARN or alias of a key; empty takes AWS's own";
+    let hint = "ID, ARN or alias; default: AWS's own key";
     for (key, name) in [
-        (&mut spec.output.kms_key, "Key for the outputs"),
-        (
-            &mut spec.volume_kms_key,
-            "Key for the disks of the instances",
-        ),
+        (&mut spec.output.kms_key, "KMS key for the outputs"),
+        (&mut spec.volume_kms_key, "KMS key for the instance volumes"),
     ] {
         optional_text_ui(ui, key, name, hint);
     }
 }
 
-/// What few jobs need, under the names that AWS has for it.
+/// Rarely used parameters, under AWS's own names.
 fn advanced_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
     let draft = &mut memory.draft;
     let spec = &mut draft.spec;
     if draft.model.is_made() {
         ui.label("Model");
-        let name = "ModelName, of the model that is made";
-        text_ui(ui, &mut spec.model_name, name, "the job's name");
+        let name = "ModelName: name of the new model";
+        text_ui(ui, &mut spec.model_name, name, "default: the job name");
         pairs_ui(
             ui,
             &mut memory.texts.model_environment,
             &mut draft.model.environment,
-            "Environment of the model, for every job of it",
+            "Model environment, for all its jobs",
             2,
         );
     }
     ui.label("Input");
-    let name = "ManifestFile, a list of objects that is there, in place of the images above";
+    let name = "ManifestFile: existing list of objects, instead of the images above";
     text_ui(ui, &mut draft.manifest, name, "s3://bucket/list.json");
     address_problem_ui(ui, &draft.manifest);
     let compressions = [
@@ -309,17 +302,17 @@ fn advanced_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
         &compressions,
     );
     ui.label("Instances");
-    let name = "TransformAmiVersion, the system of the instances";
-    optional_text_ui(ui, &mut spec.ami_version, name, "AWS's usual one");
-    ui.label("DataCaptureConfig: keeps requests and predictions, too");
-    let name = "DestinationS3Uri, the folder that they go to";
-    text_ui(ui, &mut draft.capture_to, name, "nothing is kept");
+    let name = "TransformAmiVersion: operating system of the instances";
+    optional_text_ui(ui, &mut spec.ami_version, name, "AWS default");
+    ui.label("DataCaptureConfig: also saves requests and predictions");
+    let name = "DestinationS3Uri: folder for captured data";
+    text_ui(ui, &mut draft.capture_to, name, "default: nothing is saved");
     address_problem_ui(ui, &draft.capture_to);
     if !draft.capture_to.trim().is_empty() {
         let capture = spec.data_capture.get_or_insert_default();
-        let name = "KmsKeyId, a key for what is kept";
-        optional_text_ui(ui, &mut capture.kms_key, name, "AWS's own");
-        let text = "GenerateInferenceId: each request gets an id";
+        let name = "KmsKeyId: key for captured data";
+        optional_text_ui(ui, &mut capture.kms_key, name, "AWS's own key");
+        let text = "GenerateInferenceId: give each request an ID";
         checkbox_ui(ui, &mut capture.with_inference_id, text);
     }
     ui.label("ExperimentConfig: shows the job in an experiment");
@@ -329,9 +322,9 @@ fn advanced_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
         (&mut experiment.trial, "TrialName"),
         (
             &mut experiment.trial_component,
-            "TrialComponentDisplayName, what shows the job",
+            "TrialComponentDisplayName: name shown for the job",
         ),
-        (&mut experiment.run, "RunName, the run of the experiment"),
+        (&mut experiment.run, "RunName: run of the experiment"),
     ] {
         optional_text_ui(ui, text, name, "none");
     }
@@ -339,9 +332,9 @@ fn advanced_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
 }
 
 fn filters_ui(ui: &mut Ui, processing: &mut DataProcessing) {
-    let hint = "a JSONPath; empty takes all";
-    optional_text_ui(ui, &mut processing.input_filter, "Of the input", hint);
-    optional_text_ui(ui, &mut processing.output_filter, "Of the output", hint);
+    let hint = "JSONPath; default: everything";
+    optional_text_ui(ui, &mut processing.input_filter, "Input filter", hint);
+    optional_text_ui(ui, &mut processing.output_filter, "Output filter", hint);
     checkbox_ui(
         ui,
         &mut processing.join_input,

@@ -26,15 +26,15 @@ use crate::state::{
 use crate::tasks::now_ms;
 
 const FAILED_HEIGHT: f32 = 140.0;
-/// Time left and the age of a count change.
+/// How often the time left and the age of a count are drawn anew.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What waits for a second click.
+/// What waits for a confirmation.
 #[derive(Default)]
 pub(super) struct PageMemory {
     stopping: Option<JobId>,
     cleaning: Option<JobId>,
-    /// Of the job whose price is being typed.
+    /// The job whose price is being typed.
     price_of: Option<JobId>,
     price: PriceMemory,
     usd_per_hour: Option<f64>,
@@ -82,18 +82,18 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Comm
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if job.watching.is_some() {
                 let stop = ui.button("Stop watching");
-                let stop = stop.on_hover_text("The job itself goes on");
+                let stop = stop.on_hover_text("The job keeps running");
                 if stop.clicked() {
                     commands.push(JobsCommand::StopWatching(job.id.clone()));
                 }
             } else {
-                if ui.button("Look again").clicked() {
+                if ui.button("Refresh").clicked() {
                     commands.push(JobsCommand::Watch(job.id.clone()));
                 }
                 if state.settings.watched_jobs.contains(&job.id) {
-                    let forget = ui.button("Do not watch it");
+                    let forget = ui.button("Stop watching");
                     let forget = forget.on_hover_text(
-                        "It would be looked at again when Spotcheck starts; the job itself goes on",
+                        "Otherwise it is checked again at the next start; the job keeps running",
                     );
                     if forget.clicked() {
                         commands.push(JobsCommand::StopWatching(job.id.clone()));
@@ -119,7 +119,7 @@ fn failure_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Queue<Command>) {
     }
 }
 
-/// What must not be overlooked. What retries have answered is not missing any more.
+/// Problems that must not be overlooked. Images that a retry has predicted are not missing any more.
 fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
     let missing = match outcome {
         Some(outcome) => outcome.failed.len() as u64,
@@ -131,7 +131,8 @@ fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
     };
     if progress.is_short() && missing > 0 {
         let text = format!(
-            "SageMaker calls this job completed, but {missing_text}. Find out below which they are, and send only those again"
+            "SageMaker reports this job as completed, but {missing_text}. Find out below which they are, and \
+        send only those again"
         );
         banner_ui(ui, Tone::Error, &text, |_| {});
         return;
@@ -140,7 +141,7 @@ fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
         (TransformStatus::Failed, failure) => {
             let why = failure.as_deref().unwrap_or("SageMaker gives no reason");
             let rest = if missing > 0 {
-                format!(". {missing_text}; the outputs that are there are good")
+                format!(". {missing_text}; the existing outputs are valid")
             } else {
                 String::new()
             };
@@ -214,7 +215,7 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
     }
 }
 
-/// Nothing is guessed: who knows the price says so, once for all jobs.
+/// A price is never guessed: the user enters it, once for all jobs.
 fn missing_price_ui(
     ui: &mut Ui,
     state: &State,
@@ -232,7 +233,7 @@ fn missing_price_ui(
         memory.usd_per_hour = None;
     }
     let instance_type = &progress.job.spec.instance_type;
-    CollapsingHeader::new(format!("Say what {instance_type} costs"))
+    CollapsingHeader::new(format!("Enter the price of {instance_type}"))
         .default_open(false)
         .show(ui, |ui| {
             price_ui(ui, &mut memory.price.amount, &mut memory.usd_per_hour);
@@ -298,21 +299,22 @@ fn actions_ui(
         }
         return;
     }
-    let message = "Stop this job? The outputs that are there stay; what was not reached gets none, and can be sent again";
+    let message =
+        "Stop this job? Existing outputs are kept. Images without an output can be sent again";
     banner_ui(ui, Tone::Warning, message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Stop it").clicked() {
                 commands.push(JobsCommand::Stop(job.id.clone()));
                 memory.stopping = None;
             }
-            if ui.button("Let it go on").clicked() {
+            if ui.button("Keep running").clicked() {
                 memory.stopping = None;
             }
         });
     });
 }
 
-/// The outputs as a run of the images that are open.
+/// The button that opens the outputs as a run of the open images.
 fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Command>) {
     let check = Action::OpenOutputs.check(state);
     let is_free = state.remote.outputs.task.is_none();
@@ -333,7 +335,7 @@ fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<C
     }
 }
 
-/// Leads to where its images lie.
+/// The button that opens the folder of its images.
 fn images_ui(
     ui: &mut Ui,
     state: &State,
@@ -355,7 +357,8 @@ fn images_ui(
     let open = match &progress.job.spec.input.objects {
         InputObjects::Prefix(_) => open.on_hover_text(format!("Opens {address}")),
         InputObjects::Manifest(_) => open.on_hover_text(format!(
-            "Opens {address}, the folder of the images that the manifest lists. Once the outputs are open, the filter “answered” shows those alone"
+            "Opens {address}, the folder of the images in the manifest. Once the outputs are open, the filter \
+        “answered” shows only those"
         )),
     };
     if open.clicked() {
@@ -371,7 +374,7 @@ fn facts_ui(ui: &mut Ui, progress: &JobProgress) {
         ended_ms,
         ..
     } = &progress.job;
-    CollapsingHeader::new("What it does")
+    CollapsingHeader::new("Details")
         .default_open(false)
         .show(ui, |ui| {
             key_value_ui(ui, "Model", &spec.model_name);
@@ -386,13 +389,13 @@ fn facts_ui(ui: &mut Ui, progress: &JobProgress) {
                 key_value_ui(ui, "Billed from", &Utc::of_ms(*started).to_string());
             }
             if let Some(ended) = ended_ms {
-                key_value_ui(ui, "Billed to", &Utc::of_ms(*ended).to_string());
+                key_value_ui(ui, "Billed until", &Utc::of_ms(*ended).to_string());
             }
         });
 }
 
 fn log_ui(ui: &mut Ui, progress: &JobProgress) {
-    CollapsingHeader::new("Log of the container")
+    CollapsingHeader::new("Container log")
         .default_open(false)
         .show(ui, |ui| {
             log_lines_ui(ui, &progress.log_tail);
@@ -418,7 +421,7 @@ fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mu
             });
         }
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
-            if ui.button("Try again").clicked() {
+            if ui.button("Retry").clicked() {
                 commands.push(JobsCommand::FindOutcome(job.id.clone()));
             }
         }),
@@ -447,7 +450,7 @@ fn known_outcome_ui(
         count => format!("{} images have no output", grouped(count)),
     }));
     if let Some(retried) = retried {
-        ui.label(format!("Of those without one, answered later: {retried}"));
+        ui.label(format!("Predicted by retries: {retried}"));
     }
     let unexplained = outcome.unexplained.words(&job.id.name);
     let row_height = ui.text_style_height(&egui::TextStyle::Body) + 2.0;
@@ -469,18 +472,18 @@ fn known_outcome_ui(
         return retry_ui(ui, job, commands);
     };
     let text = format!(
-        "The retry {} is at work on {} of them",
+        "Retry {} is running for {} of them",
         running.job_name,
         grouped(running.under_way as usize)
     );
     banner_ui(ui, Tone::Hint, &text, |ui| {
-        if ui.button("See what it has answered").clicked() {
+        if ui.button("Check its progress").clicked() {
             commands.push(JobsCommand::FindOutcome(job.id.clone()));
         }
     });
 }
 
-/// A job of the same kind for these images alone: planned, looked through, shown, and only then started.
+/// A job of the same kind for these images alone: planned, checked, shown, and only then started.
 fn retry_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Queue<Command>) {
     match &job.retry {
         Loadable::NotAsked => {
@@ -495,14 +498,14 @@ fn retry_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Queue<Command>) {
         Loadable::Loading(_) => {
             ui.horizontal(|ui| {
                 ui.spinner();
-                ui.weak("Looking the retry through…");
+                ui.weak("Checking the retry…");
                 if ui.button("Not now").clicked() {
                     commands.push(JobsCommand::DropRetry(job.id.clone()));
                 }
             });
         }
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
-            if ui.button("Try again").clicked() {
+            if ui.button("Retry").clicked() {
                 commands.push(JobsCommand::PlanRetry(job.id.clone()));
             }
         }),
@@ -527,10 +530,10 @@ fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mu
         ui.add(Label::new(format!("⚠ {note}")).wrap());
     }
     if !planned.is_startable() {
-        let message = "The check found what would make the retry fail; see below what and why";
+        let message = "The check found a problem that would make the retry fail; see below";
         banner_ui(ui, Tone::Error, message, |_| {});
     }
-    CollapsingHeader::new("What its check found")
+    CollapsingHeader::new("Check of the retry")
         .default_open(!planned.is_startable())
         .show(ui, |ui| preflight_ui(ui, &planned.preflight, "the retry"));
     ui.horizontal(|ui| {
@@ -552,12 +555,12 @@ fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mu
 /// “up to 12 MB each, 4 at once on an instance”
 fn requests_text(spec: &TransformSpec) -> String {
     let payload = match spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB) {
-        0 => "in chunks, of any size".to_owned(),
+        0 => "in chunks of any size".to_owned(),
         payload => format!("up to {payload} MB each"),
     };
     match spec.max_concurrent.filter(|count| *count > 0) {
         Some(count) => format!("{payload}, {count} at once on an instance"),
-        None => format!("{payload}, as many at once as the container asks for"),
+        None => format!("{payload}, as many at once as the container allows"),
     }
 }
 
@@ -573,7 +576,7 @@ fn tags_text(spec: &TransformSpec) -> String {
     tags.collect::<Vec<String>>().join(", ")
 }
 
-/// What the job needs no more once it is over, offered for deletion.
+/// What the job no longer needs once it is over, offered for deletion.
 fn left_ui(
     ui: &mut Ui,
     job: &KnownJob,
@@ -592,27 +595,28 @@ fn left_ui(
     match &job.left {
         Loadable::NotAsked => {
             ui.weak(
-                "The model in SageMaker, its archive and the manifest stay until somebody deletes them",
+                "The model in SageMaker, its archive and the manifest stay until they are deleted",
             );
-            if ui.button("See what it left behind").clicked() {
+            if ui.button("Show what is left behind").clicked() {
                 commands.push(JobsCommand::FindLeftovers(job.id.clone()));
             }
         }
         Loadable::Loading(_) => drop(ui.spinner()),
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
-            if ui.button("Try again").clicked() {
+            if ui.button("Retry").clicked() {
                 commands.push(JobsCommand::FindLeftovers(job.id.clone()));
             }
         }),
         Loadable::Ready(Leftovers::Untold) => {
             let text = format!(
-                "This job was not started on this machine, so nothing here says what was made for it; look at its model {} in the AWS console",
+                "This job was not started on this machine, so Spotcheck does not know what was made for it. Check \
+        its model {} in the AWS console",
                 progress.job.spec.model_name
             );
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         }
         Loadable::Ready(Leftovers::Told(left)) if left.is_empty() => {
-            drop(ui.weak("Nothing is left behind; images and outputs stay"));
+            drop(ui.weak("Nothing is left behind; images and outputs are kept"));
         }
         Loadable::Ready(Leftovers::Told(left)) => known_left_ui(ui, job, left, memory, commands),
     }
@@ -625,7 +629,7 @@ fn known_left_ui(
     memory: &mut PageMemory,
     commands: &mut Queue<Command>,
 ) {
-    ui.weak("The job needs these no more:");
+    ui.weak("No longer needed by the job:");
     for thing in left {
         ui.add(Label::new(format!("The {thing}")).wrap());
     }
@@ -639,7 +643,8 @@ fn known_left_ui(
         }
         return;
     }
-    let message = "The job cannot be retried with this model afterwards; images and outputs stay";
+    let message =
+        "The job cannot be retried with this model afterwards; images and outputs are kept";
     banner_ui(ui, Tone::Warning, message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Delete them").clicked() {

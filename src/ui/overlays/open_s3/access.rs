@@ -1,4 +1,4 @@
-//! As whom S3 is asked, and where: the profile, the server and its region.
+//! The access to S3: the profile, the server and its region.
 
 use eframe::egui::{Button, CollapsingHeader, ComboBox, Grid, Key, Label, RichText, TextEdit, Ui};
 
@@ -13,7 +13,7 @@ const FIELD_WIDTH: f32 = 230.0;
 /// Drafts of the text fields.
 #[derive(Default)]
 pub(in super::super) struct AccessMemory {
-    /// Which access the drafts were taken from.
+    /// The access that the drafts were taken from.
     taken_from: S3Access,
     endpoint: String,
     region: String,
@@ -29,7 +29,7 @@ impl AccessMemory {
         parse_endpoint(&self.endpoint)
     }
 
-    /// The access with what was typed last, whether or not the field was left. What cannot be used stays out.
+    /// The access with what was typed last, whether or not the field was left. Invalid text is left out.
     pub(in super::super) fn with_drafts(&self, access: S3Access) -> S3Access {
         if access.endpoint != self.taken_from.endpoint || access.region != self.taken_from.region {
             // An address that was just typed says it.
@@ -67,7 +67,7 @@ pub(in super::super) fn access_ui(
             let wanted = memory.with_drafts(wanted.clone());
             let asks = wanted.credentials != Credentials::Anonymous;
             commands.push(S3Command::SetAccess(wanted));
-            // Whoever chooses a profile wants to see what it may.
+            // A profile was just chosen: show what it gives access to.
             if asks {
                 commands.push(S3Command::ListBuckets);
             }
@@ -90,7 +90,7 @@ pub(in super::super) fn access_ui(
         .show(ui, |ui| server_ui(ui, access, memory, commands));
 }
 
-/// True where other credentials were chosen.
+/// Returns true if other credentials were chosen.
 fn credentials_ui(ui: &mut Ui, state: &State, wanted: &mut Credentials) -> bool {
     let setup = state.s3.known_setup();
     let before = wanted.clone();
@@ -189,7 +189,7 @@ fn server_ui(
             ui.end_row();
             ui.label("");
             checkbox_ui(ui, &mut wanted.requester_pays, "Requester pays")
-                .on_hover_text("For buckets whose readers pay: reading costs you money");
+                .on_hover_text("Requests and downloads are charged to your AWS account");
             ui.end_row();
         });
     if let Err(error) = memory.parsed_endpoint() {
@@ -204,7 +204,7 @@ fn server_ui(
     }
 }
 
-/// True where its text counts: Enter was pressed, or the field was left.
+/// Returns true if its text counts: Enter was pressed, or the field was left.
 fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) -> bool {
     let field = TextEdit::singleline(text)
         .hint_text(hint)
@@ -238,7 +238,7 @@ fn path_style_ui(ui: &mut Ui, path_style: &mut Option<bool>) {
         .accessible_name("Bucket name");
 }
 
-/// What stands above the tree while nobody was asked.
+/// The hint above the tree until the buckets are listed.
 pub(super) fn invitation(credentials: &Credentials) -> &'static str {
     match credentials {
         Credentials::Anonymous => {

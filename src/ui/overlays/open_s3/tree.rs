@@ -19,15 +19,15 @@ const INDENT: f32 = 18.0;
 const TOGGLE_WIDTH: f32 = 22.0;
 const MIN_HEIGHT: f32 = 110.0;
 const MAX_HEIGHT: f32 = 420.0;
-/// What the dialog's frame takes, and the window around it.
+/// The height of the dialog's frame and of the margin around it.
 const AROUND_DIALOG: f32 = 90.0;
 
 #[derive(Default)]
 pub(super) struct TreeMemory {
     wants_focus: bool,
-    /// The row that must come into sight.
+    /// The row to scroll into view.
     scroll_to: Option<usize>,
-    /// In points, as the last frame left room for it.
+    /// The height in points that the last frame left for the tree.
     height: f32,
 }
 
@@ -46,9 +46,9 @@ impl TreeMemory {
 
 /// What was done in the tree.
 pub(super) enum Picked {
-    /// It is the current one now.
+    /// The entry was made the current one.
     Folder(S3Address),
-    /// The current one is to be opened.
+    /// The current entry is to be opened.
     Open,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn tree_ui(
     let tree = &state.s3.tree;
     if let Some(failure) = tree.bucket_failure() {
         failure_ui(ui, failure, |ui| {
-            if ui.button("Try again").clicked() {
+            if ui.button("Retry").clicked() {
                 commands.push(S3Command::ListBuckets);
             }
         });
@@ -255,7 +255,7 @@ fn next_folder(rows: &[S3Row], place: Option<usize>) -> Option<usize> {
     (first..rows.len()).find(|row| folder(&rows[*row]).is_some())
 }
 
-/// One line; gives the folder that was clicked.
+/// One line. Returns the folder that was clicked.
 fn row_ui(
     ui: &mut Ui,
     row: &S3Row,
@@ -290,7 +290,7 @@ fn row_ui(
             more.accessible_name(format!("List more of {folder}"));
         }),
         S3RowKind::Failed { folder, failure } => line_ui(ui, content, |ui| {
-            if ui.small_button("Try again").clicked() {
+            if ui.small_button("Retry").clicked() {
                 commands.push(S3Command::ListMore(folder.clone()));
             }
             if let Failure::Failed { message, .. } = failure {
@@ -303,7 +303,7 @@ fn row_ui(
     None
 }
 
-/// Something else than a folder, below the names of folders.
+/// A line that is not a folder, below the names of folders.
 fn line_ui(ui: &mut Ui, content: Rect, contents: impl FnOnce(&mut Ui)) {
     let inner = content.with_min_x(content.left() + TOGGLE_WIDTH);
     let builder = egui::UiBuilder::new()
@@ -338,7 +338,7 @@ fn folder_ui(
     let toggle_rect = content.with_max_x(content.left() + TOGGLE_WIDTH);
     let toggle = ui.interact(toggle_rect, id.with("toggle"), Sense::CLICK);
     toggle.widget_info(|| {
-        let verb = if is_open { "Close" } else { "Expand" };
+        let verb = if is_open { "Collapse" } else { "Expand" };
         egui::WidgetInfo::labeled(egui::Role::Button, true, format!("{verb} {address}"))
     });
     let visuals = ui.visuals();
@@ -366,7 +366,7 @@ fn folder_ui(
     (response.clicked() || toggle.clicked()).then(|| address.clone())
 }
 
-/// Points to the right, or down where the folder is open.
+/// A triangle that points to the right, or down if the folder is open.
 fn triangle(rect: Rect, is_open: bool, color: Color32) -> Shape {
     let at = |x: f32, y: f32| rect.center() + vec2(x, y);
     let corners = if is_open {

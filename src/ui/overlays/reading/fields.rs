@@ -10,7 +10,7 @@ use crate::domain::{
     MappingFault, MappingField, ModelTask, ScoreValues, WHOLE_OUTPUT,
 };
 
-/// `places` are those of the first example; `None` where there is none.
+/// `places` are those of the first example; `None` if there is none.
 pub(super) fn fields_ui(
     ui: &mut Ui,
     draft: &mut MappingDraft,
@@ -186,7 +186,7 @@ impl Form<'_> {
     }
 }
 
-/// With the short form that engineers know.
+/// A unit with its usual short form.
 fn format_text(format: MappedBoxFormat) -> String {
     let short = match format {
         MappedBoxFormat::Xyxy => "xyxy",

@@ -1,4 +1,4 @@
-//! What the first predictions read as, beside the predictions themselves.
+//! How the first predictions are read, beside the predictions themselves.
 
 use eframe::egui::{
     Color32, CornerRadius, Frame, Label, Margin, Rect, RichText, ScrollArea, Sense, Stroke,
@@ -15,12 +15,12 @@ use crate::state::State;
 const SKETCH_WIDTH: f32 = 132.0;
 const SKETCH_HEIGHT: f32 = 110.0;
 const RAW_HEIGHT: f32 = 180.0;
-/// Classes or boxes of a prediction that are named.
+/// How many classes or boxes of a prediction are named.
 const NAMED: usize = 3;
-/// Boxes that are drawn.
+/// How many boxes are drawn.
 const SKETCHED: usize = 30;
 
-/// `nothing` says how to get examples where there are none.
+/// `nothing` says how to get examples if there are none.
 pub(in super::super) fn examples_ui(
     ui: &mut Ui,
     state: &State,
@@ -110,7 +110,7 @@ fn example_ui(
     }
 }
 
-/// Boxes that are read in another order than they were written in are seen at once.
+/// Draws the boxes, so that a wrong order of their numbers is seen at once.
 fn sketch_ui(
     ui: &mut Ui,
     state: &State,

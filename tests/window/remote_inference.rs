@@ -1,5 +1,5 @@
-//! Predicting from the window with a model elsewhere: behind an endpoint of the tests' control plane, with the real
-//! handler, and in a stand-in for TensorFlow Serving that speaks its REST API as its documentation has it.
+//! Predicting from the window with a remote model: behind an endpoint of the tests' control plane, with the real
+//! handler, and in a stand-in for TensorFlow Serving that follows the documentation of its REST API.
 
 use std::path::Path;
 use std::process::{Command as Process, Output};
@@ -102,27 +102,23 @@ fn choose_tf_serving(window: &mut Harness<'static, App>, address: &str) {
     type_into(window, "Address of the model", address);
 }
 
-/// Waits until so many images have a prediction from elsewhere, and nothing is under way.
+/// Waits until `count` images have a prediction of the remote model, and no request is in flight.
 fn wait_for_predictions(window: &mut Harness<'static, App>, count: usize) {
-    wait_until(
-        window,
-        &format!("{count} answers from elsewhere"),
-        |window| {
-            let state = window.state().state();
-            let run = state.run();
-            state.tasks.is_idle()
-                && run.is_some_and(|run| {
-                    !run.info.key.made.is_here() && run.predictions.predicted() == count
-                })
-        },
-    );
+    wait_until(window, &format!("{count} remote predictions"), |window| {
+        let state = window.state().state();
+        let run = state.run();
+        state.tasks.is_idle()
+            && run.is_some_and(|run| {
+                !run.info.key.made.is_here() && run.predictions.predicted() == count
+            })
+    });
 }
 
 #[test]
 fn an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent() {
     let mut plane = None;
     alone(
-        "predicting_elsewhere::an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent",
+        "remote_inference::an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent",
         |command| {
             serve(&mut plane)(command);
             command.env("AWS_REGION", REGION);
@@ -177,7 +173,7 @@ fn an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_tha
 fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look() {
     let mut plane = None;
     alone(
-        "predicting_elsewhere::an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look",
+        "remote_inference::an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look",
         |command| {
             serve(&mut plane)(command);
             command.env("AWS_REGION", REGION);
@@ -196,10 +192,10 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
             std::fs::write(folder.path().join("large.png"), large).unwrap();
             let mut window = open_folder(folder.path(), 2);
 
-            choose_endpoint(&mut window, "nobody");
-            wait_for(&mut window, "There is no endpoint nobody in us-east-1");
+            choose_endpoint(&mut window, "missing");
+            wait_for(&mut window, "There is no endpoint missing in us-east-1");
             click(&mut window, "Connect");
-            wait_for(&mut window, "Could not invoke endpoint nobody");
+            wait_for(&mut window, "Could not invoke endpoint missing");
             wait_for(&mut window, "check the name and the region");
 
             let broken = RemoteModel::at_endpoint("broken", SageMakerAccess::default());
@@ -264,10 +260,10 @@ fn regional(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
 }
 
 #[test]
-fn an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_it_was_asked() {
+fn an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_a_request() {
     let mut plane = None;
     alone(
-        "predicting_elsewhere::an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_it_was_asked",
+        "remote_inference::an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_a_request",
         |command| {
             regional(&mut plane)(command);
             plane.as_ref().unwrap().pause_jobs();
@@ -285,16 +281,16 @@ fn an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_it_was_asked(
                 &mut window,
                 "Could not invoke endpoint early: it is Creating; wait until it is InService",
             );
-            assert!(sees(&window, "Try again"));
+            assert!(sees(&window, "Retry"));
         },
     );
 }
 
 #[test]
-fn an_endpoint_that_failed_says_why_before_and_after_it_was_asked() {
+fn an_endpoint_that_failed_says_why_before_and_after_a_request() {
     let mut plane = None;
     alone(
-        "predicting_elsewhere::an_endpoint_that_failed_says_why_before_and_after_it_was_asked",
+        "remote_inference::an_endpoint_that_failed_says_why_before_and_after_a_request",
         |command| {
             regional(&mut plane)(command);
             plane.as_ref().unwrap().fail(Failure::NoPing);
@@ -320,10 +316,10 @@ fn an_endpoint_that_failed_says_why_before_and_after_it_was_asked() {
 }
 
 #[test]
-fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_predictions_stay() {
+fn an_endpoint_that_is_deleted_meanwhile_is_reported_and_its_predictions_stay() {
     let mut plane = None;
     alone(
-        "predicting_elsewhere::an_endpoint_that_is_deleted_meanwhile_is_said_and_its_predictions_stay",
+        "remote_inference::an_endpoint_that_is_deleted_meanwhile_is_reported_and_its_predictions_stay",
         regional(&mut plane),
         || {
             let bucket = Seaweed::shared().bucket("window-gone");
@@ -349,10 +345,10 @@ fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_predictions_stay() {
 }
 
 #[test]
-fn a_session_that_ends_between_two_images_is_said_with_what_renews_it() {
+fn a_session_that_ends_between_two_images_is_reported_with_the_command_that_renews_it() {
     let mut plane = None;
     alone(
-        "predicting_elsewhere::a_session_that_ends_between_two_images_is_said_with_what_renews_it",
+        "remote_inference::a_session_that_ends_between_two_images_is_reported_with_the_command_that_renews_it",
         |command| {
             regional(&mut plane)(command);
             let plane = plane.as_ref().unwrap();
@@ -376,21 +372,21 @@ fn a_session_that_ends_between_two_images_is_said_with_what_renews_it() {
                 &window,
                 "renew the credentials at their provider, then try again"
             ));
-            assert!(sees(&window, "Try again"));
+            assert!(sees(&window, "Retry"));
             wait_for_predictions(&mut window, 1);
         },
     );
 }
 
 #[test]
-fn a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_where_it_was_asked() {
+fn an_expired_sign_in_names_the_command_that_renews_it_in_the_dialog_and_at_the_image() {
     let home = tempfile::tempdir().unwrap();
     let config = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = \
         Reader\nregion = us-east-1\n\n\
          [sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n";
     let mut plane = None;
     alone(
-        "predicting_elsewhere::a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_where_it_was_asked",
+        "remote_inference::an_expired_sign_in_names_the_command_that_renews_it_in_the_dialog_and_at_the_image",
         |command| {
             regional(&mut plane)(command);
             let path = home.path().join("config");
@@ -429,7 +425,11 @@ fn a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_whe
 fn cifar() -> HttpServer {
     HttpServer::start(|request| match request.path.as_str() {
         "/v1/models/cifar" => said(&json!({
-            "model_version_status": [{"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}]
+            "model_version_status": [{
+                "version": "1",
+                "state": "AVAILABLE",
+                "status": {"error_code": "OK", "error_message": ""},
+            }]
         })),
         "/v1/models/cifar/metadata" => said(&json!({
             "model_spec": {"name": "cifar", "signature_name": "", "version": "1"},
@@ -512,7 +512,7 @@ fn a_model_in_tensorflow_serving_predicts_by_the_signature_and_labels_that_were_
 fn strange() -> HttpServer {
     HttpServer::start(|request| match request.path.as_str() {
         "/v1/models/own:predict" => said(&json!({"verdict": {"certainty": [0.25, 0.75]}})),
-        // Somebody in between lets nothing else through.
+        // A proxy that rejects every other path.
         _ => Reply::status("404 Not Found"),
     })
 }
@@ -531,7 +531,7 @@ fn open_at_home(home: &Path, folder: &Path, images: usize) -> Harness<'static, A
 }
 
 #[test]
-fn predictions_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept_and_deleted() {
+fn predictions_of_an_unknown_shape_are_read_with_a_mapping_that_is_kept_and_deleted() {
     let server = strange();
     let (home, folder) = (tempfile::tempdir().unwrap(), folder_of(2, "chelsea.png"));
     let labels = home.path().join("labels.txt");
@@ -564,7 +564,7 @@ fn predictions_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept
     wait_for(&mut window, "cat 75.0 %");
     assert_eq!(predictions(&server), 2);
 
-    // It stands there the next time, and goes once that is confirmed.
+    // The dialog shows it the next time, and it is deleted after a confirmation.
     click(&mut window, "Change…");
     wait_for(&mut window, "✓ saved");
     click(&mut window, "Delete the saved mapping…");
@@ -577,13 +577,13 @@ fn predictions_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept
         window.state().state().remote.reading.saved.is_empty()
     });
     assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 0);
-    // Whoever wants it back still has its fields.
+    // The fields remain, so that it can be saved again.
     wait_for(&mut window, "Save the mapping");
     assert!(!sees(&window, "✓ saved"));
 }
 
 #[test]
-fn a_prediction_is_looked_at_before_anything_is_predicted_and_belongs_to_its_address() {
+fn a_prediction_is_previewed_before_anything_is_predicted_and_belongs_to_its_address() {
     let server = strange();
     let (home, folder) = (tempfile::tempdir().unwrap(), folder_of(2, "chelsea.png"));
     let mut window = open_at_home(home.path(), folder.path(), 2);
@@ -595,7 +595,7 @@ fn a_prediction_is_looked_at_before_anything_is_predicted_and_belongs_to_its_add
     click(&mut window, "Make a mapping");
     wait_for(&mut window, "class 1 75.0 %");
 
-    // Another model answers otherwise, or not at all.
+    // A preview of another model differs, or fails.
     let other = server.url("/v1/models/other:predict");
     replace_in(&mut window, "Address of the model", &other);
     wait_until(&mut window, "the other address", |window| {
@@ -617,7 +617,7 @@ fn a_prediction_is_looked_at_before_anything_is_predicted_and_belongs_to_its_add
 }
 
 #[test]
-fn a_server_that_is_not_there_is_said_in_the_dialog_and_where_it_was_asked() {
+fn an_unreachable_server_is_reported_in_the_dialog_and_at_the_image() {
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .unwrap()
@@ -633,5 +633,5 @@ fn a_server_that_is_not_there_is_said_in_the_dialog_and_where_it_was_asked() {
     window.step();
     wait_for(&mut window, "m in TensorFlow Serving cannot be reached");
     assert!(sees(&window, "check that TensorFlow Serving runs"));
-    assert!(sees(&window, "Try again"));
+    assert!(sees(&window, "Retry"));
 }
