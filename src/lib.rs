@@ -1,5 +1,5 @@
-//! Spotcheck shows what a vision model predicts. The program is `main.rs`; everything it does is here, in floors that import
-//! only downwards (see ARCHITECTURE.md).
+//! Spotcheck shows what a vision model predicts. The program is `main.rs`; everything it does is here, in layers that
+//! import only downwards (see ARCHITECTURE.md).
 
 pub mod app;
 pub mod aws;

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Microsoft's builds of ONNX Runtime collect what they do in a file below the home folder, to send it. They look for this as they
-    // are loaded; switching it off through their interface comes after that.
+    // Microsoft's builds of ONNX Runtime collect telemetry in a file below the home folder. They read this variable as
+    // they are loaded; their interface can switch it off only after that.
     // SAFETY: no other thread runs yet.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
     spotcheck::cli::run()

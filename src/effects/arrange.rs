@@ -11,7 +11,7 @@ use crate::domain::RunId;
 use crate::review::{ArrangeRequest, Arrangement, Arranger, statistics};
 use crate::state::{ArrangeId, Pace, ReviewEvent, SourceId};
 
-/// While answers stream in, nobody reads more orders than this allows.
+/// The shortest time between two arrangements while predictions stream in.
 const CALM_PERIOD: Duration = Duration::from_millis(150);
 
 /// Works on one request at a time; a newer one takes its place, begun or not.
@@ -60,7 +60,7 @@ impl ArrangeWorker {
         Self { requests, newest }
     }
 
-    pub(super) fn want(
+    pub(super) fn request(
         &self,
         id: ArrangeId,
         pace: Pace,

@@ -24,7 +24,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
             source,
             side,
             wanted,
-        } => effects.thumbnails.want(shared, source, side, wanted),
+        } => effects.thumbnails.request(shared, source, side, wanted),
         BrowseEffect::ReadAhead { source, samples } => {
             effects.thumbnails.read_ahead(source, samples);
         }
@@ -38,7 +38,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
             uri,
         } => {
             effects.thumbnails.stop_reading_ahead(uri.clone());
-            effects.display.want(source, sample, uri);
+            effects.display.request(source, sample, uri);
         }
         BrowseEffect::MakeTiles {
             source,
@@ -60,7 +60,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
 }
 
 fn open(shared: &Arc<Shared>, source: SourceId, spec: SourceSpec, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "list images",
         ticket,
         move |shared, ticket| match list(shared, source, spec, &ticket.control) {
@@ -118,7 +118,7 @@ fn list(
 
 /// Lists what is open once more. Changes are told page by page, so that no frame has much to do.
 fn list_again(shared: &Arc<Shared>, source: SourceId, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "list images again",
         ticket,
         move |shared, ticket| relist(shared, source, &ticket.control),
@@ -158,7 +158,7 @@ struct Place {
     name: String,
     /// The folder whose default project is to be opened; `None` where a project is open already.
     project_root: Option<String>,
-    /// That folder, where it lies in S3.
+    /// That folder, if it is in S3.
     in_s3: Option<S3Place>,
 }
 
@@ -180,7 +180,7 @@ fn find(
             let source = Arc::new(WithRecords::from_paths(paths));
             Ok(Place::with_default_project(source, &root))
         }
-        SourceSpec::SamplePhotographs => {
+        SourceSpec::SampleImages => {
             let folder = sample_images().ok_or(
                 "The sample images are not beside the program; open the folder `assets/samples` of Spotcheck's sources",
             )?;
@@ -257,7 +257,7 @@ fn open_path(path: &Path) -> Result<WithRecords, String> {
     WithRecords::open(&path).map_err(|error| format!("Could not open {}: {error}", path.display()))
 }
 
-/// The innermost folder that everything lies in.
+/// The innermost folder that contains all paths.
 fn common_folder(paths: &[PathBuf]) -> PathBuf {
     let folders = paths.iter().map(|path| {
         let from_root = absolute(path).unwrap_or_else(|_| path.clone());

@@ -9,7 +9,7 @@ use crate::state::{CompareRequest, Failure, ReviewEvent, Ticket};
 use crate::store::{PredictionPairs, Project};
 
 pub(super) fn compare(shared: &Arc<Shared>, request: CompareRequest, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "compare two runs",
         ticket,
         move |shared, ticket| {
@@ -25,7 +25,7 @@ fn agreement(
     request: CompareRequest,
     ticket: &Ticket,
 ) -> Result<Agreement, Failure> {
-    // The project is what is read: answers that are not saved yet would be missing.
+    // The comparison reads the project: predictions that are not saved yet would be missing.
     project.flush().map_err(|error| error.to_string())?;
     let mut comparison = *request.comparison;
     let samples = request.samples.iter().cloned();

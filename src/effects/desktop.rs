@@ -135,11 +135,11 @@ fn pick(
     shared: &Arc<Shared>,
     ask: impl AsyncFnOnce(AsyncFileDialog) -> Option<FilePick> + Send + 'static,
 ) {
-    let (answer, promise) = Promise::new();
+    let (sender, promise) = Promise::new();
     shared.dialogs.lock().push(promise);
     shared.spawn("file dialog", move |shared| {
         let begun = Instant::now();
-        // A promise must be kept, so a panic of the dialog is an answer too.
+        // A promise must be kept, so a panic of the dialog is reported as a result too.
         let pick = match guarded(|| Ok(block_on(ask(AsyncFileDialog::new())))) {
             Ok(Some(pick)) => pick,
             Err(reason) => FilePick::Unavailable(reason),
@@ -150,7 +150,7 @@ fn pick(
             ),
             Ok(None) => FilePick::Cancelled,
         };
-        answer.send(pick);
+        sender.send(pick);
         shared.waker.wake();
     });
 }

@@ -105,7 +105,7 @@ impl DisplayMaker {
         Self { queue }
     }
 
-    pub(super) fn want(&self, source: SourceId, sample: SampleId, uri: SampleUri) {
+    pub(super) fn request(&self, source: SourceId, sample: SampleId, uri: SampleUri) {
         let control = TaskControl::new(ProgressUnit::Bytes);
         let mut content = self.queue.content.lock();
         if let Some(earlier) = content.reading.replace(control.clone()) {
@@ -233,7 +233,7 @@ fn open(shared: &Shared, queue: &DisplayQueue, request: &Request) -> bool {
             }
             Ok(info)
         }
-        // Nobody looks at it any more.
+        // The image is no longer shown.
         Err(_) if request.control.is_cancelled() => return true,
         Err(reason) => Err(reason),
     };
@@ -265,7 +265,7 @@ fn open_image(shared: &Shared, request: &Request) -> Result<(DisplayInfo, ImageP
     Ok((info, image))
 }
 
-/// The image with the few tiles that stand in for all others, so that it is whole from its first frame on.
+/// The image with the few tiles that replace all others, so that it is complete from its first frame on.
 fn deliver_image(shared: &Shared, open: &Open) -> bool {
     let layout = open.image.layout();
     shared.deliver(Delivery::RgbImage {
@@ -317,8 +317,8 @@ fn load(shared: &Shared, queue: &DisplayQueue, open: &Open, level: usize) -> boo
 /// False where the window is gone.
 fn cut(shared: &Shared, queue: &DisplayQueue, open: &Open, key: TileKey) -> bool {
     let tile = guarded(|| Ok(open.image.tile(key)));
-    // Its level was given up at this very moment.
-    let was_given_up = matches!(tile, Ok(None)) && open.image.layout().contains(key);
+    // The level was dropped while the tile was cut.
+    let was_dropped = matches!(tile, Ok(None)) && open.image.layout().contains(key);
     let is_window_open = match tile {
         Ok(Some(tile)) => shared.deliver(Delivery::Tile {
             source: open.source,
@@ -335,7 +335,7 @@ fn cut(shared: &Shared, queue: &DisplayQueue, open: &Open, key: TileKey) -> bool
     let mut content = queue.content.lock();
     if content.shows(open.source, open.sample) {
         content.under_way.remove(&key);
-        if was_given_up {
+        if was_dropped {
             content.wanted.push_back(key);
             queue.changed.notify_all();
         }

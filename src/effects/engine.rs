@@ -55,7 +55,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: InferenceEffect) {
     }
 }
 
-/// Answers of a long prediction are sent to the window in bundles, at least this often.
+/// The longest time that predictions are collected before a bundle is sent to the window.
 const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
 const BUNDLE_LEN: usize = 256;
 
@@ -102,7 +102,7 @@ impl BulkModel {
         }
     }
 
-    /// What must be known before answers are told.
+    /// What must be known before predictions are reported.
     fn before_predictions(&self, shared: &Shared, source: SourceId, run: RunId) {
         if let Self::Remote(remote) = self {
             remote.report_classes(shared, source, run);
@@ -198,7 +198,7 @@ fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk: ImagesRequ
             None => Err(Failure::Cancelled),
         }
     };
-    shared.answer("predict images", ticket, work, |task, result| {
+    shared.run_task("predict images", ticket, work, |task, result| {
         let (outcome, notes) = result.unwrap_or_else(|failure| (failure.into(), Vec::new()));
         Event::TaskEnded {
             task,
@@ -266,7 +266,7 @@ fn install_runtime(shared: &Arc<Shared>, kind: RuntimeKind, ticket: Ticket) {
             Err(error) => Err(Failure::new(error.to_string())),
         }
     };
-    shared.answer("install ONNX Runtime", ticket, work, Event::ended);
+    shared.run_task("install ONNX Runtime", ticket, work, Event::ended);
 }
 
 impl PrepareError {
@@ -306,7 +306,7 @@ fn predict_single(
     };
     let mut predictions = Vec::new();
     let outcome = guarded(|| {
-        // Read here, because what is read already is computed even where somebody has gone on.
+        // The image is read here: what is read already is predicted even if another one is in view by now.
         let uri = &request.entry.uri;
         let bytes = match for_task(&source, reading).read(uri) {
             Err(SourceError::Cancelled) => return Ok(None),
@@ -335,7 +335,7 @@ fn predict_single(
     });
     match &outcome {
         Ok(Some(_)) => {}
-        // Nobody waits for it any more.
+        // The request was cancelled.
         Ok(None) => return,
         Err(reason) => predictions.push(new_prediction(Err(reason.clone()))),
     }
@@ -416,8 +416,8 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
             TaskOutcome::Failed(format!("the model does not respond: {reason}"))
         }
         Some(Stopped::SourceUnreachable(reason)) => TaskOutcome::Failed(format!(
-            "The images cannot be read any more. {} of them have a prediction now; predict the others once the images can be read again. \
-             {reason}",
+            "The images can no longer be read. {} of them have a prediction now; predict the others once the images \
+             can be read again. {reason}",
             outcome.done
         )),
         None => {
@@ -438,7 +438,7 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
     }
 }
 
-/// Collects answers so that the window is not woken for each.
+/// Collects predictions so that the window is not woken for each.
 struct Bundle<'s> {
     shared: &'s Shared,
     model: &'s BulkModel,

@@ -18,7 +18,7 @@ pub(super) fn explain(
     ticket: Ticket,
 ) {
     let predictor = engine.predictor(&request.key);
-    shared.answer(
+    shared.run_task(
         "explain a prediction",
         ticket,
         move |shared, ticket| {

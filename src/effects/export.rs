@@ -25,7 +25,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
             export_comparison(shared, request, ticket);
         }
         ExportEffect::PickTarget(name) => desktop::pick_export_target(shared, name),
-        ExportEffect::CountBoxes { id, what } => effects.box_counts.want(id, what),
+        ExportEffect::CountBoxes { id, what } => effects.box_counts.request(id, what),
     }
 }
 
@@ -49,7 +49,7 @@ impl BoxCountWorker {
         Self { requests }
     }
 
-    pub(super) fn want(&self, id: BoxCountId, what: Box<BoxCountRequest>) {
+    pub(super) fn request(&self, id: BoxCountId, what: Box<BoxCountRequest>) {
         self.requests.put((id, what));
     }
 }
@@ -79,7 +79,7 @@ fn target(file: &ExportFile) -> ExportTarget {
 }
 
 fn export(shared: &Arc<Shared>, request: ExportRequest, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "export",
         ticket,
         move |shared, ticket| write(shared, request, &ticket.control),
@@ -118,7 +118,7 @@ fn write(
 }
 
 fn export_comparison(shared: &Arc<Shared>, request: ExportComparisonRequest, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "export a comparison",
         ticket,
         move |shared, ticket| write_comparison(shared, request, &ticket.control),

@@ -100,7 +100,7 @@ impl Filmstrips {
     }
 
     /// Replaces what was wanted before, except what is being made.
-    pub(super) fn want(&self, source: SourceId, run: RunId, crops: Vec<CropRequest>) {
+    pub(super) fn request(&self, source: SourceId, run: RunId, crops: Vec<CropRequest>) {
         let mut wanted = self.crops.wanted.lock();
         if (wanted.source, wanted.run) != (source, run) {
             (wanted.source, wanted.run) = (source, run);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// The asking end. When it is dropped, whoever waits at the other end is let go.
+/// The sending end. Dropping it ends all waits at the other end.
 pub(super) struct LatestSender<T>(Arc<Slot<T>>);
 
 /// The waiting end.
@@ -33,7 +33,7 @@ pub(super) fn latest<T>() -> (LatestSender<T>, LatestReceiver<T>) {
 }
 
 impl<T> LatestSender<T> {
-    /// Replaces a request that nobody has taken yet, and gives that.
+    /// Replaces a request that was not taken yet, and returns that one.
     pub(super) fn put(&self, request: T) -> Option<T> {
         let mut content = self.0.content.lock();
         let replaced = content.request.replace(request);
@@ -51,7 +51,7 @@ impl<T> Drop for LatestSender<T> {
 }
 
 impl<T> LatestReceiver<T> {
-    /// Waits until a newer request is there, nobody can ask any more, or the time is up; true unless it is up.
+    /// Waits until there is a newer request, the sender is dropped, or the time is up; false if the time is up.
     pub(super) fn is_replaced_within(&self, patience: Duration) -> bool {
         let mut content = self.0.content.lock();
         let is_waiting = |content: &mut Content<T>| content.request.is_none() && content.is_open;
@@ -61,7 +61,7 @@ impl<T> LatestReceiver<T> {
         !is_waiting(&mut content)
     }
 
-    /// Waits for a request; `None` once nobody can ask any more.
+    /// Waits for a request; `None` once the sender is dropped.
     pub(super) fn take(&self) -> Option<T> {
         let mut content = self.0.content.lock();
         let is_waiting = |content: &mut Content<T>| content.request.is_none() && content.is_open;
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_patient_hears_of_a_newer_request_or_that_there_is_none() {
+    fn waiting_for_a_newer_request_ends_with_it_or_with_the_time() {
         let (sender, receiver) = latest();
         assert!(!receiver.is_replaced_within(Duration::ZERO));
         sender.put(1);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_is_let_go_when_nobody_can_ask_any_more() {
+    fn dropping_the_sender_ends_a_wait() {
         let (sender, receiver) = latest::<u8>();
         let waiting = std::thread::spawn(move || receiver.take());
         drop(sender);

@@ -328,7 +328,7 @@ impl Shared {
     }
 
     /// Runs `work` for a task in the background and reports the event of its result, also if `work` panics.
-    fn answer<T, F: From<String>, E: Into<Event>>(
+    fn run_task<T, F: From<String>, E: Into<Event>>(
         self: &Arc<Self>,
         name: &str,
         ticket: Ticket,

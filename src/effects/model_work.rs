@@ -1,7 +1,8 @@
 //! Work inside ONNX Runtime, which must be over before the program ends.
 //!
-//! At exit ONNX Runtime, and each provider that is a library of its own, destroys what it keeps; a thread that is inside a call
-//! then crashes the whole process. So closing the window cancels what loads or asks a model, and waits for it.
+//! At exit ONNX Runtime, and each provider that is a library of its own, destroys its globals; a thread that is inside
+//! a call then crashes the whole process. So closing the window cancels what loads a model or predicts with it, and
+//! waits for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::tasks::TaskControl;
 
-/// Loading a model cannot be cut short and takes seconds with the largest. Whoever closes the window waits no longer than this.
+/// The longest wait when the window is closed. Loading a model cannot be cancelled and takes seconds with the largest.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Default)]

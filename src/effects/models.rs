@@ -70,7 +70,7 @@ fn fetch(shared: &Arc<Shared>, id: String, from: Option<PathBuf>, ticket: Ticket
             Err(error) => Err(Failure::new(error.to_string())),
         }
     };
-    shared.answer("download a model", ticket, work, Event::ended);
+    shared.run_task("download a model", ticket, work, Event::ended);
 }
 
 fn remove(shared: &Arc<Shared>, id: String) {

@@ -1,4 +1,4 @@
-//! Which boxes are hidden by better ones: found out from the boxes' places, which lie in the project.
+//! Which boxes are hidden by better ones, computed from the boxes in the project.
 
 use std::collections::HashMap;
 
@@ -79,7 +79,7 @@ fn read(
     cancelled: &dyn Fn() -> bool,
     hidden: &mut Suppressed,
 ) -> Result<(), StoreError> {
-    // The newest answers may be on their way to the disk.
+    // The newest predictions may not be saved yet.
     project.flush()?;
     let mut take = |sample: &SampleUri, result: Result<Prediction, String>| {
         if let (Some(&id), Ok(prediction)) = (unknown.get(sample), result) {

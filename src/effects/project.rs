@@ -32,7 +32,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
             ticket,
         } => load_run(shared, source, run, ticket),
         ProjectEffect::LoadPredictions { source, wanted } => {
-            effects.predictions.want(source, wanted);
+            effects.predictions.request(source, wanted);
         }
         ProjectEffect::SaveAs { source, path } => save_as(shared, source, path),
         ProjectEffect::Move { source, folder } => move_to(shared, source, folder),
@@ -42,11 +42,11 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
     }
 }
 
-/// Answers that are read in one go: few enough that the first ones are on screen soon.
+/// Predictions that are read at once: few enough that the first ones are on screen soon.
 const READ_LEN: usize = 64;
 /// For the threads that still read from the project when it is opened anew.
 const HANDOVER_ATTEMPTS: u32 = 40;
-/// How whoever comes second is told who holds a project.
+/// The name of this program for others that find the project in use.
 const PROGRAM: &str = "the window of Spotcheck";
 const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 
@@ -73,7 +73,7 @@ impl PredictionReader {
         Self { requests }
     }
 
-    pub(super) fn want(&self, source: SourceId, wanted: Vec<PredictionRequest>) {
+    pub(super) fn request(&self, source: SourceId, wanted: Vec<PredictionRequest>) {
         self.requests.put(Request { source, wanted });
     }
 }
@@ -160,11 +160,10 @@ pub(super) fn open_default(
     });
 }
 
-/// Opens a project file that the user chose; gives the folder that its images lie in, and how that is reached where it
-/// is in S3.
+/// Opens a project file that the user chose; returns the folder of its images, and how that is reached if it is in S3.
 ///
 /// # Errors
-/// It cannot be opened, or does not know where its images lie.
+/// It cannot be opened, or does not name the folder of its images.
 pub(super) fn open_chosen(
     shared: &Arc<Shared>,
     source: SourceId,
@@ -214,7 +213,7 @@ fn open_file(
 }
 
 fn on_saved(shared: &Arc<Shared>, source: SourceId) -> impl Fn(SaveEvent) + Send + use<> {
-    // The project lies in `Shared`: held strongly from here it would never be closed.
+    // `Shared` owns the project: a strong reference from here would keep it open forever.
     let shared: Weak<Shared> = Arc::downgrade(shared);
     move |event| {
         let Some(shared) = shared.upgrade() else {
@@ -299,7 +298,7 @@ fn save(shared: &Shared, source: SourceId, ticket: u64, changes: Vec<Change>) {
 }
 
 fn load_run(shared: &Arc<Shared>, source: SourceId, run: RunId, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "read the predictions of a run",
         ticket,
         move |shared, ticket| report_run(shared, source, run, &ticket.control),
@@ -389,7 +388,7 @@ fn go_on_in_copy(
     Ok((copy, next_run))
 }
 
-/// Tells a project where its images lie now and opens it anew.
+/// Stores the new folder of the images in a project and opens it anew.
 fn move_to(shared: &Arc<Shared>, source: SourceId, folder: PathBuf) {
     shared.spawn("move a project", move |shared| {
         let Some(project) = shared.project(source) else {

@@ -13,7 +13,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ReviewEffect) {
             source,
             run,
             wanted,
-        } => effects.filmstrips.want(source, run, wanted),
+        } => effects.filmstrips.request(source, run, wanted),
         ReviewEffect::Explain { request, ticket } => {
             explain::explain(shared, &effects.engine, request, ticket);
         }
@@ -23,6 +23,6 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ReviewEffect) {
             pace,
             run,
             request,
-        } => effects.arrange.want(id, pace, run, request),
+        } => effects.arrange.request(id, pace, run, request),
     }
 }

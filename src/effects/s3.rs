@@ -17,7 +17,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: S3Effect) {
     }
 }
 
-/// Pages of a folder that are listed in one go; the rest is listed when somebody wants it.
+/// Pages of a folder that are listed at once; the rest is listed on request.
 const PAGES_AT_ONCE: usize = 10;
 
 fn read_setup(shared: &Arc<Shared>) {
@@ -33,7 +33,7 @@ fn read_setup(shared: &Arc<Shared>) {
 
 fn sign_in(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
     let of_event = access.clone();
-    shared.answer(
+    shared.run_task(
         "sign in to S3",
         ticket,
         move |shared, ticket| {
@@ -60,7 +60,7 @@ fn sign_in(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
 }
 
 fn list_buckets(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "list buckets",
         ticket,
         move |shared, ticket| {
@@ -74,7 +74,7 @@ fn list_buckets(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
 
 fn list_folder(shared: &Arc<Shared>, listing: FolderListing, ticket: Ticket) {
     let folder = listing.folder.clone();
-    shared.answer(
+    shared.run_task(
         "list an S3 folder",
         ticket,
         move |shared, ticket| list_pages(shared, listing, ticket),

@@ -1,7 +1,8 @@
-//! Small images for the grid: what is on screen first, and what has scrolled away not at all. After all of them, what is
-//! likely to be looked at next is read ahead.
+//! Small images for the grid: first what is on screen, and nothing that has scrolled away. After all of them, the
+//! images that are likely to be shown next are read ahead.
 //!
-//! A worker does the whole way of one image. Where a source waits for a network, more of them read at once than may decode.
+//! A worker makes one image from start to end. If a source waits for a network, more workers read at once than may
+//! decode.
 
 mod queue;
 
@@ -28,7 +29,7 @@ pub(super) struct ThumbnailMaker {
     messages: Sender<Message>,
 }
 
-/// Something that is to lie on the disk for the next time.
+/// A thumbnail that is to be saved in the disk cache.
 struct UnsavedThumbnail {
     key: ThumbnailKey,
     image: RgbImage,
@@ -68,8 +69,8 @@ impl ThumbnailMaker {
         Self { messages }
     }
 
-    /// Replaces what was wanted before. Of what is being made, large files that are not wanted any more are given up.
-    pub(super) fn want(
+    /// Replaces the earlier requests. Of what is being made, large files that are no longer requested are cancelled.
+    pub(super) fn request(
         &self,
         shared: &Shared,
         source: SourceId,
@@ -78,7 +79,7 @@ impl ThumbnailMaker {
     ) {
         let useful = shared.source(source).map(|source| source.useful_reads());
         let readers = useful.unwrap_or(1).clamp(1, MAX_READERS);
-        self.send(Message::Want {
+        self.send(Message::Request {
             source,
             readers,
             side,
@@ -96,7 +97,7 @@ impl ThumbnailMaker {
         self.send(Message::StopReadingAhead(shown));
     }
 
-    /// Nobody receives once the task has ended by a mistake, of which the user was told.
+    /// Sending fails only after the queue's thread has panicked, which was reported.
     fn send(&self, message: Message) {
         let _ended = self.messages.send(message);
     }
@@ -141,7 +142,7 @@ impl Drop for Permit<'_> {
 
 /// False where the window is gone.
 fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
-    // Closed meanwhile: nobody waits for it any more.
+    // The source was closed meanwhile.
     let Some(source) = shared.source(job.source) else {
         return true;
     };
@@ -158,7 +159,7 @@ fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
                     && !tools.unkept.is_full()
                 {
                     let image = image.clone();
-                    // Full after all, or the keeper is gone: it will be made again.
+                    // The cache's queue is full or gone: the thumbnail will be made again.
                     let _kept = tools.unkept.try_send(UnsavedThumbnail { key, image });
                 }
                 Ok(made)
@@ -169,7 +170,7 @@ fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
             if source.is_cached(sample.size_bytes)
                 && let Err(error) = source.read(&sample.uri)
             {
-                // Whoever looks at it is told.
+                // Showing the image will report the error.
                 log::debug!("{} could not be read ahead: {error}", sample.uri);
             }
             true

@@ -22,7 +22,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: UploadEffect) {
 }
 
 fn plan(shared: &Arc<Shared>, request: UploadPlanRequest, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "plan an upload",
         ticket,
         move |shared, ticket| {
@@ -38,7 +38,7 @@ fn plan(shared: &Arc<Shared>, request: UploadPlanRequest, ticket: Ticket) {
 
 fn start(shared: &Arc<Shared>, plan: Arc<UploadPlan>, replaces: bool, ticket: Ticket) {
     let target = plan.target.clone();
-    shared.answer(
+    shared.run_task(
         "upload",
         ticket,
         move |shared, ticket| {

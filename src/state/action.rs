@@ -412,8 +412,8 @@ pub enum Action {
     ToggleJudging,
     #[strum(
         message = "Go on after a verdict",
-        detailed_message = "A verdict on an image shows the next image; one on a box selects the next box, and after the last \
-                box shows the next image"
+        detailed_message = "A verdict on an image shows the next image; one on a box selects the next box, and \
+                            after the last box the next image is shown"
     )]
     GoOnAfterVerdict,
     #[strum(
@@ -736,7 +736,7 @@ fn shown_is_kept(state: &State) -> bool {
     shown.is_some_and(|(run, sample)| state.keeps_prediction(run.id(), sample))
 }
 
-/// Here or elsewhere.
+/// Whether there is a local or remote model.
 fn has_model(state: &State) -> Result<(), &'static str> {
     if state.inference.remote.is_some() {
         return state.project.check_soon_writable();

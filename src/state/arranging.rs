@@ -13,7 +13,7 @@ use crate::review::{
     Suppressed, complete,
 };
 
-/// Which question an order answers.
+/// The number of an arrangement request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ArrangeId(pub u64);
 
@@ -74,19 +74,19 @@ struct Data {
 /// When an order is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// Somebody waits for it.
+    /// The user waits for it.
     AtOnce,
-    /// Not too often: answers are streaming in.
+    /// Not too often: predictions are streaming in.
     Calm,
 }
 
 impl Arranging {
-    /// What stands in the search field.
+    /// The text in the search field.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Why the text is no query; the one before it holds meanwhile.
+    /// Why the text is not a valid query; the query before it holds meanwhile.
     pub fn error(&self) -> Option<&QueryError> {
         self.error.as_ref()
     }
@@ -189,7 +189,7 @@ impl Arranging {
         self.asked = Some((id, basis));
     }
 
-    /// False for the answer to a question that nobody asks any more.
+    /// False if this arrangement is no longer awaited.
     pub(super) fn take_arrangement(&mut self, id: ArrangeId, arrangement: Arrangement) -> bool {
         let Some((asked, basis)) = &self.asked else {
             return false;

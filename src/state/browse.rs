@@ -75,7 +75,7 @@ pub enum BrowseEffect {
         source: SourceId,
         ticket: Ticket,
     },
-    /// Images that are likely to be looked at next, after everything that is on screen. Replaces what was asked for before.
+    /// Images that are likely to be looked at next, after everything that is on screen. Replaces the earlier list.
     ReadAhead {
         source: SourceId,
         samples: Vec<Sample>,
@@ -114,7 +114,7 @@ pub enum BrowseEvent {
     Opened {
         source: SourceId,
         name: String,
-        /// Where in S3 it lies, where it does.
+        /// Its address in S3, if it is there.
         place: Option<S3Place>,
     },
     /// A part of a listing.

@@ -41,7 +41,18 @@ pub enum Command {
 }
 
 areas!(
-    Command: Jobs(JobsCommand), Endpoints(EndpointsCommand), Outputs(OutputsCommand), Inference(InferenceCommand), Models(ModelsCommand), S3(S3Command), Export(ExportCommand), Upload(UploadCommand), Project(ProjectCommand), Browse(BrowseCommand), Review(ReviewCommand),
+    Command:
+        Jobs(JobsCommand),
+        Endpoints(EndpointsCommand),
+        Outputs(OutputsCommand),
+        Inference(InferenceCommand),
+        Models(ModelsCommand),
+        S3(S3Command),
+        Export(ExportCommand),
+        Upload(UploadCommand),
+        Project(ProjectCommand),
+        Browse(BrowseCommand),
+        Review(ReviewCommand),
 );
 
 /// A way through the grid.

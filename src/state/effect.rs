@@ -41,10 +41,21 @@ pub enum Effect {
 }
 
 areas!(
-    Effect: Jobs(JobsEffect), Endpoints(EndpointsEffect), Outputs(OutputsEffect), Inference(InferenceEffect), Models(ModelsEffect), S3(S3Effect), Export(ExportEffect), Upload(UploadEffect), Project(ProjectEffect), Browse(BrowseEffect), Review(ReviewEffect),
+    Effect:
+        Jobs(JobsEffect),
+        Endpoints(EndpointsEffect),
+        Outputs(OutputsEffect),
+        Inference(InferenceEffect),
+        Models(ModelsEffect),
+        S3(S3Effect),
+        Export(ExportEffect),
+        Upload(UploadEffect),
+        Project(ProjectEffect),
+        Browse(BrowseEffect),
+        Review(ReviewEffect),
 );
 
-/// An answer to be read from the project.
+/// A prediction to be read from the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PredictionRequest {
     pub run: RunId,
@@ -68,11 +79,11 @@ pub enum SourceSpec {
     /// A folder or a file.
     Path(PathBuf),
     Paths(Vec<PathBuf>),
-    /// The photographs that come with Spotcheck.
-    SamplePhotographs,
+    /// The images that come with Spotcheck.
+    SampleImages,
     /// A place in S3.
     S3(S3Place),
-    /// A project file: the images that it is about, wherever they lie.
+    /// A project file: the images that it is about.
     Project(PathBuf),
 }
 

@@ -38,7 +38,18 @@ pub enum Event {
 }
 
 areas!(
-    Event: Jobs(JobsEvent), Endpoints(EndpointsEvent), Outputs(OutputsEvent), Inference(InferenceEvent), Models(ModelsEvent), S3(S3Event), Export(ExportEvent), Upload(UploadEvent), Project(ProjectEvent), Browse(BrowseEvent), Review(ReviewEvent),
+    Event:
+        Jobs(JobsEvent),
+        Endpoints(EndpointsEvent),
+        Outputs(OutputsEvent),
+        Inference(InferenceEvent),
+        Models(ModelsEvent),
+        S3(S3Event),
+        Export(ExportEvent),
+        Upload(UploadEvent),
+        Project(ProjectEvent),
+        Browse(BrowseEvent),
+        Review(ReviewEvent),
 );
 
 impl Event {
@@ -88,7 +99,7 @@ pub enum StoredPrediction {
     Failed(String),
 }
 
-/// The answer of a file dialog.
+/// The result of a file dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilePick {
     Folder(PathBuf),
@@ -100,11 +111,11 @@ pub enum FilePick {
     Mapping(PathBuf),
     /// A project file to open.
     Project(PathBuf),
-    /// Where a copy of the project is to lie.
+    /// The file for a copy of the project.
     ProjectTarget(PathBuf),
-    /// Where an export is to lie.
+    /// The file or folder of an export.
     ExportTarget(PathBuf),
-    /// Where the images of the project lie now.
+    /// The new folder of the project's images.
     MovedFolder(PathBuf),
     Cancelled,
     /// No dialog appeared; the message says why and what to do.

@@ -208,7 +208,7 @@ impl ExportScope {
     }
 }
 
-/// Which question a count of boxes answers.
+/// The number of a request for a count of boxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BoxCountId(pub u64);
 
@@ -220,7 +220,7 @@ pub struct BoxCountRequest {
     pub view: Option<ViewSettings>,
     pub suppressed: Option<Suppressed>,
     pub marks: Marks,
-    /// Whose answers are about older versions of their files, and are not exported.
+    /// Images whose predictions are outdated and not exported.
     pub outdated: SampleSet,
     pub order: Order,
     pub selected: SampleSet,
@@ -273,7 +273,7 @@ impl BoxCounter {
         *counts
     }
 
-    /// What is under way is waited for: while answers stream in, each count is late instead of none in time.
+    /// A count that is under way is not replaced: while predictions stream in, each count is late, but there is one.
     pub(super) fn wants(&self, basis: &CountBasis) -> bool {
         let counted = self.counted.as_ref().map(|(_, basis)| basis);
         self.asked.is_none() && counted != Some(basis)

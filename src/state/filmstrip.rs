@@ -6,7 +6,7 @@ use super::State;
 use crate::domain::{RunId, ViewSettings};
 use crate::review::{FilmFrame, FilmOrder};
 
-/// Which question a strip answers.
+/// The number of a request for a strip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FilmstripId(pub u64);
 
@@ -54,7 +54,8 @@ impl Filmstrip {
         self.asked.is_some()
     }
 
-    /// Whether frames are to be gathered for this. What is under way is waited for, unless it is for another class or run.
+    /// Whether frames are to be gathered for this. A request that is under way is not replaced, unless it is for
+    /// another class or run.
     pub(super) fn wants(&self, basis: &FilmBasis) -> bool {
         match &self.asked {
             Some((_, asked)) => !asked.is_same_question(basis),
@@ -88,7 +89,8 @@ impl FilmBasis {
 }
 
 impl State {
-    /// The class that a strip begins with: that of the selected box or class, or of the best one on screen, or the first of the run.
+    /// The initial class of a strip: that of the selected box or class, or of the best one on screen, or the first of
+    /// the run.
     pub(super) fn class_at_hand(&self) -> Option<u32> {
         use crate::domain::SaliencyTarget;
         let asked = self.question().map(|question| match question.target {

@@ -16,9 +16,10 @@ use crate::state::{
 /// What the user can do about the models that predict.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InferenceCommand {
-    /// Predicts with a model elsewhere from now on; `None` on this computer. Nothing is sent but the image in view and what is asked for.
+    /// Predicts with a remote model from now on; `None` predicts on this computer. Only the image in view and the
+    /// requested images are sent.
     PredictAt(Option<Box<RemoteModel>>),
-    /// Opens the dialog about a model elsewhere with these fields.
+    /// Opens the dialog about a remote model with these fields.
     EditRemoteModel(Box<RemoteModel>),
     /// Looks whether it is there, without sending it an image.
     CheckRemoteModel(Box<RemoteModel>),
@@ -43,20 +44,20 @@ pub enum InferenceCommand {
 pub enum InferenceEffect {
     /// Find or install ONNX Runtime and load a model. Replaces the loaded one.
     Prepare(PrepareRequest),
-    /// Find out what a remote model responds with: send it images until a response can be recognised, or none if a mapping
-    /// says how responses are read.
+    /// Find out what a remote model responds with: send it images until a response can be recognised, or none if a
+    /// mapping says how responses are read.
     Connect(ConnectRequest),
     /// Predict one image with the remote model. Replaces a request that was not sent yet.
     PredictRemotely {
         image: ImageRequest,
         ticket: Ticket,
     },
-    /// Find out whether a model elsewhere is there, without sending it an image.
+    /// Check whether a remote model is available, without sending it an image.
     CheckRemoteModel {
         model: RemoteModel,
         ticket: Ticket,
     },
-    /// Ask a model elsewhere about an image, to look at the prediction.
+    /// Send an image to a remote model and show its response.
     ShowResponse {
         source: SourceId,
         model: RemoteModel,
@@ -93,7 +94,7 @@ pub enum InferenceEvent {
     Cancelled {
         task: TaskId,
     },
-    /// What a model elsewhere is, or why that is not known.
+    /// What a remote model is, or why that is not known.
     Connected {
         source: SourceId,
         task: TaskId,
@@ -354,8 +355,8 @@ impl Inference {
         true
     }
 
-    /// From now on this model predicts. The model of this computer stays loaded; if it was still being loaded, which the
-    /// caller cancels, or has failed, it is tried again later.
+    /// From now on this model predicts. The local model stays loaded; if it was still being loaded, which the caller
+    /// cancels, or has failed, it is loaded again later.
     pub(super) fn switch_to(&mut self, remote: Option<RemoteModel>) {
         self.queued = None;
         if self.local.status.ready().is_none() {

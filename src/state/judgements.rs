@@ -198,8 +198,8 @@ impl Judgements {
         self.get(sample)?.of_image(self.run)
     }
 
-    /// The boxes of a run's prediction that a person accepted or gave the right class, lowest index first: they are visible
-    /// whatever the filters.
+    /// The boxes of a run's prediction that a person accepted or gave the right class, lowest index first: they are
+    /// visible whatever the filters.
     pub fn confirmed_boxes(&self, run: RunId, sample: SampleId) -> Vec<u32> {
         let boxes = self.get(sample).into_iter();
         let boxes = boxes.flat_map(|said| said.of_boxes(run));
@@ -274,8 +274,8 @@ impl Judgements {
         self.undone.last().map(|edit| edit.label.as_str())
     }
 
-    /// Does what `label` says. Marks that change nothing are left out; where none is left nothing is done and no step back
-    /// is added.
+    /// Does what `label` says. Marks that change nothing are left out; if none is left, nothing is done and there is
+    /// nothing to undo.
     pub(super) fn edit(
         &mut self,
         label: String,

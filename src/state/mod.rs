@@ -2,8 +2,8 @@
 //!
 //! [`update`] takes the state and a [`Message`] (a [`Command`] of the user or an [`Event`] of a task) and gives the
 //! [`Effect`]s to carry out. It is pure: no files, no threads, no graphics, no pixels. Panels draw `&State`; `effects`
-//! carries the effects out and reports events. Each event carries the id of its request; one that is no longer needed is
-//! dropped by that id, never by timing.
+//! carries the effects out and reports events. Each event carries the id of its request; one that is no longer needed
+//! is dropped by that id, never by timing.
 
 mod action;
 mod arranging;
@@ -140,9 +140,9 @@ pub struct State {
     pub overlay: Overlay,
     /// The dialog that finds a place in S3; remembers what was looked into while it is closed.
     pub s3: S3Picker,
-    /// Who is signed in to S3.
+    /// The identities that are signed in to S3.
     pub sign_ins: SignIns,
-    /// What happens elsewhere: jobs of SageMaker.
+    /// Remote work: jobs and endpoints of SageMaker.
     pub remote: Remote,
     /// The dialog about a model of the user's own, while it is open.
     pub import: Option<Import>,
@@ -166,7 +166,7 @@ pub struct State {
     pub large_image: bool,
     /// Nothing has the name that is being typed to go to it.
     pub go_to_missed: bool,
-    /// What is kept on disk, since somebody asked.
+    /// The size of the disk cache, once it was requested.
     pub cache_usage: Option<CacheUsage>,
     ids: Ids,
 }
@@ -206,7 +206,7 @@ pub enum Display {
     Failed(String),
 }
 
-/// How the image lies on the canvas.
+/// Zoom and position of the image on the canvas.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum CanvasView {
     /// As large as the canvas allows, small images not enlarged beyond a few times.
@@ -230,7 +230,7 @@ pub enum JudgeField {
     Tag,
 }
 
-/// What lies over the panels.
+/// What is shown over the panels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlay {
     #[default]
@@ -251,7 +251,7 @@ pub enum Overlay {
     Endpoints,
     /// Which outputs are to be opened as a run.
     OpenOutputs,
-    /// Which model elsewhere is to be asked.
+    /// The dialog about a remote model.
     RemoteInference,
     Help,
     /// Which class would be right.
@@ -345,8 +345,8 @@ impl State {
         Some(prediction)
     }
 
-    /// Whether a run's prediction stays as it is because a person has judged it: a verdict on it, or on its third box, means nothing
-    /// for another prediction. Taking the verdicts back frees it.
+    /// Whether a run's prediction stays as it is because a person has judged it: a verdict on it, or on its third box,
+    /// means nothing for another prediction. Clearing the verdicts frees it.
     pub fn keeps_prediction(&self, run: RunId, sample: SampleId) -> bool {
         let may_have_prediction = self.runs.get(run).is_some_and(|run| {
             // What is not read yet is in the project.
@@ -362,8 +362,8 @@ impl State {
             && shown.is_some_and(|(run, sample)| run.is_outdated(sample))
     }
 
-    /// Indices of the visible boxes of a run's prediction, highest score first: those that its filters show, and those that a
-    /// person confirmed.
+    /// Indices of the visible boxes of a run's prediction, highest score first: those that its filters show, and those
+    /// that a person confirmed.
     pub fn visible_boxes(
         &self,
         run: RunId,
@@ -392,8 +392,8 @@ impl State {
         })
     }
 
-    /// The verdict of an image, as the badge on its thumbnail, the search and the counts have it; `None` while it is unjudged:
-    /// until it has a verdict of its own, or all of its visible boxes have one.
+    /// The verdict of an image, as the badge on its thumbnail, the search and the counts have it; `None` while it is
+    /// unjudged: until it has a verdict of its own, or all of its visible boxes have one.
     pub fn verdict_of(&self, sample: SampleId) -> Option<VerdictKind> {
         let predictions = self.run().map(|run| &run.predictions);
         let marks = self.judgements.marks();
@@ -419,7 +419,7 @@ impl State {
         self.selection.shown()
     }
 
-    /// Whether a dialog lies over the panels: the keys belong to it.
+    /// Whether a dialog is open over the panels: it receives the keys.
     pub fn has_dialog(&self) -> bool {
         self.overlay != Overlay::None
             || self.import.is_some()

@@ -79,7 +79,7 @@ pub enum ModelsEvent {
 pub struct ModelEntry {
     pub card: ModelCard,
     pub labels: Arc<LabelSet>,
-    /// Whether its weights lie on this machine.
+    /// Whether its weights are on this machine.
     pub is_ready: bool,
     /// Whether they can be downloaded.
     pub can_fetch: bool,
@@ -87,7 +87,7 @@ pub struct ModelEntry {
     pub can_remove: bool,
     /// What it takes in the data folder.
     pub disk_bytes: u64,
-    /// Where the card lies, for people: “comes with Spotcheck”.
+    /// The location of the card, for people: “comes with Spotcheck”.
     pub origin: String,
     /// Why weights that are there cannot be used.
     pub problem: Option<String>,

@@ -1,4 +1,4 @@
-//! Whole predictions that are in memory; the rest lies in the project and is read when it is looked at.
+//! Whole predictions that are in memory; the others are in the project and read when they are shown.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ pub enum ProjectCommand {
     /// With its predictions and the verdicts on them.
     DeleteRun(RunId),
     SaveAs(PathBuf),
-    /// The images of the open project lie in this folder now.
+    /// Changes the folder of the open project's images to this one.
     Move(PathBuf),
 }
 
@@ -51,7 +51,7 @@ pub enum ProjectEffect {
         source: SourceId,
         path: PathBuf,
     },
-    /// The images of the project lie in this folder now; opens it anew.
+    /// Change the folder of the project's images and open the project anew.
     Move {
         source: SourceId,
         folder: PathBuf,
@@ -94,7 +94,7 @@ pub enum ProjectEvent {
     },
 }
 
-/// Where answers and verdicts are kept, and how much of it is on the disk.
+/// The file with predictions and verdicts, and how much of them is saved.
 #[derive(Debug, Default)]
 pub struct Project {
     pub status: ProjectStatus,
@@ -127,7 +127,7 @@ pub enum ProjectStatus {
     },
 }
 
-/// What a project holds when it is opened; answers are read later.
+/// The content of a project when it is opened; predictions are read later.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProjectContent {
     pub path: Option<PathBuf>,

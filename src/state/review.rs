@@ -13,7 +13,7 @@ use crate::state::{
 /// What the user can do about searching, comparing and judging.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReviewCommand {
-    /// What stands in the search field.
+    /// Changes the text in the search field.
     SetQuery(String),
     SetSort(Sort),
     SetCanvas(CanvasView),
@@ -87,7 +87,7 @@ pub enum ReviewEffect {
     Arrange {
         id: ArrangeId,
         pace: Pace,
-        /// Whose answers are in the request: the places of their boxes lie in the project.
+        /// The run whose predictions are in the request: the positions of their boxes are in the project.
         run: Option<(SourceId, RunId)>,
         request: Box<ArrangeRequest>,
     },

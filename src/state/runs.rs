@@ -26,15 +26,15 @@ pub struct Run {
     pub info: RunInfo,
     pub predictions: Predictions,
     pub(super) loading: Loading,
-    /// Answers of the project that are about older states of their files, and so are none.
+    /// Predictions in the project that are outdated and not shown.
     pub(super) outdated_count: usize,
-    /// Such answers that are kept all the same, because they were judged.
+    /// Outdated predictions that are kept because they were judged.
     pub(super) kept: usize,
     /// Whether the project knows the run; it is told with the first prediction.
     pub(super) is_in_project: bool,
     /// Whose file was written to since it was answered.
     pub(super) outdated: SampleSet,
-    /// Answers that are not on the disk yet.
+    /// Predictions that are not saved yet.
     unsaved: HashMap<SampleId, Unsaved>,
 }
 
@@ -75,7 +75,7 @@ impl Runs {
         }
     }
 
-    /// The file was written to: answers so far are about what it was before.
+    /// Marks a prediction as outdated: the file was changed after it.
     pub(super) fn mark_outdated(&mut self, sample: SampleId) {
         for run in &mut self.all {
             let has_prediction = matches!(
@@ -122,7 +122,8 @@ impl Runs {
         *self = Self::default();
     }
 
-    /// Keeps a prediction; until its ticket is saved it stays in memory as a whole. A second answer of one sample replaces the first.
+    /// Keeps a prediction; until its ticket is saved it stays in memory as a whole. A second prediction of an image
+    /// replaces the first.
     pub(super) fn record(
         &mut self,
         run: RunId,
@@ -173,7 +174,7 @@ impl Runs {
         }
     }
 
-    /// Of the wanted answers those that are to be read. What is in memory counts as used.
+    /// The requested predictions that are to be read. Those in memory count as used.
     pub(super) fn missing(&mut self) -> Vec<(RunId, SampleId)> {
         let mut missing = Vec::new();
         for &(run, sample) in &self.wanted {

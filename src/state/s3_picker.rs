@@ -35,7 +35,7 @@ pub enum S3Effect {
         access: S3Access,
         ticket: Ticket,
     },
-    /// List what lies in a folder itself, some pages at once.
+    /// List the objects and folders in a folder, some pages at once.
     ListFolder {
         listing: FolderListing,
         ticket: Ticket,
@@ -46,7 +46,7 @@ pub enum S3Effect {
 #[derive(Debug)]
 pub enum S3Event {
     SetupRead(Result<AwsSetup, String>),
-    /// Who is signed in, or why nobody is.
+    /// The identity that is signed in, or why there is none.
     SignedIn {
         access: S3Access,
         task: TaskId,
@@ -58,7 +58,7 @@ pub enum S3Event {
         task: TaskId,
         result: Result<Vec<String>, Failure>,
     },
-    /// A part of what lies in a folder of a bucket.
+    /// Some of the objects and folders in a folder of a bucket.
     FolderListed {
         folder: S3Address,
         task: TaskId,

@@ -1,4 +1,4 @@
-//! Buckets and their folders, as far as somebody has looked into them.
+//! Buckets and their folders, as far as they were opened.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use crate::domain::{S3Access, S3Address};
 /// A tree that is listed where it is opened. Knows the lines that it is drawn as.
 #[derive(Debug, Default)]
 pub struct S3Tree {
-    /// Buckets that somebody named, and those that were listed.
+    /// Buckets that the user named, and those that were listed.
     buckets: BTreeSet<String>,
     bucket_list: Level,
     folders: HashMap<S3Address, Level>,
@@ -16,7 +16,7 @@ pub struct S3Tree {
     rows: Vec<S3Row>,
 }
 
-/// What lies in a folder itself; or all buckets.
+/// The objects and folders in a folder; or all buckets.
 #[derive(Debug, Default)]
 struct Level {
     /// Whole prefixes, in the order of the server.
@@ -57,7 +57,7 @@ pub enum S3RowKind {
     More {
         folder: S3Address,
     },
-    /// So many objects lie in the folder itself, as far as it was listed.
+    /// The number of objects in the folder itself, as far as it was listed.
     Objects {
         count: u64,
     },
@@ -68,7 +68,7 @@ pub enum S3RowKind {
     },
 }
 
-/// A part of what lies in a folder.
+/// A part of the content of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct S3FolderPage {
     /// Whole prefixes, with a slash at the end.
@@ -105,7 +105,7 @@ impl S3Tree {
         self.bucket_list.status = Loadable::Loading(task);
     }
 
-    /// False for a response that nobody waits for any more.
+    /// False for a response that is no longer awaited.
     pub(super) fn buckets_listed(
         &mut self,
         task: TaskId,
@@ -177,7 +177,7 @@ impl S3Tree {
         self.lay_out();
     }
 
-    /// False for a response that nobody waits for any more.
+    /// False for a response that is no longer awaited.
     pub(super) fn folder_ended(
         &mut self,
         folder: &S3Address,

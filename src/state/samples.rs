@@ -19,7 +19,7 @@ pub struct OpenSource {
     pub name: String,
     /// The folder or file, where it is a single one.
     pub path: Option<PathBuf>,
-    /// Where in S3 it lies and how it is reached, where it does.
+    /// Its address in S3 and how that is reached, if it is there.
     pub place: Option<S3Place>,
     pub listing: Listing,
     /// Why changes of the files are not noticed, where they are not.
@@ -57,8 +57,8 @@ pub struct Samples {
     gone: SampleSet,
 }
 
-/// Which sample a URI is, in many small maps. One large map moves all of its entries at once when it grows, and a frame would wait for
-/// that; small ones grow one after the other.
+/// The sample of each URI, in many small maps. One large map moves all of its entries at once when it grows, and a
+/// frame would wait for that; small ones grow one after the other.
 #[derive(Debug)]
 struct ByUri {
     maps: Vec<HashMap<SampleUri, SampleId>>,

@@ -33,7 +33,7 @@ impl Selection {
         self.anchor = Some(id);
     }
 
-    /// Adds or takes away one sample and shows it where it was added.
+    /// Adds or removes one image, and shows it if it was added.
     pub(super) fn toggle(&mut self, id: SampleId) {
         let is_last = self.selected.len() == 1;
         if self.selected.contains(id) && !is_last {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn taking_away_the_shown_sample_shows_another_selected_one() {
+    fn removing_the_shown_sample_shows_another_selected_one() {
         let mut selection = Selection::default();
         selection.show(SampleId(1));
         selection.toggle(SampleId(3));

@@ -50,7 +50,7 @@ pub struct Settings {
     pub recent: Vec<PathBuf>,
     /// In S3, newest first.
     pub recent_places: Vec<S3Place>,
-    /// Models elsewhere that were asked, newest first.
+    /// Remote models that were used, newest first.
     pub recent_remote_models: Vec<RemoteModel>,
     /// Id of the model that was used last.
     pub model: Option<String>,

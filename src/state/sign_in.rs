@@ -1,4 +1,4 @@
-//! Who is signed in to S3, and until when.
+//! The identities that are signed in to S3, and when their credentials end.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,7 @@ impl SignIns {
     }
 
     /// A late response to another question is dropped.
-    pub(super) fn answered(
+    pub(super) fn finish(
         &mut self,
         access: &S3Access,
         task: TaskId,
@@ -78,7 +78,8 @@ impl SignIn {
         self.asking.is_some()
     }
 
-    /// When the credentials end, in milliseconds since 1970-01-01 UTC; `None` where they do not, or where that is not known.
+    /// The end of the credentials, in milliseconds since 1970-01-01 UTC; `None` if they have none, or if it is not
+    /// known.
     pub fn ends_ms(&self) -> Option<i64> {
         self.identity.as_ref()?.expires_ms
     }
@@ -115,10 +116,10 @@ mod tests {
             number += 1;
             all.ask(&access, TaskId(number));
             let late = Identity::unasked("late", None);
-            all.answered(&access, TaskId(0), Ok(late), None);
+            all.finish(&access, TaskId(0), Ok(late), None);
             assert!(!all.0[&access].wants_renewal(now), "it is being asked");
             let identity = Identity::unasked("somebody", expires_ms);
-            all.answered(&access, TaskId(number), Ok(identity), None);
+            all.finish(&access, TaskId(number), Ok(identity), None);
         };
         response(&mut all, None);
         assert!(!all.0[&access].wants_renewal(now));

@@ -58,7 +58,7 @@ pub enum TaskKind {
     Compare,
     /// Finding out which parts of an image carry a prediction.
     Explain,
-    /// Writing answers and verdicts for other programs.
+    /// Writing predictions and verdicts for other programs.
     Export,
     /// Finding out what an upload would do.
     PlanUpload,
@@ -70,7 +70,7 @@ pub enum TaskKind {
     Rehearse,
     /// Packing and uploading what a job needs, and starting it.
     StartJob,
-    /// Reading answers that were made elsewhere.
+    /// Reading outputs of remote jobs.
     ReadOutputs,
     /// Looking at a job again and again.
     WatchJob,

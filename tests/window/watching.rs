@@ -173,7 +173,7 @@ fn a_job_of_another_machine_does_not_claim_that_nothing_is_left_behind() {
             wait_for(&mut window, "This job was not started on this machine");
             assert!(sees(&window, "look at its model their-model"));
             let left = &window.state().state().remote.open_job().unwrap().left;
-            assert!(matches!(left, Loadable::Ready(Leftovers::Untold)));
+            assert!(matches!(left, Loadable::Ready(Leftovers::Unrecorded)));
             assert!(!sees(&window, DELETE_LEFTOVERS));
         },
     );

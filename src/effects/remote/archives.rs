@@ -21,7 +21,7 @@ use crate::tasks::TaskControl;
 
 /// Below the cache.
 const ARCHIVES: &str = "archives";
-/// So many stay, those that were used last: whoever goes to and fro between a few models packs none of them again.
+/// The number of archives that are kept, the last used ones: switching between a few models packs none of them again.
 const KEPT: usize = 4;
 /// One that was used more recently may still be on its way to S3.
 const MAY_BE_IN_USE: Duration = Duration::from_hours(24);
@@ -53,7 +53,7 @@ pub(super) fn archive_of(
     Ok(Some(NewArchive::Here { path, to, content }))
 }
 
-/// Where the container takes its model from: one that SageMaker has, or one to be made under this name for an instance type.
+/// The model of the container: one that SageMaker has, or one to be made under this name for an instance type.
 pub(super) fn model_source(
     shared: &Shared,
     request: ModelRequest,
@@ -161,8 +161,7 @@ fn packed_saved_model(
     Ok(path)
 }
 
-/// Of two that pack the same at once, in this window or another one, the first one's archive stays: somebody may be
-/// sending it already.
+/// If two windows pack the same at once, the first archive stays: an upload of it may be under way.
 fn unless_packed_meanwhile(packed: Result<Packaged, PackageError>) -> Result<(), PackageError> {
     match packed {
         Err(PackageError::Target(ExportError::Exists { .. })) => Ok(()),

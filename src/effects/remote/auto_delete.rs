@@ -1,6 +1,5 @@
-//! Keeps an eye on the endpoints that were deployed from this machine, as long as the window is open: on what is
-//! written down of them, which another Spotcheck may change, and on when they are to be deleted. Asks nobody but this
-//! machine.
+//! Watches the endpoints that were deployed from this machine while the window is open: their records, which another
+//! Spotcheck may change, and when they are to be deleted. It reads only files of this machine.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::tasks::{TaskControl, now_ms};
 
 /// How often it looks: a handful of small files, and a clock that goes on while the machine sleeps.
 const EVERY: Duration = Duration::from_secs(2);
-/// How often the endpoints themselves are to be looked at: somebody else may have deleted them.
+/// How often the endpoints themselves are to be listed: another program may have deleted them.
 const LOOK_EVERY_MS: i64 = 5 * 60_000;
 /// After a deletion that failed, and twice as long after each further one.
 const FIRST_RETRY_MS: i64 = 30_000;

@@ -15,7 +15,7 @@ use crate::state::{EndpointId, EndpointRequest, EndpointsEvent, Failure, FormChe
 use crate::tasks::{TaskControl, now_ms};
 
 pub(in super::super) fn check(shared: &Arc<Shared>, request: EndpointRequest, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "check an endpoint",
         ticket,
         move |shared, ticket| {
@@ -80,7 +80,7 @@ fn plan_of(
 }
 
 pub(in super::super) fn start(shared: &Arc<Shared>, plan: Arc<EndpointPlan>, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "deploy an endpoint",
         ticket,
         move |shared, ticket| {

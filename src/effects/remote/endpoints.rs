@@ -52,7 +52,7 @@ pub(in super::super) fn records(shared: &Shared) -> EndpointRecords {
 
 fn list(shared: &Arc<Shared>, access: S3Access, query: EndpointQuery, ticket: Ticket) {
     let is_first = query.page_token.is_none();
-    shared.answer(
+    shared.run_task(
         "list endpoints",
         ticket,
         move |shared, ticket| {
@@ -88,7 +88,7 @@ fn ask<T: Send + 'static>(
     + 'static,
 ) {
     let of_event = id.clone();
-    shared.answer(
+    shared.run_task(
         name,
         ticket,
         move |shared, ticket| {
@@ -144,7 +144,7 @@ fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), AwsEr
     })
 }
 
-/// What it runs; nothing where that cannot be found out: whoever may look at endpoints need not look at these.
+/// The configuration of an endpoint; `None` if it cannot be read: the permission to list endpoints need not include it.
 fn config_of(
     sagemaker: &SageMaker,
     endpoint: Option<&Endpoint>,
@@ -155,7 +155,7 @@ fn config_of(
     config.ok().flatten()
 }
 
-/// As the table of prices says; a table that cannot be read says nothing here, and why when somebody deploys.
+/// The price from the table; `None` if that cannot be read, which is reported when an endpoint is deployed.
 fn price_of(shared: &Shared, id: &EndpointId, config: &EndpointConfig) -> Option<f64> {
     let prices = read_prices(&shared.dirs.prices()).ok()?;
     let price = prices.find(config.instance_type.as_deref()?, Some(id.region()))?;
@@ -209,7 +209,7 @@ fn delete_now(
 ) -> Result<EndpointDeletion, EndpointError> {
     let records = records(shared);
     let requested = match cause {
-        DeletionCause::Wish => records.find(&id.name, id.region()),
+        DeletionCause::UserRequest => records.find(&id.name, id.region()),
         DeletionCause::TimeIsOver => None,
     };
     if let Some(record) = &requested {
@@ -231,13 +231,13 @@ fn delete_now(
             deleted: done.deleted,
             kept: done.kept,
         }),
-        // Somebody was faster.
+        // Another program deleted it first.
         Err(EndpointError::NotThere { name, .. }) => Ok(EndpointDeletion {
             deleted: vec![format!("endpoint {name}")],
             kept: Vec::new(),
         }),
         Err(error) => {
-            // Whoever changed their mind keeps the end that was set before.
+            // A cancelled deletion keeps the deletion time that was set before.
             let is_cancelled = matches!(error, EndpointError::Cancelled);
             if let (true, Some(record)) = (is_cancelled, &requested) {
                 records.write(record)?;

@@ -19,7 +19,7 @@ use crate::tasks::TaskControl;
 use crate::upload;
 
 pub(in super::super) fn check(shared: &Arc<Shared>, request: JobRequest, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "check a job",
         ticket,
         move |shared, ticket| {
@@ -49,7 +49,7 @@ fn check_request(
 }
 
 pub(in super::super) fn start(shared: &Arc<Shared>, plan: Arc<TransformPlan>, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "start a job",
         ticket,
         move |shared, ticket| {
@@ -125,7 +125,7 @@ fn plan_of(
     })
 }
 
-/// The images in the files that are sent, where the images lie inside of files and all of those are listed.
+/// The images inside of the files that are sent, if all of those files are listed.
 fn inside_of(images: &JobImages) -> Option<ImagesInside> {
     let of_file = |sample: &Sample| sample.uri.record().map(|_| sample.uri.file().to_owned());
     let files: HashSet<String> = images.samples().filter_map(of_file).collect();

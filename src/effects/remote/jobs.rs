@@ -55,7 +55,7 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
 
 fn list(shared: &Arc<Shared>, access: S3Access, query: JobQuery, ticket: Ticket) {
     let is_first = query.page_token.is_none();
-    shared.answer(
+    shared.run_task(
         "list jobs",
         ticket,
         move |shared, ticket| {
@@ -74,7 +74,7 @@ fn list(shared: &Arc<Shared>, access: S3Access, query: JobQuery, ticket: Ticket)
 /// Reports the progress of the job again and again until it is over.
 fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     let of_event = id.clone();
-    shared.answer(
+    shared.run_task(
         "watch a job",
         ticket,
         move |shared, ticket| {
@@ -157,7 +157,7 @@ fn ask<T: Send + 'static>(
     event: impl FnOnce(JobId, TaskId, Result<T, Failure>) -> JobsEvent + Clone + Send + 'static,
 ) {
     let of_event = id.clone();
-    shared.answer(
+    shared.run_task(
         name,
         ticket,
         move |shared, ticket| {
@@ -263,7 +263,9 @@ pub(super) fn start_plan(
 fn find_leftovers(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
         let record = record_of(shared, id, control)?;
-        Ok(record.map_or(Leftovers::Untold, |record| Leftovers::Told(record.left)))
+        Ok(record.map_or(Leftovers::Unrecorded, |record| {
+            Leftovers::Recorded(record.left)
+        }))
     };
     ask(
         shared,

@@ -1,5 +1,5 @@
-//! What happens elsewhere: jobs of SageMaker are checked, started, watched and cleaned up after, endpoints watched and deleted, and models
-//! that are not here asked.
+//! Remote work: checks, starts, watches and cleans up after SageMaker jobs, watches and deletes endpoints, and predicts
+//! with remote models.
 
 mod archives;
 mod auto_delete;

@@ -37,13 +37,13 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: OutputsEffect) 
     }
 }
 
-/// Answers are sent to the window in bundles, at least this often.
+/// The longest time that predictions are collected before a bundle is sent to the window.
 const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
 const BUNDLE_LEN: usize = 256;
 
 fn preview(shared: &Arc<Shared>, place: OutputsPlace, ticket: Ticket) {
     let source = place.source;
-    shared.answer(
+    shared.run_task(
         "preview outputs",
         ticket,
         move |shared, ticket| first_outputs(shared, &place, &ticket.control).map(Arc::new),
@@ -57,7 +57,7 @@ fn preview(shared: &Arc<Shared>, place: OutputsPlace, ticket: Ticket) {
 
 fn open(shared: &Arc<Shared>, request: OpenOutputsRequest, ticket: Ticket) {
     let source = request.place.source;
-    shared.answer(
+    shared.run_task(
         "open outputs",
         ticket,
         move |shared, ticket| open_all(shared, &request, ticket),
@@ -107,7 +107,7 @@ struct Found {
     notes: Vec<String>,
 }
 
-/// Where outputs lie, and what is known of who made them.
+/// The address of outputs, and what is known of the job that made them.
 struct Origin {
     parts: Vec<OutputsPart>,
     made: InferenceLocation,

@@ -134,7 +134,7 @@ fn load_now(path: PathBuf) -> Result<SavedMapping, String> {
     Ok(saved_mapping(path, mapping))
 }
 
-/// A file of labels lies beside the mapping.
+/// A mapping with its file of labels, which is beside it.
 fn saved_mapping(path: PathBuf, mapping: OutputMapping) -> SavedMapping {
     let labels = match mapping.labels.as_deref() {
         None => String::new(),

@@ -22,7 +22,7 @@ use crate::tasks::{Cancelled, TaskControl};
 use crate::vision::Predictor;
 
 pub(in super::super) fn start(shared: &Arc<Shared>, request: RehearsalRequest, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "rehearse a job",
         ticket,
         move |shared, ticket| try_out(shared, &request, &ticket.control).map(Box::new),

@@ -444,7 +444,7 @@ pub(in super::super) fn show_response(
     ticket: Ticket,
 ) {
     let of = Box::new(model.at.clone());
-    shared.answer(
+    shared.run_task(
         "preview a remote prediction",
         ticket,
         move |shared, ticket| {
@@ -468,7 +468,7 @@ pub(in super::super) fn show_response(
 
 /// Checks whether a model is available, without sending it an image.
 pub(in super::super) fn check(shared: &Arc<Shared>, model: RemoteModel, ticket: Ticket) {
-    shared.answer(
+    shared.run_task(
         "check a remote model",
         ticket,
         move |shared, ticket| check_model(shared, &model, &ticket.control),

@@ -1,5 +1,5 @@
-//! Which thumbnail is made next. Decided on a thread of its own, so that the window only ever leaves a message: a lock that it
-//! shared with workers would let it wait for one that the system has put aside in its favour.
+//! Decides which thumbnail is made next. It has a thread of its own, so that the window only ever sends a message: on a
+//! lock that it shared with workers it might wait for one that the system has suspended.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -12,13 +12,13 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Of the files that are being read, together; a single one may be larger.
 const MAX_BYTES: u64 = 256 << 20;
-/// Files from this size on are given up half way when they scroll away; smaller ones are as good as there.
-const GIVEN_UP_FROM: u64 = 1 << 20;
+/// The smallest file that is cancelled when it scrolls away; smaller ones are nearly done.
+const CANCELLED_FROM_BYTES: u64 = 1 << 20;
 
 /// What the window wants, and what the workers have done.
 pub(super) enum Message {
-    /// Replaces what was wanted before.
-    Want {
+    /// Replaces the earlier requests.
+    Request {
         source: SourceId,
         /// How many files of the source are read at once.
         readers: usize,
@@ -39,27 +39,27 @@ pub(super) enum Message {
 
 /// Gives out jobs, as many as may be under way, until the window is gone.
 pub(super) fn hand_out(messages: &Receiver<Message>, jobs: &Sender<Job>) {
-    let mut wanted = ThumbnailQueue::new();
+    let mut queue = ThumbnailQueue::new();
     while let Ok(message) = messages.recv() {
-        // Of several wishes that came meanwhile only the last one counts.
+        // Of several requests that came meanwhile only the last one counts.
         for message in std::iter::once(message).chain(messages.try_iter()) {
             match message {
-                Message::Want {
+                Message::Request {
                     source,
                     readers,
                     side,
                     requests,
-                } => wanted.want(source, readers, side, requests),
-                Message::ReadAhead { source, samples } => wanted.read_ahead(source, samples),
-                Message::StopReadingAhead(shown) => wanted.stop_reading_ahead(&shown),
-                Message::Done(job) => wanted.done(&job),
+                } => queue.request(source, readers, side, requests),
+                Message::ReadAhead { source, samples } => queue.read_ahead(source, samples),
+                Message::StopReadingAhead(shown) => queue.stop_reading_ahead(&shown),
+                Message::Done(job) => queue.done(&job),
                 Message::Close => {
-                    wanted.cancel_where(|_, _| true);
+                    queue.cancel_where(|_, _| true);
                     return;
                 }
             }
         }
-        while let Some(job) = wanted.next_job() {
+        while let Some(job) = queue.next_job() {
             if jobs.send(job).is_err() {
                 return;
             }
@@ -75,17 +75,17 @@ pub(super) struct ThumbnailQueue {
     readers: usize,
     /// Most wanted first.
     requests: VecDeque<ThumbnailRequest>,
-    /// To be read once there is no wish left, most likely first.
+    /// To be read once there is no request left, most likely first.
     ahead: VecDeque<Sample>,
     /// Being made right now.
     under_way: HashMap<JobKey, RunningJob>,
     next_serial: u64,
-    /// Workers that are at a job, also at one that was given up.
+    /// Workers with a job, including cancelled ones.
     busy: usize,
 }
 
 struct RunningJob {
-    /// A job that was given up may still run while the next one of the same key does.
+    /// A cancelled job may still run while the next one with its key does.
     serial: u64,
     size_bytes: u64,
     control: TaskControl,
@@ -147,8 +147,8 @@ impl ThumbnailQueue {
         }
     }
 
-    /// Replaces what was wanted before. Of what is being made, large files that are not wanted any more are given up.
-    fn want(
+    /// Replaces the earlier requests. Of what is being made, large files that are no longer requested are cancelled.
+    fn request(
         &mut self,
         source: SourceId,
         readers: usize,
@@ -163,7 +163,7 @@ impl ThumbnailQueue {
             .collect();
         self.cancel_where(|key, job| {
             let is_thumbnail = matches!(key, JobKey::Thumbnail(..));
-            is_thumbnail && job.size_bytes >= GIVEN_UP_FROM && !still.contains(key)
+            is_thumbnail && job.size_bytes >= CANCELLED_FROM_BYTES && !still.contains(key)
         });
         self.requests = requests.into();
     }
@@ -175,7 +175,7 @@ impl ThumbnailQueue {
         self.ahead = samples.into();
     }
 
-    /// What is on its way for `shown` goes on: whoever shows it waits for the same.
+    /// Reading `shown` continues: its thumbnail or the canvas waits for it.
     fn stop_reading_ahead(&mut self, shown: &SampleUri) {
         self.ahead.clear();
         self.cancel_where(|key, _| matches!(key, JobKey::Ahead(uri) if uri != shown));
@@ -200,7 +200,7 @@ impl ThumbnailQueue {
         }
     }
 
-    /// Cancels what is under way and no longer wanted. It may be begun anew at once.
+    /// Cancels what is under way and no longer requested. It may be begun anew at once.
     fn cancel_where(&mut self, is_stale: impl Fn(&JobKey, &RunningJob) -> bool) {
         self.under_way.retain(|key, job| {
             let goes_on = !is_stale(key, job);
@@ -295,8 +295,8 @@ mod tests {
         samples.iter().map(request).collect()
     }
 
-    fn want(queue: &mut ThumbnailQueue, source: u64, side: u32, samples: &[u32]) {
-        queue.want(SourceId(source), 4, side, requests(samples, 1000));
+    fn request(queue: &mut ThumbnailQueue, source: u64, side: u32, samples: &[u32]) {
+        queue.request(SourceId(source), 4, side, requests(samples, 1000));
     }
 
     /// `None` where there is nothing to do just now.
@@ -315,9 +315,9 @@ mod tests {
     #[test]
     fn what_is_on_screen_now_comes_before_what_was_and_that_is_dropped() {
         let mut queue = ThumbnailQueue::new();
-        want(&mut queue, 1, SIDE, &[1, 2, 3]);
+        request(&mut queue, 1, SIDE, &[1, 2, 3]);
         assert_eq!(taken(&mut queue), Some(1));
-        want(&mut queue, 1, SIDE, &[8, 9]);
+        request(&mut queue, 1, SIDE, &[8, 9]);
         assert_eq!(taken(&mut queue), Some(8));
         assert_eq!(taken(&mut queue), Some(9));
         assert_eq!(taken(&mut queue), None);
@@ -326,27 +326,27 @@ mod tests {
     #[test]
     fn what_is_being_made_is_not_begun_again_unless_it_is_wanted_larger_or_its_file_changed() {
         let mut queue = ThumbnailQueue::new();
-        want(&mut queue, 1, SIDE, &[1]);
+        request(&mut queue, 1, SIDE, &[1]);
         let job = take(&mut queue).unwrap();
-        want(&mut queue, 1, SIDE, &[1, 2]);
+        request(&mut queue, 1, SIDE, &[1, 2]);
         assert_eq!(taken(&mut queue), Some(2));
-        want(&mut queue, 1, 256, &[1]);
+        request(&mut queue, 1, 256, &[1]);
         assert_eq!(taken(&mut queue), Some(1));
         let mut newer = requests(&[1], 1000);
         newer[0].version = 1;
-        queue.want(SourceId(1), 4, SIDE, newer);
+        queue.request(SourceId(1), 4, SIDE, newer);
         assert_eq!(taken(&mut queue), Some(1));
         queue.done(&job);
-        want(&mut queue, 1, SIDE, &[1]);
+        request(&mut queue, 1, SIDE, &[1]);
         assert_eq!(taken(&mut queue), Some(1));
     }
 
     #[test]
     fn another_source_takes_over_the_whole_queue() {
         let mut queue = ThumbnailQueue::new();
-        want(&mut queue, 1, SIDE, &[1, 2]);
+        request(&mut queue, 1, SIDE, &[1, 2]);
         let old = take(&mut queue).unwrap();
-        want(&mut queue, 2, SIDE, &[1]);
+        request(&mut queue, 2, SIDE, &[1]);
         assert!(old.control.is_cancelled());
         let new = take(&mut queue).unwrap();
         assert_eq!(new.source, SourceId(2));
@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn no_more_are_read_at_once_than_is_useful() {
         let mut queue = ThumbnailQueue::new();
-        queue.want(SourceId(1), 2, SIDE, requests(&[1, 2, 3], 1000));
+        queue.request(SourceId(1), 2, SIDE, requests(&[1, 2, 3], 1000));
         let first = take(&mut queue).unwrap();
         assert_eq!(taken(&mut queue), Some(2));
         assert_eq!(taken(&mut queue), None);
@@ -370,7 +370,7 @@ mod tests {
         let mut queue = ThumbnailQueue::new();
         let mut large = requests(&[1, 2], MAX_BYTES);
         large.extend(requests(&[3], 1000));
-        queue.want(SourceId(1), 4, SIDE, large);
+        queue.request(SourceId(1), 4, SIDE, large);
         let first = take(&mut queue).unwrap();
         assert_eq!(taken(&mut queue), None);
         queue.done(&first);
@@ -380,13 +380,13 @@ mod tests {
     #[test]
     fn a_large_file_that_scrolls_away_is_cancelled_and_begun_anew_when_it_comes_back() {
         let mut queue = ThumbnailQueue::new();
-        let large = || requests(&[1], GIVEN_UP_FROM);
-        queue.want(SourceId(1), 4, SIDE, large());
+        let large = || requests(&[1], CANCELLED_FROM_BYTES);
+        queue.request(SourceId(1), 4, SIDE, large());
         let cancelled = take(&mut queue).unwrap();
-        want(&mut queue, 1, SIDE, &[2]);
+        request(&mut queue, 1, SIDE, &[2]);
         assert!(cancelled.control.is_cancelled());
         let small = take(&mut queue).unwrap();
-        queue.want(SourceId(1), 4, SIDE, large());
+        queue.request(SourceId(1), 4, SIDE, large());
         assert!(!small.control.is_cancelled());
         let again = take(&mut queue).unwrap();
         queue.done(&cancelled);
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn neighbours_are_read_after_all_thumbnails_until_another_image_is_looked_at() {
         let mut queue = ThumbnailQueue::new();
-        want(&mut queue, 1, SIDE, &[1]);
+        request(&mut queue, 1, SIDE, &[1]);
         let ahead = ["7", "8", "9"].map(|name| sample(name, 1000));
         queue.read_ahead(SourceId(1), ahead.to_vec());
         assert_eq!(taken(&mut queue), Some(1));

@@ -9,7 +9,7 @@ use crate::domain::{
 };
 use crate::state::State;
 
-/// Hours until an endpoint is deleted, unless the user chooses otherwise: enough for an afternoon, and not a month's bill.
+/// Default hours until an endpoint is deleted: enough for an afternoon, and not a month's bill.
 const USUAL_HOURS: f64 = 2.0;
 
 pub type EndpointForm = Form<EndpointDraft, EndpointPlan>;

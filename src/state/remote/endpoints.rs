@@ -13,7 +13,7 @@ use crate::state::{
 /// What the user can do about endpoints.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndpointsCommand {
-    /// Checks what stands in the form about an endpoint.
+    /// Checks the form about an endpoint.
     Check(Box<EndpointDraft>),
     /// Deploys what was checked.
     Deploy,
@@ -143,7 +143,7 @@ pub struct EndpointId {
     pub name: String,
 }
 
-/// It is the same endpoint, whoever looks at it.
+/// Two ids are equal if they name the same endpoint, with whichever credentials.
 impl PartialEq for EndpointId {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.sagemaker.region == other.sagemaker.region
@@ -162,7 +162,7 @@ impl From<&EndpointRecord> for EndpointId {
 }
 
 impl EndpointId {
-    /// Empty where nobody said it.
+    /// Empty if the region is unknown.
     pub fn region(&self) -> &str {
         self.sagemaker.region.as_deref().unwrap_or_default()
     }
@@ -172,7 +172,7 @@ impl EndpointId {
 #[derive(Debug, Default)]
 pub struct Endpoints {
     pub list: EndpointList,
-    /// Who was asked for the list, with the region that was found; `None` before the first prediction.
+    /// The account and region of the list; `None` before it was first requested.
     pub listed_in: Option<SageMakerAccess>,
     /// Those that were deployed from here or looked at, oldest first.
     pub known: Vec<KnownEndpoint>,
@@ -198,7 +198,7 @@ pub struct KnownEndpoint {
     pub config: Option<EndpointConfig>,
     /// What an hour of one instance costs, as the table of prices says.
     pub usd_per_hour: Option<f64>,
-    /// While somebody looks again and again.
+    /// The task that watches it.
     pub watching: Option<TaskId>,
     /// What went wrong last.
     pub failure: Option<Failure>,
@@ -226,9 +226,9 @@ pub enum EndpointSight {
 /// Why an endpoint is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletionCause {
-    /// Somebody wants it.
-    Wish,
-    /// It was to be deleted by now.
+    /// The user deletes it.
+    UserRequest,
+    /// Its deletion time has passed.
     TimeIsOver,
 }
 
@@ -310,8 +310,8 @@ impl KnownEndpoint {
         record.or(self.config.as_ref())
     }
 
-    /// What it has cost by now, a little more than AWS will say, and what an hour costs, in US dollars. At the price that it was deployed
-    /// with, or else at that of the table; `None` where neither is known.
+    /// What it has cost so far, a little more than AWS will bill, and its price per hour, in US dollars: at the price
+    /// when it was deployed, or else the one in the table; `None` if neither is known.
     pub fn cost_usd(&self, now_ms: i64) -> Option<(f64, f64)> {
         let record = self.record.as_ref();
         let price = record.and_then(|record| record.usd_per_hour);

@@ -74,7 +74,7 @@ pub struct JobImages {
     pub lie: ImagesFrom,
 }
 
-/// Where the images of a job lie.
+/// The location of a job's images.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ImagesFrom {
     /// They are all that begins with the prefix that is open.
@@ -84,7 +84,7 @@ pub enum ImagesFrom {
         /// The prefix that is open: they are named from it.
         folder: S3Address,
     },
-    /// They are what a manifest lists that lies here already, whatever is open.
+    /// A manifest in S3 that lists them, whatever is open.
     Manifest(S3Address),
     /// They are local files, which are uploaded first and listed in a manifest.
     Local {
@@ -155,7 +155,8 @@ impl Default for RehearsalOptions {
 /// How a rehearsal went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RehearsalReport {
-    /// Every image comes back as on this machine; of a `SavedModel`, which nothing but TensorFlow Serving runs, with a prediction.
+    /// Every image gives the same prediction as on this machine; of a `SavedModel`, which only TensorFlow Serving runs,
+    /// any prediction.
     pub is_well: bool,
     pub summary: String,
     /// What is not as here, and why.

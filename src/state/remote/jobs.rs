@@ -19,7 +19,7 @@ use crate::state::{
 /// What the user can do about jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobsCommand {
-    /// Checks what stands in the form about a job.
+    /// Checks the form about a job.
     Check(Box<JobDraft>),
     /// Tries what the form says on this machine.
     Rehearse(RehearsalOptions),
@@ -225,7 +225,7 @@ pub struct KnownJob {
     pub id: JobId,
     /// As it was seen last.
     pub progress: Option<JobProgress>,
-    /// While somebody looks again and again.
+    /// The task that watches it.
     pub watching: Option<TaskId>,
     /// What went wrong last.
     pub failure: Option<Failure>,
@@ -277,10 +277,10 @@ pub enum WatchEnd {
 /// What a job left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leftovers {
-    /// The job was started elsewhere, so nothing here says what was made for it.
-    Untold,
+    /// Nothing is recorded: the job was started from another machine.
+    Unrecorded,
     /// What was made for the job alone and not deleted yet.
-    Told(Vec<Leftover>),
+    Recorded(Vec<Leftover>),
 }
 
 impl KnownJob {

@@ -1,4 +1,4 @@
-//! What happens elsewhere: the form that sends a model and images to SageMaker, the jobs there, and the endpoints.
+//! Remote work: the form that sends a model and images to SageMaker, the jobs there, and the endpoints.
 
 mod endpoint_form;
 mod endpoints;

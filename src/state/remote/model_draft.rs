@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::form::text_of;
 use crate::domain::{S3Address, S3Link};
 
-/// As it stands in a form. What is the same the next time is kept in the settings.
+/// The fields of a form. What is the same the next time is kept in the settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelDraft {
@@ -118,7 +118,7 @@ impl ModelDraft {
         self.from != ModelFrom::SageMaker
     }
 
-    /// Whether it lies on this machine, and is uploaded first.
+    /// Whether it is on this machine, and is uploaded first.
     pub fn is_uploaded(&self) -> bool {
         match self.from {
             ModelFrom::Library | ModelFrom::SavedModel => true,

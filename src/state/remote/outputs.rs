@@ -1,4 +1,4 @@
-//! Outputs that were made elsewhere, on their way to become a run of the open images.
+//! Outputs of a remote job, on their way to become a run of the open images.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +30,8 @@ pub enum OutputsCommand {
 /// What is to be done in the background about outputs and how they are read.
 #[derive(Debug, Clone)]
 pub enum OutputsEffect {
-    /// Find out what outputs are, and read them into a run: the one of `known` with their key, which knows the names of its classes, or else a new one.
+    /// Find out what outputs are, and read them into a run: the one of `known` with their key, which knows the names of
+    /// its classes, or else a new one.
     Open {
         request: OpenOutputsRequest,
         ticket: Ticket,
@@ -97,7 +98,7 @@ pub enum OutputsEvent {
     MappingDeleted(Result<String, String>),
 }
 
-/// Where outputs lie.
+/// The address of outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputsAt {
     Job(JobId),

@@ -2,11 +2,11 @@
 
 use crate::domain::PriceTable;
 
-/// What stands in the user's table.
+/// The user's table of prices.
 #[derive(Debug, Default)]
 pub struct Prices {
     pub table: PriceTable,
-    /// Where the file lies; empty before it was read.
+    /// The path of the file; empty before it was read.
     pub path: String,
     /// Why it could not be read or written.
     pub problem: Option<String>,

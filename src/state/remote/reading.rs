@@ -1,4 +1,4 @@
-//! How answers from elsewhere are read: the user's mappings, and what examples read as with the one that is being edited.
+//! How remote responses are read: the user's mappings, and what examples read as with the one that is being edited.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct Reading {
     pub problems: Vec<String>,
     /// About images that are open.
     pub(in crate::state) examples: Option<Arc<ResponseExamples>>,
-    /// Whose answers those are; `None`: they are outputs that lie somewhere.
+    /// The model that returned those responses; `None` if they are outputs of a job.
     pub examples_of: Option<RemoteAddress>,
     /// Counts up with the questions, so that a late prediction is dropped.
     pub(in crate::state) question: u64,
@@ -22,7 +22,8 @@ pub struct Reading {
     pub asked: Option<ReadingRequest>,
     /// The last prediction, until there is a newer one.
     pub trial: Option<ReadingTrial>,
-    /// A mapping that was read from a file or has just been saved, for the fields to take over, and a number that tells two of them apart.
+    /// A mapping that was read from a file or has just been saved, for the fields to show, and a number that tells two
+    /// of them apart.
     pub loaded: Option<(u64, SavedMapping)>,
     /// Why a mapping was not loaded or saved.
     pub failure: Option<String>,
@@ -42,7 +43,7 @@ pub struct SavedMapping {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadingTrial {
     pub request: ReadingRequest,
-    /// How they are read, for people, or why nobody knows.
+    /// How they are read, for people, or why that is not known.
     pub description: Result<String, String>,
     /// The mapping that was recognised, where none was wished for and it is one.
     pub recognised: Option<OutputMapping>,
@@ -53,12 +54,12 @@ pub struct ReadingTrial {
 }
 
 impl Reading {
-    /// Answers about images that are open, to try a mapping on.
+    /// Responses for images that are open, to try a mapping on.
     pub fn examples(&self) -> Option<&ResponseExamples> {
         self.examples.as_deref()
     }
 
-    /// They are about images that are no longer open, or somebody else's.
+    /// Drops the examples: they are about images that are no longer open, or of another model.
     pub(in crate::state) fn forget_examples(&mut self) {
         self.examples = None;
         self.examples_of = None;

@@ -43,8 +43,8 @@ pub struct FoundModel {
     pub report: RemoteReport,
     /// The first response, to try a mapping on.
     pub examples: Option<Arc<ResponseExamples>>,
-    /// The prediction of that response, and how many milliseconds it took; `None` if a mapping says how responses are read, because
-    /// nothing was sent then.
+    /// The prediction of that response, and its duration in milliseconds; `None` if a mapping says how responses are
+    /// read, because nothing was sent then.
     pub first: Option<(NewPrediction, f64)>,
 }
 

@@ -6,7 +6,7 @@ use crate::state::{Failure, TaskId};
 /// A list of jobs or endpoints, as far as it was read: `S` is the status of a row, `T` a row.
 #[derive(Debug)]
 pub struct RemoteList<S, T> {
-    /// Who was asked, and for what; `None` before anybody was.
+    /// The access and query of the list; `None` before it was first requested.
     pub asked: Option<(S3Access, ListQuery<S>)>,
     /// Newest first.
     pub rows: Vec<T>,
@@ -34,7 +34,8 @@ impl<S: PartialEq, T> RemoteList<S, T> {
         self.rows.is_empty() && self.task.is_none() && self.failure.is_none()
     }
 
-    /// It is read from its beginning. Where the same is asked as before, what is there stays on screen until the new ones come.
+    /// The list is read from its beginning. If the query is the same as before, the old rows stay on screen until the
+    /// new ones come.
     pub(in crate::state) fn begin_anew(&mut self, access: S3Access, query: ListQuery<S>) {
         let asked = Some((access, query));
         let rows = if self.asked == asked {
@@ -54,8 +55,8 @@ impl<S: PartialEq, T> RemoteList<S, T> {
         self.next.clone().filter(|_| self.task.is_none())
     }
 
-    /// Takes a page and where the list goes on behind it; the first one takes the place of all that is there. False where nobody waits for
-    /// it any more.
+    /// Adds a page and the token of the next one; the first page replaces all rows. False if the list is no longer
+    /// awaited.
     pub(in crate::state) fn take(
         &mut self,
         task: TaskId,

@@ -113,7 +113,7 @@ pub(super) fn open_place(state: &mut State, place: S3Place, effects: &mut Queue<
 }
 
 pub(super) fn open_samples(state: &mut State, effects: &mut Queue<Effect>) {
-    let spec = SourceSpec::SamplePhotographs;
+    let spec = SourceSpec::SampleImages;
     open(state, spec, "Sample images", effects);
 }
 

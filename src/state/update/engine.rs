@@ -266,8 +266,8 @@ fn is_of_file(state: &State, prediction: &NewPrediction) -> bool {
     entry.is_none_or(|entry| prediction.stamp.is_of(&entry.stamp()))
 }
 
-/// Drops predictions of images whose present prediction was judged meanwhile, and those of an older version of a file if
-/// there is a prediction of the present one.
+/// Drops predictions of images whose present prediction was judged meanwhile, and those of an older version of a file
+/// if there is a prediction of the present one.
 fn without_kept(
     state: &mut State,
     run: RunId,

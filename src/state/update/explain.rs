@@ -105,7 +105,7 @@ pub(super) fn explained(state: &mut State, task: TaskId, result: Result<Arc<Sali
     };
 }
 
-/// What nobody waits for any more need not be computed to its end.
+/// Cancels explanations that are no longer shown.
 pub(super) fn cancel_forgotten(state: &State, effects: &mut Queue<Effect>) {
     let wanted = state.shown.explanation.task();
     for task in state.tasks.running() {

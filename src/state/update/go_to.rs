@@ -11,8 +11,8 @@ enum Fit {
     Contains,
 }
 
-/// Shows the first image on screen whose file name begins with `text`; where there is none, one whose name has it in it;
-/// where there is none either and it is a number, the image in that place. An empty text goes nowhere.
+/// Shows the first image on screen whose file name begins with `text`; if there is none, one whose name contains it; if
+/// there is none either and it is a number, the image at that position. An empty text changes nothing.
 pub(super) fn first(state: &mut State, text: &str, effects: &mut Queue<Effect>) {
     let needle = text.trim().to_lowercase();
     let found = find(state, &needle, 0).or_else(|| at_place(state, &needle));

@@ -88,7 +88,7 @@ pub(super) fn is_ready(state: &State) -> bool {
     active_model(state).is_some_and(|(key, ..)| state.inference.is_ready_for(&key))
 }
 
-/// The run that predictions go to now, if it has begun. Of a remote model that has not responded yet: the newest that it made.
+/// The run that predictions go to now, if it has begun. For a remote model that has not responded yet: its newest run.
 pub(super) fn active_run(state: &State) -> Option<RunId> {
     let remote = state.inference.remote_model();
     let model = active_model(state);

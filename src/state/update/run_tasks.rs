@@ -90,18 +90,17 @@ pub(super) fn cancel_browsing(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::Browse));
 }
 
-/// Nobody waits for the plan of an upload any more.
+/// Cancels the planning of an upload.
 pub(super) fn cancel_planning(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::PlanUpload));
 }
 
 /// The predictions of this run are about to be deleted.
 pub(super) fn cancel_run(state: &State, doomed: RunId, effects: &mut Queue<Effect>) {
-    cancel(
-        state,
-        effects,
-        |kind| matches!(kind, TaskKind::Predict { run, .. } | TaskKind::RemotePrediction { run, .. } | TaskKind::LoadRun { run } if *run == doomed),
-    );
+    cancel(state, effects, |kind| {
+        matches!(kind, TaskKind::Predict { run, .. } | TaskKind::RemotePrediction { run, .. }
+                    | TaskKind::LoadRun { run } if *run == doomed)
+    });
 }
 
 fn cancel(state: &State, effects: &mut Queue<Effect>, is_concerned: impl Fn(&TaskKind) -> bool) {

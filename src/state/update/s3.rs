@@ -146,7 +146,7 @@ fn buckets_listed(state: &mut State, task: TaskId, result: Result<Vec<String>, F
     state.s3.tree.buckets_listed(task, result);
 }
 
-/// Opens the tree down to this address, which may lie in a bucket that is not listed.
+/// Opens the tree down to this address, which may be in a bucket that is not listed.
 fn browse_to(state: &mut State, address: &S3Address, effects: &mut Queue<Effect>) {
     let access = state.s3.access.clone();
     ask_who(state, &access, effects);
@@ -244,7 +244,7 @@ fn signed_in(
 ) {
     end(state, task, result.as_ref().err());
     let is_signed_in = result.is_ok();
-    state.sign_ins.answered(access, task, result, renewal);
+    state.sign_ins.finish(access, task, result, renewal);
     let place = state
         .source
         .as_ref()

@@ -335,7 +335,8 @@ fn predict_all_asks_only_for_what_has_no_prediction() {
     prediction(&mut state, source, run, 0);
     let effects = command(&mut state, Action::PredictAll);
     assert!(
-        has!(effects, Effect::Inference(InferenceEffect::Predict(request)) if request.run == run && request.samples.len() == 2),
+        has!(effects, Effect::Inference(InferenceEffect::Predict(request))
+            if request.run == run && request.samples.len() == 2),
         "{effects:?}"
     );
     assert_eq!(
@@ -466,7 +467,7 @@ fn an_image_whose_source_is_out_of_reach_is_neither_predicted_nor_failed_and_is_
         source,
         run,
         sample,
-        message: "nobody answers".to_owned(),
+        message: "the request timed out".to_owned(),
     });
     event(&mut state, unreachable);
     assert_eq!(
@@ -599,7 +600,10 @@ fn a_download_that_failed_is_known_until_it_is_tried_again_also_from_a_file() {
     let file = PathBuf::from("/downloads/large.onnx");
     let picked = FilePick::Weights("large".to_owned(), file.clone());
     let effects = event(&mut state, BrowseEvent::FilesPicked(picked));
-    let is_copied = |effect: &Effect| matches!(effect, Effect::Models(ModelsEffect::Fetch { id, from: Some(from), .. }) if id == "large" && *from == file);
+    let is_copied = |effect: &Effect| {
+        matches!(effect, Effect::Models(ModelsEffect::Fetch { id, from: Some(from), .. })
+            if id == "large" && *from == file)
+    };
     assert!(effects.iter().any(is_copied), "{effects:?}");
     assert_eq!(state.tasks.fetch_failure("large"), None);
 }
@@ -866,7 +870,8 @@ fn a_prediction_is_being_saved_until_the_project_says_that_it_is_there() {
         _ => None,
     });
     assert!(
-        has!(effects, Effect::Project(ProjectEffect::Save { ticket: 1, changes, .. }) if matches!(changes[..], [Change::AddRun(_), ..])),
+        has!(effects, Effect::Project(ProjectEffect::Save { ticket: 1, changes, .. })
+            if matches!(changes[..], [Change::AddRun(_), ..])),
         "{effects:?}"
     );
     assert!(state.run().unwrap().is_saving(SampleId(0)));
@@ -910,7 +915,7 @@ fn a_read_only_project_is_looked_at_and_not_predicted() {
         unreachable!("that is what it makes");
     };
     content.status = ProjectStatus::ReadOnly {
-        reason: "it is open elsewhere".to_owned(),
+        reason: "it is open in another window".to_owned(),
     };
     event(&mut state, ProjectEvent::Opened { source, content });
     let page = page(&["a.jpg"]);
@@ -943,7 +948,8 @@ fn predict_all_in_the_first_moment_waits_for_the_project() {
     let effects = event(&mut state, empty_project(source));
     let effects = event(&mut state, ready_event(prepare_of(&effects)));
     assert!(
-        has!(effects, Effect::Inference(InferenceEffect::Predict(request)) if request.run == RunId(1) && request.samples.len() == 2),
+        has!(effects, Effect::Inference(InferenceEffect::Predict(request))
+            if request.run == RunId(1) && request.samples.len() == 2),
         "{effects:?}"
     );
 }
@@ -1063,7 +1069,7 @@ fn a_file_that_was_written_to_is_shown_anew_and_its_prediction_is_said_to_be_old
 }
 
 #[test]
-fn a_prediction_about_a_file_that_was_written_to_meanwhile_is_one_about_the_older_file() {
+fn a_prediction_of_a_file_that_was_changed_meanwhile_is_outdated() {
     let (mut state, source, run) = ready();
     let sample = SampleId(0);
     let older = state.samples.get(sample).unwrap().stamp();
@@ -1197,12 +1203,12 @@ fn a_folder_that_cannot_be_watched_says_so_with_the_reason() {
 }
 
 #[test]
-fn a_place_that_tells_nobody_of_changes_says_so_without_being_a_problem() {
+fn a_source_that_reports_no_changes_says_so_without_being_a_problem() {
     let (mut state, source, _) = opened();
-    let why = ListingChange::Unwatchable("nobody is told".to_owned());
+    let why = ListingChange::Unwatchable("changes are not reported".to_owned());
     changed(&mut state, source, why);
     let unwatched = &state.source.as_ref().unwrap().unwatched;
-    assert_eq!(unwatched.as_deref(), Some("nobody is told"));
+    assert_eq!(unwatched.as_deref(), Some("changes are not reported"));
     assert!(state.problems.is_empty());
 }
 

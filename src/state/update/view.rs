@@ -145,7 +145,7 @@ pub(super) fn follow(state: &mut State) {
     state.shown.selected_box = selected;
 }
 
-/// What lies over the panels is not for the audience.
+/// Closes the dialogs over the panels: they are not for the audience.
 pub(super) fn present(state: &mut State) {
     state.overlay = crate::state::Overlay::None;
     state.presenting = Some(crate::state::Presenting { is_playing: true });

@@ -1,4 +1,4 @@
-//! Files that appear, change or vanish while a source is open: places, selection, answers and verdicts stay.
+//! Files that appear, change or vanish while a source is open: order, selection, predictions and verdicts stay.
 
 use std::collections::HashSet;
 

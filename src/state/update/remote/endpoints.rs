@@ -34,7 +34,7 @@ pub(in super::super) fn on_command(
         EndpointsCommand::ConfirmDeletion(id) => ask_to_delete(state, &id, effects),
         EndpointsCommand::Keep => state.remote.endpoints.confirming = None,
         EndpointsCommand::Delete(id) => {
-            delete(state, &id, DeletionCause::Wish, effects);
+            delete(state, &id, DeletionCause::UserRequest, effects);
         }
         EndpointsCommand::SetDeletionTime(id, delete_at_ms) => {
             set_end(state, id, delete_at_ms, effects);
@@ -176,7 +176,7 @@ fn records_read(
             new.push(id.clone());
         }
         let endpoint = endpoints.of(&id);
-        // Whoever deployed it may see it.
+        // It was listed with the present credentials, the stored ones may be older.
         endpoint.id = id;
         endpoint.record = Some(record);
     }
@@ -188,7 +188,7 @@ fn records_read(
     }
 }
 
-/// Those that were deployed from here may have changed meanwhile, or have been deleted elsewhere.
+/// Lists the endpoints that were deployed from here again: they may have changed or been deleted by another program.
 fn look_again(state: &mut State, effects: &mut Queue<Effect>) {
     let known = state.remote.endpoints.known.iter();
     let ours = known.filter(|endpoint| endpoint.is_at_our_cost() && endpoint.deleting.is_none());
@@ -251,7 +251,7 @@ fn seen(
     }
 }
 
-/// What whoever deployed it wants to know at once.
+/// Shows a notice if the status of an endpoint that was deployed from here has changed.
 fn tell_of(state: &mut State, id: &EndpointId, before: &EndpointSight, now: &EndpointSight) {
     let (name, is_on_screen) = (&id.name, is_on_screen(state, id));
     match (before, now) {
@@ -347,7 +347,7 @@ fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause, effects: &mu
     }
     stop_watching(state, id, effects);
     let title = match cause {
-        DeletionCause::Wish => format!("Delete the endpoint {}", id.name),
+        DeletionCause::UserRequest => format!("Delete the endpoint {}", id.name),
         DeletionCause::TimeIsOver => {
             format!("Delete the endpoint {} at its deletion time", id.name)
         }
@@ -441,12 +441,12 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
     state.problems.add(Problem::general(text), None);
 }
 
-/// Its page says what whoever looks at it need not be told as well.
+/// Whether the endpoint's page is open, which makes a notice redundant.
 fn is_on_screen(state: &State, id: &EndpointId) -> bool {
     state.overlay == Overlay::Endpoints && state.remote.endpoints.open.as_ref() == Some(id)
 }
 
-/// In the list, where it stands there.
+/// Shows the new status in the list, if the endpoint is in it.
 fn list_as(state: &mut State, id: &EndpointId, status: EndpointStatus) {
     let endpoints = &mut state.remote.endpoints;
     let region = endpoints.listed_in.as_ref().map(|access| &access.region);
@@ -463,7 +463,7 @@ fn list_as(state: &mut State, id: &EndpointId, status: EndpointStatus) {
 fn words_of_deletion(name: &str, cause: DeletionCause, deletion: &EndpointDeletion) -> String {
     let mut said = match cause {
         DeletionCause::TimeIsOver => format!("The endpoint {name} has reached its deletion time. "),
-        DeletionCause::Wish => String::new(),
+        DeletionCause::UserRequest => String::new(),
     };
     said.push_str(&deletion.to_string());
     said

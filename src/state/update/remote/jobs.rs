@@ -445,7 +445,7 @@ fn leftovers_found(
 fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let left = state.remote.job(id).and_then(|job| job.left.ready());
     let found = match left {
-        Some(Leftovers::Told(found)) if !found.is_empty() => found.clone(),
+        Some(Leftovers::Recorded(found)) if !found.is_empty() => found.clone(),
         _ => return,
     };
     effects.extend(begin_for(
@@ -474,7 +474,7 @@ fn leftovers_deleted(
     match result {
         Ok((said, left)) => {
             job.cleaned = Some(said);
-            job.left = Loadable::Ready(Leftovers::Told(left));
+            job.left = Loadable::Ready(Leftovers::Recorded(left));
         }
         Err(failure) => job.failure = Some(failure),
     }

@@ -1,4 +1,4 @@
-//! What happens elsewhere: sending models to SageMaker, the jobs there, and the endpoints.
+//! Remote work: sending models to SageMaker, the jobs there, and the endpoints.
 
 pub(super) mod endpoint_form;
 pub(super) mod endpoints;

@@ -1,4 +1,4 @@
-//! Outputs that were made elsewhere become a run of the open images.
+//! Outputs of remote jobs become a run of the open images.
 
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ fn outputs_found(
     }
     state.runs.switch_to(Some(run));
     predict::run_changed(state, effects);
-    // Whoever opened them wants to see them.
+    // The user who opened the outputs expects to see them.
     if matches!(state.overlay, Overlay::Jobs | Overlay::OpenOutputs) {
         state.overlay = Overlay::None;
     }
@@ -259,7 +259,7 @@ fn outputs_read(
     }
 }
 
-/// Holds the run that was made elsewhere against the one that was made here, whichever of them is on screen.
+/// Compares the remote run with the local one, whichever of them is on screen.
 pub(in super::super) fn compare_with_local(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(other) = state.other_side() {
         compare::start(state, other, effects);
@@ -267,8 +267,8 @@ pub(in super::super) fn compare_with_local(state: &mut State, effects: &mut Queu
 }
 
 impl State {
-    /// The newest run of the other side that can be held against the one on screen: made here for one made elsewhere,
-    /// and the other way round; of the same model, or else of the same task.
+    /// The newest run that can be compared with the one on screen: a local one for a remote one, and the other way
+    /// round; of the same model, or else of the same task.
     pub fn other_side(&self) -> Option<RunId> {
         let current = self.run()?;
         let is_here = |run: &Run| run.info.key.made == InferenceLocation::Here;

@@ -1,4 +1,4 @@
-//! How answers from elsewhere are read: examples to try a mapping on, and the user's mappings.
+//! How remote responses are read: examples to try a mapping on, and the user's mappings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ pub(in super::super) fn delete(state: &mut State, path: PathBuf, effects: &mut Q
     effects.push(OutputsEffect::DeleteMapping(path));
 }
 
-/// Its fields stay, for whoever wants it back.
+/// The fields of a deleted mapping stay in the form, so that it can be saved again.
 pub(in super::super) fn deleted(
     state: &mut State,
     result: Result<String, String>,

@@ -56,7 +56,7 @@ fn prediction(state: &mut State, asked: &RequestedArrangement) -> Option<Request
     )
 }
 
-/// Answers until nothing is asked for any more.
+/// Responds until nothing more is requested.
 fn settle(state: &mut State, asked: Option<RequestedArrangement>) {
     let mut next = asked;
     while let Some(asked) = next {
@@ -79,7 +79,7 @@ fn arranged(names: &[&str]) -> (State, SourceId) {
     (state, source)
 }
 
-/// Answers what is asked for already.
+/// Responds to the pending request.
 fn settle_pending(state: &mut State) {
     let asked = state.arranging.asked_id().map(|id| RequestedArrangement {
         id,

@@ -113,7 +113,7 @@ fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it
         &mut state,
         EndpointSight::example(EndpointStatus::InService),
     );
-    let text = notice(&mut state).expect("somebody waits for it");
+    let text = notice(&mut state).expect("a notice");
     assert_eq!(text, "The endpoint cats is in service");
     assert_eq!(state.endpoints_at_our_cost().count(), 1);
 
@@ -155,7 +155,8 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
     let mut state = State::default();
     let effects = read(&mut state, vec![record()], vec![id()]);
     assert!(
-        has!(effects, Effect::Endpoints(EndpointsEffect::Delete { id, cause: DeletionCause::TimeIsOver, .. }) if id.name == "cats"),
+        has!(effects, Effect::Endpoints(EndpointsEffect::Delete { id, cause: DeletionCause::TimeIsOver, .. })
+            if id.name == "cats"),
         "{effects:?}"
     );
     let effects = read(&mut state, vec![record()], vec![id()]);
@@ -196,7 +197,7 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
 }
 
 #[test]
-fn whoever_stops_a_deletion_that_is_due_is_told_how_to_put_it_off() {
+fn stopping_a_due_deletion_says_how_to_postpone_it() {
     let mut state = State::default();
     read(&mut state, vec![record()], vec![id()]);
     end_deletion(&mut state, Err(Failure::Cancelled));
@@ -221,7 +222,8 @@ fn nothing_is_deleted_before_that_is_confirmed() {
     command(&mut state, EndpointsCommand::ConfirmDeletion(id()));
     let effects = command(&mut state, EndpointsCommand::Delete(id()));
     assert!(
-        has!(effects, Effect::Endpoints(EndpointsEffect::Delete { id, cause: DeletionCause::Wish, .. }) if id.name == "cats"),
+        has!(effects, Effect::Endpoints(EndpointsEffect::Delete { id, cause: DeletionCause::UserRequest, .. })
+            if id.name == "cats"),
         "{effects:?}"
     );
     // It is not looked at meanwhile: what it says would be out of date.
@@ -248,7 +250,7 @@ fn a_record_that_cannot_be_read_is_a_problem_and_told_once() {
 }
 
 #[test]
-fn the_list_asks_nobody_before_somebody_wants_it() {
+fn the_list_is_not_requested_before_the_user_opens_it() {
     let mut state = State::default();
     let effects = command(&mut state, Action::Endpoints);
     assert!(

@@ -132,7 +132,8 @@ fn a_prediction_that_was_judged_is_not_replaced_when_its_file_has_changed() {
     command(&mut state, Action::SelectAll);
     let effects = command(&mut state, Action::PredictSelection);
     assert!(
-        has!(effects, Effect::Inference(InferenceEffect::Predict(request)) if request.run == RunId(1) && request.samples.len() == 2),
+        has!(effects, Effect::Inference(InferenceEffect::Predict(request))
+            if request.run == RunId(1) && request.samples.len() == 2),
         "{effects:?}"
     );
     // Computed already when the box was judged.
@@ -152,7 +153,8 @@ fn verdicts_that_are_taken_back_for_a_new_prediction_never_come_to_lie_on_it() {
     assert!(
         has!(
             effects,
-            Effect::Inference(InferenceEffect::PredictOne(image)) if (image.run, image.sample) == (RunId(1), SampleId(0))
+            Effect::Inference(InferenceEffect::PredictOne(image))
+                if (image.run, image.sample) == (RunId(1), SampleId(0))
         ),
         "{effects:?}"
     );
@@ -177,7 +179,7 @@ fn verdicts_that_are_brought_back_before_the_new_prediction_is_there_keep_the_ol
 }
 
 #[test]
-fn a_judged_prediction_about_an_older_file_is_there_when_the_project_is_opened_again() {
+fn a_judged_outdated_prediction_is_there_when_the_project_is_opened_again() {
     let mut state = State::default();
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
@@ -263,9 +265,10 @@ fn a_judged_prediction_about_an_older_file_is_there_when_the_project_is_opened_a
         !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
         "{effects:?}"
     );
-    let any_version = effects.iter().any(
-        |effect| matches!(effect, Effect::Project(ProjectEffect::LoadPredictions { wanted, .. }) if wanted[0].stamp.is_none()),
-    );
+    let any_version = effects.iter().any(|effect| {
+        matches!(effect, Effect::Project(ProjectEffect::LoadPredictions { wanted, .. })
+            if wanted[0].stamp.is_none())
+    });
     assert!(any_version, "{effects:?}");
     let run = state.run().unwrap();
     assert!(run.is_outdated(SampleId(0)));
@@ -273,7 +276,7 @@ fn a_judged_prediction_about_an_older_file_is_there_when_the_project_is_opened_a
     assert_eq!(
         run.status(SampleId(1)),
         PredictionStatus::Unpredicted,
-        "nobody judged it"
+        "it has no verdict"
     );
     let said: Vec<&str> = state
         .problems
@@ -401,7 +404,7 @@ fn a_confirmed_box_outranks_the_filters_and_no_hidden_box_stays_selected() {
 }
 
 #[test]
-fn clearing_takes_away_what_was_said_before_there_was_a_prediction_too() {
+fn clearing_also_deletes_verdicts_from_before_there_was_a_prediction() {
     let (mut state, source, run) = ready();
     command(&mut state, Action::GoOnAfterVerdict);
     command(&mut state, Action::Accept);
@@ -536,7 +539,7 @@ fn what_the_project_holds_is_there_whether_it_or_the_listing_comes_first() {
 fn a_project_that_another_program_holds_is_not_judged() {
     let (mut state, ..) = ready();
     state.project.status = ProjectStatus::ReadOnly {
-        reason: "it is open elsewhere".to_owned(),
+        reason: "it is open in another window".to_owned(),
     };
     let effects = command(&mut state, Action::Accept);
     assert!(changes(&effects).is_empty());

@@ -101,7 +101,7 @@ fn what_could_not_be_read_is_tried_again_after_reloading() {
         BrowseEvent::Displayed {
             source,
             sample: shown,
-            result: Err("nobody answers".to_owned()),
+            result: Err("the request timed out".to_owned()),
         },
     );
     assert!(state.samples.unreadable(shown).is_some());
@@ -119,8 +119,9 @@ fn what_could_not_be_read_is_tried_again_after_reloading() {
         },
     );
     assert!(state.samples.unreadable(shown).is_none());
-    let is_display = |effect: &Effect| matches!(effect, Effect::Browse(BrowseEffect::Display { sample, .. }) if *sample == shown);
-    assert!(effects.iter().any(is_display));
+    assert!(
+        has!(effects, Effect::Browse(BrowseEffect::Display { sample, .. }) if *sample == shown)
+    );
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<JobProgre
     })
 }
 
-/// Opens a job that nobody has looked at; gives the task that watches it.
+/// Opens a job for the first time; returns the task that watches it.
 fn watched(state: &mut State, id: &JobId) -> TaskId {
     command(state, Command::Jobs(JobsCommand::Open(id.clone())));
     let job = state.remote.job(id).expect("its page is there");
@@ -162,7 +162,7 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
         .collect();
     assert_eq!(names, ["a.jpg", "c.jpg"]);
     let ImagesFrom::Local { root, target, .. } = &request.images.lie else {
-        panic!("they lie on this machine");
+        panic!("the images are on this machine");
     };
     assert_eq!(
         (root.as_str(), target.to_string().as_str()),
@@ -277,7 +277,7 @@ fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
         InputObjects::Manifest(manifest.clone())
     );
 
-    // What lies there beside the images would make the job fail.
+    // Other files beside the images would make the job fail.
     let notes = &mut state.source.as_mut().unwrap().notes;
     notes.push("One object was left out".to_owned());
     let (_, request) = check(&mut state, draft);
@@ -290,7 +290,7 @@ fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
     let effects = command(&mut state, Action::Jobs);
     assert!(
         !has!(effects, Effect::Jobs(JobsEffect::List { .. })),
-        "nobody is asked before the user wants it"
+        "the list is not requested before the user opens it"
     );
     let task_of = |effects: &[Effect]| {
         let found = effects.iter().find_map(|effect| match effect {
@@ -431,7 +431,7 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
         });
         event(state, planned);
     };
-    // What would fail is not started, and what nobody wants any more neither.
+    // A job that would fail is not started, nor one that was cancelled.
     plan(CheckGrade::Problem, &mut state);
     assert!(!has!(
         command(&mut state, start.clone()),
@@ -445,7 +445,8 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     ));
     plan(CheckGrade::Ok, &mut state);
     assert!(
-        has!(command(&mut state, start.clone()), Effect::Jobs(JobsEffect::StartRetry { plan, .. }) if plan.spec.job_name == "cats-2")
+        has!(command(&mut state, start.clone()), Effect::Jobs(JobsEffect::StartRetry { plan, .. })
+            if plan.spec.job_name == "cats-2")
     );
     // Nor twice.
     assert!(!has!(
@@ -522,7 +523,7 @@ fn only_what_was_listed_as_left_behind_is_deleted() {
         JobsEvent::LeftoversFound {
             id: id.clone(),
             task,
-            result: Ok(Leftovers::Told(left.clone())),
+            result: Ok(Leftovers::Recorded(left.clone())),
         },
     );
     let effects = command(&mut state, delete);
@@ -573,7 +574,7 @@ fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be
 }
 
 #[test]
-fn a_job_that_is_not_there_or_that_nobody_wants_to_watch_is_not_watched_after_a_restart() {
+fn a_job_that_is_missing_or_no_longer_watched_is_not_watched_after_a_restart() {
     let failure = || Failure::Failed {
         message: "There is no such job".to_owned(),
         renewal: None,
@@ -685,7 +686,7 @@ fn question(effects: &[Effect]) -> Option<u64> {
 }
 
 #[test]
-fn examples_are_read_at_once_and_anew_with_each_wish_and_a_late_reading_is_dropped() {
+fn examples_are_read_at_once_and_anew_with_each_request_and_a_late_reading_is_dropped() {
     let mut state = listed();
     command(&mut state, Command::Do(Action::OpenOutputs));
     let at = OutputsAt::Folder("/outputs".into());

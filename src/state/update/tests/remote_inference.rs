@@ -62,7 +62,7 @@ fn requests(effects: &[Effect]) -> Vec<(TaskId, RunId, SampleId)> {
     effects.iter().filter_map(request).collect()
 }
 
-/// A window with three images whose first one was answered elsewhere.
+/// A window with three images, the first one with a remote prediction.
 fn connected() -> (State, SourceId) {
     let (mut state, source, _) = opened();
     let effects = command(
@@ -185,7 +185,7 @@ fn a_run_of_this_computer_brings_predicting_back_here_and_sends_nothing() {
     let effects = command(&mut state, Action::PredictHere);
     assert!(state.inference.is_preparing(), "{effects:?}");
     assert!(state.inference.remote.is_none());
-    // What was answered elsewhere can be looked at without asking for more.
+    // Remote predictions can be shown without requesting more.
     let remote = state.runs.iter().next().unwrap().id();
     let effects = command(&mut state, ProjectCommand::SwitchRun(remote));
     assert!(connects(&effects).is_none());

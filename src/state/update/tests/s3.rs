@@ -121,7 +121,7 @@ fn an_address_that_is_none_is_shown_in_the_dialog_and_what_is_open_stays() {
 }
 
 #[test]
-fn the_dialog_asks_nobody_before_it_is_told_to() {
+fn the_dialog_sends_no_request_before_the_user_opens_it() {
     let mut state = State::default();
     let effects = command(&mut state, Action::OpenS3);
     assert_eq!(state.overlay, Overlay::OpenS3);

@@ -607,7 +607,7 @@ fn left_ui(
                 commands.push(JobsCommand::FindLeftovers(job.id.clone()));
             }
         }),
-        Loadable::Ready(Leftovers::Untold) => {
+        Loadable::Ready(Leftovers::Unrecorded) => {
             let text = format!(
                 "This job was not started on this machine, so Spotcheck does not know what was made for it. Check \
         its model {} in the AWS console",
@@ -618,7 +618,9 @@ fn left_ui(
         Loadable::Ready(Leftovers::Told(left)) if left.is_empty() => {
             drop(ui.weak("Nothing is left behind; images and outputs are kept"));
         }
-        Loadable::Ready(Leftovers::Told(left)) => known_left_ui(ui, job, left, memory, commands),
+        Loadable::Ready(Leftovers::Recorded(left)) => {
+            known_left_ui(ui, job, left, memory, commands)
+        }
     }
 }
 
