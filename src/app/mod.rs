@@ -136,7 +136,7 @@ impl App {
         let message = format!(
             "{unsaved} not saved yet; free some space or use “Save project as…”, or close again to discard them"
         );
-        self.apply(Message::Event(Event::WentWrong(Problem::general(message))));
+        self.apply(Message::Event(Event::Problem(Problem::general(message))));
     }
 
     /// Carries out a command as if the user had chosen it.
@@ -348,7 +348,7 @@ fn run_with(
             let ahead = ahead.map_or_else(|| HeadStart::begin(&options), Ok)?;
             let mut app = App::take_over(creation, &options, ahead);
             if let Some(warning) = warning {
-                app.apply(Message::Event(Event::WentWrong(Problem::general(warning))));
+                app.apply(Message::Event(Event::Problem(Problem::general(warning))));
             }
             Ok(Box::new(app))
         }),

@@ -47,7 +47,7 @@ impl ArrangeWorker {
                 if let Some(run) = request.run {
                     let found = guarded(|| Ok(overlaps.of(shared, run, &request.what, &cancelled)));
                     request.what.suppressed = found.unwrap_or_else(|mistake| {
-                        shared.went_wrong(mistake);
+                        shared.report_problem(mistake);
                         None
                     });
                 }

@@ -234,7 +234,7 @@ fn open_in_s3(
     let with_cache = |source: S3Source| {
         source.with_cache(Arc::clone(&shared.cache), move |error| {
             if let Some(shared) = listener.upgrade() {
-                kept::tell(&shared, error);
+                kept::report_failure(&shared, error);
             }
         })
     };

@@ -177,7 +177,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 pub(super) fn reveal(shared: &Arc<Shared>, uri: SampleUri) {
     shared.spawn("show in file manager", move |shared| {
         if let Err(error) = opener::reveal(uri.file()) {
-            shared.went_wrong(format!(
+            shared.report_problem(format!(
                 "Could not open a file manager; the image is here: {uri} ({error})"
             ));
         }
@@ -188,10 +188,10 @@ pub(super) fn open_manual(shared: &Arc<Shared>) {
     shared.spawn("open the manual", |shared| {
         let Some(page) = super::browse::shipped("docs/README.md", "docs/README.md") else {
             let advice = "The manual is not beside the program; open `docs/README.md` of Spotcheck's sources";
-            return shared.went_wrong(advice);
+            return shared.report_problem(advice);
         };
         if let Err(error) = open_file(&page) {
-            shared.went_wrong(format!("Could not open the manual {}: {error}", page.display()));
+            shared.report_problem(format!("Could not open the manual {}: {error}", page.display()));
         }
     });
 }
@@ -200,7 +200,7 @@ pub(super) fn open_log(shared: &Arc<Shared>) {
     shared.spawn("open the log", |shared| {
         let path = shared.dirs.log_file();
         if let Err(error) = open_file(&path) {
-            shared.went_wrong(format!(
+            shared.report_problem(format!(
                 "Could not open the log file {}: {error}",
                 path.display()
             ));
@@ -217,7 +217,7 @@ fn open_file(path: &Path) -> Result<(), String> {
 
 pub(super) fn copy_text(shared: &Shared, text: String, notice: String) {
     shared.deliver(Delivery::CopyText(text));
-    shared.report(Event::Told(notice));
+    shared.report(Event::Notice(notice));
 }
 
 /// The image at full size with what is drawn over it.
@@ -247,9 +247,9 @@ pub(super) fn copy_image(
                     None => displayed.image,
                 };
                 shared.deliver(Delivery::CopyImage(image));
-                shared.report(Event::Told("Copied the image".to_owned()));
+                shared.report(Event::Notice("Copied the image".to_owned()));
             }
-            Err(reason) => shared.went_wrong(format!("Could not copy the image: {reason}")),
+            Err(reason) => shared.report_problem(format!("Could not copy the image: {reason}")),
         }
     });
 }
@@ -264,7 +264,7 @@ pub(super) fn restart(shared: &Arc<Shared>) {
         });
         match started {
             Ok(_) => drop(shared.deliver(Delivery::Close)),
-            Err(error) => shared.went_wrong(format!(
+            Err(error) => shared.report_problem(format!(
                 "Could not restart Spotcheck; close it and start it again: {error}"
             )),
         }

@@ -20,6 +20,6 @@ pub(super) fn copy(shared: &Arc<Shared>, lines: Vec<String>) {
         text.push(format!("log: {}", shared.dirs.log_file().display()));
         text.push(String::new());
         shared.deliver(Delivery::CopyText(text.join("\n")));
-        shared.report(Event::Told("Copied the diagnostics".to_owned()));
+        shared.report(Event::Notice("Copied the diagnostics".to_owned()));
     });
 }

@@ -308,7 +308,7 @@ fn load(shared: &Shared, queue: &DisplayQueue, open: &Open, level: usize) -> boo
         content.failed.insert(level);
     }
     drop(content);
-    shared.went_wrong(format!(
+    shared.report_problem(format!(
         "The image is shown at a lower resolution because it {reason}"
     ));
     true
@@ -328,7 +328,7 @@ fn cut(shared: &Shared, queue: &DisplayQueue, open: &Open, key: TileKey) -> bool
         }),
         Ok(None) => true,
         Err(mistake) => {
-            shared.went_wrong(mistake);
+            shared.report_problem(mistake);
             true
         }
     };

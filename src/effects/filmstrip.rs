@@ -169,7 +169,7 @@ fn gather(shared: &Shared, request: &Gathering, newest: &AtomicU64) -> bool {
         Ok(None) => true,
         Ok(Some(frames)) => shared.report(ReviewEvent::FilmstripGathered { id, frames }),
         Err(reason) => {
-            shared.went_wrong(reason);
+            shared.report_problem(reason);
             true
         }
     }

@@ -17,14 +17,14 @@ pub(super) fn clear(shared: &Arc<Shared>) {
     shared.spawn("clear the disk cache", |shared| {
         match shared.cache.clear() {
             Ok(()) => {
-                shared.report(Event::Told("Cleared the disk cache".to_owned()));
+                shared.report(Event::Notice("Cleared the disk cache".to_owned()));
             }
-            Err(error) => tell(shared, &error),
+            Err(error) => report_failure(shared, &error),
         }
         shared.report(BrowseEvent::CacheMeasured(shared.cache.usage()));
     });
 }
 
-pub(super) fn tell(shared: &Shared, error: &CacheError) {
-    shared.report(Event::WentWrong(Problem::general(error.to_string())));
+pub(super) fn report_failure(shared: &Shared, error: &CacheError) {
+    shared.report(Event::Problem(Problem::general(error.to_string())));
 }

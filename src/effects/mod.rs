@@ -266,8 +266,8 @@ impl Shared {
         is_open
     }
 
-    fn went_wrong(&self, message: impl Into<String>) {
-        self.report(Event::WentWrong(Problem::general(message)));
+    fn report_problem(&self, message: impl Into<String>) {
+        self.report(Event::Problem(Problem::general(message)));
     }
 
     /// The open source, if it still is the one that was meant.
@@ -317,7 +317,7 @@ impl Shared {
             let shared = Arc::clone(self);
             let name = name.to_owned();
             move |text: String| {
-                shared.went_wrong(format!("{} ({name})", mistake(&text)));
+                shared.report_problem(format!("{} ({name})", mistake(&text)));
             }
         };
         let work = move || {

@@ -94,7 +94,7 @@ fn prediction(shared: &Shared, request: &Request) -> bool {
                     return false;
                 }
             }
-            Err(reason) => shared.went_wrong(format!("Could not read predictions: {reason}")),
+            Err(reason) => shared.report_problem(format!("Could not read predictions: {reason}")),
         }
     }
     true
@@ -155,7 +155,7 @@ pub(super) fn open_default(
                 }
                 take_over(shared, source, project, notes, in_memory_because);
             }
-            Err::<_, StoreError>(error) => shared.went_wrong(error.to_string()),
+            Err::<_, StoreError>(error) => shared.report_problem(error.to_string()),
         }
     });
 }
@@ -401,7 +401,9 @@ fn move_to(shared: &Arc<Shared>, source: SourceId, folder: PathBuf) {
                 shared.report(BrowseEvent::FilesPicked(pick));
             }
             (Ok(()), None) => {}
-            (Err(error), _) => shared.went_wrong(format!("Could not move the project: {error}")),
+            (Err(error), _) => {
+                shared.report_problem(format!("Could not move the project: {error}"))
+            }
         }
     });
 }

@@ -38,13 +38,15 @@ struct UnsavedThumbnail {
 /// What a worker works with.
 struct Tools {
     decoders: Arc<Semaphore>,
-    unkept: Sender<UnsavedThumbnail>,
+    unsaved: Sender<UnsavedThumbnail>,
 }
 
 impl ThumbnailMaker {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        let (unkept, kept) = crossbeam_channel::bounded(MAX_UNKEPT);
-        shared.spawn("keep thumbnails", move |shared| keep(shared, &kept));
+        let (unsaved, kept) = crossbeam_channel::bounded(MAX_UNKEPT);
+        shared.spawn("save thumbnails", move |shared| {
+            save_thumbnails(shared, &kept)
+        });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let decoders = Arc::new(Semaphore::new(cores.min(MAX_DECODERS)));
         let (messages, received) = crossbeam_channel::unbounded();
@@ -55,7 +57,7 @@ impl ThumbnailMaker {
             let messages = messages.clone();
             let tools = Tools {
                 decoders: Arc::clone(&decoders),
-                unkept: unkept.clone(),
+                unsaved: unsaved.clone(),
             };
             shared.spawn("make thumbnails", move |shared| {
                 for job in jobs {
@@ -156,15 +158,15 @@ fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
                 }
                 let made = make(shared, &*source, job, request, *side, tools)?;
                 if let (Some(key), Some(image)) = (key, &made)
-                    && !tools.unkept.is_full()
+                    && !tools.unsaved.is_full()
                 {
                     let image = image.clone();
                     // The cache's queue is full or gone: the thumbnail will be made again.
-                    let _kept = tools.unkept.try_send(UnsavedThumbnail { key, image });
+                    let _kept = tools.unsaved.try_send(UnsavedThumbnail { key, image });
                 }
                 Ok(made)
             });
-            tell(shared, job.source, request, *side, image)
+            deliver(shared, job.source, request, *side, image)
         }
         JobContent::Ahead(sample) => {
             if source.is_cached(sample.size_bytes)
@@ -200,7 +202,7 @@ fn make(
 }
 
 /// False where the window is gone.
-fn tell(
+fn deliver(
     shared: &Shared,
     source: SourceId,
     request: &ThumbnailRequest,
@@ -227,10 +229,10 @@ fn tell(
 }
 
 /// Writes what the workers have made, until they are gone.
-fn keep(shared: &Shared, unkept: &Receiver<UnsavedThumbnail>) {
-    for UnsavedThumbnail { key, image } in unkept {
+fn save_thumbnails(shared: &Shared, unsaved: &Receiver<UnsavedThumbnail>) {
+    for UnsavedThumbnail { key, image } in unsaved {
         if let Err(error) = shared.thumbnail_cache.put(&key, &image) {
-            kept::tell(shared, &error);
+            kept::report_failure(shared, &error);
         }
     }
 }

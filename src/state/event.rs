@@ -20,10 +20,10 @@ pub enum Event {
         /// What happened on the way and is worth knowing: “the batch was halved, the device ran out of memory”.
         notes: Vec<String>,
     },
-    /// Something small is done: “Copied the image”.
-    Told(String),
-    /// Something small is not.
-    WentWrong(Problem),
+    /// A notice for the user: “Copied the image”.
+    Notice(String),
+    /// A problem for the user.
+    Problem(Problem),
     Jobs(JobsEvent),
     Endpoints(EndpointsEvent),
     Outputs(OutputsEvent),

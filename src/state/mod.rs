@@ -433,7 +433,7 @@ impl State {
         running.iter().any(|task| task.kind == TaskKind::List)
     }
 
-    fn tell(&mut self, text: impl Into<String>) {
+    fn show_notice(&mut self, text: impl Into<String>) {
         self.notice = Some(Notice {
             text: text.into(),
             serial: self.ids.next(),

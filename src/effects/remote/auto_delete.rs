@@ -15,7 +15,7 @@ use crate::tasks::{TaskControl, now_ms};
 /// How often it looks: a handful of small files, and a clock that goes on while the machine sleeps.
 const EVERY: Duration = Duration::from_secs(2);
 /// How often the endpoints themselves are to be listed: another program may have deleted them.
-const LOOK_EVERY_MS: i64 = 5 * 60_000;
+const LIST_EVERY_MS: i64 = 5 * 60_000;
 /// After a deletion that failed, and twice as long after each further one.
 const FIRST_RETRY_MS: i64 = 30_000;
 const LONGEST_RETRY_MS: i64 = 15 * 60_000;
@@ -32,7 +32,7 @@ impl EndpointDeleter {
         let control = TaskControl::new(crate::tasks::ProgressUnit::Steps);
         let (shared, of_thread) = (Arc::clone(shared), control.clone());
         let thread = std::thread::Builder::new().name("endpoint deletion".to_owned());
-        let thread = thread.spawn(move || keep(&shared, &of_thread));
+        let thread = thread.spawn(move || watch(&shared, &of_thread));
         match thread {
             Ok(thread) => self.0 = Some((control, thread)),
             Err(error) => log::error!(
@@ -51,17 +51,17 @@ impl Drop for EndpointDeleter {
     }
 }
 
-fn keep(shared: &Arc<Shared>, control: &TaskControl) {
-    let mut told = None;
+fn watch(shared: &Arc<Shared>, control: &TaskControl) {
+    let mut reported = None;
     let mut tries = Tries::default();
-    let mut looked_ms = now_ms();
+    let mut listed_ms = now_ms();
     loop {
         let now = now_ms();
         let found = records(shared).all();
         let due = tries.due(&found.0, now);
-        let is_news = told.as_ref() != Some(&found);
+        let is_news = reported.as_ref() != Some(&found);
         if is_news || !due.is_empty() {
-            told = Some(found.clone());
+            reported = Some(found.clone());
             let (records, unreadable) = found;
             let is_open = shared.report(EndpointsEvent::RecordsRead {
                 records,
@@ -73,9 +73,9 @@ fn keep(shared: &Arc<Shared>, control: &TaskControl) {
             }
         }
         // Also where the clock was set back.
-        if (now - looked_ms).abs() >= LOOK_EVERY_MS {
-            looked_ms = now;
-            let is_any = told
+        if (now - listed_ms).abs() >= LIST_EVERY_MS {
+            listed_ms = now;
+            let is_any = reported
                 .as_ref()
                 .is_some_and(|(records, _)| !records.is_empty());
             if is_any && !shared.report(EndpointsEvent::Outdated) {
@@ -88,7 +88,7 @@ fn keep(shared: &Arc<Shared>, control: &TaskControl) {
     }
 }
 
-/// How often each endpoint was told to be due.
+/// How often each endpoint was reported to be due.
 #[derive(Default)]
 struct Tries(HashMap<(String, String), Try>);
 

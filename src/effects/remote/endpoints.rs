@@ -260,7 +260,7 @@ fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
     shared.spawn("save the deletion time of an endpoint", move |shared| {
         let records = records(shared);
         let Some(record) = records.find(&id.name, id.region()) else {
-            return shared.went_wrong(format!(
+            return shared.report_problem(format!(
                 "The endpoint {} was not deployed from this machine, so Spotcheck does not delete it automatically",
                 id.name
             ));
@@ -270,7 +270,7 @@ fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
             ..record
         };
         if let Err(error) = records.write(&record) {
-            shared.went_wrong(format!(
+            shared.report_problem(format!(
                 "Could not save the deletion time of endpoint {}: {error}",
                 id.name
             ));

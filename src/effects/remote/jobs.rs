@@ -25,7 +25,7 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
         JobsEffect::Check { request, ticket } => job_form::check(shared, *request, ticket),
         JobsEffect::Rehearse { request, ticket } => rehearse::start(shared, *request, ticket),
         JobsEffect::ReadPrices => prices::read(shared),
-        JobsEffect::KeepPrice(price) => prices::keep(shared, *price),
+        JobsEffect::KeepPrice(price) => prices::save(shared, *price),
         JobsEffect::ChangePrice(change) => prices::change(shared, *change),
         JobsEffect::Start { plan, ticket } => job_form::start(shared, plan, ticket),
         JobsEffect::List {

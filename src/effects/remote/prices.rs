@@ -13,7 +13,7 @@ pub(in super::super) fn read(shared: &Arc<Shared>) {
     });
 }
 
-pub(in super::super) fn keep(shared: &Arc<Shared>, price: Price) {
+pub(in super::super) fn save(shared: &Arc<Shared>, price: Price) {
     work(shared, "save a price", move |shared| {
         add_price(&shared.dirs.prices(), &price)
     });

@@ -18,15 +18,15 @@ struct Search {
 
 pub(super) fn set_query(state: &mut State, text: String, effects: &mut Queue<Effect>) {
     state.arranging.set_text(text);
-    keep(state, effects);
+    save_search(state, effects);
 }
 
 pub(super) fn set_sort(state: &mut State, sort: Sort, effects: &mut Queue<Effect>) {
     state.arranging.sort_anew(sort);
-    keep(state, effects);
+    save_search(state, effects);
 }
 
-fn keep(state: &mut State, effects: &mut Queue<Effect>) {
+fn save_search(state: &mut State, effects: &mut Queue<Effect>) {
     let search = Search {
         query: state.arranging.text().to_owned(),
         sort: state.arranging.sort(),
@@ -127,7 +127,7 @@ pub(super) fn counted(state: &mut State, id: ArrangeId, statistics: Option<Stati
 pub(super) fn failed(state: &mut State, id: ArrangeId, reason: &str) {
     state.arranging.cancel(id);
     let problem = format!("The images could not be sorted and filtered: {reason}");
-    super::went_wrong(state, crate::domain::Problem::general(problem));
+    super::report_problem(state, crate::domain::Problem::general(problem));
 }
 
 /// The place that so many steps from the shown sample lead to; from where it would be, if it has dropped out.

@@ -141,7 +141,7 @@ pub(super) fn open_again(state: &mut State, effects: &mut Queue<Effect>) {
     match (source.place.clone(), source.path.clone()) {
         (Some(place), _) => open_place(state, place, effects),
         (None, Some(path)) => open_path(state, path, effects),
-        (None, None) => state.tell("Open it again to retry"),
+        (None, None) => state.show_notice("Open it again to retry"),
     }
 }
 
@@ -163,7 +163,7 @@ fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
         FilePick::MovedFolder(folder) => project::move_to(state, folder, effects),
         FilePick::ExportTarget(path) => state.export.picked = Some(path),
         FilePick::Cancelled => {}
-        FilePick::Unavailable(message) => super::went_wrong(state, Problem::general(message)),
+        FilePick::Unavailable(message) => super::report_problem(state, Problem::general(message)),
     }
 }
 

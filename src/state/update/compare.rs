@@ -21,7 +21,7 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>
     };
     if left_run.task() != right_run.task() {
         let text = "A classifier and a detector cannot be compared; choose two runs of one kind";
-        state.tell(text);
+        state.show_notice(text);
         return;
     }
     let left = left_run.id();

@@ -289,7 +289,7 @@ fn without_kept(
         .and_then(|prediction| state.samples.get(prediction.sample));
     if let Some(entry) = first {
         let name = entry.uri.file_name();
-        state.tell(format!(
+        state.show_notice(format!(
             "{name} keeps its judged prediction; the new one is discarded"
         ));
     }

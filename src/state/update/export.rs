@@ -208,7 +208,7 @@ fn ended(
                 state.export.stage.settle(task, Err(failure.clone()));
             } else if let Failure::Failed { message, .. } = &failure {
                 // The list of problems may be closed.
-                state.tell(message.clone());
+                state.show_notice(message.clone());
             }
             run_tasks::ended(state, task, failure.into(), Vec::new(), effects);
         }

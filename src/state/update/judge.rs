@@ -19,7 +19,7 @@ pub(super) fn set_verdict(
         state.overlay = Overlay::None;
     }
     if let Err(reason) = can_judge(state) {
-        state.tell(reason);
+        state.show_notice(reason);
         return;
     }
     if state.selection.selected().len() > MOST_AT_ONCE {
@@ -217,7 +217,7 @@ fn edit(
     effects: &mut Queue<Effect>,
 ) {
     if let Err(reason) = can_judge(state) {
-        state.tell(reason);
+        state.show_notice(reason);
         return;
     }
     if let Some(outcome) = state.judgements.edit(label, marks) {
@@ -225,7 +225,7 @@ fn edit(
         // What an older message offers to undo is not the last thing any more.
         state.notice.take_if(|notice| notice.offers_undo);
         if outcome.samples().len() > 1 {
-            state.tell(format!("Done: {}", outcome.label));
+            state.show_notice(format!("Done: {}", outcome.label));
             if let Some(notice) = &mut state.notice {
                 notice.offers_undo = true;
             }
@@ -235,26 +235,26 @@ fn edit(
 
 pub(super) fn undo(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(outcome) = state.judgements.undo() {
-        tell_and_show(state, "Undone", &outcome, effects);
+        notify_and_show(state, "Undone", &outcome, effects);
         save(state, &outcome, effects);
     }
 }
 
 pub(super) fn redo(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(outcome) = state.judgements.redo() {
-        tell_and_show(state, "Done again", &outcome, effects);
+        notify_and_show(state, "Done again", &outcome, effects);
         save(state, &outcome, effects);
     }
 }
 
 /// What was changed from afar must be seen: a single image comes to the middle, whether or not the search finds it.
-fn tell_and_show(
+fn notify_and_show(
     state: &mut State,
     what: &str,
     outcome: &EditOutcome,
     effects: &mut Queue<Effect>,
 ) {
-    state.tell(format!("{what}: {}", outcome.label));
+    state.show_notice(format!("{what}: {}", outcome.label));
     let samples = outcome.samples();
     let single = samples.iter().next().filter(|_| samples.len() == 1);
     if let Some(sample) = single
@@ -298,7 +298,7 @@ pub(super) fn next_unjudged(state: &mut State, effects: &mut Queue<Effect>) {
 /// less certain after the shown one; begins again with the least certain.
 pub(super) fn next_uncertain(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(run) = state.run() else {
-        state.tell("Choose a model first");
+        state.show_notice("Choose a model first");
         return;
     };
     let order = state.order();
@@ -315,10 +315,10 @@ pub(super) fn next_uncertain(state: &mut State, effects: &mut Queue<Effect>) {
 fn go_to(state: &mut State, found: Option<SampleId>, effects: &mut Queue<Effect>) {
     match found {
         Some(sample) if state.shown_sample() == Some(sample) => {
-            state.tell("This is the last image without a verdict");
+            state.show_notice("This is the last image without a verdict");
         }
         Some(sample) => browse::show(state, sample, effects),
-        None => state.tell("All images that can be judged have a verdict"),
+        None => state.show_notice("All images that can be judged have a verdict"),
     }
 }
 

@@ -89,7 +89,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) 
 /// Does nothing where the action's own check says that it cannot be done now.
 fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
     if let Err(reason) = action.check(state) {
-        state.tell(reason);
+        state.show_notice(reason);
         return;
     }
     match action {
@@ -185,8 +185,8 @@ fn on_event(state: &mut State, event: Event, effects: &mut Queue<Effect>) {
             outcome,
             notes,
         } => run_tasks::ended(state, task, outcome, notes, effects),
-        Event::Told(text) => state.tell(text),
-        Event::WentWrong(problem) => went_wrong(state, problem),
+        Event::Notice(text) => state.show_notice(text),
+        Event::Problem(problem) => report_problem(state, problem),
         Event::Jobs(event) => remote::jobs::on_event(state, event, effects),
         Event::Endpoints(event) => remote::endpoints::on_event(state, event, effects),
         Event::Outputs(event) => remote::outputs::on_event(state, event, effects),
@@ -202,8 +202,8 @@ fn on_event(state: &mut State, event: Event, effects: &mut Queue<Effect>) {
 }
 
 /// A problem that the user should see now, and find again in the list.
-fn went_wrong(state: &mut State, problem: Problem) {
-    state.tell(problem.to_string());
+fn report_problem(state: &mut State, problem: Problem) {
+    state.show_notice(problem.to_string());
     let sample = problem.uri.as_ref().and_then(|uri| state.samples.find(uri));
     state.problems.add(problem, sample);
 }

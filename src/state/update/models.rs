@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::run_tasks::begin;
-use super::{engine, import, predict, went_wrong};
+use super::{engine, import, predict, report_problem};
 use crate::domain::{Problem, human_bytes};
 use crate::state::{
     Effect, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect,
@@ -58,7 +58,7 @@ fn models_listed(
     }
     if state.models.chosen().is_none() {
         if let Some(missing) = state.models.chosen_id() {
-            state.tell(format!("The model “{missing}” no longer exists"));
+            state.show_notice(format!("The model “{missing}” no longer exists"));
         }
         let default = defaults.detection.or(defaults.classification);
         state.models.choose(default);
@@ -116,7 +116,7 @@ pub(super) fn fetch_model(
 
 pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mut Queue<Effect>) {
     if state.tasks.installs_runtime() {
-        state.tell("An installation is already under way");
+        state.show_notice("An installation is already under way");
         return;
     }
     let title = format!("Install {}", kind.name());
@@ -147,9 +147,9 @@ fn model_removed(
                 .get(id)
                 .map_or(id, |entry| entry.card.name.as_str());
             let text = format!("Removed {name}, {} freed", human_bytes(bytes));
-            state.tell(text);
+            state.show_notice(text);
         }
-        Err(message) => went_wrong(state, Problem::general(message)),
+        Err(message) => report_problem(state, Problem::general(message)),
     }
     effects.push(ModelsEffect::List);
 }

@@ -165,7 +165,7 @@ pub(super) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
     if let (Some(run), Some(sample)) = (run.flatten(), state.selection.shown()) {
         if state.keeps_prediction(run, sample) {
             let how = Action::PredictAnew.label();
-            state.tell(format!(
+            state.show_notice(format!(
                 "This image keeps its judged prediction; replace it with “{how}”"
             ));
             return;
@@ -262,10 +262,12 @@ pub(super) fn start_queued(state: &mut State, effects: &mut Queue<Effect>) {
     let samples: SampleSet = queued.iter().filter(is_free).collect();
     state.inference.queued = None;
     match queued.len() - samples.len() {
-        0 if samples.is_empty() => state.tell("Every one of these images has a prediction already"),
+        0 if samples.is_empty() => {
+            state.show_notice("Every one of these images has a prediction already")
+        }
         0 => {}
-        1 => state.tell("1 image keeps its judged prediction"),
-        count => state.tell(format!("{count} images keep their judged predictions")),
+        1 => state.show_notice("1 image keeps its judged prediction"),
+        count => state.show_notice(format!("{count} images keep their judged predictions")),
     }
     if !samples.is_empty() {
         start_many(state, run_id, samples, effects);

@@ -91,7 +91,7 @@ fn opened(
         super::arrange::restore(state, name, json);
     }
     for note in content.notes {
-        super::went_wrong(state, Problem::general(note));
+        super::report_problem(state, Problem::general(note));
     }
     predict::go_to_active_run(state, effects);
     // Without a run of the chosen model the newest one is better than nothing.
@@ -121,7 +121,7 @@ fn save_failed(state: &mut State, source: SourceId, reason: String, effects: &mu
     if !state.is_open(source) || state.project.trouble.as_ref() == Some(&reason) {
         return;
     }
-    super::went_wrong(state, Problem::general(reason.clone()));
+    super::report_problem(state, Problem::general(reason.clone()));
     state.project.trouble = Some(reason);
     let runs = state.tasks.running().iter();
     let held_back: Vec<TaskId> = runs
@@ -244,7 +244,7 @@ fn run_loading_ended(
             predict::predict_shown_if_wanted(state, effects);
             predict::start_queued(state, effects);
         }
-        Err(reason) => super::went_wrong(state, Problem::general(reason)),
+        Err(reason) => super::report_problem(state, Problem::general(reason)),
     }
 }
 
@@ -275,7 +275,7 @@ fn report_outdated(state: &mut State, run_id: RunId) {
         )),
     }
     for text in texts {
-        super::went_wrong(state, Problem::general(text));
+        super::report_problem(state, Problem::general(text));
     }
 }
 
@@ -398,7 +398,7 @@ fn switch_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
 fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: &mut Queue<Effect>) {
     let name = name.trim();
     if let Err(reason) = state.project.check_writable() {
-        state.tell(reason);
+        state.show_notice(reason);
         return;
     }
     let Some(run) = state.runs.get_mut(run_id).filter(|_| !name.is_empty()) else {
@@ -416,7 +416,7 @@ fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: &mut Queue<
 
 fn delete_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     if let Err(reason) = state.project.check_writable() {
-        state.tell(reason);
+        state.show_notice(reason);
         return;
     }
     let Some(run) = state.runs.get(run_id) else {
@@ -449,11 +449,11 @@ fn saved_as(state: &mut State, source: SourceId, result: Result<(PathBuf, RunId)
         Ok((path, next_run)) => {
             // Another program may have added runs while this one could only read.
             state.runs.begin_ids_at(next_run);
-            state.tell(format!("The project is now {}", path.display()));
+            state.show_notice(format!("The project is now {}", path.display()));
             state.project.path = Some(path);
             state.project.status = crate::state::ProjectStatus::Writable;
         }
-        Err(reason) => super::went_wrong(state, Problem::general(reason)),
+        Err(reason) => super::report_problem(state, Problem::general(reason)),
     }
 }
 

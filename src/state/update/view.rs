@@ -34,11 +34,11 @@ pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Queue<
         ViewChange::TopK(count) => view.top_k = count.max(1),
         ViewChange::MinClassScore(score) => view.min_class_score = score.clamp(0.0, 1.0),
     }
-    keep(state, &id, effects);
+    save_filters(state, &id, effects);
 }
 
 /// Writes the live filters of a model to the project, which travels with them.
-fn keep(state: &mut State, model_id: &str, effects: &mut Queue<Effect>) {
+fn save_filters(state: &mut State, model_id: &str, effects: &mut Queue<Effect>) {
     if !state.project.is_writable() {
         return;
     }
@@ -95,7 +95,7 @@ pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Queue<E
         Action::ResetView => {
             if let Some(id) = state.viewed_model_id().map(str::to_owned) {
                 *state.settings.view_of_mut(&id) = crate::domain::ViewSettings::default();
-                keep(state, &id, effects);
+                save_filters(state, &id, effects);
             }
         }
         // The canvas turns these into a `SetCanvas`, because only it knows its size.
@@ -111,7 +111,7 @@ pub(super) fn walk_boxes(state: &mut State, by: isize) {
     };
     let visible = state.shown_boxes();
     if visible.is_empty() {
-        state.tell("No box of this image is shown");
+        state.show_notice("No box of this image is shown");
         return;
     }
     let selected = state.shown.selected_box;

@@ -92,7 +92,7 @@ pub(super) fn listed_again(
             entry.is_some_and(|entry| !present.contains(&entry.uri))
         };
         let gone = state.samples.ids().filter(is_missing).collect();
-        state.tell("The images were listed again");
+        state.show_notice("The images were listed again");
         vanished(state, gone);
     }
     read_again(state, effects);
@@ -168,8 +168,8 @@ fn vanished(state: &mut State, gone: Vec<SampleId>) {
     }
     match names.as_slice() {
         [] => {}
-        [name] => state.tell(format!("{name} is no longer there")),
-        names => state.tell(format!("{} images are no longer there", names.len())),
+        [name] => state.show_notice(format!("{name} is no longer there")),
+        names => state.show_notice(format!("{} images are no longer there", names.len())),
     }
 }
 
@@ -179,5 +179,5 @@ fn unwatched(state: &mut State, reason: &str) {
     };
     source.unwatched = Some(reason.to_owned());
     let message = format!("Not watching for new and changed files: {reason}");
-    super::went_wrong(state, Problem::general(message));
+    super::report_problem(state, Problem::general(message));
 }

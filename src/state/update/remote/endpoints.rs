@@ -258,7 +258,7 @@ fn tell_of(state: &mut State, id: &EndpointId, before: &EndpointSight, now: &End
         (_, EndpointSight::There(endpoint)) => match endpoint.status {
             // Seen for the first time, nothing has happened since it was deployed.
             EndpointStatus::InService if *before != EndpointSight::NotYet => {
-                state.tell(format!("The endpoint {name} is in service"));
+                state.show_notice(format!("The endpoint {name} is in service"));
             }
             EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
                 let why = endpoint.failure_words();
@@ -267,13 +267,13 @@ fn tell_of(state: &mut State, id: &EndpointId, before: &EndpointSight, now: &End
                     and delete it"
                 );
                 if !is_on_screen {
-                    state.tell(text.clone());
+                    state.show_notice(text.clone());
                 }
                 state.problems.add(Problem::general(text), None);
             }
             _ => {}
         },
-        (_, EndpointSight::Gone) => state.tell(format!(
+        (_, EndpointSight::Gone) => state.show_notice(format!(
             "The endpoint {name} no longer exists: it was deleted outside this window. Delete its leftovers in \
             “Endpoints…”"
         )),
@@ -413,7 +413,7 @@ fn gone(
         state.problems.add(Problem::general(said.clone()), None);
     }
     if cause == DeletionCause::TimeIsOver || !is_on_screen(state, id) {
-        state.tell(said);
+        state.show_notice(said);
     }
 }
 
@@ -421,7 +421,7 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
     let name = &id.name;
     if *failure == Failure::Cancelled {
         if cause == DeletionCause::TimeIsOver {
-            state.tell(format!(
+            state.show_notice(format!(
                 "The endpoint {name} is about to be deleted; postpone this in “Endpoints…” to keep it"
             ));
         }
@@ -437,7 +437,7 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
         "The endpoint {name} could not be deleted and still costs money: {why}. Spotcheck retries while it runs and \
         at its next start; if that does not help, delete it in the AWS console"
     );
-    state.tell(text.clone());
+    state.show_notice(text.clone());
     state.problems.add(Problem::general(text), None);
 }
 

@@ -112,7 +112,7 @@ pub(super) fn started<D: Draft, I>(
         Ok(id) => {
             let said = said(&id);
             drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
-            state.tell(said);
+            state.show_notice(said);
             if is_wanted {
                 let form = D::form(state);
                 form.start = Loadable::NotAsked;
@@ -123,7 +123,7 @@ pub(super) fn started<D: Draft, I>(
         Err(failure) => {
             if let Failure::Failed { message, .. } = &failure {
                 state.problems.add(Problem::general(message.clone()), None);
-                state.tell(message.clone());
+                state.show_notice(message.clone());
             }
             settle(state, task, Err(failure), |state| {
                 Some(&mut D::form(state).start)

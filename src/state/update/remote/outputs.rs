@@ -235,7 +235,7 @@ fn outputs_read(
         Err(failure) => outcome_of(failure),
     };
     if let TaskOutcome::Done(text) = &outcome {
-        state.tell(text.clone());
+        state.show_notice(text.clone());
         if result.as_ref().is_ok_and(|end| !end.is_complete) {
             state.problems.add(Problem::general(text.clone()), None);
         }

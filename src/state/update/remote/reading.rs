@@ -86,7 +86,7 @@ pub(in super::super) fn saved(
     effects: &mut Queue<Effect>,
 ) {
     if let Ok(saved) = &result {
-        state.tell(format!(
+        state.show_notice(format!(
             "Saved the mapping {}: {}",
             saved.mapping.name,
             saved.path.display()
@@ -108,7 +108,7 @@ pub(in super::super) fn deleted(
     effects: &mut Queue<Effect>,
 ) {
     match result {
-        Ok(name) => state.tell(format!("Deleted the mapping {name}")),
+        Ok(name) => state.show_notice(format!("Deleted the mapping {name}")),
         Err(reason) => state.remote.reading.failure = Some(reason),
     }
     effects.push(OutputsEffect::ListMappings);

@@ -15,7 +15,7 @@ struct RequestedArrangement {
     request: Box<ArrangeRequest>,
 }
 
-fn tell(state: &mut State, message: Message) -> Option<RequestedArrangement> {
+fn send(state: &mut State, message: Message) -> Option<RequestedArrangement> {
     let mut asked = update(state, message)
         .into_iter()
         .filter_map(|effect| match effect {
@@ -30,14 +30,14 @@ fn tell(state: &mut State, message: Message) -> Option<RequestedArrangement> {
 }
 
 fn on(state: &mut State, wanted: impl Into<Command>) -> Option<RequestedArrangement> {
-    tell(state, Message::Command(wanted.into()))
+    send(state, Message::Command(wanted.into()))
 }
 
 /// Does what the worker does; gives what is asked for next.
 fn prediction(state: &mut State, asked: &RequestedArrangement) -> Option<RequestedArrangement> {
     let arrangement = arrange(&asked.request, &|| false).unwrap();
     let id = asked.id;
-    let next = tell(
+    let next = send(
         state,
         Message::Event(Event::Review(ReviewEvent::Arranged {
             id,
@@ -50,7 +50,7 @@ fn prediction(state: &mut State, asked: &RequestedArrangement) -> Option<Request
     let (view, marks) = (&asked.request.view, &asked.request.marks);
     let statistics =
         predictions.and_then(|predictions| statistics(predictions, view, None, marks, &|| false));
-    tell(
+    send(
         state,
         Message::Event(Event::Review(ReviewEvent::Counted { id, statistics })),
     )
@@ -71,7 +71,7 @@ fn arranged(names: &[&str]) -> (State, SourceId) {
     let open = Command::Browse(BrowseCommand::Open(PathBuf::from("/photos")));
     let source = source_of(&update(&mut state, Message::Command(open)));
     let page = page(names);
-    tell(
+    send(
         &mut state,
         Message::Event(Event::Browse(BrowseEvent::Listed { source, page })),
     );
@@ -132,7 +132,7 @@ fn another_sort_shows_its_first_image_and_new_images_do_not() {
         Command::Browse(BrowseCommand::Show(SampleId(3))),
     );
     let page = page(&["0.jpg"]);
-    let asked = tell(
+    let asked = send(
         &mut state,
         Message::Event(Event::Browse(BrowseEvent::Listed { source, page })),
     );
@@ -289,12 +289,12 @@ fn new_images_are_on_screen_at_once_and_take_their_place_in_a_sorted_order() {
         let page = page(&[name]);
         Message::Event(Event::Browse(BrowseEvent::Listed { source, page }))
     };
-    let asked = tell(&mut state, more("aa.jpg"));
+    let asked = send(&mut state, more("aa.jpg"));
     assert_eq!(on_screen(&state), [0, 1, 2, 3, 4]);
     assert_eq!(asked.as_ref().unwrap().pace, Pace::Calm);
     settle(&mut state, asked);
     settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
-    let asked = tell(&mut state, more("ab.jpg"));
+    let asked = send(&mut state, more("ab.jpg"));
     settle(&mut state, asked);
     assert_eq!(on_screen(&state), [1, 4, 5, 3, 2, 0]);
 }
@@ -308,9 +308,9 @@ fn what_comes_while_an_order_is_made_is_asked_for_once_it_is_done() {
             page: page(&[name]),
         }))
     };
-    let first = tell(&mut state, page_of("e.jpg")).unwrap();
-    assert!(tell(&mut state, page_of("f.jpg")).is_none());
-    assert!(tell(&mut state, page_of("g.jpg")).is_none());
+    let first = send(&mut state, page_of("e.jpg")).unwrap();
+    assert!(send(&mut state, page_of("f.jpg")).is_none());
+    assert!(send(&mut state, page_of("g.jpg")).is_none());
     let second = prediction(&mut state, &first).unwrap();
     assert_eq!(second.request.samples.len(), 7);
     assert!(prediction(&mut state, &second).is_none());
@@ -325,7 +325,7 @@ fn a_worker_that_fails_is_told_once_and_not_asked_the_same_again() {
     )
     .unwrap();
     let (id, reason) = (asked.id, "a mistake".to_owned());
-    let next = tell(
+    let next = send(
         &mut state,
         Message::Event(Event::Review(ReviewEvent::ArrangeFailed { id, reason })),
     );
