@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::{Condvar, Mutex};
-use queue::{Job, JobContent, Message, hand_out};
+use queue::{Job, JobContent, Message, dispatch};
 
 use super::{Delivery, Shared, guarded, kept};
 use crate::decode::{self, ThumbnailKey};
@@ -51,7 +51,7 @@ impl ThumbnailMaker {
         let decoders = Arc::new(Semaphore::new(cores.min(MAX_DECODERS)));
         let (messages, received) = crossbeam_channel::unbounded();
         let (hand, jobs) = crossbeam_channel::bounded(MAX_READERS);
-        shared.spawn("choose thumbnails", move |_| hand_out(&received, &hand));
+        shared.spawn("choose thumbnails", move |_| dispatch(&received, &hand));
         for _ in 0..MAX_READERS {
             let jobs: Receiver<Job> = jobs.clone();
             let messages = messages.clone();

@@ -29,7 +29,7 @@ pub struct Arranging {
     /// The user has chosen another sort, whose first image is to be shown.
     wants_first: bool,
     /// Counts up whenever the grid is to show the beginning of the order.
-    beginnings: u64,
+    scroll_resets: u64,
     arrangement: Option<Arc<Arrangement>>,
     statistics: Option<Arc<Statistics>>,
     /// What is being computed.
@@ -127,8 +127,8 @@ impl Arranging {
     }
 
     /// Another number whenever the grid is to show the beginning of the order.
-    pub fn beginnings(&self) -> u64 {
-        self.beginnings
+    pub fn scroll_resets(&self) -> u64 {
+        self.scroll_resets
     }
 
     pub(super) fn set_sort(&mut self, sort: Sort) {
@@ -145,7 +145,7 @@ impl Arranging {
     /// Whether the order that has just come is to be shown from its beginning; once.
     pub(super) fn goes_to_first(&mut self) -> bool {
         let goes = std::mem::take(&mut self.wants_first);
-        self.beginnings += u64::from(goes);
+        self.scroll_resets += u64::from(goes);
         goes
     }
 

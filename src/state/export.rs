@@ -274,12 +274,12 @@ impl BoxCounter {
     }
 
     /// A count that is under way is not replaced: while predictions stream in, each count is late, but there is one.
-    pub(super) fn wants(&self, basis: &CountBasis) -> bool {
+    pub(super) fn needs(&self, basis: &CountBasis) -> bool {
         let counted = self.counted.as_ref().map(|(_, basis)| basis);
         self.asked.is_none() && counted != Some(basis)
     }
 
-    pub(super) fn ask(&mut self, id: BoxCountId, basis: CountBasis) {
+    pub(super) fn begin(&mut self, id: BoxCountId, basis: CountBasis) {
         // Of another choice of boxes they would be wrong, and not only late.
         let is_same_choice = |(_, of): &(Option<BoxCounts>, CountBasis)| {
             (of.run, of.view.is_some()) == (basis.run, basis.view.is_some())

@@ -56,14 +56,14 @@ impl Filmstrip {
 
     /// Whether frames are to be gathered for this. A request that is under way is not replaced, unless it is for
     /// another class or run.
-    pub(super) fn wants(&self, basis: &FilmBasis) -> bool {
+    pub(super) fn needs(&self, basis: &FilmBasis) -> bool {
         match &self.asked {
             Some((_, asked)) => !asked.is_same_question(basis),
             None => self.gathered.as_ref() != Some(basis),
         }
     }
 
-    pub(super) fn ask(&mut self, id: FilmstripId, basis: FilmBasis) {
+    pub(super) fn begin(&mut self, id: FilmstripId, basis: FilmBasis) {
         let shows_other = self
             .gathered
             .as_ref()

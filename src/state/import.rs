@@ -38,7 +38,7 @@ pub struct RecogniseRequest {
 #[derive(Debug)]
 pub enum ImportStatus {
     /// The file is being looked into.
-    Looking,
+    Recognising,
     /// It cannot be used as it is; the message says why and what to do.
     Refused(String),
     Draft(Box<ImportDraft>),
@@ -77,7 +77,7 @@ pub struct ImportField {
 }
 
 impl Import {
-    pub fn is_looking(&self) -> bool {
-        matches!(self.status, ImportStatus::Looking)
+    pub fn is_recognising(&self) -> bool {
+        matches!(self.status, ImportStatus::Recognising)
     }
 }

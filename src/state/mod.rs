@@ -407,7 +407,7 @@ impl State {
     }
 
     /// Whether these are the samples whose whole predictions were asked for last.
-    pub fn has_asked_for(&self, samples: &[SampleId]) -> bool {
+    pub fn has_requested(&self, samples: &[SampleId]) -> bool {
         let wanted = self.runs.wanted.iter();
         let run = self.run().map(Run::id);
         let asked = wanted.map(|(of, sample)| (Some(*of), *sample));

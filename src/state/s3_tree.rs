@@ -101,7 +101,7 @@ impl S3Tree {
         self.open.contains(folder)
     }
 
-    pub(super) fn buckets_asked(&mut self, task: TaskId) {
+    pub(super) fn buckets_requested(&mut self, task: TaskId) {
         self.bucket_list.status = Loadable::Loading(task);
     }
 
@@ -161,7 +161,7 @@ impl S3Tree {
             .is_some_and(|level| level.task().is_some())
     }
 
-    pub(super) fn folder_asked(&mut self, folder: &S3Address, task: TaskId) {
+    pub(super) fn folder_requested(&mut self, folder: &S3Address, task: TaskId) {
         self.level(folder).status = Loadable::Loading(task);
         self.lay_out();
     }
@@ -299,13 +299,13 @@ mod tests {
     #[test]
     fn a_tree_shows_what_was_opened_and_remembers_what_was_closed() {
         let mut tree = S3Tree::default();
-        tree.buckets_asked(TaskId(1));
+        tree.buckets_requested(TaskId(1));
         assert!(tree.buckets_listed(TaskId(1), Ok(vec!["b".to_owned(), "a".to_owned()])));
         let (bucket, photos) = (S3Address::new("a", ""), S3Address::new("a", "photos/"));
         assert_eq!(shown(&tree), ["+s3://a/", "+s3://b/"]);
         tree.set_open(&bucket, true);
         assert!(tree.wants_listing(&bucket));
-        tree.folder_asked(&bucket, TaskId(2));
+        tree.folder_requested(&bucket, TaskId(2));
         assert!(!tree.wants_listing(&bucket));
         tree.folder_page(&bucket, TaskId(2), page(&["photos/"], 3));
         assert_eq!(
@@ -320,7 +320,7 @@ mod tests {
         );
         assert!(tree.folder_ended(&bucket, TaskId(2), Ok(None)));
         tree.set_open(&photos, true);
-        tree.folder_asked(&photos, TaskId(3));
+        tree.folder_requested(&photos, TaskId(3));
         assert!(tree.folder_ended(&photos, TaskId(3), Ok(None)));
         let open = [
             "-s3://a/",
@@ -343,12 +343,12 @@ mod tests {
         tree.add_bucket("a");
         let bucket = S3Address::new("a", "");
         tree.set_open(&bucket, true);
-        tree.folder_asked(&bucket, TaskId(1));
+        tree.folder_requested(&bucket, TaskId(1));
         tree.folder_page(&bucket, TaskId(1), page(&["x/"], 0));
         tree.folder_ended(&bucket, TaskId(1), Ok(Some("there".to_owned())));
         assert_eq!(shown(&tree), ["-s3://a/", " +s3://a/x/", " more"]);
         assert_eq!(tree.continuation(&bucket).as_deref(), Some("there"));
-        tree.folder_asked(&bucket, TaskId(2));
+        tree.folder_requested(&bucket, TaskId(2));
         tree.folder_page(&bucket, TaskId(2), page(&["y/"], 0));
         tree.folder_ended(&bucket, TaskId(2), Ok(None));
         assert_eq!(shown(&tree), ["-s3://a/", " +s3://a/x/", " +s3://a/y/"]);
@@ -360,7 +360,7 @@ mod tests {
         tree.add_bucket("a");
         let bucket = S3Address::new("a", "");
         tree.set_open(&bucket, true);
-        tree.folder_asked(&bucket, TaskId(2));
+        tree.folder_requested(&bucket, TaskId(2));
         tree.folder_page(&bucket, TaskId(1), page(&["late/"], 0));
         assert!(!tree.folder_ended(&bucket, TaskId(1), Ok(None)));
         assert!(!tree.buckets_listed(TaskId(1), Ok(Vec::new())));

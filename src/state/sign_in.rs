@@ -38,7 +38,7 @@ impl SignIns {
     }
 
     /// Another question is under way.
-    pub(super) fn ask(&mut self, access: &S3Access, task: TaskId) {
+    pub(super) fn begin(&mut self, access: &S3Access, task: TaskId) {
         let sign_in = self.0.entry(access.clone()).or_default();
         sign_in.asking = Some(Asking {
             task,
@@ -114,7 +114,7 @@ mod tests {
         let mut number = 0;
         let mut response = |all: &mut SignIns, expires_ms| {
             number += 1;
-            all.ask(&access, TaskId(number));
+            all.begin(&access, TaskId(number));
             let late = Identity::unasked("late", None);
             all.finish(&access, TaskId(0), Ok(late), None);
             assert!(!all.0[&access].wants_renewal(now), "it is being asked");

@@ -33,7 +33,7 @@ struct LastView {
     place_in_window: (Option<SourceId>, bool),
     shown: Option<SampleId>,
     /// How often the beginning of the order was to be shown.
-    beginnings: u64,
+    scroll_resets: u64,
     /// The place of the shown sample in the order.
     place: Option<usize>,
     layout: Layout,
@@ -46,7 +46,7 @@ impl LastView {
     /// What is to be on screen after `self`: `now` with its top moved so that the grid stays where it was looked at,
     /// whatever moved or grew, and that a sample which has just been shown is in sight.
     fn followed_by(&self, mut now: Self) -> Self {
-        if self.beginnings != now.beginnings {
+        if self.scroll_resets != now.scroll_resets {
             now.top = 0.0;
             return now;
         }
@@ -241,7 +241,7 @@ fn top_to_set(
     let mut now = LastView {
         place_in_window: (source, state.settings.thumbnails_only),
         shown,
-        beginnings: state.arranging.beginnings(),
+        scroll_resets: state.arranging.scroll_resets(),
         place: shown.and_then(|shown| state.order().place_of(shown)),
         layout,
         top: 0.0,
@@ -588,7 +588,7 @@ fn load_predictions(state: &State, cells: &[Cell<'_>], commands: &mut Queue<Comm
     };
     let predicted = cells.iter().filter(is_predicted);
     let wanted: Vec<SampleId> = predicted.map(|cell| cell.sample).collect();
-    if !state.has_asked_for(&wanted) {
+    if !state.has_requested(&wanted) {
         commands.push(ProjectCommand::LoadPredictions(wanted));
     }
 }
@@ -762,7 +762,7 @@ mod tests {
         LastView {
             place_in_window: (None, false),
             shown: Some(SampleId::from_index(place)),
-            beginnings: 0,
+            scroll_resets: 0,
             place: Some(place),
             layout,
             top: layout.row_top(top_row * 4),
@@ -774,13 +774,13 @@ mod tests {
     fn another_sort_begins_at_its_beginning_even_where_the_shown_image_comes_first() {
         let away = seen(0, 50);
         let sorted = LastView {
-            beginnings: 1,
+            scroll_resets: 1,
             ..seen(0, 0)
         };
         assert_eq!(away.followed_by(sorted).top, 0.0);
         let in_sight = seen(205, 50);
         let sorted = LastView {
-            beginnings: 1,
+            scroll_resets: 1,
             ..seen(0, 0)
         };
         assert_eq!(in_sight.followed_by(sorted).top, 0.0);

@@ -76,8 +76,8 @@ fn list(shared: &Arc<Shared>, access: S3Access, query: EndpointQuery, ticket: Ti
     );
 }
 
-/// Asks something about an endpoint once.
-fn ask<T: Send + 'static>(
+/// Runs one request about an endpoint as a task.
+fn run_once<T: Send + 'static>(
     shared: &Arc<Shared>,
     name: &str,
     (id, ticket): (EndpointId, Ticket),
@@ -101,7 +101,7 @@ fn ask<T: Send + 'static>(
 
 /// Reports the endpoint again and again until it does not change by itself any more.
 fn watch(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
-    ask(
+    run_once(
         shared,
         "watch an endpoint",
         (id, ticket),
@@ -172,7 +172,7 @@ fn failure_of(shared: &Shared, sagemaker: &SageMakerAccess, error: AwsError) -> 
 }
 
 fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
-    ask(
+    run_once(
         shared,
         "read the log of an endpoint",
         (id, ticket),
@@ -187,7 +187,7 @@ fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
 
 /// A deletion that fails is due from now on, and tried again.
 fn delete(shared: &Arc<Shared>, id: EndpointId, cause: DeletionCause, ticket: Ticket) {
-    ask(
+    run_once(
         shared,
         "delete an endpoint",
         (id, ticket),

@@ -148,8 +148,8 @@ fn record_of(
     )
 }
 
-/// Asks something about a job once.
-fn ask<T: Send + 'static>(
+/// Runs one request about a job as a task.
+fn run_once<T: Send + 'static>(
     shared: &Arc<Shared>,
     name: &str,
     (id, ticket): (JobId, Ticket),
@@ -173,7 +173,7 @@ fn stop(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
         Ok(sagemaker.stop_transform_job(&id.name, Some(control))?)
     };
-    ask(
+    run_once(
         shared,
         "stop a job",
         (id, ticket),
@@ -189,7 +189,7 @@ fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
         let asked = (&id.sagemaker, &id.s3);
         outcome(&shared.aws, asked, &job, &records(shared), control)
     };
-    ask(
+    run_once(
         shared,
         "find failed images",
         (id, ticket),
@@ -224,7 +224,7 @@ fn plan_retry(shared: &Arc<Shared>, id: JobId, failed: JobOutcome, ticket: Ticke
             notes,
         }))
     };
-    ask(
+    run_once(
         shared,
         "plan a retry",
         (id, ticket),
@@ -239,7 +239,7 @@ fn start_retry(shared: &Arc<Shared>, id: JobId, plan: Arc<TransformPlan>, ticket
         let record = start_plan(shared, &plan, control)?;
         Ok(record.spec.job_name)
     };
-    ask(
+    run_once(
         shared,
         "retry failed images",
         (id, ticket),
@@ -267,7 +267,7 @@ fn find_leftovers(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
             Leftovers::Recorded(record.left)
         }))
     };
-    ask(
+    run_once(
         shared,
         "find the leftovers of a job",
         (id, ticket),
@@ -300,7 +300,7 @@ fn delete_leftovers(shared: &Arc<Shared>, id: JobId, found: Vec<Leftover>, ticke
         };
         Ok((said, done.kept.into_iter().map(|(left, _)| left).collect()))
     };
-    ask(
+    run_once(
         shared,
         "clean up after a job",
         (id, ticket),

@@ -157,8 +157,8 @@ fn connect(
 ) -> Result<FoundModel, ConnectFailure> {
     let (model, control) = (&request.model, &request.ticket.control);
     let choice = choice_of(&model.reading).map_err(not_connected)?;
-    let client =
-        asking_of(shared, model, control).map_err(|error| connect_failure(shared, model, error))?;
+    let client = remote_client(shared, model, control)
+        .map_err(|error| connect_failure(shared, model, error))?;
     let (recognition, first) = if let Some(mapping) = &choice.mapping {
         (from_mapping(mapping.clone()), None)
     } else {
@@ -229,7 +229,7 @@ enum NoResponse {
     Image(String),
 }
 
-fn asking_of(
+fn remote_client(
     shared: &Shared,
     model: &RemoteModel,
     control: &TaskControl,
@@ -449,7 +449,7 @@ pub(in super::super) fn show_response(
         ticket,
         move |shared, ticket| {
             let control = &ticket.control;
-            let response = asking_of(shared, &model, control).and_then(|client| {
+            let response = remote_client(shared, &model, control).and_then(|client| {
                 request_response(shared, (source, &entry), control, |image| {
                     client.send(image, control)
                 })

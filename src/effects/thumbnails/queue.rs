@@ -38,7 +38,7 @@ pub(super) enum Message {
 }
 
 /// Gives out jobs, as many as may be under way, until the window is gone.
-pub(super) fn hand_out(messages: &Receiver<Message>, jobs: &Sender<Job>) {
+pub(super) fn dispatch(messages: &Receiver<Message>, jobs: &Sender<Job>) {
     let mut queue = ThumbnailQueue::new();
     while let Ok(message) = messages.recv() {
         // Of several requests that came meanwhile only the last one counts.
@@ -155,7 +155,7 @@ impl ThumbnailQueue {
         side: u32,
         requests: Vec<ThumbnailRequest>,
     ) {
-        self.turn_to(source);
+        self.switch_to(source);
         (self.readers, self.side) = (readers, side);
         let still: HashSet<JobKey> = requests
             .iter()
@@ -169,7 +169,7 @@ impl ThumbnailQueue {
     }
 
     fn read_ahead(&mut self, source: SourceId, samples: Vec<Sample>) {
-        self.turn_to(source);
+        self.switch_to(source);
         let still: HashSet<&SampleUri> = samples.iter().map(|sample| &sample.uri).collect();
         self.cancel_where(|key, _| matches!(key, JobKey::Ahead(uri) if !still.contains(uri)));
         self.ahead = samples.into();
@@ -191,7 +191,7 @@ impl ThumbnailQueue {
     }
 
     /// Nothing of another source is of any use any more.
-    fn turn_to(&mut self, source: SourceId) {
+    fn switch_to(&mut self, source: SourceId) {
         if self.source != source {
             self.source = source;
             self.requests.clear();

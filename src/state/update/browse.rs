@@ -106,7 +106,7 @@ pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Queue<Ef
 pub(super) fn open_place(state: &mut State, place: S3Place, effects: &mut Queue<Effect>) {
     let name = place.address.to_string();
     open(state, SourceSpec::S3(place.clone()), &name, effects);
-    s3::ask_who(state, &place.access, effects);
+    s3::check_sign_in(state, &place.access, effects);
     if let Some(source) = &mut state.source {
         source.place = Some(place);
     }
@@ -217,7 +217,7 @@ fn opened(
         let access = place.access.clone();
         open.place = Some(place);
         // A project may have led there.
-        s3::ask_who(state, &access, effects);
+        s3::check_sign_in(state, &access, effects);
         return;
     }
     if open.path.is_some() {

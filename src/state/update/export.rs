@@ -74,7 +74,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
         order: state.order(),
         selected: state.selection.selected().clone(),
     };
-    if !state.export_boxes.wants(&basis) {
+    if !state.export_boxes.needs(&basis) {
         return;
     }
     let id = BoxCountId(state.ids.next());
@@ -90,7 +90,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
             selected: basis.selected.clone(),
         }),
     });
-    state.export_boxes.ask(id, basis);
+    state.export_boxes.begin(id, basis);
 }
 
 /// `replaces` says that what has this name already may be replaced.

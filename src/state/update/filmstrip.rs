@@ -36,7 +36,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let (Some(strip), Some(run)) = (&mut state.filmstrip, state.runs.current()) else {
         return;
     };
-    if !strip.wants(&basis) {
+    if !strip.needs(&basis) {
         return;
     }
     let id = FilmstripId(state.ids.next());
@@ -51,7 +51,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
             order: basis.order,
         }),
     });
-    strip.ask(id, basis);
+    strip.begin(id, basis);
 }
 
 /// Which boxes the view hides because better ones overlap them; `None` where it hides none, or that is not known.

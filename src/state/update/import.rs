@@ -13,13 +13,13 @@ pub(super) fn open(state: &mut State, weights: PathBuf, effects: &mut Queue<Effe
         weights,
         labels: None,
         overrules: Vec::new(),
-        status: ImportStatus::Looking,
+        status: ImportStatus::Recognising,
     });
-    look(state, effects);
+    recognise(state, effects);
 }
 
 /// Looks at the model, again after every change; answers to earlier looks are dropped.
-fn look(state: &mut State, effects: &mut Queue<Effect>) {
+fn recognise(state: &mut State, effects: &mut Queue<Effect>) {
     let id = ImportId(state.ids.next());
     let shown = state.selection.shown();
     let image = shown.and_then(|sample| {
@@ -30,7 +30,7 @@ fn look(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     };
     import.id = id;
-    import.status = ImportStatus::Looking;
+    import.status = ImportStatus::Recognising;
     effects.push(ModelsEffect::Recognise(RecogniseRequest {
         import: id,
         weights: import.weights.clone(),
@@ -55,13 +55,13 @@ pub(super) fn overrule(
     if !value.is_empty() {
         import.overrules.push((field, value));
     }
-    look(state, effects);
+    recognise(state, effects);
 }
 
 pub(super) fn set_labels(state: &mut State, labels: Option<PathBuf>, effects: &mut Queue<Effect>) {
     if let Some(import) = &mut state.import {
         import.labels = labels;
-        look(state, effects);
+        recognise(state, effects);
     }
 }
 
@@ -100,7 +100,7 @@ pub(super) fn added(
     match result {
         Ok(model_id) => {
             state.import = None;
-            state.tell(format!("Added the model {model_id}"));
+            state.show_notice(format!("Added the model {model_id}"));
             state.settings.model = Some(model_id.clone());
             state.models.choose(Some(model_id));
             effects.push(ModelsEffect::List);

@@ -134,10 +134,10 @@ fn list_buckets(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     }
     let access = state.s3.access.clone();
-    ask_who(state, &access, effects);
+    check_sign_in(state, &access, effects);
     let title = format!("List the buckets of {}", access.credentials);
     let ticket = begin(state, TaskKind::Browse, ProgressUnit::Steps, title);
-    state.s3.tree.buckets_asked(ticket.id);
+    state.s3.tree.buckets_requested(ticket.id);
     effects.push(S3Effect::ListBuckets { access, ticket });
 }
 
@@ -149,7 +149,7 @@ fn buckets_listed(state: &mut State, task: TaskId, result: Result<Vec<String>, F
 /// Opens the tree down to this address, which may be in a bucket that is not listed.
 fn browse_to(state: &mut State, address: &S3Address, effects: &mut Queue<Effect>) {
     let access = state.s3.access.clone();
-    ask_who(state, &access, effects);
+    check_sign_in(state, &access, effects);
     state.s3.tree.add_bucket(&address.bucket);
     for folder in S3Picker::way_to(address) {
         set_open(state, &folder, true, effects);
@@ -182,7 +182,7 @@ fn list_folder(state: &mut State, folder: &S3Address, effects: &mut Queue<Effect
         format!("List {folder}"),
     );
     let continuation = state.s3.tree.continuation(folder);
-    state.s3.tree.folder_asked(folder, ticket.id);
+    state.s3.tree.folder_requested(folder, ticket.id);
     let listing = FolderListing {
         access: state.s3.access.clone(),
         folder: folder.clone(),
@@ -206,7 +206,7 @@ fn folder_ended(
 }
 
 /// Asks where that is not known, or was refused before.
-pub(super) fn ask_who(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
+pub(super) fn check_sign_in(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
     let is_known = state
         .sign_ins
         .get(access)
@@ -227,7 +227,7 @@ fn renew(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
         credentials => format!("Sign in to S3 with {credentials}"),
     };
     let ticket = begin(state, TaskKind::SignIn, ProgressUnit::Steps, title);
-    state.sign_ins.ask(access, ticket.id);
+    state.sign_ins.begin(access, ticket.id);
     effects.push(S3Effect::SignIn {
         access: access.clone(),
         ticket,

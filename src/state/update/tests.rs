@@ -694,7 +694,7 @@ fn a_late_look_at_a_model_does_not_replace_a_newer_one() {
         result: Err("late".to_owned()),
     });
     event(&mut state, late);
-    assert!(state.import.as_ref().unwrap().is_looking());
+    assert!(state.import.as_ref().unwrap().is_recognising());
     command(&mut state, ModelsCommand::CancelImport);
     assert!(state.import.is_none());
 }

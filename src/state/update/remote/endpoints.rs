@@ -53,7 +53,7 @@ pub(in super::super) fn on_event(
             unreadable,
             due,
         } => records_read(state, records, unreadable, &due, effects),
-        EndpointsEvent::Outdated => look_again(state, effects),
+        EndpointsEvent::Outdated => watch_deployed(state, effects),
         EndpointsEvent::Checked { task, result } => {
             endpoint_form::checked(state, task, result);
         }
@@ -189,7 +189,7 @@ fn records_read(
 }
 
 /// Lists the endpoints that were deployed from here again: they may have changed or been deleted by another program.
-fn look_again(state: &mut State, effects: &mut Queue<Effect>) {
+fn watch_deployed(state: &mut State, effects: &mut Queue<Effect>) {
     let known = state.remote.endpoints.known.iter();
     let ours = known.filter(|endpoint| endpoint.is_at_our_cost() && endpoint.deleting.is_none());
     let ids: Vec<EndpointId> = ours.map(|endpoint| endpoint.id.clone()).collect();
@@ -247,12 +247,12 @@ fn seen(
         list_as(state, id, status);
     }
     if before != now && is_ours {
-        tell_of(state, id, &before, &now);
+        show_change(state, id, &before, &now);
     }
 }
 
 /// Shows a notice if the status of an endpoint that was deployed from here has changed.
-fn tell_of(state: &mut State, id: &EndpointId, before: &EndpointSight, now: &EndpointSight) {
+fn show_change(state: &mut State, id: &EndpointId, before: &EndpointSight, now: &EndpointSight) {
     let (name, is_on_screen) = (&id.name, is_on_screen(state, id));
     match (before, now) {
         (_, EndpointSight::There(endpoint)) => match endpoint.status {

@@ -34,7 +34,7 @@ pub(super) fn open<D: Draft>(
     state.overlay = overlay;
     effects.push(S3Effect::ReadSetup);
     let access = state.s3.access.clone();
-    s3::ask_who(state, &access, effects);
+    s3::check_sign_in(state, &access, effects);
 }
 
 /// Cancels the check; a start goes on.

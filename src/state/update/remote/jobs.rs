@@ -33,11 +33,11 @@ pub(in super::super) fn on_command(
         JobsCommand::Watch(id) => watch(state, &id, effects),
         JobsCommand::StopWatching(id) => stop_watching(state, &id, effects),
         JobsCommand::Stop(id) => stop(state, &id, effects),
-        JobsCommand::FindOutcome(id) => look_for_outcome(state, &id, effects),
+        JobsCommand::FindOutcome(id) => find_outcome(state, &id, effects),
         JobsCommand::PlanRetry(id) => plan_retry(state, &id, effects),
         JobsCommand::StartRetry(id) => start_retry(state, &id, effects),
         JobsCommand::DropRetry(id) => drop_retry(state, &id, effects),
-        JobsCommand::FindLeftovers(id) => look_for_leftovers(state, &id, effects),
+        JobsCommand::FindLeftovers(id) => find_leftovers(state, &id, effects),
         JobsCommand::DeleteLeftovers(id) => delete_leftovers(state, &id, effects),
     }
 }
@@ -63,7 +63,7 @@ pub(in super::super) fn on_event(state: &mut State, event: JobsEvent, effects: &
             watch_ended(state, &id, task, ending, effects);
         }
         JobsEvent::StopRequested { id, task, result } => {
-            stop_asked(state, &id, task, result, effects);
+            stop_requested(state, &id, task, result, effects);
         }
         JobsEvent::OutcomeFound { id, task, result } => {
             outcome_found(state, &id, task, result);
@@ -112,7 +112,7 @@ fn open(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     // What a retry has done meanwhile.
     let known = job_outcome(state, id);
     if known.is_some_and(|outcome| outcome.retry_under_way().is_some()) {
-        look_for_outcome(state, id, effects);
+        find_outcome(state, id, effects);
     }
 }
 
@@ -221,7 +221,7 @@ fn watch_ended(
     match ending {
         WatchEnd::JobOver => {
             forget_watching(state, id);
-            over(state, id, effects);
+            job_ended(state, id, effects);
         }
         WatchEnd::Failed(Failure::Cancelled) => forget_watching(state, id),
         WatchEnd::NoSuchJob(failure) => {
@@ -234,7 +234,7 @@ fn watch_ended(
 }
 
 /// A job that was watched has ended: said loudly where outputs are missing, and what it left behind is listed.
-fn over(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn job_ended(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let Some(progress) = state.remote.job(id).and_then(|job| job.progress.as_ref()) else {
         return;
     };
@@ -246,21 +246,21 @@ fn over(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
             let text = format!(
                 "The job {name} is {status}, and {missing} outputs are missing; {outputs} are there"
             );
-            state.tell(text.clone());
+            state.show_notice(text.clone());
             state.problems.add(Problem::general(text), None);
-            look_for_outcome(state, id, effects);
+            find_outcome(state, id, effects);
         }
         _ => {
-            state.tell(format!(
+            state.show_notice(format!(
                 "The job {name} is {status}, with {outputs} outputs"
             ));
             // What failed may have been written anew since, and look as if it had come later.
             if has_failed {
-                look_for_outcome(state, id, effects);
+                find_outcome(state, id, effects);
             }
         }
     }
-    look_for_leftovers(state, id, effects);
+    find_leftovers(state, id, effects);
 }
 
 /// Begins a task about a known job: `note` writes its id down with the job.
@@ -287,7 +287,7 @@ fn stop(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     ));
 }
 
-fn stop_asked(
+fn stop_requested(
     state: &mut State,
     id: &JobId,
     task: TaskId,
@@ -306,7 +306,7 @@ fn stop_asked(
 }
 
 /// Which objects got no output, and why.
-fn look_for_outcome(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn find_outcome(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     effects.extend(begin_for(
         state,
         id,
@@ -405,7 +405,7 @@ fn retry_started(
                     under_way: outcome.failed.len() as u64,
                 });
             }
-            state.tell(format!("Started the job {name}"));
+            state.show_notice(format!("Started the job {name}"));
             let next = JobId { name, ..id.clone() };
             if state.remote.open.as_ref() == Some(id) {
                 state.remote.open = Some(next.clone());
@@ -417,7 +417,7 @@ fn retry_started(
 }
 
 /// What the job left behind.
-fn look_for_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn find_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     effects.extend(begin_for(
         state,
         id,

@@ -43,7 +43,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         }
         let access = state.s3.access.clone();
         if access.credentials != Credentials::Anonymous {
-            s3::ask_who(state, &access, effects);
+            s3::check_sign_in(state, &access, effects);
         }
         let query = ListQuery {
             page_token: None,

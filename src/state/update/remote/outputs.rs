@@ -21,7 +21,7 @@ pub(in super::super) fn on_command(
 ) {
     match command {
         OutputsCommand::Open(request) => open_outputs(state, *request, effects),
-        OutputsCommand::Preview(at) => look_at_outputs(state, *at, effects),
+        OutputsCommand::Preview(at) => preview_outputs(state, *at, effects),
         OutputsCommand::TryReading(request) => reading::try_it(state, *request, effects),
         OutputsCommand::SaveMapping(request) => reading::save(state, *request, effects),
         OutputsCommand::LoadMapping(path) => reading::load(state, path, effects),
@@ -53,7 +53,7 @@ pub(in super::super) fn on_event(
             source,
             task,
             result,
-        } => looked_at_outputs(state, source, task, result, effects),
+        } => outputs_previewed(state, source, task, result, effects),
         OutputsEvent::Tried { question, trial } => {
             reading::tried(state, question, *trial);
         }
@@ -84,7 +84,7 @@ pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Queue<Ef
 }
 
 /// Shows the first predictions, so that one sees how they are read before all of them are.
-fn look_at_outputs(state: &mut State, at: OutputsAt, effects: &mut Queue<Effect>) {
+fn preview_outputs(state: &mut State, at: OutputsAt, effects: &mut Queue<Effect>) {
     let (None, Some(open)) = (state.remote.outputs.task, &state.source) else {
         return;
     };
@@ -102,7 +102,7 @@ fn look_at_outputs(state: &mut State, at: OutputsAt, effects: &mut Queue<Effect>
     effects.push(OutputsEffect::Preview { place, ticket });
 }
 
-fn looked_at_outputs(
+fn outputs_previewed(
     state: &mut State,
     source: SourceId,
     task: TaskId,

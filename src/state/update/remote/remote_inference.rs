@@ -73,7 +73,7 @@ pub(in super::super) fn connected(
         return;
     }
     match result {
-        Ok(found) => take_found(state, source, at_ms, found, effects),
+        Ok(found) => model_found(state, source, at_ms, found, effects),
         Err(_) if !state.is_open(source) => {
             // The images that were to be sent are not open any more.
             state.inference.reset();
@@ -83,7 +83,7 @@ pub(in super::super) fn connected(
     }
 }
 
-fn take_found(
+fn model_found(
     state: &mut State,
     source: SourceId,
     at_ms: i64,

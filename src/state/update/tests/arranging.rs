@@ -126,7 +126,7 @@ fn another_sort_shows_its_first_image_and_new_images_do_not() {
     );
     settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
-    assert_eq!(state.arranging.beginnings(), 1);
+    assert_eq!(state.arranging.scroll_resets(), 1);
     settle_command(
         &mut state,
         Command::Browse(BrowseCommand::Show(SampleId(3))),
