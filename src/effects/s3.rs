@@ -105,7 +105,7 @@ fn list_pages(
             .list_page(&request, Some(&ticket.control))
             .map_err(|error| failure(shared, &listing.access, error))?;
         request.continuation.clone_from(&page.continuation);
-        let page = seen(&listing.folder, page);
+        let page = page_of(&listing.folder, page);
         ticket
             .control
             .add_done(page.objects + page.folders.len() as u64);
@@ -122,7 +122,7 @@ fn list_pages(
 }
 
 /// An empty object of the folder's own name stands for the folder.
-fn seen(folder: &S3Address, page: ListedPage) -> S3FolderPage {
+fn page_of(folder: &S3Address, page: ListedPage) -> S3FolderPage {
     let objects = page.objects.iter();
     S3FolderPage {
         objects: objects.filter(|object| object.key != folder.prefix).count() as u64,

@@ -74,7 +74,7 @@ pub use queue::Queue;
 pub(in crate::state) use remote::Draft;
 pub use remote::{
     ChosenModel, ConnectFailure, DeletionCause, EndpointDeletion, EndpointDraft, EndpointForm,
-    EndpointId, EndpointList, EndpointRequest, EndpointSight, Endpoints, EndpointsCommand,
+    EndpointId, EndpointList, EndpointPresence, EndpointRequest, Endpoints, EndpointsCommand,
     EndpointsEffect, EndpointsEvent, Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft,
     JobForm, JobId, JobImages, JobList, JobRequest, JobsCommand, JobsEffect, JobsEvent,
     KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, ModelRequest, OpenOutputsRequest,

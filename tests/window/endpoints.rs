@@ -314,7 +314,7 @@ fn an_endpoint_that_fails_says_why_until_it_is_deleted() {
             click(&mut window, "Read the log");
             wait_for(&mut window, "Read again");
             assert_eq!(
-                the_endpoint(&window).seen.status(),
+                the_endpoint(&window).presence.status(),
                 Some(EndpointStatus::Failed)
             );
             click(&mut window, "Delete…");

@@ -193,7 +193,7 @@ pub struct KnownEndpoint {
     pub id: EndpointId,
     /// What is kept of it on this machine, where it was deployed from here.
     pub record: Option<EndpointRecord>,
-    pub seen: EndpointSight,
+    pub presence: EndpointPresence,
     /// On which instances it runs which model, where SageMaker tells.
     pub config: Option<EndpointConfig>,
     /// What an hour of one instance costs, as the table of prices says.
@@ -213,14 +213,14 @@ pub struct KnownEndpoint {
     pub undeleted: Option<Failure>,
 }
 
-/// An endpoint as it was seen last.
+/// Whether an endpoint exists, as of its last listing or poll.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum EndpointSight {
+pub enum EndpointPresence {
     #[default]
-    NotYet,
-    There(Box<Endpoint>),
-    /// There is none of this name, or no longer.
-    Gone,
+    Unknown,
+    Present(Box<Endpoint>),
+    /// No endpoint has this name.
+    Absent,
 }
 
 /// Why an endpoint is deleted.
@@ -256,11 +256,11 @@ impl std::fmt::Display for EndpointDeletion {
     }
 }
 
-impl EndpointSight {
+impl EndpointPresence {
     pub fn endpoint(&self) -> Option<&Endpoint> {
         match self {
-            Self::There(endpoint) => Some(endpoint),
-            Self::NotYet | Self::Gone => None,
+            Self::Present(endpoint) => Some(endpoint),
+            Self::Unknown | Self::Absent => None,
         }
     }
 
@@ -274,7 +274,7 @@ impl KnownEndpoint {
         Self {
             id,
             record: None,
-            seen: EndpointSight::NotYet,
+            presence: EndpointPresence::Unknown,
             config: None,
             usd_per_hour: None,
             watching: None,
@@ -294,12 +294,12 @@ impl KnownEndpoint {
 
     /// Whether it was deployed from here and costs money, as far as is known.
     pub fn is_at_our_cost(&self) -> bool {
-        self.is_ours() && self.seen != EndpointSight::Gone
+        self.is_ours() && self.presence != EndpointPresence::Absent
     }
 
     /// Whether it accepts requests now.
     pub fn accepts_requests(&self) -> bool {
-        self.seen
+        self.presence
             .status()
             .is_some_and(EndpointStatus::accepts_requests)
     }
@@ -318,7 +318,7 @@ impl KnownEndpoint {
         let price = price.or(self.usd_per_hour)?;
         let since_ms = match record {
             Some(record) => record.created_ms,
-            None => self.seen.endpoint()?.created_ms,
+            None => self.presence.endpoint()?.created_ms,
         };
         let instances = self.config()?.instance_count;
         let seconds = (now_ms - since_ms).max(0) as f64 / 1e3;
@@ -330,14 +330,14 @@ impl KnownEndpoint {
 
     /// What goes with it when it is deleted, in this order; each as people call it.
     pub fn goes_with_it(&self) -> Vec<String> {
-        if let (EndpointSight::Gone, Some(deletion)) = (&self.seen, &self.deletion) {
+        if let (EndpointPresence::Absent, Some(deletion)) = (&self.presence, &self.deletion) {
             let stays = self.model_that_stays().map(|name| format!("model {name}"));
             let kept = deletion.kept.iter().map(|(what, _)| what);
             let kept = kept.filter(|what| Some(*what) != stays.as_ref());
             return kept.map(|what| format!("the {what}")).collect();
         }
         let mut parts = Vec::new();
-        if self.seen != EndpointSight::Gone {
+        if self.presence != EndpointPresence::Absent {
             parts.push(format!("the endpoint {}", self.id.name));
         }
         let Some(config) = self.config() else {
@@ -430,9 +430,9 @@ impl KnownEndpoint {
 }
 
 #[cfg(test)]
-impl EndpointSight {
+impl EndpointPresence {
     pub(crate) fn example(status: EndpointStatus) -> Self {
-        Self::There(Box::new(Endpoint {
+        Self::Present(Box::new(Endpoint {
             name: "cats".to_owned(),
             arn: String::new(),
             config_name: Some("cats".to_owned()),

@@ -14,7 +14,7 @@ mod remote_list;
 
 pub use endpoint_form::{EndpointDraft, EndpointForm, EndpointRequest};
 pub use endpoints::{
-    DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
+    DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointPresence, Endpoints,
     EndpointsCommand, EndpointsEffect, EndpointsEvent, KnownEndpoint,
 };
 pub(in crate::state) use form::Draft;

@@ -20,7 +20,7 @@ pub(super) fn changed(
         return;
     }
     match change {
-        ListingChange::Seen(samples) => seen(state, samples, effects),
+        ListingChange::Seen(samples) => update_samples(state, samples, effects),
         ListingChange::Gone(uris) => {
             let gone = uris.iter().flat_map(|uri| below(state, uri)).collect();
             vanished(state, gone);
@@ -30,7 +30,7 @@ pub(super) fn changed(
             let all = state.samples.ids();
             let gone = all.filter(|id| is_missing(state, *id, &present)).collect();
             vanished(state, gone);
-            seen(state, samples, effects);
+            update_samples(state, samples, effects);
         }
         ListingChange::FileRelisted { file, page } => {
             for problem in page.problems {
@@ -40,7 +40,7 @@ pub(super) fn changed(
             let mut gone = below(state, &file);
             gone.retain(|id| is_missing(state, *id, &present));
             vanished(state, gone);
-            seen(state, page.samples, effects);
+            update_samples(state, page.samples, effects);
         }
         ListingChange::Unwatched(reason) => unwatched(state, &reason),
         ListingChange::Unwatchable(reason) => {
@@ -116,7 +116,7 @@ fn is_missing(state: &State, id: SampleId, present: &HashSet<&SampleUri>) -> boo
 }
 
 /// New files come last, so that no other one changes its place.
-fn seen(state: &mut State, samples: Vec<Sample>, effects: &mut Queue<Effect>) {
+fn update_samples(state: &mut State, samples: Vec<Sample>, effects: &mut Queue<Effect>) {
     let mut new = Vec::new();
     let mut changed = SampleSet::default();
     let mut shown_changed = false;

@@ -10,7 +10,7 @@ use super::list_and_page::{
 };
 use crate::domain::{EndpointStatus, EndpointSummary};
 use crate::state::{
-    Command, EndpointId, EndpointSight, EndpointsCommand, KnownEndpoint, Overlay, Queue, State,
+    Command, EndpointId, EndpointPresence, EndpointsCommand, KnownEndpoint, Overlay, Queue, State,
 };
 
 /// Drafts of the fields.
@@ -119,7 +119,7 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     // An endpoint that is deleted completely is listed only while its page is shown.
     let matters = |known: &&KnownEndpoint| {
         known.record.is_some()
-            || matches!(known.seen, EndpointSight::There(_))
+            || matches!(known.presence, EndpointPresence::Present(_))
             || endpoints.open.as_ref() == Some(&known.id)
     };
     let known = endpoints.known.iter().rev();
@@ -129,7 +129,7 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             ui.weak("Deployed or opened here");
         }
         is_any = true;
-        let sign = known.seen.status().map_or("■", endpoint_sign);
+        let sign = known.presence.status().map_or("■", endpoint_sign);
         let word = endpoint_word(known);
         let row = endpoint_row_ui(ui, state, &known.id, (sign, &word), known.id.region());
         if row.on_hover_text(&word).clicked() {

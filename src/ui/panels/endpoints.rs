@@ -91,7 +91,7 @@ fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Comman
 fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
     let is_wrong =
         endpoint.undeleted.is_some() || endpoint.trouble.is_some() || endpoint.failure.is_some();
-    let sign = match endpoint.seen.status() {
+    let sign = match endpoint.presence.status() {
         _ if is_wrong => "⚠",
         Some(EndpointStatus::InService) | None => "",
         Some(status) => endpoint_sign(status),
@@ -100,7 +100,7 @@ fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
     let mut parts = vec![format!("Endpoint {name}: {}", endpoint_word(endpoint))];
     if endpoint.record.is_some() {
         // Whether instances that never came into service are billed, AWS does not say.
-        if endpoint.seen.status() != Some(EndpointStatus::Failed) {
+        if endpoint.presence.status() != Some(EndpointStatus::Failed) {
             parts.push(endpoint_cost_text(endpoint, now_ms));
         }
         parts.push(endpoint_end_text(endpoint, now_ms));
@@ -116,7 +116,7 @@ fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::{EndpointSight, Failure};
+    use crate::state::{EndpointPresence, Failure};
 
     #[test]
     fn the_banner_says_what_it_costs_and_when_it_goes() {
@@ -134,15 +134,15 @@ mod tests {
         record.usd_per_hour = Some(0.37);
         record.config.instance_count = 2;
         record.delete_at_ms = Some(now + HOUR);
-        endpoint.seen = EndpointSight::example(EndpointStatus::InService);
+        endpoint.presence = EndpointPresence::example(EndpointStatus::InService);
         let text = banner_text(&endpoint, now);
         let begin = "Endpoint cats: InService, about $1.48 so far at $0.74 per hour, deleted ";
         assert!(text.starts_with(begin), "{text}");
         assert!(text.ends_with(" (in 1 h 0 min)"), "{text}");
-        endpoint.seen = EndpointSight::example(EndpointStatus::Failed);
+        endpoint.presence = EndpointPresence::example(EndpointStatus::Failed);
         let text = banner_text(&endpoint, now);
         assert!(text.starts_with("✗ Endpoint cats: Failed, "), "{text}");
-        endpoint.seen = EndpointSight::NotYet;
+        endpoint.presence = EndpointPresence::Unknown;
         endpoint.trouble = Some("connection refused".to_owned());
         endpoint.undeleted = Some(Failure::Cancelled);
         assert_eq!(

@@ -4,7 +4,7 @@ use eframe::egui::{Button, Response, Ui};
 
 use super::sign_in::duration_text;
 use crate::domain::{EndpointStatus, human_usd};
-use crate::state::{EndpointSight, KnownEndpoint};
+use crate::state::{EndpointPresence, KnownEndpoint};
 use crate::tasks::clock_text;
 
 /// A sign, so that colour is not alone.
@@ -24,14 +24,14 @@ pub(in super::super) fn endpoint_sign(status: EndpointStatus) -> &'static str {
 pub(in super::super) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
     match &endpoint.seen {
         _ if endpoint.deleting.is_some() => "being deleted".to_owned(),
-        EndpointSight::There(there) => there.status.to_string(),
-        EndpointSight::Gone if endpoint.deletion.is_some() => "deleted".to_owned(),
-        EndpointSight::Gone => "gone".to_owned(),
-        EndpointSight::NotYet if endpoint.trouble.is_some() || endpoint.failure.is_some() => {
+        EndpointPresence::Present(there) => there.status.to_string(),
+        EndpointPresence::Absent if endpoint.deletion.is_some() => "deleted".to_owned(),
+        EndpointPresence::Absent => "gone".to_owned(),
+        EndpointPresence::Unknown if endpoint.trouble.is_some() || endpoint.failure.is_some() => {
             "could not be checked".to_owned()
         }
-        EndpointSight::NotYet if endpoint.watching.is_some() => "being checked".to_owned(),
-        EndpointSight::NotYet => "not checked".to_owned(),
+        EndpointPresence::Unknown if endpoint.watching.is_some() => "being checked".to_owned(),
+        EndpointPresence::Unknown => "not checked".to_owned(),
     }
 }
 

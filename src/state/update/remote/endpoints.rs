@@ -8,7 +8,7 @@ use crate::domain::{
     LogLine, Problem, SageMakerAccess,
 };
 use crate::state::{
-    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointSight, EndpointsCommand,
+    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand,
     EndpointsEffect, EndpointsEvent, Failure, Loadable, Overlay, Queue, State, TaskId, TaskKind,
     TaskOutcome, TaskSignal,
 };
@@ -73,7 +73,7 @@ pub(in super::super) fn on_event(
             usd_per_hour,
         } => {
             let known = (config, usd_per_hour);
-            seen(state, &id, task, endpoint, known);
+            polled(state, &id, task, endpoint, known);
         }
         EndpointsEvent::Trouble { id, task, text } => {
             trouble(state, &id, task, text);
@@ -222,7 +222,7 @@ fn stop_watching(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>
 }
 
 /// `None`: there is none of this name, or no longer.
-fn seen(
+fn polled(
     state: &mut State,
     id: &EndpointId,
     task: TaskId,
@@ -239,9 +239,9 @@ fn seen(
     endpoint.trouble = None;
     endpoint.config = config.or(endpoint.config.take());
     endpoint.usd_per_hour = usd_per_hour;
-    let sight = found.map_or(EndpointSight::Gone, EndpointSight::There);
-    let before = std::mem::replace(&mut endpoint.seen, sight);
-    let now = endpoint.seen.clone();
+    let presence = found.map_or(EndpointPresence::Absent, EndpointPresence::Present);
+    let before = std::mem::replace(&mut endpoint.presence, presence);
+    let now = endpoint.presence.clone();
     let is_ours = endpoint.is_ours();
     if let Some(status) = now.status() {
         list_as(state, id, status);
@@ -252,12 +252,17 @@ fn seen(
 }
 
 /// Shows a notice if the status of an endpoint that was deployed from here has changed.
-fn show_change(state: &mut State, id: &EndpointId, before: &EndpointSight, now: &EndpointSight) {
+fn show_change(
+    state: &mut State,
+    id: &EndpointId,
+    before: &EndpointPresence,
+    now: &EndpointPresence,
+) {
     let (name, is_on_screen) = (&id.name, is_on_screen(state, id));
     match (before, now) {
-        (_, EndpointSight::There(endpoint)) => match endpoint.status {
+        (_, EndpointPresence::Present(endpoint)) => match endpoint.status {
             // Seen for the first time, nothing has happened since it was deployed.
-            EndpointStatus::InService if *before != EndpointSight::NotYet => {
+            EndpointStatus::InService if *before != EndpointPresence::Unknown => {
                 state.show_notice(format!("The endpoint {name} is in service"));
             }
             EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
@@ -273,11 +278,11 @@ fn show_change(state: &mut State, id: &EndpointId, before: &EndpointSight, now: 
             }
             _ => {}
         },
-        (_, EndpointSight::Gone) => state.show_notice(format!(
+        (_, EndpointPresence::Absent) => state.show_notice(format!(
             "The endpoint {name} no longer exists: it was deleted outside this window. Delete its leftovers in \
             “Endpoints…”"
         )),
-        (_, EndpointSight::NotYet) => {}
+        (_, EndpointPresence::Unknown) => {}
     }
 }
 
@@ -399,7 +404,7 @@ fn gone(
     drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
     list_as(state, id, EndpointStatus::Deleting);
     let endpoint = state.remote.endpoints.of(id);
-    endpoint.seen = EndpointSight::Gone;
+    endpoint.presence = EndpointPresence::Absent;
     endpoint.undeleted = None;
     let is_left = !deletion.kept.is_empty();
     let before = endpoint.deletion.replace(deletion);

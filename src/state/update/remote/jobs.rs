@@ -53,7 +53,7 @@ pub(in super::super) fn on_event(state: &mut State, event: JobsEvent, effects: &
             is_first,
             result,
         } => drop(LIST.take(state, task, is_first, result)),
-        JobsEvent::Seen { id, task, progress } => seen(state, &id, task, *progress),
+        JobsEvent::Seen { id, task, progress } => polled(state, &id, task, *progress),
         JobsEvent::Trouble { id, task, text } => trouble(state, &id, task, text),
         JobsEvent::WatchEnded {
             id,
@@ -166,7 +166,7 @@ fn forget_watching(state: &mut State, id: &JobId) {
     state.settings.watched_jobs.retain(|watched| watched != id);
 }
 
-fn seen(state: &mut State, id: &JobId, task: TaskId, progress: JobProgress) {
+fn polled(state: &mut State, id: &JobId, task: TaskId, progress: JobProgress) {
     let Some(job) = state.remote.job_mut(id) else {
         return;
     };

@@ -8,7 +8,7 @@ use crate::domain::{
     SageMakerAccess, default_ami,
 };
 use crate::state::{
-    Action, DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId, EndpointSight,
+    Action, DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId, EndpointPresence,
     EndpointsCommand, EndpointsEffect, EndpointsEvent, Event, Failure, FormCheck, KnownEndpoint,
     Overlay, State, TaskId, TaskOutcome, TaskSignal,
 };
@@ -38,11 +38,11 @@ fn known(state: &State) -> &KnownEndpoint {
 }
 
 /// Looked at while it is watched.
-fn see(state: &mut State, sight: EndpointSight) {
+fn see(state: &mut State, presence: EndpointPresence) {
     let task = known(state).watching.expect("it is watched");
-    let endpoint = match sight {
-        EndpointSight::There(endpoint) => Some(endpoint),
-        EndpointSight::NotYet | EndpointSight::Gone => None,
+    let endpoint = match presence {
+        EndpointPresence::Present(endpoint) => Some(endpoint),
+        EndpointPresence::Unknown | EndpointPresence::Absent => None,
     };
     event(
         state,
@@ -107,11 +107,14 @@ fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it
     // Read again, it is nothing new.
     let effects = read(&mut state, vec![record()], Vec::new());
     assert!(effects.is_empty(), "{effects:?}");
-    see(&mut state, EndpointSight::example(EndpointStatus::Creating));
+    see(
+        &mut state,
+        EndpointPresence::example(EndpointStatus::Creating),
+    );
     assert_eq!(notice(&mut state), None);
     see(
         &mut state,
-        EndpointSight::example(EndpointStatus::InService),
+        EndpointPresence::example(EndpointStatus::InService),
     );
     let text = notice(&mut state).expect("a notice");
     assert_eq!(text, "The endpoint cats is in service");
@@ -123,7 +126,7 @@ fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it
         has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"),
         "{effects:?}"
     );
-    see(&mut state, EndpointSight::Gone);
+    see(&mut state, EndpointPresence::Absent);
     let text = notice(&mut state).expect("that is unexpected");
     assert!(text.contains("was deleted outside this window"), "{text}");
     assert_eq!(state.endpoints_at_our_cost().count(), 0);

@@ -9,7 +9,7 @@ use super::super::super::widgets::{
 use super::super::log::log_lines_ui;
 use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, RemoteModel, Utc};
 use crate::state::{
-    Command, EndpointDeletion, EndpointId, EndpointSight, EndpointsCommand, Failure,
+    Command, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand, Failure,
     InferenceCommand, KnownEndpoint, Loadable, Queue, State,
 };
 use crate::tasks::now_ms;
@@ -80,7 +80,7 @@ fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Comman
 fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     let word = endpoint_word(endpoint);
     ui.horizontal_wrapped(|ui| {
-        let sign = endpoint.seen.status().map_or("■", endpoint_sign);
+        let sign = endpoint.presence.status().map_or("■", endpoint_sign);
         ui.label(strong(format!("{sign} {word}")));
         if endpoint.watching.is_some() || endpoint.deleting.is_some() {
             ui.spinner();
@@ -101,16 +101,16 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command
             let text = "This endpoint was never started and is not billed. What was made for it still exists";
             banner_ui(ui, Tone::Warning, text, |_| {});
         }
-        EndpointSight::Gone => {
+        EndpointPresence::Absent => {
             ui.weak(format!(
                 "There is no endpoint of this name in {}",
                 endpoint.id.region()
             ));
         }
-        EndpointSight::NotYet => {}
+        EndpointPresence::Unknown => {}
     }
-    let has_failed = endpoint.seen.status() == Some(EndpointStatus::Failed);
-    if !has_failed && (endpoint.seen.endpoint().is_some() || endpoint.is_at_our_cost()) {
+    let has_failed = endpoint.presence.status() == Some(EndpointStatus::Failed);
+    if !has_failed && (endpoint.presence.endpoint().is_some() || endpoint.is_at_our_cost()) {
         ui.label(sentence(&endpoint_cost_text(endpoint, now_ms())));
     }
     if endpoint.record.is_none() && endpoint.seen.endpoint().is_some() {
@@ -325,7 +325,7 @@ fn facts_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
                     key_value_ui(ui, "AMI", version);
                 }
             }
-            let Some(there) = endpoint.seen.endpoint() else {
+            let Some(there) = endpoint.presence.endpoint() else {
                 return;
             };
             for variant in &there.variants {
