@@ -64,7 +64,7 @@ fn open(shared: &Arc<Shared>, source: SourceId, spec: SourceSpec, ticket: Ticket
         "list images",
         ticket,
         move |shared, ticket| match list(shared, source, spec, &ticket.control) {
-            // Another source is being opened: no failure of this one.
+            // Another source is being opened: this is not a failure.
             Err(_) if ticket.control.is_cancelled() => Ok(()),
             listed => listed,
         },
@@ -284,7 +284,7 @@ fn sample_images() -> Option<PathBuf> {
     shipped("assets/samples", "samples").filter(|folder| folder.is_dir())
 }
 
-/// What comes with Spotcheck: beside the installed program, or in the folder it was built in.
+/// The path of a file that comes with Spotcheck: beside the installed program, or in the folder it was built in.
 pub(super) fn shipped(in_sources: &str, installed: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().ok();
     let beside = program.as_deref().and_then(Path::parent);

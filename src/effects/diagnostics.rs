@@ -1,4 +1,4 @@
-//! What someone who is to find out what is wrong needs to know. No secrets.
+//! Diagnostics for a report of a problem, without secrets.
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Boxes of the file that are told one by one.
 const BOXES_TOLD: usize = 20;
-/// One may cut while another waits for the window to take a tile.
+/// The number of threads: one may cut while another waits for the window to take a tile.
 const CUTTERS: usize = 2;
 
 /// Opens one image at a time; a newer request replaces one that has not begun. One thread decodes, others cut tiles of
@@ -33,7 +33,7 @@ struct Request {
     control: TaskControl,
 }
 
-/// What the threads share.
+/// The shared state of the threads.
 struct DisplayQueue {
     content: Mutex<Content>,
     changed: Condvar,
@@ -41,7 +41,7 @@ struct DisplayQueue {
 
 struct Content {
     request: Option<Request>,
-    /// Of what was asked for last.
+    /// The state of the last request.
     reading: Option<TaskControl>,
     open: Option<Open>,
     /// Most wanted first.
@@ -343,7 +343,7 @@ fn cut(shared: &Shared, queue: &DisplayQueue, open: &Open, key: TileKey) -> bool
     is_window_open
 }
 
-/// What is stored beside the image about what it shows.
+/// The properties that are stored beside the image about its content.
 fn truth_rows(truth: &Truth, size: [u32; 2]) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));

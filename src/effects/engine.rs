@@ -194,7 +194,7 @@ fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk: ImagesRequ
         let _working = shared.model_work.begin(&ticket.control);
         match model {
             Some(model) => Ok(predict_bulk(shared, &model, bulk)),
-            // Another model has been loaded in the same moment.
+            // Another model was loaded at the same moment.
             None => Err(Failure::Cancelled),
         }
     };

@@ -23,7 +23,7 @@ pub(super) fn explain(
         ticket,
         move |shared, ticket| {
             let _working = shared.model_work.begin(&ticket.control);
-            // Another model may have been loaded in the same moment.
+            // Another model may have been loaded at the same moment.
             let predictor = predictor.ok_or(Failure::Cancelled)?;
             search(shared, &*predictor, &request, &ticket.control).map(Arc::new)
         },

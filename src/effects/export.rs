@@ -96,7 +96,7 @@ fn write(
 ) -> Result<Exported, Failure> {
     let source = shared.source(request.source).ok_or(Failure::Cancelled)?;
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
-    // What was judged a moment ago belongs to it.
+    // The export includes the last verdicts.
     project.flush().map_err(|error| failed(&error))?;
     let judgements = project.judgements().map_err(|error| failed(&error))?;
     let samples = request.samples.into_iter();

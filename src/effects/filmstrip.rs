@@ -15,7 +15,7 @@ use crate::state::{CropRequest, FilmstripId, ReviewEvent, SourceId};
 
 /// Longer side of a crop in pixels.
 const CROP_SIDE: u32 = 192;
-/// Of the box's longer side, shown around it on each side.
+/// The margin around a box, as a share of its longer side.
 const CONTEXT: f32 = 0.1;
 /// More would take the cores from what is looked at more closely.
 const WORKERS: usize = 2;
@@ -31,7 +31,7 @@ pub(super) struct Gathering {
     pub(super) what: Box<FilmRequest>,
 }
 
-/// What is wanted, most wanted first, and what is being made.
+/// The requested crops, most urgent first, and those in work.
 struct Queue {
     wanted: Mutex<CropQueue>,
     changed: Condvar,
@@ -196,7 +196,7 @@ fn cut_out(shared: &Shared, job: &Job) -> bool {
     })
 }
 
-/// One image for each crop of the job.
+/// Cuts one image for each crop of the job.
 fn images(shared: &Shared, job: &Job) -> Result<Vec<RgbImage>, String> {
     let Some(first) = job.crops.first() else {
         return Ok(Vec::new());

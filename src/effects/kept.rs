@@ -1,4 +1,4 @@
-//! What is kept on disk: how much it is, and getting rid of it.
+//! The size of the disk cache, and clearing it.
 
 use std::sync::Arc;
 

@@ -66,20 +66,20 @@ pub struct Effects {
     endpoints: remote::EndpointDeleter,
 }
 
-/// Where the predictions arrive.
+/// The channel of predictions.
 pub struct Predictions {
     pub events: Receiver<Event>,
     pub deliveries: Receiver<Delivery>,
 }
 
-/// What only the window itself can do something with.
+/// Pixels and other results that only the window itself can use.
 pub enum Delivery {
     Thumbnail {
         source: SourceId,
         sample: SampleId,
-        /// Of the file.
+        /// The version of the file.
         version: u32,
-        /// What the longer side was to be, in pixels.
+        /// The requested length of the longer side, in pixels.
         side: u32,
         image: RgbImage,
     },
@@ -104,7 +104,7 @@ pub enum Delivery {
         index: u32,
         result: Result<RgbImage, String>,
     },
-    /// What a model of the user's own gets of the shown image.
+    /// The preview of a model's input for the shown image.
     ImportPreview {
         import: ImportId,
         image: RgbImage,
@@ -129,7 +129,7 @@ impl Delivery {
     }
 }
 
-/// What every task needs.
+/// The common context of every task.
 struct Shared {
     dirs: AppDirs,
     library: Library,
@@ -181,7 +181,7 @@ impl Effects {
             endpoints: remote::EndpointDeleter::default(),
             shared,
         };
-        // It reads a folder of the system, which may be a slow one.
+        // Measuring reads a folder of the system, which may be slow.
         effects.shared.spawn("clean up", |_| Scratch::clean_up());
         let predictions = Predictions {
             events: events_received,
@@ -234,7 +234,7 @@ impl Effects {
     }
 }
 
-/// What is queued for the project must be on the disk before the program ends, and no model at work.
+/// The program ends only after the project's queue is saved and no model is at work.
 impl Drop for Effects {
     fn drop(&mut self) {
         let project = self.shared.project.lock().take();
@@ -364,7 +364,7 @@ impl Shared {
     }
 }
 
-/// For a worker that must go on whatever one file does to it: a panic becomes a reason.
+/// Runs a worker's step so that a panic becomes an error: the worker must continue with the next file.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     result.unwrap_or_else(|panic| Err(mistake(&tasks::panic_text(&*panic))))

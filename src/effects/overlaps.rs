@@ -9,18 +9,18 @@ use crate::state::SourceId;
 use crate::store::{Project, StoreError};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// From so many unknown samples on, reading the whole run is faster than reading them one by one.
+/// The number of unknown samples from which on reading the whole run is faster than reading them one by one.
 const WHOLE_RUN_FROM: usize = 2000;
 const READ_LEN: usize = 64;
 
-/// What was found out of one run at one IoU, kept from one request to the next.
+/// The overlaps of one run at one IoU, kept from one request to the next.
 #[derive(Default)]
 pub(super) struct Overlaps(Option<Known>);
 
 struct Known {
     source: SourceId,
     run: RunId,
-    /// What `hidden` was found out from.
+    /// The basis of `hidden`.
     predictions: Predictions,
     hidden: Suppressed,
 }

@@ -44,7 +44,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
 
 /// Predictions that are read at once: few enough that the first ones are on screen soon.
 const READ_LEN: usize = 64;
-/// For the threads that still read from the project when it is opened anew.
+/// The number of waits for threads that still read from the project when it is opened anew.
 const HANDOVER_ATTEMPTS: u32 = 40;
 /// The name of this program for others that find the project in use.
 const PROGRAM: &str = "the window of Spotcheck";
@@ -374,7 +374,7 @@ fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
     );
 }
 
-/// For a project that is read-only here: the copy is not.
+/// Saves a copy of a project that is read-only here: the copy is writable.
 fn go_on_in_copy(
     shared: &Arc<Shared>,
     source: SourceId,

@@ -35,7 +35,7 @@ struct UnsavedThumbnail {
     image: RgbImage,
 }
 
-/// What a worker works with.
+/// The context of a worker.
 struct Tools {
     decoders: Arc<Semaphore>,
     unsaved: Sender<UnsavedThumbnail>,
@@ -94,7 +94,7 @@ impl ThumbnailMaker {
         self.send(Message::ReadAhead { source, samples });
     }
 
-    /// Another image is looked at, `shown`: nothing else is to be in its way.
+    /// Another image is shown, `shown`: nothing else may delay it.
     pub(super) fn stop_reading_ahead(&self, shown: SampleUri) {
         self.send(Message::StopReadingAhead(shown));
     }
@@ -111,7 +111,7 @@ impl Drop for ThumbnailMaker {
     }
 }
 
-/// So many at a time.
+/// A counting semaphore.
 struct Semaphore {
     free: Mutex<usize>,
     changed: Condvar,

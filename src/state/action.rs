@@ -540,7 +540,7 @@ impl Action {
         self.get_detailed_message().unwrap_or_default()
     }
 
-    /// Such as `Ctrl+O`; `Ctrl` is the command key on a Mac. The first is the one to show.
+    /// The keys of the action, for example `Ctrl+O`; `Ctrl` is the command key on a Mac. The first is the one to show.
     pub fn keys(self) -> impl Iterator<Item = &'static str> {
         self.get_str("keys").unwrap_or_default().split_whitespace()
     }
@@ -700,7 +700,7 @@ impl Action {
         }
     }
 
-    /// For entries that are on or off; `None` for all others.
+    /// The state of a switch; `None` for all other entries.
     pub fn is_on(self, state: &State) -> Option<bool> {
         let settings = &state.settings;
         match self {

@@ -1,4 +1,4 @@
-//! Which samples are on screen and in which order: what was asked for, what holds, and what is being computed.
+//! The order of images on screen: what was requested, the current order, and the one that is being computed.
 //!
 //! An order is computed by a worker from snapshots. What it depends on is written down with each request ([`Basis`]),
 //! and after every message the state is compared with that: so nothing that changes an order can be forgotten, and
@@ -20,7 +20,7 @@ pub struct ArrangeId(pub u64);
 /// The search field, the sort menu, and what came of them.
 #[derive(Debug, Default)]
 pub struct Arranging {
-    /// As it was typed.
+    /// The search text as it was typed.
     text: String,
     /// The last text that could be understood.
     query: Query,
@@ -32,15 +32,15 @@ pub struct Arranging {
     scroll_resets: u64,
     arrangement: Option<Arc<Arrangement>>,
     statistics: Option<Arc<Statistics>>,
-    /// What is being computed.
+    /// The request that is being computed.
     asked: Option<(ArrangeId, Basis)>,
-    /// What `arrangement` was made of.
+    /// The basis of `arrangement`.
     arranged: Option<Basis>,
-    /// What `statistics` were made of.
+    /// The basis of `statistics`.
     counted: Option<Basis>,
-    /// Which boxes are hidden by better ones, as far as that is known.
+    /// Boxes that are hidden by better ones, as far as that is known.
     pub(super) suppressed: Option<Suppressed>,
-    /// Where the shown sample is on screen, or would be if it had not dropped out.
+    /// The position of the shown sample on screen, or the one it would have if it had not dropped out.
     pub(super) place: usize,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Basis {
     data: Data,
 }
 
-/// What the user asked for: an order that was computed for another wish is of no use.
+/// What the user requested: an order that was computed for another request is dropped.
 #[derive(Debug, Clone, PartialEq)]
 struct ArrangeKey {
     source: SourceId,
@@ -61,13 +61,13 @@ struct ArrangeKey {
     sort: Sort,
 }
 
-/// What comes by itself while it is computed.
+/// Changes that do not come from the user while an order is computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Data {
     samples: u64,
     predictions: u64,
     marks: u64,
-    /// Which comparison; zero for none.
+    /// The number of the comparison; zero for none.
     compared: u64,
 }
 
@@ -110,7 +110,7 @@ impl Arranging {
         self.arrangement.as_ref().map(|made| &made.counts)
     }
 
-    /// Of the current run; `None` before the first count.
+    /// Statistics of the current run; `None` before the first count.
     pub fn statistics(&self) -> Option<&Arc<Statistics>> {
         self.statistics.as_ref()
     }
@@ -126,7 +126,7 @@ impl Arranging {
         self.text = text;
     }
 
-    /// Another number whenever the grid is to show the beginning of the order.
+    /// Changes whenever the grid is to scroll to the beginning of the order.
     pub fn scroll_resets(&self) -> u64 {
         self.scroll_resets
     }
@@ -149,7 +149,7 @@ impl Arranging {
         goes
     }
 
-    /// Another source: what was searched in the one before says nothing about it.
+    /// Resets the search for another source.
     pub(super) fn source_changed(&mut self) {
         *self = Self {
             sort: self.sort,
@@ -221,7 +221,7 @@ impl Arranging {
 }
 
 impl State {
-    /// What the grid shows, first to last. Until a new order is computed, the one before holds.
+    /// The order of the grid, first to last. Until a new order is computed, the one before holds.
     pub fn order(&self) -> Order {
         let arranging = &self.arranging;
         // The listing's own order needs no computing, so that new images are on screen at once.
@@ -232,7 +232,7 @@ impl State {
         }
     }
 
-    /// Which boxes the view hides because better ones overlap them, as far as that is known.
+    /// The boxes that the view hides because better ones overlap them, as far as that is known.
     pub fn suppressed(&self) -> Option<&Suppressed> {
         self.arranging.suppressed.as_ref()
     }
@@ -245,7 +245,7 @@ impl State {
         complete(text, cursor, labels, &tags)
     }
 
-    /// What in the query can find nothing with the current model, and why.
+    /// The parts of the query that cannot match with the current model, and why.
     pub fn query_warnings(&self) -> Vec<QueryError> {
         let query = &self.arranging.query;
         let warnings = |run: &super::Run| query.warnings(run.task(), run.labels());

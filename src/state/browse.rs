@@ -1,4 +1,4 @@
-//! What can be done about the open source and its images, and what comes of it.
+//! Commands, effects and events about the open source and its images.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::state::{
     TaskId, ThumbnailRequest, Ticket, ViewSettings,
 };
 
-/// What the user can do about the open source and its images.
+/// Commands about the open source and its images.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BrowseCommand {
     /// A folder, file, or address of a place in S3, typed by the user or from the recent ones.
@@ -36,7 +36,7 @@ pub enum BrowseCommand {
     GoTo(String),
     /// The next one after the shown image.
     GoToNext(String),
-    /// What may be kept on disk; zero keeps nothing.
+    /// The limit of the disk cache; zero disables it.
     SetCacheBytes(u64),
     /// How much is kept on disk.
     MeasureCache,
@@ -45,14 +45,14 @@ pub enum BrowseCommand {
     Reveal(SampleUri),
     /// The tiles of the image that are looked at and not there, most wanted first. Replaces what was asked for before.
     LoadTiles(Vec<TileKey>),
-    /// For images that are opened from now on.
+    /// The limit for images that are opened from now on.
     SetMaxMegapixels(u64),
     ForgetRecent(PathBuf),
     /// This place, however it was reached.
     ForgetRecentPlace(Box<S3Place>),
 }
 
-/// What is to be done in the background about the open source and its images.
+/// Effects about the open source and its images.
 #[derive(Debug, Clone)]
 pub enum BrowseEffect {
     Open {
@@ -107,7 +107,7 @@ pub enum BrowseEffect {
     },
 }
 
-/// What background work reports about the open source and its images.
+/// Events about the open source and its images.
 #[derive(Debug)]
 pub enum BrowseEvent {
     /// A source could be opened and its listing begins.
@@ -127,7 +127,7 @@ pub enum BrowseEvent {
         source: SourceId,
         change: ListingChange,
     },
-    /// What is kept on disk.
+    /// The size of the disk cache.
     CacheMeasured(CacheUsage),
     /// A place was listed again; what is there came as changes before.
     ListedAgain {
@@ -144,7 +144,7 @@ pub enum BrowseEvent {
     ThumbnailFailed {
         source: SourceId,
         sample: SampleId,
-        /// Of the file.
+        /// The version of the file.
         version: u32,
         reason: String,
     },

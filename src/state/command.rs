@@ -1,4 +1,4 @@
-//! What the user can want.
+//! The commands of the user.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub enum Command {
         source: Option<PathBuf>,
         model: Option<String>,
     },
-    /// What draws the window, for diagnostics.
+    /// The renderer of the window, for diagnostics.
     DrawnBy(String),
     Do(Action),
     /// Puts a command for a terminal on the clipboard.
@@ -58,7 +58,7 @@ areas!(
 /// A way through the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// So many samples on, or back where negative; stops at the ends.
+    /// Moves by this many samples, back if negative; stops at the ends.
     By(i64),
     /// The same, with everything between selected.
     ExtendBy(i64),

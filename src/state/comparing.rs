@@ -15,7 +15,7 @@ pub struct Comparing {
     pub left: RunId,
     pub right: RunId,
     pub status: Loadable<Compared>,
-    /// Which class of the right run is which of the left one.
+    /// The class of the left run for each class of the right one.
     pub classes: ClassMap,
     /// The filters that the boxes were compared with, left and right.
     pub(super) views: [ViewSettings; 2],
@@ -45,9 +45,9 @@ pub struct CompareRequest {
 #[derive(Debug)]
 pub struct Compared {
     pub agreement: Arc<Agreement>,
-    /// By sample, what the order of disagreement sorts by.
+    /// The disagreement of each sample, the key of the order by disagreement.
     pub(super) column: Arc<[f32]>,
-    /// What the search for a change of class finds.
+    /// The samples whose class changed.
     pub(super) changes: Arc<ClassChanges>,
 }
 
@@ -74,14 +74,14 @@ impl State {
         self.comparing.as_ref().filter(|_| is_wanted)
     }
 
-    /// What the right run of a comparison says of the shown image, where it is in memory.
+    /// The prediction of the shown image in the right run of a comparison, if it is in memory.
     pub fn compared_prediction(&self) -> Option<&Prediction> {
         let right = self.comparing.as_ref()?.right;
         let prediction = self.runs.prediction(right, self.shown_sample()?)?;
         Some(prediction)
     }
 
-    /// Those of its boxes that are visible, highest score first.
+    /// The visible boxes of that prediction, highest score first.
     pub fn compared_boxes(&self) -> Vec<usize> {
         let right = self.comparing.as_ref().map(|comparing| comparing.right);
         let shown = right.zip(self.shown_sample());

@@ -1,4 +1,4 @@
-//! What is to be done outside of the state.
+//! Work outside of the state.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub enum Effect {
         notice: String,
     },
     CopyDiagnostics {
-        /// What the state knows: device report, last problems.
+        /// A description of the state: device report, last problems.
         lines: Vec<String>,
     },
     OpenManual,
@@ -69,7 +69,7 @@ pub struct PredictionRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThumbnailRequest {
     pub sample: SampleId,
-    /// Of the file; comes back with the pixels.
+    /// The version of the file; it is returned with the pixels.
     pub version: u32,
     pub entry: Sample,
 }
@@ -101,6 +101,6 @@ pub struct CropRequest {
     /// Into the detections of the prediction.
     pub index: u32,
     pub uri: SampleUri,
-    /// Where it is in memory; else it is read from the project.
+    /// The prediction, if it is in memory; otherwise it is read from the project.
     pub prediction: Option<Arc<Prediction>>,
 }

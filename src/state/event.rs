@@ -1,4 +1,4 @@
-//! What tasks report.
+//! The events of tasks.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use crate::state::{
     ProjectEvent, ReviewEvent, S3Event, UploadEvent,
 };
 
-/// What `effects` reports. Each event carries the id of its request.
+/// An event from `effects`. Each one carries the id of its request.
 #[derive(Debug)]
 pub enum Event {
     /// A task that needs no event of its own has ended.
     TaskEnded {
         task: TaskId,
         outcome: TaskOutcome,
-        /// What happened on the way and is worth knowing: “the batch was halved, the device ran out of memory”.
+        /// Notes for the user: “the batch was halved, the device ran out of memory”.
         notes: Vec<String>,
     },
     /// A notice for the user: “Copied the image”.
@@ -67,17 +67,17 @@ impl Event {
     }
 }
 
-/// What the model has just said of a sample.
+/// A new prediction of a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewPrediction {
     pub sample: SampleId,
-    /// Of the file when it was asked about: it may have been written to meanwhile.
+    /// The stamp of the file when it was predicted: it may have been changed meanwhile.
     pub stamp: FileStamp,
     /// Or why there is no prediction.
     pub result: Result<Prediction, String>,
 }
 
-/// One answer of a run's summary.
+/// One prediction in a run's summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRow {
     pub sample: SampleUri,
@@ -86,7 +86,7 @@ pub struct StoredRow {
     pub prediction: StoredPrediction,
 }
 
-/// What the summary of a run keeps of a prediction.
+/// The content of a prediction in the summary of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoredPrediction {
     Predicted {
@@ -129,7 +129,7 @@ pub struct ModelDefaults {
     pub detection: Option<String>,
 }
 
-/// What is known of a decoded image and its file.
+/// The details of a decoded image and its file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DisplayInfo {
     /// Width and height of the upright image, in pixels.

@@ -1,17 +1,17 @@
-//! Which parts of the shown image carry a prediction: the question, and what came of it.
+//! Which parts of the shown image a prediction depends on: the question and its result.
 
 use std::sync::Arc;
 
 use super::{SourceId, State, TaskId};
 use crate::domain::{PredictionContent, RunKey, Saliency, SaliencyTarget, SampleUri};
 
-/// What is asked about the shown image.
+/// The prediction that is to be explained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub target: SaliencyTarget,
     /// The class in question.
     pub label: String,
-    /// As the run gave it, `0.0..=1.0`.
+    /// The score in the run, `0.0..=1.0`.
     pub score: f32,
 }
 
@@ -66,7 +66,7 @@ impl Explanation {
 }
 
 impl State {
-    /// What “Explain” asks: the selected box or class, or else the best one on screen. `None` where there is none.
+    /// The subject of “Explain”: the selected box or class, or else the best one on screen. `None` if there is none.
     pub fn question(&self) -> Option<Question> {
         let prediction = self.shown.prediction.as_ref()?;
         match &prediction.content {

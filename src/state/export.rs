@@ -12,13 +12,13 @@ use crate::domain::{
 use crate::review::{Marks, Predictions, Suppressed};
 use crate::state::{Failure, TaskId, Ticket};
 
-/// What the user can do about exports.
+/// Commands about exports.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExportCommand {
-    /// What is chosen in the dialog about exports.
+    /// Changes the choices in the export dialog.
     Set(ExportOptions, ExportScope),
     SetComparisonFormat(ComparisonFormat),
-    /// For whichever dialog about exports is open.
+    /// Sets the target of whichever export dialog is open.
     PickTarget,
     Start {
         path: PathBuf,
@@ -34,7 +34,7 @@ pub enum ExportCommand {
     Dismiss,
 }
 
-/// What is to be done in the background about exports.
+/// Effects about exports.
 #[derive(Debug, Clone)]
 pub enum ExportEffect {
     /// Write what the project holds of these samples, in their order.
@@ -56,7 +56,7 @@ pub enum ExportEffect {
     },
 }
 
-/// What background work reports about exports.
+/// Events about exports.
 #[derive(Debug)]
 pub enum ExportEvent {
     Ended {
@@ -70,12 +70,12 @@ pub enum ExportEvent {
     },
 }
 
-/// What is chosen in the dialog; kept for the next time it is opened.
+/// The choices in the dialog; kept for the next time it is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportDraft {
     pub options: ExportOptions,
     pub scope: ExportScope,
-    /// In the dialog about the comparison of two runs.
+    /// The choices in the dialog about the comparison of two runs.
     pub comparison: ComparisonFormat,
     /// Chosen in a file dialog; the path field takes it over once.
     pub picked: Option<PathBuf>,
@@ -91,7 +91,7 @@ pub struct ExportFile {
     pub replaces: bool,
 }
 
-/// What to export: what the project holds of these samples, in their order.
+/// A selection for an export: these samples of the project, in this order.
 #[derive(Debug, Clone)]
 pub struct ExportRequest {
     pub source: SourceId,
@@ -128,7 +128,7 @@ impl Default for ExportDraft {
 }
 
 impl State {
-    /// Where the dialog that is open would write: beside what is open, and else in the user's home.
+    /// The default folder of the open dialog: beside the source, or else in the user's home.
     pub fn suggested_export(&self) -> PathBuf {
         let (what, extension) = self.export_kind();
         let path = self.source.as_ref().and_then(|open| open.path.as_deref());
@@ -151,7 +151,7 @@ impl State {
         (format.content_word(), format.extension())
     }
 
-    /// What files about what is open are named after: a folder, a file without its ending, a prefix.
+    /// The stem of file names: the name of a folder, of a file without its ending, or of a prefix.
     pub(super) fn source_stem(&self) -> String {
         let name = match self.source.as_ref().map(|open| (&open.path, &open.place)) {
             Some((Some(path), _)) => self.stem_of(path),
@@ -175,11 +175,11 @@ impl State {
     }
 }
 
-/// Which images are exported.
+/// The images that are exported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(const_into_str)]
 pub enum ExportScope {
-    /// What the search shows, in its order.
+    /// The images that the search shows, in its order.
     #[strum(serialize = "Images on screen")]
     Filter,
     #[strum(serialize = "Selected images")]
@@ -212,7 +212,7 @@ impl ExportScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BoxCountId(pub u64);
 
-/// What boxes are to be counted in.
+/// The images and filters of a count of boxes.
 #[derive(Debug, Clone)]
 pub struct BoxCountRequest {
     pub predictions: Predictions,
@@ -259,7 +259,7 @@ pub(super) struct CountBasis {
     pub(super) predictions: u64,
     pub(super) marks: u64,
     pub(super) view: Option<ViewSettings>,
-    /// Which state of what is known of overlaps.
+    /// The revision of the known overlaps.
     pub(super) hidden: u64,
     pub(super) outdated: SampleSet,
     pub(super) order: Order,
@@ -280,7 +280,7 @@ impl BoxCounter {
     }
 
     pub(super) fn begin(&mut self, id: BoxCountId, basis: CountBasis) {
-        // Of another choice of boxes they would be wrong, and not only late.
+        // Counts for another choice of boxes would be wrong, and not only late.
         let is_same_choice = |(_, of): &(Option<BoxCounts>, CountBasis)| {
             (of.run, of.view.is_some()) == (basis.run, basis.view.is_some())
         };
@@ -302,6 +302,6 @@ pub struct Exported {
     pub path: PathBuf,
     /// “100 images and 532 boxes written: …”
     pub summary: String,
-    /// What was left out, renamed or could not be read.
+    /// Notes about what was left out, renamed or could not be read.
     pub notes: Vec<String>,
 }

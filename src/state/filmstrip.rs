@@ -17,9 +17,9 @@ pub struct Filmstrip {
     pub class: Option<u32>,
     pub order: FilmOrder,
     frames: Arc<[FilmFrame]>,
-    /// What is being gathered.
+    /// The request that is being gathered.
     asked: Option<(FilmstripId, FilmBasis)>,
-    /// What `frames` were gathered from.
+    /// The basis of `frames`.
     gathered: Option<FilmBasis>,
 }
 
@@ -44,7 +44,7 @@ impl Filmstrip {
         }
     }
 
-    /// In order, of the class and run that were asked for last.
+    /// The frames in order, of the class and run that were requested last.
     pub fn frames(&self) -> &Arc<[FilmFrame]> {
         &self.frames
     }

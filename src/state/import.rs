@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::SourceId;
 use crate::domain::SampleUri;
 
-/// Which opening of the dialog, and which look at the model, a prediction belongs to.
+/// The number of a recognition of a model; each opening of the dialog and each change begins another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ImportId(pub u64);
 
@@ -17,7 +17,7 @@ pub struct Import {
     pub weights: PathBuf,
     /// A label file of the user's.
     pub labels: Option<PathBuf>,
-    /// What the user knows better: field of the card and value, in the order given.
+    /// The corrections of the user: field of the card and value, in the order given.
     pub overrules: Vec<(String, String)>,
     pub status: ImportStatus,
 }
@@ -30,7 +30,7 @@ pub struct RecogniseRequest {
     pub labels: Option<PathBuf>,
     /// Field of the card and value.
     pub overrules: Vec<(String, String)>,
-    /// To show what the model would get of it.
+    /// The shown image, for a preview of the model's input.
     pub image: Option<(SourceId, SampleUri)>,
     pub runtime_library: Option<PathBuf>,
 }
@@ -39,14 +39,14 @@ pub struct RecogniseRequest {
 pub enum ImportStatus {
     /// The file is being looked into.
     Recognising,
-    /// It cannot be used as it is; the message says why and what to do.
+    /// The model cannot be used as it is; the message says why and what to do.
     Refused(String),
     Draft(Box<ImportDraft>),
-    /// It is being copied into the library.
+    /// The model is being copied into the library.
     Adding,
 }
 
-/// What the model was recognised as.
+/// The recognised properties of the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportDraft {
     pub id: String,
@@ -54,7 +54,7 @@ pub struct ImportDraft {
     pub task: String,
     /// How many classes have names.
     pub named_classes: usize,
-    /// What was found out or assumed, with the reasons.
+    /// The properties that were recognised or assumed, with the reasons.
     pub findings: Vec<ImportField>,
     /// Every other field of the card.
     pub other_fields: Vec<ImportField>,
@@ -67,7 +67,7 @@ pub struct ImportDraft {
 /// A field of the card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportField {
-    /// Its place in the card, `input.layout`.
+    /// The path in the card, `input.layout`.
     pub field: String,
     pub value: String,
     /// “recognised”, “assumed”, “given”; empty where nothing is known of it.

@@ -13,7 +13,7 @@ use crate::state::{
     ConnectFailure, Failure, FoundModel, NewPrediction, RemoteCheck, RemotePrediction,
 };
 
-/// What the user can do about the models that predict.
+/// Commands about the models that predict.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InferenceCommand {
     /// Predicts with a remote model from now on; `None` predicts on this computer. Only the image in view and the
@@ -39,7 +39,7 @@ pub enum InferenceCommand {
     TryAgain,
 }
 
-/// What is to be done in the background about the models that predict.
+/// Effects about the models that predict.
 #[derive(Debug, Clone)]
 pub enum InferenceEffect {
     /// Find or install ONNX Runtime and load a model. Replaces the loaded one.
@@ -74,7 +74,7 @@ pub enum InferenceEffect {
     Predict(ImagesRequest),
 }
 
-/// What background work reports about the models that predict.
+/// Events about the models that predict.
 #[derive(Debug)]
 pub enum InferenceEvent {
     /// The model that this task was to prepare is loaded.
@@ -84,7 +84,7 @@ pub enum InferenceEvent {
         /// The ONNX Runtime library that would be used after a restart, where that is not the loaded one.
         restart_to_use: Option<String>,
     },
-    /// It is not, and will not be before the user does something.
+    /// The model is not ready, and will not be before the user does something.
     Failed {
         task: TaskId,
         message: String,
@@ -94,7 +94,7 @@ pub enum InferenceEvent {
     Cancelled {
         task: TaskId,
     },
-    /// What a remote model is, or why that is not known.
+    /// The format of a remote model's responses, or why that is not known.
     Connected {
         source: SourceId,
         task: TaskId,
@@ -176,7 +176,7 @@ pub struct RemoteEngine {
     pub status: Loadable<RemoteReport, EngineFailure>,
     /// Known once the model has responded.
     pub(super) found: Option<(RunKey, ModelCard, LabelSet)>,
-    /// Its first response, to try a mapping on.
+    /// The first response of the model, to try a mapping on.
     pub(super) first_response: Option<Arc<ResponseExamples>>,
     /// The command that signs in again, if that helps.
     pub renewal: Option<String>,
@@ -192,7 +192,7 @@ pub struct EngineFailure {
     pub(super) sample: Option<SampleId>,
 }
 
-/// What one click can do about a failure.
+/// An action that a click can start after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
     TryAgain,
@@ -202,12 +202,12 @@ pub enum Offer {
     SetResponseMapping,
 }
 
-/// Which images to predict.
+/// The images to predict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum QueuedImages {
     /// All that have no prediction by then.
     Unpredicted,
-    /// Those of these that have no prediction by then.
+    /// Those of these images that have no prediction by then.
     UnpredictedOf(SampleSet),
     These(SampleSet),
 }
@@ -225,7 +225,7 @@ pub struct PrepareRequest {
 pub struct ConnectRequest {
     pub source: SourceId,
     pub model: RemoteModel,
-    /// One after the other is sent until a response can be recognised.
+    /// The images that are sent one after the other until a response can be recognised.
     pub samples: Vec<(SampleId, Sample)>,
     /// The runs that the model made before.
     pub known: Vec<RunInfo>,
@@ -255,9 +255,9 @@ pub struct ImagesRequest {
 /// A package of ONNX Runtime that Spotcheck can install.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuntimeKind {
-    /// For the processor.
+    /// ONNX Runtime for the processor.
     Cpu,
-    /// For NVIDIA graphics cards, in place of the one for the processor.
+    /// ONNX Runtime for NVIDIA graphics cards, in place of the one for the processor.
     Cuda,
     /// A plug-in for any graphics card.
     WebGpu,
@@ -323,7 +323,7 @@ impl Inference {
         failure.is_some_and(|failure| failure.sample.is_none_or(|about| about == sample))
     }
 
-    /// What is loaded or connected to there, ready or not.
+    /// The model that is loaded or connected, ready or not.
     fn key_at(&self, location: &InferenceLocation) -> Option<&RunKey> {
         if location.is_here() {
             return self.local.key.as_ref();
@@ -348,7 +348,7 @@ impl Inference {
         }
         match &mut self.remote {
             Some(remote) if !key.made.is_here() => remote.status = Loadable::Failed(failure),
-            // It is being loaded again.
+            // The model is being loaded again.
             _ if self.local.status.task().is_some() => return false,
             _ => self.local.status = Loadable::Failed(failure),
         }

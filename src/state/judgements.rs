@@ -1,4 +1,4 @@
-//! What people say about the predictions: verdicts, notes and tags of the open source, and every step back and forth.
+//! Verdicts, notes and tags of the open source, with undo and redo.
 //!
 //! Most images have none, so they are kept by sample and not as a column. An edit holds the values before and after it:
 //! undoing puts the former back, redoing the latter. Nothing is ever dropped from the history while the source is open.
@@ -13,11 +13,11 @@ use crate::review::{self, Marks, VerdictKind};
 #[derive(Debug, Default)]
 pub struct Judgements {
     images: HashMap<SampleId, ImageJudgement>,
-    /// From the project file, of images that the listing has not come to yet or that are gone.
+    /// Judgements from the project file, of images that are not listed yet or that are gone.
     unlisted: HashMap<SampleUri, ImageJudgement>,
     /// The run whose verdicts are on screen.
     run: Option<RunId>,
-    /// What sorting and filtering see.
+    /// The judgements as sorting and filtering use them.
     marks: Marks,
     /// How many images carry each tag.
     tags: BTreeMap<String, usize>,
@@ -27,7 +27,7 @@ pub struct Judgements {
     saving: HashMap<SampleId, u64>,
 }
 
-/// What is said of one image.
+/// The judgement of one image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageJudgement {
     /// Sorted by target; rarely more than a handful.
@@ -48,10 +48,10 @@ pub(super) enum Mark {
     Tags(Vec<String>),
 }
 
-/// One thing that a person did, however many images it touched.
+/// One edit of the user, with however many images it changed.
 #[derive(Debug, Clone)]
 struct Edit {
-    /// What it did, as it goes on after “Undo: ”.
+    /// A label that follows “Undo: ”.
     label: String,
     steps: Vec<Step>,
 }
@@ -70,7 +70,7 @@ impl Step {
     }
 }
 
-/// What an edit, its undoing or its redoing has changed.
+/// The changes of an edit, its undoing or its redoing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct EditOutcome {
     /// The edit, in words.
@@ -123,7 +123,7 @@ impl ImageJudgement {
         &self.tags
     }
 
-    /// What sorting and filtering need of it.
+    /// The judgement as sorting and filtering use it.
     fn mark(&self, run: Option<RunId>) -> review::Mark {
         let boxes = run.into_iter().flat_map(|run| self.of_boxes(run));
         review::Mark {
@@ -183,7 +183,7 @@ impl From<JudgedSample> for ImageJudgement {
 }
 
 impl Judgements {
-    /// What is said of a sample; `None` where nothing is.
+    /// The judgement of a sample; `None` if there is none.
     pub fn get(&self, sample: SampleId) -> Option<&ImageJudgement> {
         self.images.get(&sample)
     }
@@ -212,7 +212,7 @@ impl Judgements {
         self.verdicts_on_prediction(run, sample).next().is_some()
     }
 
-    /// What the verdicts on this run's prediction are about.
+    /// The prediction that the verdicts are about.
     pub(super) fn verdicts_on_prediction(
         &self,
         run: RunId,
@@ -249,7 +249,7 @@ impl Judgements {
         self.tags.keys().map(String::as_str)
     }
 
-    /// What sorting and filtering see; cheap to clone.
+    /// The judgements as sorting and filtering use them; cheap to clone.
     pub fn marks(&self) -> &Marks {
         &self.marks
     }
@@ -264,12 +264,12 @@ impl Judgements {
         self.saving.len()
     }
 
-    /// What undoing would undo: “reject 3 images”.
+    /// The label of the edit that undo would revert: “reject 3 images”.
     pub fn undo_label(&self) -> Option<&str> {
         self.done.last().map(|edit| edit.label.as_str())
     }
 
-    /// What redoing would do again.
+    /// The label of the edit that redo would repeat.
     pub fn redo_label(&self) -> Option<&str> {
         self.undone.last().map(|edit| edit.label.as_str())
     }
@@ -353,7 +353,7 @@ impl Judgements {
         }
     }
 
-    /// Another run is on screen: its verdicts are shown and counted.
+    /// Puts another run on screen: its verdicts are shown and counted.
     pub(super) fn follow_run(&mut self, run: Option<RunId>) {
         if self.run == run {
             return;
@@ -422,7 +422,7 @@ impl Judgements {
         self.saving.retain(|_, ticket| *ticket > up_to);
     }
 
-    /// For a new source.
+    /// Resets the judgements for a new source.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -512,7 +512,7 @@ mod tests {
         said.map(|(sample, said)| (sample, said.clone())).collect()
     }
 
-    /// What sorting and filtering see is in step with what is said.
+    /// Checks that sorting and filtering use the present judgements.
     fn check_marks(judgements: &Judgements) {
         for id in (0..8).map(SampleId) {
             let said = judgements.get(id).cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a task in the background loads, and why it came to nothing.
+//! A value that a task loads in the background, and the reason if that fails.
 
 use super::{TaskId, TaskOutcome};
 
@@ -7,7 +7,7 @@ use super::{TaskId, TaskOutcome};
 pub enum Loadable<T, E = Failure> {
     #[default]
     NotAsked,
-    /// By this task.
+    /// The task that loads it.
     Loading(TaskId),
     Ready(T),
     Failed(E),
@@ -19,7 +19,7 @@ pub enum Failure {
     /// The task was cancelled; nothing is wrong.
     Cancelled,
     Failed {
-        /// What happened, why, and what to do.
+        /// The message: what happened, why, and what to do.
         message: String,
         /// The command that signs in again, if that helps.
         renewal: Option<String>,

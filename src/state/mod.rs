@@ -1,4 +1,4 @@
-//! What the window knows, and the only code that changes it.
+//! The state of the window, and the only code that changes it.
 //!
 //! [`update`] takes the state and a [`Message`] (a [`Command`] of the user or an [`Event`] of a task) and gives the
 //! [`Effect`]s to carry out. It is pure: no files, no threads, no graphics, no pixels. Panels draw `&State`; `effects`
@@ -121,11 +121,11 @@ pub struct State {
     /// Zoom by menu or key, for the canvas to turn into a [`CanvasView`]: only it knows its size.
     pub canvas_request: Option<Action>,
     pub runs: Runs,
-    /// What people say about the predictions.
+    /// The verdicts, notes and tags.
     pub judgements: Judgements,
     /// Two runs held against each other.
     pub comparing: Option<Comparing>,
-    /// Another one after every change of what is compared.
+    /// A number that changes with everything that a comparison depends on.
     comparison_number: u64,
     /// The window is a screen for an audience.
     pub presenting: Option<Presenting>,
@@ -146,7 +146,7 @@ pub struct State {
     pub remote: Remote,
     /// The dialog about a model of the user's own, while it is open.
     pub import: Option<Import>,
-    /// What was chosen last in the dialog about exports.
+    /// The last choices in the export dialog.
     pub export: ExportDraft,
     /// How many boxes that would be.
     pub export_boxes: BoxCounter,
@@ -160,11 +160,11 @@ pub struct State {
     pub notice: Option<Notice>,
     /// Counts up whenever the search field is to take the keyboard.
     pub search_focus: u64,
-    /// What draws the window, for diagnostics.
+    /// The renderer of the window, for diagnostics.
     pub graphics: String,
     /// The image takes the place of the panels.
     pub large_image: bool,
-    /// Nothing has the name that is being typed to go to it.
+    /// Whether no image has the name that is being typed into “Go to”.
     pub go_to_missed: bool,
     /// The size of the disk cache, once it was requested.
     pub cache_usage: Option<CacheUsage>,
@@ -190,7 +190,7 @@ pub struct Shown {
     pub failure: Option<String>,
     /// Index into the detections of `prediction`.
     pub selected_box: Option<usize>,
-    /// To be selected as soon as the prediction is there.
+    /// The box or class that is selected as soon as the prediction is there.
     wanted_box: Option<usize>,
     /// Index of a class of `prediction`.
     pub selected_class: Option<u32>,
@@ -239,22 +239,22 @@ pub enum Overlay {
     Export,
     ExportComparison,
     Upload,
-    /// Where to find a place in S3.
+    /// The dialog for opening images in S3.
     OpenS3,
-    /// What is to be sent to SageMaker.
+    /// The form of a job.
     StartJob,
     /// The jobs of SageMaker.
     Jobs,
-    /// Which model is to answer at an endpoint.
+    /// The form of an endpoint.
     DeployEndpoint,
     /// The endpoints of SageMaker.
     Endpoints,
-    /// Which outputs are to be opened as a run.
+    /// The dialog for opening outputs as a run.
     OpenOutputs,
     /// The dialog about a remote model.
     RemoteInference,
     Help,
-    /// Which class would be right.
+    /// The field for the right class.
     WrongClass,
     /// Whether so many images are to be judged at once.
     MassVerdict,
@@ -266,7 +266,7 @@ pub struct Notice {
     pub text: String,
     /// Tells two notices of the same text apart.
     pub serial: u64,
-    /// It is about the last judgement, which can be undone beside it.
+    /// Whether it is about the last judgement, which can be undone beside it.
     pub offers_undo: bool,
 }
 
@@ -349,7 +349,7 @@ impl State {
     /// means nothing for another prediction. Clearing the verdicts frees it.
     pub fn keeps_prediction(&self, run: RunId, sample: SampleId) -> bool {
         let may_have_prediction = self.runs.get(run).is_some_and(|run| {
-            // What is not read yet is in the project.
+            // Predictions that are not read yet are in the project.
             run.status(sample) == PredictionStatus::Predicted || !run.is_loaded()
         });
         may_have_prediction && self.judgements.is_prediction_judged(run, sample)
@@ -375,7 +375,7 @@ impl State {
         view.visible_detections(prediction, &confirmed)
     }
 
-    /// Those of the prediction on screen.
+    /// The visible boxes of the prediction on screen.
     pub fn shown_boxes(&self) -> Vec<usize> {
         let shown = self.run().zip(self.shown_sample());
         let shown = shown.zip(self.shown.prediction.as_ref());

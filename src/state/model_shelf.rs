@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::domain::{LabelSet, ModelCard, ModelTask, Problem};
 use crate::state::{ImportDraft, ImportId, ModelDefaults, RecogniseRequest, Ticket};
 
-/// What the user can do about the library.
+/// Commands about the library.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelsCommand {
     Choose(String),
@@ -26,7 +26,7 @@ pub enum ModelsCommand {
     DismissOffer(String),
 }
 
-/// What is to be done in the background about the library.
+/// Effects about the library.
 #[derive(Debug, Clone)]
 pub enum ModelsEffect {
     List,
@@ -46,11 +46,11 @@ pub enum ModelsEffect {
         import: ImportId,
     },
     Pick,
-    /// For the model of this id.
+    /// Opens the file dialog for the weights of this model.
     PickWeights(String),
 }
 
-/// What background work reports about the library.
+/// Events about the library.
 #[derive(Debug)]
 pub enum ModelsEvent {
     Listed {
@@ -62,12 +62,12 @@ pub enum ModelsEvent {
         id: String,
         result: Result<u64, String>,
     },
-    /// What was found in a model of the user's own.
+    /// The result of inspecting a model of the user's own.
     Recognised {
         import: ImportId,
         result: Result<Box<ImportDraft>, String>,
     },
-    /// It is in the library, under this id.
+    /// The model is in the library, under this id.
     Added {
         import: ImportId,
         result: Result<String, String>,
@@ -85,7 +85,7 @@ pub struct ModelEntry {
     pub can_fetch: bool,
     /// Whether removing it frees disk space.
     pub can_remove: bool,
-    /// What it takes in the data folder.
+    /// Its size in the data folder.
     pub disk_bytes: u64,
     /// The location of the card, for people: “comes with Spotcheck”.
     pub origin: String,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::domain::SampleId;
 use crate::review::Arrangement;
 
-/// What the grid shows, first to last: places `0..len()`. A clone costs nothing.
+/// The order of the grid: positions `0..len()`. A clone is cheap.
 #[derive(Debug, Clone)]
 pub struct Order(Kind);
 
@@ -13,7 +13,7 @@ pub struct Order(Kind);
 enum Kind {
     /// All samples, in the listing's own order.
     Listing(usize),
-    /// Those that the query wants, as they are sorted.
+    /// The samples that match the query, sorted.
     Arranged(Arc<Arrangement>),
 }
 

@@ -1,4 +1,4 @@
-//! What went wrong, one line each.
+//! The list of problems, one line each.
 
 use crate::domain::{Problem, SampleId, SampleSet};
 
@@ -14,7 +14,7 @@ pub struct ProblemList {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProblemEntry {
     pub problem: Problem,
-    /// Where a click on the line leads.
+    /// The target of a click on the line.
     pub sample: Option<SampleId>,
 }
 
@@ -32,7 +32,7 @@ impl ProblemList {
         self.entries.is_empty()
     }
 
-    /// Those that were too many to keep.
+    /// The number of problems that were too many to keep.
     pub fn dropped(&self) -> usize {
         self.dropped
     }

@@ -6,7 +6,7 @@ use super::TaskId;
 use crate::domain::{Change, JudgedSample, RunId, RunInfo};
 use crate::state::{Prediction, PredictionRequest, SampleId, SourceId, StoredRow, Ticket};
 
-/// What the user can do about the project and its runs.
+/// Commands about the project and its runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProjectCommand {
     /// The samples whose whole predictions are looked at, most wanted first. Replaces what was asked for before.
@@ -14,14 +14,14 @@ pub enum ProjectCommand {
     /// Looks at the predictions of another run.
     SwitchRun(RunId),
     RenameRun(RunId, String),
-    /// With its predictions and the verdicts on them.
+    /// Deletes a run with its predictions and the verdicts on them.
     DeleteRun(RunId),
     SaveAs(PathBuf),
     /// Changes the folder of the open project's images to this one.
     Move(PathBuf),
 }
 
-/// What is to be done in the background about the project and its runs.
+/// Effects about the project and its runs.
 #[derive(Debug, Clone)]
 pub enum ProjectEffect {
     /// Write changes to the project of the source.
@@ -58,7 +58,7 @@ pub enum ProjectEffect {
     },
 }
 
-/// What background work reports about the project and its runs.
+/// Events about the project and its runs.
 #[derive(Debug)]
 pub enum ProjectEvent {
     /// The project of the source, with what it holds beside the predictions.
@@ -68,7 +68,7 @@ pub enum ProjectEvent {
     },
     /// Everything up to this ticket is on the disk.
     Saved { source: SourceId, up_to: u64 },
-    /// It is not; it is kept and tried again.
+    /// The changes could not be saved; they are kept and saved later.
     SaveFailed { source: SourceId, reason: String },
     /// A part of a run's summary, read from the project.
     RunLoaded {
@@ -104,20 +104,20 @@ pub struct Project {
     pub trouble: Option<String>,
     /// Predictions that are held until their predictions can be saved again.
     pub(super) held_back: Vec<TaskId>,
-    /// Of the change made last.
+    /// The ticket of the last change.
     ticket: u64,
-    /// Of the last change that is on the disk.
+    /// The ticket of the last saved change.
     saved_up_to: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ProjectStatus {
-    /// Nothing is open.
+    /// No project is open.
     #[default]
     Closed,
     Opening,
     Writable,
-    /// Nothing can be changed: another program holds it, or its folder cannot be written.
+    /// The project cannot be changed: another program has it open, or its folder is read-only.
     ReadOnly {
         reason: String,
     },
@@ -138,7 +138,7 @@ pub struct ProjectContent {
     pub judgements: Vec<JudgedSample>,
     /// How things are looked at, as JSON by name.
     pub views: Vec<(String, String)>,
-    /// What a person should know: a damaged file was put aside.
+    /// A note for the user: a damaged file was moved aside.
     pub notes: Vec<String>,
 }
 
@@ -155,7 +155,7 @@ impl Project {
         }
     }
 
-    /// As [`Project::check_writable`], for what can wait until the project is open.
+    /// Like [`Project::check_writable`], for changes that can wait until the project is open.
     pub fn check_soon_writable(&self) -> Result<(), &'static str> {
         match self.status {
             ProjectStatus::Opening => Ok(()),
@@ -187,7 +187,8 @@ impl Project {
         self.trouble = None;
     }
 
-    /// Another source is being opened. Tickets go on, so that a late prediction about the former project means nothing.
+    /// Resets the project for another source. Tickets continue, so that a late event about the former project is
+    /// ignored.
     pub(super) fn reopen(&mut self) {
         *self = Self {
             status: ProjectStatus::Opening,

@@ -1,4 +1,4 @@
-//! What can be done about searching, comparing and judging, and what comes of it.
+//! Commands, effects and events about searching, comparing and judging.
 
 use crate::domain::{Saliency, SampleSet};
 use crate::evaluation::Agreement;
@@ -10,7 +10,7 @@ use crate::state::{
     Failure, FilmstripId, Pace, RunId, SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange,
 };
 
-/// What the user can do about searching, comparing and judging.
+/// Commands about searching, comparing and judging.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReviewCommand {
     /// Changes the text in the search field.
@@ -32,7 +32,7 @@ pub enum ReviewCommand {
     SetExplanationOpacity(f32),
     /// Holds the predictions of the run on screen against those of this one.
     Compare(RunId),
-    /// With the filters as they are now.
+    /// Compares again with the current filters.
     CompareAgain,
     SetCompareLayout(CompareLayout),
     StopComparing,
@@ -41,7 +41,7 @@ pub enum ReviewCommand {
     /// Whether images follow each other by themselves.
     PlaySlides(bool),
     SetSlideSecs(f32),
-    /// On the selected box, or else on every selected image; `None` takes the verdict back.
+    /// Sets a verdict on the selected box, or else on every selected image; `None` clears it.
     /// Many images are judged only after a question.
     SetVerdict(Option<Verdict>),
     /// Yes, that many.
@@ -51,15 +51,15 @@ pub enum ReviewCommand {
         samples: SampleSet,
         text: String,
     },
-    /// To every selected image.
+    /// Adds a tag to every selected image.
     AddTag(String),
-    /// From every selected image.
+    /// Removes a tag from every selected image.
     RemoveTag(String),
     ChangeView(ViewChange),
     SetThumbnailSide(f32),
 }
 
-/// What is to be done in the background about searching, comparing and judging.
+/// Effects about searching, comparing and judging.
 #[derive(Debug, Clone)]
 pub enum ReviewEffect {
     /// Gather all boxes of a class. A newer request takes the place of one before.
@@ -93,7 +93,7 @@ pub enum ReviewEffect {
     },
 }
 
-/// What background work reports about searching, comparing and judging.
+/// Events about searching, comparing and judging.
 #[derive(Debug)]
 pub enum ReviewEvent {
     /// Two runs were held against each other, or why not.
@@ -101,7 +101,7 @@ pub enum ReviewEvent {
         task: TaskId,
         result: Result<Agreement, Failure>,
     },
-    /// Which parts of the shown image carry a prediction, or how the search for them ended.
+    /// The parts of the shown image that a prediction depends on, or why that is not known.
     Explained {
         task: TaskId,
         result: Result<Arc<Saliency>, Failure>,
@@ -115,7 +115,7 @@ pub enum ReviewEvent {
     Arranged {
         id: ArrangeId,
         arrangement: Arrangement,
-        /// Which boxes are hidden by better ones, where the view hides such.
+        /// The boxes that are hidden by better ones, if the view hides any.
         suppressed: Option<Suppressed>,
     },
     /// The statistics that go with it, and the end of the prediction; `None` where there is no run.

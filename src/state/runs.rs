@@ -17,11 +17,11 @@ pub struct Runs {
     /// Never given before in this project, nor to a run that was deleted: the project says where they begin.
     next_id: u64,
     pages: PredictionPages,
-    /// Whose whole predictions are on screen or wanted soon, most wanted first.
+    /// Samples whose whole predictions are on screen or needed soon, most urgent first.
     pub(super) wanted: Vec<(RunId, SampleId)>,
 }
 
-/// One model over the samples of the open source.
+/// The predictions of one model for the samples of the open source.
 pub struct Run {
     pub info: RunInfo,
     pub predictions: Predictions,
@@ -32,7 +32,7 @@ pub struct Run {
     pub(super) kept: usize,
     /// Whether the project knows the run; it is told with the first prediction.
     pub(super) is_in_project: bool,
-    /// Whose file was written to since it was answered.
+    /// Samples whose files were changed after they were predicted.
     pub(super) outdated: SampleSet,
     /// Predictions that are not saved yet.
     unsaved: HashMap<SampleId, Unsaved>,
@@ -149,7 +149,7 @@ impl Runs {
         run.unsaved.insert(sample, Unsaved { ticket, prediction });
     }
 
-    /// What is on the disk now need not stay in memory.
+    /// Saved predictions need not stay in memory.
     pub(super) fn set_saved(&mut self, up_to: u64) {
         let pages = &mut self.pages;
         for run in &mut self.all {
@@ -235,12 +235,12 @@ impl Run {
         self.predictions.status(sample)
     }
 
-    /// Why the prediction of this sample failed.
-    /// What is wrong with an image that was predicted all the same, in words that follow its name.
+    /// The problems of an image that was predicted nevertheless, in words that follow its name.
     pub fn warnings(&self, sample: SampleId) -> &[String] {
         self.predictions.warnings(sample)
     }
 
+    /// Why the prediction of this sample failed.
     pub fn failure(&self, sample: SampleId) -> Option<&str> {
         self.predictions.failure(sample)
     }
@@ -274,7 +274,7 @@ impl Run {
         &self.outdated
     }
 
-    /// What the grid writes under a thumbnail: the top class, or the number of boxes shown.
+    /// The text below a thumbnail: the top class, or the number of visible boxes.
     pub fn headline(
         &self,
         sample: SampleId,

@@ -4,10 +4,10 @@ use super::S3Tree;
 use crate::domain::{AwsSetup, Identity, S3Access, S3Address, S3Layout};
 use crate::state::{Failure, FolderListing, S3FolderPage, TaskId, Ticket};
 
-/// What the user can do about buckets and sign-ins.
+/// Commands about buckets and sign-ins.
 #[derive(Debug, Clone, PartialEq)]
 pub enum S3Command {
-    /// As whom, and where, the dialog about S3 looks.
+    /// Changes the credentials and the server of the dialog about S3.
     SetAccess(S3Access),
     /// All that this access may list.
     ListBuckets,
@@ -21,7 +21,7 @@ pub enum S3Command {
     SignIn(S3Access),
 }
 
-/// What is to be done in the background about buckets and sign-ins.
+/// Effects about buckets and sign-ins.
 #[derive(Debug, Clone)]
 pub enum S3Effect {
     /// Read what the user's AWS configuration offers.
@@ -42,7 +42,7 @@ pub enum S3Effect {
     },
 }
 
-/// What background work reports about buckets and sign-ins.
+/// Events about buckets and sign-ins.
 #[derive(Debug)]
 pub enum S3Event {
     SetupRead(Result<AwsSetup, String>),
@@ -64,7 +64,7 @@ pub enum S3Event {
         task: TaskId,
         page: S3FolderPage,
     },
-    /// With where it goes on, where that is not all.
+    /// The listing of a folder has ended, with the token of its next page if there is one.
     FolderEnded {
         folder: S3Address,
         task: TaskId,
@@ -74,16 +74,16 @@ pub enum S3Event {
 
 #[derive(Debug, Default)]
 pub struct S3Picker {
-    /// As whom, and where; the tree was listed so.
+    /// The credentials and the server that the tree was listed with.
     pub access: S3Access,
-    /// What the fields of the dialog begin with.
+    /// The initial values of the dialog's fields.
     pub start: S3Start,
     /// The AWS configuration; `None` while it is being read.
     pub setup: Option<Result<AwsSetup, String>>,
     pub tree: S3Tree,
 }
 
-/// What the fields of the dialog begin with.
+/// The initial values of the dialog's fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct S3Start {
     /// Counts up whenever the fields are to be taken over.
@@ -93,12 +93,12 @@ pub struct S3Start {
 }
 
 impl S3Picker {
-    /// What the AWS configuration says, once it was read.
+    /// The AWS configuration, once it was read.
     pub fn known_setup(&self) -> Option<&AwsSetup> {
         self.setup.as_ref()?.as_ref().ok()
     }
 
-    /// From a bucket down to this folder: everything that must be open for it to be seen.
+    /// The folders from a bucket down to this one: all must be open for it to be visible.
     pub(super) fn way_to(address: &S3Address) -> Vec<S3Address> {
         let mut way = vec![if address.is_folder() {
             address.clone()

@@ -23,7 +23,7 @@ struct Level {
     folders: Vec<S3Address>,
     objects: u64,
     status: Loadable<()>,
-    /// Where the listing goes on.
+    /// The token of the next page.
     continuation: Option<String>,
 }
 
@@ -32,7 +32,7 @@ struct Level {
 pub struct FolderListing {
     pub access: S3Access,
     pub folder: S3Address,
-    /// Where the part before ended.
+    /// The end of the page before.
     pub continuation: Option<String>,
 }
 
@@ -150,7 +150,7 @@ impl S3Tree {
         is_unasked && self.is_open(folder)
     }
 
-    /// Where the listing of a folder goes on; `None` at its beginning.
+    /// The token of a folder's next page; `None` at its beginning.
     pub(super) fn continuation(&self, folder: &S3Address) -> Option<String> {
         self.folders.get(folder)?.continuation.clone()
     }
@@ -204,7 +204,7 @@ impl S3Tree {
         true
     }
 
-    /// To list a folder again from its beginning, after a failure.
+    /// Lists a folder again from its beginning, after a failure.
     pub(super) fn forget(&mut self, folder: &S3Address) {
         self.folders.remove(folder);
     }

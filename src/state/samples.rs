@@ -7,15 +7,15 @@ use std::path::PathBuf;
 
 use crate::domain::{Problem, S3Place, Sample, SampleId, SampleSet, SampleUri, SharedList};
 
-/// Which opening of a source a prediction belongs to.
+/// The number of an opened source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u64);
 
-/// What was opened.
+/// The open source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenSource {
     pub id: SourceId,
-    /// What people call it: a path.
+    /// The path, as people write it.
     pub name: String,
     /// The folder or file, where it is a single one.
     pub path: Option<PathBuf>,
@@ -24,11 +24,11 @@ pub struct OpenSource {
     pub listing: Listing,
     /// Why changes of the files are not noticed, where they are not.
     pub unwatched: Option<String>,
-    /// What a person should know of the listing: what was left out.
+    /// Notes about the listing, for people: what was left out.
     pub notes: Vec<String>,
 }
 
-/// What listing a place again found, beside the images themselves.
+/// The result of listing a source again, besides the images themselves.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Relisting {
     pub problems: Vec<Problem>,
@@ -44,7 +44,7 @@ pub enum Listing {
     Failed(String),
 }
 
-/// One column per property that the grid needs, in listing order.
+/// The samples as one column per property that the grid needs, in listing order.
 #[derive(Debug, Default)]
 pub struct Samples {
     entries: SharedList<Sample>,
@@ -62,7 +62,7 @@ pub struct Samples {
 #[derive(Debug)]
 struct ByUri {
     maps: Vec<HashMap<SampleUri, SampleId>>,
-    /// Which map.
+    /// The index of the map for a URI.
     hasher: RandomState,
 }
 
@@ -100,7 +100,7 @@ impl Default for ByUri {
 }
 
 impl OpenSource {
-    /// What its images are named from: a folder, or a prefix in S3.
+    /// The root of image names: a folder, or a prefix in S3.
     pub(super) fn root(&self) -> String {
         match (&self.place, &self.path) {
             (Some(place), _) => place.address.to_string(),
@@ -136,12 +136,12 @@ impl Samples {
         self.unreadable.get(&id).map(String::as_str)
     }
 
-    /// For a worker; shares its entries.
+    /// A snapshot for a worker; it shares the entries.
     pub(super) fn snapshot(&self) -> SharedList<Sample> {
         self.entries.clone()
     }
 
-    /// Those that cannot be shown: not decoded, or gone.
+    /// The images that cannot be shown: not decoded, or gone.
     pub(super) fn all_unreadable(&self) -> SampleSet {
         let mut all = self.gone.clone();
         for id in self.unreadable.keys() {
@@ -150,7 +150,7 @@ impl Samples {
         all
     }
 
-    /// Another number after every change.
+    /// A number that changes with every edit.
     pub(super) fn revision(&self) -> u64 {
         self.revision
     }
@@ -165,7 +165,7 @@ impl Samples {
         self.gone.contains(id)
     }
 
-    /// What is known already is left out: a file that appears while a folder is listed is told twice.
+    /// Adds samples except known ones: a file that appears while a folder is listed is reported twice.
     pub(super) fn append(&mut self, samples: Vec<Sample>) {
         self.revision += 1;
         for sample in samples {
@@ -193,7 +193,7 @@ impl Samples {
         self.gone.insert(id)
     }
 
-    /// They are tried again when they are looked at.
+    /// Forgets errors, so that the images are read again when they are shown.
     pub(super) fn forget_unreadable(&mut self) {
         if !self.unreadable.is_empty() {
             self.revision += 1;

@@ -1,4 +1,4 @@
-//! Which sample is shown and which are selected.
+//! The shown sample and the selected ones.
 
 use super::Order;
 use crate::domain::{SampleId, SampleSet};
@@ -8,7 +8,7 @@ use crate::domain::{SampleId, SampleSet};
 pub struct Selection {
     shown: Option<SampleId>,
     selected: SampleSet,
-    /// Where a range begun with shift starts.
+    /// The anchor of a range that is selected with shift.
     anchor: Option<SampleId>,
 }
 

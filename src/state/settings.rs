@@ -1,4 +1,4 @@
-//! What is remembered from one start to the next.
+//! Settings that are kept from one start to the next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const MAX_RECENT: usize = 10;
 /// Thumbnail sides on screen, in points.
 pub const THUMBNAIL_SIDES: std::ops::RangeInclusive<f32> = 72.0..=256.0;
 
-/// What the limit of megapixels can be set to.
+/// The choices for the limit of megapixels.
 pub const MEGAPIXELS: std::ops::RangeInclusive<u64> = 1..=65_536;
 
 /// Seconds that presentation mode can show an image.
@@ -30,7 +30,7 @@ pub struct Settings {
     pub theme: ThemeChoice,
     /// `1.0` is the system's own size.
     pub interface_zoom: f32,
-    /// In points.
+    /// The size in points.
     pub thumbnail_side: f32,
     pub show_images_panel: bool,
     pub show_inspector: bool,
@@ -48,7 +48,7 @@ pub struct Settings {
     pub thumbnails_only: bool,
     /// Newest first.
     pub recent: Vec<PathBuf>,
-    /// In S3, newest first.
+    /// Places in S3, newest first.
     pub recent_places: Vec<S3Place>,
     /// Remote models that were used, newest first.
     pub recent_remote_models: Vec<RemoteModel>,
@@ -62,9 +62,9 @@ pub struct Settings {
     /// An ONNX Runtime library to use instead of the ones that are looked for.
     pub runtime_library: Option<PathBuf>,
     pub compare_layout: CompareLayout,
-    /// What the form of the last job said, as far as the next one says the same.
+    /// The fields of the last job form that the next one may use again.
     pub job: JobDraft,
-    /// What the form of the last endpoint said, as far as the next one says the same.
+    /// The fields of the last endpoint form that the next one may use again.
     pub endpoint: EndpointDraft,
     /// Jobs that are watched, so that watching goes on after a restart.
     pub watched_jobs: Vec<JobId>,
@@ -76,7 +76,7 @@ pub struct Settings {
     pub explanation_opacity: f32,
     /// Images with more megapixels are refused.
     pub max_megapixels: u64,
-    /// Of thumbnails, and of images from S3, that are kept on disk; zero keeps none.
+    /// The size of the disk cache, for thumbnails and images from S3; zero disables it.
     #[serde(alias = "thumbnail_cache_bytes")]
     pub cache_bytes: u64,
     /// The live filters by model id.

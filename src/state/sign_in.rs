@@ -8,7 +8,7 @@ use crate::domain::{Identity, S3Access};
 /// How long before its end a sign-in is renewed, or warned of where that does not help, in milliseconds.
 const SIGN_IN_WARNING_MS: i64 = 10 * 60 * 1000;
 
-/// What is known of who signs in, for each way to S3.
+/// The state of the sign-in for each way to S3.
 #[derive(Debug, Default)]
 pub struct SignIns(HashMap<S3Access, SignIn>);
 
@@ -37,7 +37,7 @@ impl SignIns {
         self.0.get(access)
     }
 
-    /// Another question is under way.
+    /// Begins a sign-in.
     pub(super) fn begin(&mut self, access: &S3Access, task: TaskId) {
         let sign_in = self.0.entry(access.clone()).or_default();
         sign_in.asking = Some(Asking {

@@ -11,7 +11,7 @@ const MAX_FINISHED: usize = 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(pub u64);
 
-/// What work in the background needs of its task: the id that its result names, and its progress and cancel.
+/// The handle of a background task: the id that its result names, its progress, and its cancellation.
 #[derive(Debug, Clone)]
 pub struct Ticket {
     pub id: TaskId,
@@ -94,7 +94,7 @@ impl TaskEntry {
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskOutcome {
-    /// With what it did, for people: “812 images in 41 s”.
+    /// A summary for people: “812 images in 41 s”.
     Done(String),
     Cancelled,
     Failed(String),

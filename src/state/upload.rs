@@ -6,7 +6,7 @@ use super::Loadable;
 use crate::domain::{S3Place, SampleUri, UploadPlan, UploadReport};
 use crate::state::{ExportScope, Failure, TaskId, Ticket};
 
-/// What the user can do about uploads.
+/// Commands about uploads.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UploadCommand {
     /// Finds out what an upload of these images would do.
@@ -21,7 +21,7 @@ pub enum UploadCommand {
     Dismiss,
 }
 
-/// What is to be done in the background about uploads.
+/// Effects about uploads.
 #[derive(Debug, Clone)]
 pub enum UploadEffect {
     /// Find out what an upload of these samples' files would do.
@@ -38,7 +38,7 @@ pub enum UploadEffect {
     },
 }
 
-/// What background work reports about uploads.
+/// Events about uploads.
 #[derive(Debug)]
 pub enum UploadEvent {
     Planned {
@@ -54,7 +54,7 @@ pub enum UploadEvent {
 
 #[derive(Debug, Default)]
 pub struct Uploading {
-    /// What the upload would do.
+    /// The plan of the upload.
     pub plan: Loadable<Arc<UploadPlan>>,
 }
 
@@ -73,6 +73,6 @@ pub struct Uploaded {
     pub target: S3Place,
     /// “200 files (12 MiB) sent”
     pub summary: String,
-    /// What stayed, what failed, and how to go on.
+    /// The objects that were skipped, those that failed, and how to continue.
     pub notes: Vec<String>,
 }

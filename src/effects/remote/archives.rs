@@ -23,7 +23,7 @@ use crate::tasks::TaskControl;
 const ARCHIVES: &str = "archives";
 /// The number of archives that are kept, the last used ones: switching between a few models packs none of them again.
 const KEPT: usize = 4;
-/// One that was used more recently may still be on its way to S3.
+/// The age from which on an archive may be deleted: a newer one may still be on its way to S3.
 const MAY_BE_IN_USE: Duration = Duration::from_hours(24);
 
 /// The archive of a model, packed where it is not; one of this machine goes `to` there. `None`: SageMaker has the
@@ -129,7 +129,7 @@ fn packed(
     Ok(path)
 }
 
-/// As [`packed`], of a folder: what is the same by names, sizes and times is not packed again.
+/// Like [`packed`], for a folder: it is not packed again if names, sizes and times are the same.
 fn packed_saved_model(
     shared: &Shared,
     model: &Path,
@@ -169,19 +169,20 @@ fn unless_packed_meanwhile(packed: Result<Packaged, PackageError>) -> Result<(),
     }
 }
 
-/// Made where it is not there.
+/// Creates the folder of archives if it is missing.
 fn archives_folder(shared: &Shared) -> Result<PathBuf, JobError> {
     let folder = shared.dirs.cache.join(ARCHIVES);
     match std::fs::create_dir_all(&folder) {
         Ok(()) => Ok(folder),
         Err(error) => Err(JobError::Plan(format!(
-            "Could not create the folder for packed models {error}: {}",
+            "Could not create the folder for packed models: {error} ({})",
             folder.display()
         ))),
     }
 }
 
-/// Its time of change is when it was used last, roughly: a file that changes while it is being sent would be refused.
+/// Marks an archive as used by its time of change, roughly: a file that changes while it is being sent would be
+/// refused.
 fn note_use(archive: &Path) {
     let modified = archive.metadata().and_then(|metadata| metadata.modified());
     let is_recent = |used_at: SystemTime| {
@@ -193,7 +194,7 @@ fn note_use(archive: &Path) {
     }
     let file = File::options().append(true).open(archive);
     if let Err(error) = file.and_then(|file| file.set_modified(SystemTime::now())) {
-        // It may be packed once more than needed, some day.
+        // If this fails, the model may be packed once more than needed.
         log::debug!("{}: {error}", archive.display());
     }
 }

@@ -44,7 +44,7 @@ impl EndpointDeleter {
 
 impl Drop for EndpointDeleter {
     fn drop(&mut self) {
-        // Its thread ends by itself; it may be waiting for a window that takes no events any more.
+        // The thread ends by itself; it may be waiting for a window that no longer takes events.
         if let Some((control, _)) = self.0.take() {
             control.cancel();
         }
@@ -72,7 +72,7 @@ fn watch(shared: &Arc<Shared>, control: &TaskControl) {
                 return;
             }
         }
-        // Also where the clock was set back.
+        // The difference is also large if the clock was set back.
         if (now - listed_ms).abs() >= LIST_EVERY_MS {
             listed_ms = now;
             let is_any = reported
@@ -100,7 +100,7 @@ struct Try {
 }
 
 impl Tries {
-    /// Those whose time is over, each again after a while, as long as its record is there.
+    /// The endpoints whose deletion time has passed, each again after a while, as long as its record is there.
     fn due(&mut self, records: &[EndpointRecord], now_ms: i64) -> Vec<EndpointId> {
         let mut due = Vec::new();
         let mut tries = HashMap::new();

@@ -1,4 +1,4 @@
-//! What the form about an endpoint says becomes an endpoint.
+//! Checks the endpoint form and deploys an endpoint from it.
 
 use std::sync::Arc;
 

@@ -43,7 +43,7 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: EndpointsEffect
     }
 }
 
-/// What fits on some screens; the rest is in CloudWatch.
+/// The number of log lines to read, a few screens; the rest is in CloudWatch.
 const LOG_LINES: u32 = 300;
 
 pub(in super::super) fn records(shared: &Shared) -> EndpointRecords {

@@ -1,4 +1,4 @@
-//! What the form says becomes a plan, and the plan a job.
+//! Checks the job form, makes a plan of it, and starts the job.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ fn plan_of(
             is_whole,
             ref target,
         } => {
-            control.set_step("looking through the images");
+            control.set_step("checking the images");
             let found = upload::files_of(root, all, control)?;
             if let Some(problem) = found.problems.first() {
                 return Err(JobError::Plan(format!(

@@ -133,7 +133,7 @@ fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> 
     Ok(())
 }
 
-/// What is kept of the job, where it was started here.
+/// The record of the job, if it was started here.
 fn record_of(
     shared: &Shared,
     id: &JobId,

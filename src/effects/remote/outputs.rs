@@ -103,7 +103,7 @@ struct Found {
     source: Arc<dyn Source>,
     outputs: FoundOutputs,
     made: InferenceLocation,
-    /// What could not be looked for, for people.
+    /// The reasons why something could not be read, for people.
     notes: Vec<String>,
 }
 

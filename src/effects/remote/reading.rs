@@ -164,7 +164,7 @@ pub(in super::super) fn delete(shared: &Arc<Shared>, path: PathBuf) {
     );
 }
 
-/// What readers of predictions want to know.
+/// The way to read predictions, from the fields of a request.
 pub(super) fn choice_of(request: &ReadingRequest) -> Result<ReadingChoice, String> {
     let mapping = request.mapping.as_deref();
     let mapping = mapping.map(|mapping| checked_mapping(mapping, &request.labels));

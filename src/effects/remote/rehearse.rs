@@ -135,7 +135,7 @@ fn address_in(field: &str) -> Option<String> {
     (!address.is_empty()).then(|| address.to_owned())
 }
 
-/// As the job would ask.
+/// The requests are those of the job.
 fn rehearse_options(spec: &TransformSpec, request: &RehearsalOptions) -> RehearseOptions {
     RehearseOptions {
         python: request.python.clone(),

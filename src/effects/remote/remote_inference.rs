@@ -193,7 +193,7 @@ fn connect(
         key: ready_model.key.clone(),
         model: model.clone(),
         predictor: Arc::clone(&ready_model.predictor),
-        // What an earlier run does not know yet is reported with the next prediction.
+        // Facts that an earlier run does not know yet are reported with the next prediction.
         reported_classes: Arc::new(AtomicUsize::new(
             before.map_or(labels.len(), |run| run.labels.len()),
         )),

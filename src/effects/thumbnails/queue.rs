@@ -10,12 +10,12 @@ use crate::domain::{Sample, SampleId, SampleUri};
 use crate::state::{SourceId, ThumbnailRequest};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// Of the files that are being read, together; a single one may be larger.
+/// The total size of the files that are being read; a single one may be larger.
 const MAX_BYTES: u64 = 256 << 20;
 /// The smallest file that is cancelled when it scrolls away; smaller ones are nearly done.
 const CANCELLED_FROM_BYTES: u64 = 1 << 20;
 
-/// What the window wants, and what the workers have done.
+/// Messages of the window and of the workers.
 pub(super) enum Message {
     /// Replaces the earlier requests.
     Request {
@@ -30,7 +30,7 @@ pub(super) enum Message {
         source: SourceId,
         samples: Vec<Sample>,
     },
-    /// Another image is looked at, this one: nothing else is to be in its way.
+    /// Another image is shown, this one: nothing else may delay it.
     StopReadingAhead(SampleUri),
     Done(Job),
     /// The window is gone.
@@ -67,7 +67,7 @@ pub(super) fn dispatch(messages: &Receiver<Message>, jobs: &Sender<Job>) {
     }
 }
 
-/// What is to be made, and what is being made of it.
+/// The requested thumbnails, and those in work.
 pub(super) struct ThumbnailQueue {
     source: SourceId,
     side: u32,
@@ -190,7 +190,7 @@ impl ThumbnailQueue {
         }
     }
 
-    /// Nothing of another source is of any use any more.
+    /// Drops all work if the source changes.
     fn switch_to(&mut self, source: SourceId) {
         if self.source != source {
             self.source = source;

@@ -14,7 +14,7 @@ const USUAL_HOURS: f64 = 2.0;
 
 pub type EndpointForm = Form<EndpointDraft, EndpointPlan>;
 
-/// What the form holds. Settings keep what the next endpoint may use again; none of it is a secret.
+/// The fields of the form. Settings keep what the next endpoint may use again; it contains no secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndpointDraft {
@@ -47,7 +47,7 @@ impl Default for EndpointDraft {
 pub struct EndpointRequest {
     pub access: S3Access,
     pub model: ModelRequest,
-    /// Where the archive of a local model goes; `None` of any other model.
+    /// The S3 folder for the archive of a local model; `None` for any other model.
     pub archive: Option<S3Address>,
     pub config: EndpointConfig,
     pub usd_per_hour: Option<f64>,

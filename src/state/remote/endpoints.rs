@@ -10,14 +10,14 @@ use crate::state::{
     Arc, EndpointDraft, EndpointRequest, Failure, FormCheck, State, TaskId, Ticket,
 };
 
-/// What the user can do about endpoints.
+/// Commands about endpoints.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndpointsCommand {
     /// Checks the form about an endpoint.
     Check(Box<EndpointDraft>),
     /// Deploys what was checked.
     Deploy,
-    /// From its beginning.
+    /// Lists endpoints from the beginning.
     List(EndpointQuery),
     ListMore,
     /// Shows the page of an endpoint.
@@ -31,13 +31,13 @@ pub enum EndpointsCommand {
     /// Shows the page of an endpoint, with what would be deleted.
     ConfirmDeletion(EndpointId),
     Keep,
-    /// With its configuration, and what was made for it.
+    /// Deletes an endpoint with its configuration and its other resources.
     Delete(EndpointId),
     /// When Spotcheck deletes it by itself, in milliseconds since 1970-01-01 UTC; `None` leaves that to people.
     SetDeletionTime(EndpointId, Option<i64>),
 }
 
-/// What is to be done in the background about endpoints.
+/// Effects about endpoints.
 #[derive(Debug, Clone)]
 pub enum EndpointsEffect {
     /// Tell from now on what this machine keeps of endpoints, and which of them are to be deleted.
@@ -61,7 +61,7 @@ pub enum EndpointsEffect {
     Watch { id: EndpointId, ticket: Ticket },
     /// The end of what its containers wrote.
     ReadLog { id: EndpointId, ticket: Ticket },
-    /// With its configuration, and what was made for it.
+    /// Delete an endpoint with its configuration and its other resources.
     Delete {
         id: EndpointId,
         cause: DeletionCause,
@@ -74,22 +74,22 @@ pub enum EndpointsEffect {
     },
 }
 
-/// What background work reports about endpoints.
+/// Events about endpoints.
 #[derive(Debug)]
 pub enum EndpointsEvent {
-    /// What this machine keeps of endpoints, what of it cannot be read, and which endpoints are to be deleted by now.
+    /// The records of this machine, those that cannot be read, and the endpoints whose deletion time has passed.
     RecordsRead {
         records: Vec<EndpointRecord>,
         unreadable: Vec<String>,
         due: Vec<EndpointId>,
     },
-    /// It is a while since endpoints were looked at.
+    /// The last poll of the endpoints was a while ago.
     Outdated,
     Checked {
         task: TaskId,
         result: Result<Box<FormCheck<EndpointPlan>>, Failure>,
     },
-    /// It is being started.
+    /// The endpoint is being created.
     Deployed {
         task: TaskId,
         result: Result<EndpointId, Failure>,
@@ -105,18 +105,18 @@ pub enum EndpointsEvent {
         id: EndpointId,
         task: TaskId,
         endpoint: Option<Box<Endpoint>>,
-        /// What it runs, where SageMaker tells.
+        /// Its configuration, if SageMaker returns it.
         config: Option<EndpointConfig>,
-        /// Of one instance, where the table of prices has it.
+        /// The price per hour of one instance, if the table of prices has it.
         usd_per_hour: Option<f64>,
     },
-    /// It could not be looked at the endpoint, and is tried again.
+    /// The endpoint could not be polled, and is polled again.
     Trouble {
         id: EndpointId,
         task: TaskId,
         text: String,
     },
-    /// It does not change by itself any more, or cannot be looked at.
+    /// The endpoint no longer changes by itself, or cannot be polled.
     WatchEnded {
         id: EndpointId,
         task: TaskId,
@@ -138,7 +138,7 @@ pub enum EndpointsEvent {
 /// An endpoint, and how it is reached.
 #[derive(Debug, Clone)]
 pub struct EndpointId {
-    /// With the region.
+    /// The name of an endpoint with its region.
     pub sagemaker: SageMakerAccess,
     pub name: String,
 }
@@ -168,17 +168,17 @@ impl EndpointId {
     }
 }
 
-/// What the window knows of endpoints.
+/// The state of endpoints in the window.
 #[derive(Debug, Default)]
 pub struct Endpoints {
     pub list: EndpointList,
     /// The account and region of the list; `None` before it was first requested.
     pub listed_in: Option<SageMakerAccess>,
-    /// Those that were deployed from here or looked at, oldest first.
+    /// The endpoints that were deployed from here or opened, oldest first.
     pub known: Vec<KnownEndpoint>,
-    /// Which of them the dialog shows.
+    /// The endpoint that the dialog shows.
     pub open: Option<EndpointId>,
-    /// It is to be deleted, once this is confirmed.
+    /// The endpoint that is deleted once the user confirms it.
     pub confirming: Option<EndpointId>,
     /// Records of this machine that cannot be read, and why.
     pub unreadable: Vec<String>,
@@ -187,29 +187,29 @@ pub struct Endpoints {
 /// The endpoints of an account and region.
 pub type EndpointList = RemoteList<EndpointStatus, EndpointSummary>;
 
-/// What is known of one endpoint.
+/// The state of one endpoint.
 #[derive(Debug)]
 pub struct KnownEndpoint {
     pub id: EndpointId,
-    /// What is kept of it on this machine, where it was deployed from here.
+    /// The record on this machine, if it was deployed from here.
     pub record: Option<EndpointRecord>,
     pub presence: EndpointPresence,
-    /// On which instances it runs which model, where SageMaker tells.
+    /// Its instances and models, if SageMaker returns them.
     pub config: Option<EndpointConfig>,
-    /// What an hour of one instance costs, as the table of prices says.
+    /// The price per hour of one instance in the table of prices.
     pub usd_per_hour: Option<f64>,
     /// The task that watches it.
     pub watching: Option<TaskId>,
-    /// What went wrong last.
+    /// The last failure.
     pub failure: Option<Failure>,
-    /// Why it could not be looked at just now; it is tried again.
+    /// Why the last poll failed; it is retried.
     pub trouble: Option<String>,
     pub deleting: Option<TaskId>,
     /// The end of what its containers wrote.
     pub log: Loadable<Vec<LogLine>>,
-    /// What the last deletion did.
+    /// The result of the last deletion.
     pub deletion: Option<EndpointDeletion>,
-    /// Why it could not be deleted, and still costs money.
+    /// Why the deletion failed; the endpoint still costs money.
     pub undeleted: Option<Failure>,
 }
 
@@ -232,12 +232,12 @@ pub enum DeletionCause {
     TimeIsOver,
 }
 
-/// What a deletion did, for people.
+/// The result of a deletion, for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndpointDeletion {
     /// “endpoint cats”; what was gone already counts.
     pub deleted: Vec<String>,
-    /// What stays, and why.
+    /// The resources that remain, and why.
     pub kept: Vec<(String, String)>,
 }
 
@@ -304,7 +304,7 @@ impl KnownEndpoint {
             .is_some_and(EndpointStatus::accepts_requests)
     }
 
-    /// As it was deployed from here, or else as SageMaker tells.
+    /// The configuration as it was deployed from here, or else as SageMaker returns it.
     pub fn config(&self) -> Option<&EndpointConfig> {
         let record = self.record.as_ref().map(|record| &record.config);
         record.or(self.config.as_ref())
@@ -328,7 +328,7 @@ impl KnownEndpoint {
         ))
     }
 
-    /// What goes with it when it is deleted, in this order; each as people call it.
+    /// The resources that are deleted with it, in this order, for people.
     pub fn goes_with_it(&self) -> Vec<String> {
         if let (EndpointPresence::Absent, Some(deletion)) = (&self.presence, &self.deletion) {
             let stays = self.model_that_stays().map(|name| format!("model {name}"));
@@ -378,7 +378,7 @@ impl Endpoints {
         self.known.iter_mut().find(|endpoint| endpoint.id == *id)
     }
 
-    /// What is known of this endpoint, which may be nothing yet.
+    /// The state of this endpoint, which may be empty.
     pub(in crate::state) fn of(&mut self, id: &EndpointId) -> &mut KnownEndpoint {
         let position = self.known.iter().position(|endpoint| endpoint.id == *id);
         let position = position.unwrap_or_else(|| {

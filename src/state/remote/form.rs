@@ -1,4 +1,4 @@
-//! What the forms of jobs and endpoints share.
+//! The common state of the forms of jobs and endpoints.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct Form<D, P> {
     pub serial: u64,
     /// The draft that was checked last, or is being checked.
     pub draft: D,
-    /// What is missing before anything can be checked.
+    /// The fields that must be filled in before a check.
     pub missing: Option<String>,
     pub check: Loadable<FormCheck<P>>,
     /// Packing, uploading and starting.
@@ -32,7 +32,7 @@ impl<D: Default, P> Default for Form<D, P> {
     }
 }
 
-/// What the check found.
+/// The result of the check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormCheck<P> {
     pub preflight: Preflight,

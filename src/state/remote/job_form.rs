@@ -15,7 +15,7 @@ use crate::state::{ExportScope, SourceId, State};
 
 pub type JobForm = Form<JobDraft, TransformPlan>;
 
-/// What the form holds. Settings keep what the next job may use again; none of it is a secret.
+/// The fields of the form. Settings keep what the next job may use again; it contains no secrets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobDraft {
@@ -24,7 +24,7 @@ pub struct JobDraft {
     pub scope: ExportScope,
     /// The folder in S3 for the output folders of jobs, and for the archives and manifests that jobs need.
     pub base: String,
-    /// Where local images go; empty takes a folder below `base`.
+    /// The S3 folder for local images; empty uses a folder below `base`.
     #[serde(skip)]
     pub upload_to: String,
     /// The address of a manifest in S3 that replaces the images of the window.
@@ -54,7 +54,7 @@ pub struct JobDraft {
 pub struct JobRequest {
     pub access: S3Access,
     pub model: ModelRequest,
-    /// Where the archive of a local model goes.
+    /// The S3 folder for the archive of a local model.
     pub archive: S3Address,
     pub images: JobImages,
     /// Payload and concurrency are `None` if they are to be suggested. The manifest has the address that it will get.
@@ -63,7 +63,7 @@ pub struct JobRequest {
     pub images_per_s: Option<f64>,
 }
 
-/// Which images a job gets.
+/// The images of a job.
 #[derive(Debug, Clone)]
 pub struct JobImages {
     listing: SharedList<Sample>,
@@ -77,20 +77,20 @@ pub struct JobImages {
 /// The location of a job's images.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ImagesFrom {
-    /// They are all that begins with the prefix that is open.
+    /// All objects with the prefix that is open.
     Prefix,
-    /// They are objects, to be listed in a manifest.
+    /// Objects that are to be listed in a manifest.
     Objects {
         /// The prefix that is open: they are named from it.
         folder: S3Address,
     },
     /// A manifest in S3 that lists them, whatever is open.
     Manifest(S3Address),
-    /// They are local files, which are uploaded first and listed in a manifest.
+    /// Local files, which are uploaded first and listed in a manifest.
     Local {
         /// The folder that they are named from.
         root: String,
-        /// They are all images of that folder.
+        /// Whether they are all images of that folder.
         is_whole: bool,
         /// The folder that they go to.
         target: S3Address,
@@ -111,7 +111,7 @@ impl JobImages {
         self.listing.iter()
     }
 
-    /// In the order they were chosen in.
+    /// The samples in the order in which they were chosen.
     pub fn samples(&self) -> impl Iterator<Item = &Sample> {
         let chosen = self.chosen.as_deref();
         let all = chosen.is_none().then(|| self.listing.iter());
@@ -127,9 +127,9 @@ impl JobImages {
 pub struct RehearsalOptions {
     /// The program that runs the handler.
     pub python: String,
-    /// So many are tried, the first ones; `1..`.
+    /// The number of images to try, from the first; `1..`.
     pub images: usize,
-    /// What runs a `SavedModel`: `http://host:8501/v1/models/NAME:predict`. Other models do without.
+    /// The server for a `SavedModel`: `http://host:8501/v1/models/NAME:predict`. Other models need none.
     pub tensorflow_serving: String,
 }
 
@@ -159,9 +159,9 @@ pub struct RehearsalReport {
     /// any prediction.
     pub is_well: bool,
     pub summary: String,
-    /// What is not as here, and why.
+    /// The differences from the local predictions, and their reasons.
     pub notes: Vec<String>,
-    /// Of those that were sent, on this machine; `None` where none was.
+    /// The images that were predicted on this machine; `None` if there was none.
     pub images_per_s: Option<f64>,
 }
 

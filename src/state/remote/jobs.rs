@@ -16,7 +16,7 @@ use crate::state::{
     Ticket,
 };
 
-/// What the user can do about jobs.
+/// Commands about jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobsCommand {
     /// Checks the form about a job.
@@ -29,7 +29,7 @@ pub enum JobsCommand {
     KeepPrice(Box<Price>),
     /// Puts a price of the table in the place of another one.
     ChangePrice(Box<PriceChange>),
-    /// From its beginning.
+    /// Lists jobs from the beginning.
     List(JobQuery),
     ListMore,
     /// Shows the page of a job.
@@ -39,20 +39,20 @@ pub enum JobsCommand {
     Watch(JobId),
     StopWatching(JobId),
     Stop(JobId),
-    /// Which objects got no output, and why.
+    /// Lists the objects without an output, and the reasons.
     FindOutcome(JobId),
     /// Plans a job over only the objects that got no output, and looks it through.
     PlanRetry(JobId),
     /// Starts it, as it was looked through.
     StartRetry(JobId),
-    /// It is not wanted any more.
+    /// Discards the plan of a retry.
     DropRetry(JobId),
     FindLeftovers(JobId),
     /// Deletes what was listed as left behind.
     DeleteLeftovers(JobId),
 }
 
-/// What is to be done in the background about jobs.
+/// Effects about jobs.
 #[derive(Debug, Clone)]
 pub enum JobsEffect {
     /// Find out whether a job would do well.
@@ -117,7 +117,7 @@ pub enum JobsEffect {
     },
 }
 
-/// What background work reports about jobs.
+/// Events about jobs.
 #[derive(Debug)]
 pub enum JobsEvent {
     /// The table of prices was read, or written and read.
@@ -129,7 +129,7 @@ pub enum JobsEvent {
         task: TaskId,
         result: Result<Box<FormCheck<TransformPlan>>, Failure>,
     },
-    /// What the rehearsal found, for people.
+    /// The result of the rehearsal, for people.
     Rehearsed {
         task: TaskId,
         result: Result<Box<RehearsalReport>, Failure>,
@@ -150,13 +150,13 @@ pub enum JobsEvent {
         task: TaskId,
         progress: Box<JobProgress>,
     },
-    /// It could not be looked at the job, and is tried again.
+    /// The job could not be polled, and is polled again.
     Trouble {
         id: JobId,
         task: TaskId,
         text: String,
     },
-    /// It is over, or cannot be looked at.
+    /// The job has ended, or cannot be polled.
     WatchEnded {
         id: JobId,
         task: TaskId,
@@ -177,7 +177,7 @@ pub enum JobsEvent {
         task: TaskId,
         result: Result<Box<RetryPlan>, Failure>,
     },
-    /// With the name of the job that has what failed.
+    /// The name of the job that was started for the failed images.
     RetryStarted {
         id: JobId,
         task: TaskId,
@@ -188,7 +188,7 @@ pub enum JobsEvent {
         task: TaskId,
         result: Result<Leftovers, Failure>,
     },
-    /// With what was deleted, for people, and what is left.
+    /// A summary of the deletion for people, and the leftovers that remain.
     LeftoversDeleted {
         id: JobId,
         task: TaskId,
@@ -206,7 +206,7 @@ pub struct JobId {
 }
 
 impl JobId {
-    /// Of a job in the region that the place in S3 is reached in.
+    /// The id of a job in the region of the S3 access.
     pub fn new(access: &S3Access, name: impl Into<String>) -> Self {
         Self {
             sagemaker: SageMakerAccess::from(access),
@@ -219,40 +219,40 @@ impl JobId {
 /// The jobs of an account and region.
 pub type JobList = RemoteList<TransformStatus, TransformSummary>;
 
-/// What is known of one job.
+/// The state of one job.
 #[derive(Debug)]
 pub struct KnownJob {
     pub id: JobId,
-    /// As it was seen last.
+    /// The last progress.
     pub progress: Option<JobProgress>,
     /// The task that watches it.
     pub watching: Option<TaskId>,
-    /// What went wrong last.
+    /// The last failure.
     pub failure: Option<Failure>,
     /// Why it could not be looked at just now; it is tried again.
     pub trouble: Option<String>,
     /// A stop is asked for.
     pub stopping: Option<TaskId>,
     pub outcome: Loadable<JobOutcome>,
-    /// What it left behind.
+    /// The leftovers of the job.
     pub left: Loadable<Leftovers>,
-    /// What was left behind is being deleted.
+    /// The task that deletes the leftovers.
     pub cleaning: Option<TaskId>,
-    /// What was deleted, for people.
+    /// A summary of the deletion, for people.
     pub cleaned: Option<String>,
     /// A job over only the failed ones, before it is started.
     pub retry: Loadable<RetryPlan>,
-    /// It is being started.
+    /// The task that starts the retry.
     pub retrying: Option<TaskId>,
 }
 
 /// A job over what failed in another one, looked through and not started yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryPlan {
-    /// As it was looked through, and as it is started.
+    /// The plan of the retry, as it was checked and as it is started.
     pub plan: Arc<TransformPlan>,
     pub preflight: Preflight,
-    /// What is not as in the other job, and why, for people.
+    /// The differences from the other job, and their reasons, for people.
     pub notes: Vec<String>,
 }
 
@@ -270,16 +270,16 @@ pub enum WatchEnd {
     JobOver,
     /// There is no such job, so looking again would not help.
     NoSuchJob(Failure),
-    /// It could not be looked at. That may be another time: after a sign-in, or with a permission.
+    /// The job could not be polled. It may succeed later: after a sign-in, or with a permission.
     Failed(Failure),
 }
 
-/// What a job left behind.
+/// The leftovers of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leftovers {
     /// Nothing is recorded: the job was started from another machine.
     Unrecorded,
-    /// What was made for the job alone and not deleted yet.
+    /// The resources that were made for the job alone and are not deleted yet.
     Recorded(Vec<Leftover>),
 }
 

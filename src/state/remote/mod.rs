@@ -41,7 +41,7 @@ pub use remote_list::RemoteList;
 
 use super::Loadable;
 
-/// What the window knows of SageMaker.
+/// The state of SageMaker in the window.
 #[derive(Debug, Default)]
 pub struct Remote {
     pub job_form: JobForm,
@@ -57,7 +57,7 @@ pub struct Remote {
     pub reading: Reading,
     /// The jobs that were looked at or are watched, oldest first.
     pub known: Vec<KnownJob>,
-    /// Which of them the dialog shows.
+    /// The job that the dialog shows.
     pub open: Option<JobId>,
 }
 
@@ -75,7 +75,7 @@ impl Remote {
         self.known.iter_mut().find(|job| job.id == *id)
     }
 
-    /// What is known of this job, which may be nothing yet.
+    /// The state of this job, which may be empty.
     pub(super) fn job_of(&mut self, id: &JobId) -> &mut KnownJob {
         let position = self.known.iter().position(|job| job.id == *id);
         let position = position.unwrap_or_else(|| {

@@ -41,7 +41,7 @@ pub struct ModelRequest {
     pub environment: BTreeMap<String, String>,
 }
 
-/// Where a model comes from.
+/// The origin of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModelFrom {
     #[default]
@@ -54,7 +54,7 @@ pub enum ModelFrom {
 /// A model that was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChosenModel {
-    /// Of the library, by its id; it is packed.
+    /// A model of the library, by its id; it is packed.
     Library(String),
     /// A packed one of this machine.
     Archive(PathBuf),
@@ -127,7 +127,7 @@ impl ModelDraft {
         }
     }
 
-    /// What the form of the next time begins with.
+    /// The initial values of the next form.
     pub(super) fn for_the_next(&self) -> Self {
         Self {
             from: ModelFrom::default(),

@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::state::{ReadingTrial, SavedMapping, SourceId, TaskId, TaskOutcome, Ticket};
 
-/// What the user can do about outputs and how they are read.
+/// Commands about outputs and mappings.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutputsCommand {
     /// Outputs of a job or a folder become a run of the open images.
@@ -22,12 +22,12 @@ pub enum OutputsCommand {
     /// Keeps a mapping among the user's own, with its labels.
     SaveMapping(Box<ReadingRequest>),
     LoadMapping(PathBuf),
-    /// One of the user's own, by its file.
+    /// A mapping of the user's own, by its file.
     DeleteMapping(PathBuf),
     PickMapping,
 }
 
-/// What is to be done in the background about outputs and how they are read.
+/// Effects about outputs and mappings.
 #[derive(Debug, Clone)]
 pub enum OutputsEffect {
     /// Find out what outputs are, and read them into a run: the one of `known` with their key, which knows the names of
@@ -55,10 +55,10 @@ pub enum OutputsEffect {
     PickMapping,
 }
 
-/// What background work reports about outputs and how they are read.
+/// Events about outputs and mappings.
 #[derive(Debug)]
 pub enum OutputsEvent {
-    /// What outputs are, and the run that their predictions go into.
+    /// The format of outputs, and the run that their predictions are added to.
     Found {
         source: SourceId,
         task: TaskId,
@@ -82,7 +82,7 @@ pub enum OutputsEvent {
         task: TaskId,
         result: Result<Arc<ResponseExamples>, OutputsFailure>,
     },
-    /// What examples say when they are read as was wished for.
+    /// The predictions of examples, read with the requested mapping.
     Tried {
         question: u64,
         trial: Box<ReadingTrial>,
@@ -94,7 +94,7 @@ pub enum OutputsEvent {
     },
     MappingSaved(Result<Box<SavedMapping>, String>),
     MappingLoaded(Result<Box<SavedMapping>, String>),
-    /// Its name, or why it stays.
+    /// The name of the deleted mapping, or why it stays.
     MappingDeleted(Result<String, String>),
 }
 
@@ -108,7 +108,7 @@ pub enum OutputsAt {
 }
 
 impl OutputsAt {
-    /// For people.
+    /// The name for people.
     pub fn name(&self) -> String {
         match self {
             Self::Job(id) => format!("the job {}", id.name),
@@ -118,7 +118,7 @@ impl OutputsAt {
     }
 }
 
-/// Which outputs are opened, and how they are read.
+/// The outputs that are opened, and how they are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputsRequest {
     pub at: OutputsAt,
@@ -129,7 +129,7 @@ pub struct OutputsRequest {
 #[derive(Debug, Clone)]
 pub struct OutputsPlace {
     pub source: SourceId,
-    /// What the images are named from.
+    /// The root of image names.
     pub root: String,
     pub samples: SharedList<Sample>,
     pub at: OutputsAt,
@@ -149,7 +149,7 @@ pub struct OpenOutputsRequest {
 #[derive(Debug, Default)]
 pub struct OpeningOutputs {
     pub task: Option<TaskId>,
-    /// What was wished for last.
+    /// The last request.
     pub request: Option<OutputsRequest>,
     pub failure: Option<OutputsFailure>,
 }
@@ -182,7 +182,7 @@ impl From<String> for OutputsFailure {
     }
 }
 
-/// What the outputs turned out to be.
+/// The description of the outputs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundRun {
     pub at: OutputsAt,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::{OutputMapping, Prediction, ReadingRequest, RemoteAddress, ResponseExamples};
 
-/// What is known beside the fields of a mapping.
+/// The state of the mapping dialog besides its fields.
 #[derive(Debug, Default)]
 pub struct Reading {
     /// The user's mappings, as they were listed last.
@@ -18,7 +18,7 @@ pub struct Reading {
     pub examples_of: Option<RemoteAddress>,
     /// Counts up with the questions, so that a late prediction is dropped.
     pub(in crate::state) question: u64,
-    /// What was asked last.
+    /// The last request.
     pub asked: Option<ReadingRequest>,
     /// The last prediction, until there is a newer one.
     pub trial: Option<ReadingTrial>,
@@ -39,7 +39,7 @@ pub struct SavedMapping {
     pub path: PathBuf,
 }
 
-/// What the examples read as.
+/// The result of reading the examples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadingTrial {
     pub request: ReadingRequest,
@@ -47,9 +47,9 @@ pub struct ReadingTrial {
     pub description: Result<String, String>,
     /// The mapping that was recognised, where none was wished for and it is one.
     pub recognised: Option<OutputMapping>,
-    /// What the predictions do not say and was taken for granted, for people.
+    /// The assumptions that the predictions do not confirm, for people.
     pub assumed: Vec<String>,
-    /// What each example says, or why it cannot be read.
+    /// The prediction of each example, or why it cannot be read.
     pub readings: Vec<Result<Prediction, String>>,
 }
 

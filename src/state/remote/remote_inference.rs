@@ -12,33 +12,33 @@ use crate::state::{ImageRequest, Loadable, NewPrediction, TaskId};
 pub struct RemoteModelForm {
     /// Counts up whenever the fields are to be taken over.
     pub serial: u64,
-    /// What the fields begin with.
+    /// The initial values of the fields.
     pub draft: Option<RemoteModel>,
     /// Whether it is available, as far as that is known without sending it an image.
     pub check: Loadable<RemoteCheck>,
-    /// What was checked last, or is being checked.
+    /// The last check, or the one under way.
     pub checked: Option<RemoteModel>,
     /// A response about the image in view, to see how it is read; it goes to the examples of the dialog.
     pub response: Loadable<()>,
 }
 
-/// What is known of a remote model without sending it an image.
+/// The status of a remote model, found without sending it an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemoteCheck {
-    /// As far as is known.
+    /// Whether it is available, as far as is known.
     pub is_available: bool,
-    /// What was found, what is wrong, and what to do about it, for people.
+    /// The findings, the problems, and what to do about them, for people.
     pub found: Vec<String>,
     /// The signatures of a model in TensorFlow Serving, if it lists them.
     pub signatures: Vec<String>,
 }
 
-/// What a remote model turned out to be.
+/// The remote model as its responses show it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundModel {
     pub key: RunKey,
     pub card: ModelCard,
-    /// As far as they are known.
+    /// The labels, as far as they are known.
     pub labels: LabelSet,
     pub report: RemoteReport,
     /// The first response, to try a mapping on.
@@ -55,7 +55,7 @@ pub struct RemoteReport {
     pub name: String,
     /// How responses are read, for people.
     pub reading: String,
-    /// From sending an image to having its response; `None` before the first.
+    /// The time from sending an image to its response; `None` before the first.
     pub latency: Option<LatencyMs>,
 }
 
@@ -74,7 +74,7 @@ pub enum ConnectFailure {
     },
 }
 
-/// What came of requesting one prediction of a remote model.
+/// The result of requesting one prediction of a remote model.
 #[derive(Debug)]
 pub struct RemotePrediction {
     pub image: ImageRequest,
@@ -88,7 +88,7 @@ pub struct RemotePrediction {
 pub enum RemoteOutcome {
     Predicted {
         prediction: NewPrediction,
-        /// From sending the request to having the whole response, in milliseconds; `None` if nothing was sent.
+        /// The time from sending the request to the whole response, in milliseconds; `None` if nothing was sent.
         took_ms: Option<f64>,
     },
     /// The image left the view before it was sent.

@@ -10,7 +10,7 @@ pub struct RemoteList<S, T> {
     pub asked: Option<(S3Access, ListQuery<S>)>,
     /// Newest first.
     pub rows: Vec<T>,
-    /// Where it goes on, where this is not all.
+    /// The token of the next page, if there is one.
     pub next: Option<String>,
     pub task: Option<TaskId>,
     pub failure: Option<Failure>,
@@ -50,7 +50,7 @@ impl<S: PartialEq, T> RemoteList<S, T> {
         };
     }
 
-    /// Where it goes on, unless it is being read.
+    /// The token of the next page, unless it is being read.
     pub(in crate::state) fn goes_on_at(&self) -> Option<String> {
         self.next.clone().filter(|_| self.task.is_none())
     }

@@ -109,7 +109,7 @@ pub(super) fn arranged(
         return;
     }
     let shown = state.selection.shown();
-    // One that has dropped out stays shown, and the way goes on from where it would have been.
+    // A sample that has dropped out stays shown, and stepping continues from its former position.
     if shown.is_some_and(|shown| after.place_of(shown).is_none()) {
         let place = shown.and_then(|shown| before.place_of(shown));
         let earlier = (0..place.unwrap_or(state.arranging.place)).rev();

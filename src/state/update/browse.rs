@@ -328,7 +328,7 @@ pub(super) fn walk(state: &mut State, step: Step, effects: &mut Queue<Effect>) {
     }
 }
 
-/// Another image is in the middle: decode it, and predict it.
+/// Decodes and predicts the image that has come into view.
 pub(super) fn shown_changed(state: &mut State, effects: &mut Queue<Effect>) {
     state.canvas = CanvasView::Fit;
     state.canvas_request = None;

@@ -56,7 +56,7 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>
     project::read_missing(state, effects);
 }
 
-/// With the same runs and the filters as they are now.
+/// Compares the same runs again with the current filters.
 pub(super) fn again(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(right) = state.comparing.as_ref().map(|comparing| comparing.right) {
         start(state, right, effects);
@@ -110,7 +110,7 @@ pub(super) fn compared(state: &mut State, task: TaskId, result: Result<Agreement
     }
 }
 
-/// By the names of the classes, as people ask for them.
+/// Matches classes by their names.
 fn changes(runs: &Runs, [left, right]: [RunId; 2], agreement: &Agreement) -> ClassChanges {
     let name = |run, class| {
         let run = runs.get(run);
@@ -129,7 +129,7 @@ fn changes(runs: &Runs, [left, right]: [RunId; 2], agreement: &Agreement) -> Cla
     changes
 }
 
-/// Another run on screen, or one that was deleted, ends a comparison. After every message.
+/// Ends the comparison if another run is on screen or one was deleted. Called after every message.
 pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(comparing) = &state.comparing else {
         return;

@@ -1,4 +1,4 @@
-//! What comes of loading a model and of predicting: the model is ready or has failed, and predictions arrive.
+//! The results of loading a model and of predicting: the model is ready or has failed, and predictions arrive.
 
 use std::sync::Arc;
 

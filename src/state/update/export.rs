@@ -48,7 +48,7 @@ pub(super) fn open(state: &mut State) {
     show(state, Overlay::Export);
 }
 
-/// What an earlier export came to is no longer of interest.
+/// Opens an export dialog, without the result of an earlier export.
 pub(super) fn show(state: &mut State, overlay: Overlay) {
     state.export.stage = Loadable::NotAsked;
     state.overlay = overlay;
@@ -143,7 +143,7 @@ fn pick_target(state: &State, effects: &mut Queue<Effect>) {
     effects.push(ExportEffect::PickTarget(name));
 }
 
-/// With the filters that the comparison on screen was made with.
+/// Exports the comparison with the filters that are on screen.
 fn confirm_comparison(
     state: &mut State,
     mut path: PathBuf,
@@ -192,7 +192,7 @@ fn ended(
     effects: &mut Queue<Effect>,
 ) {
     let is_open = matches!(state.overlay, Overlay::Export | Overlay::ExportComparison);
-    // Another dialog may have been opened meanwhile, and another export be under way.
+    // Another dialog or another export may have been opened meanwhile.
     let is_shown = is_open && state.export.stage == Loadable::Loading(task);
     match result {
         Ok(exported) => {

@@ -54,7 +54,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     strip.begin(id, basis);
 }
 
-/// Which boxes the view hides because better ones overlap them; `None` where it hides none, or that is not known.
+/// The boxes that the view hides because better ones overlap them; `None` if it hides none, or that is not known.
 fn hidden_overlaps(state: &State) -> Option<&Suppressed> {
     let max_iou = state.view().nms_iou?;
     let bits = state.suppressed()?;
@@ -67,7 +67,7 @@ fn basis(state: &State) -> Option<FilmBasis> {
     let class = strip.class?;
     let hidden = hidden_overlaps(state);
     let hides_overlaps = run.task() == ModelTask::Detection && state.view().nms_iou.is_some();
-    // It comes with the order: until then the frames that are there stay, instead of all boxes for a moment.
+    // The boxes come with the order: until then the present frames stay, instead of all boxes for a moment.
     if hides_overlaps && hidden.is_none() && state.arranging.is_under_way() {
         return None;
     }

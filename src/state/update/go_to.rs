@@ -19,7 +19,7 @@ pub(super) fn first(state: &mut State, text: &str, effects: &mut Queue<Effect>) 
     go(state, &needle, found, effects);
 }
 
-/// As [`first`], but the next one after the shown image; after the last comes the first.
+/// Like [`first`], but the next match after the shown image; the first one follows the last.
 pub(super) fn next(state: &mut State, text: &str, effects: &mut Queue<Effect>) {
     let needle = text.trim().to_lowercase();
     let shown = state.shown_sample();

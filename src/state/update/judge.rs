@@ -9,7 +9,7 @@ use crate::state::{Effect, JudgeField, Overlay, Queue, Run, State, Step};
 /// More images than these are judged at once only after a question.
 const MOST_AT_ONCE: usize = 20;
 
-/// On the selected box, or else on every selected image; `None` takes the verdict back.
+/// Sets a verdict on the selected box, or else on every selected image; `None` clears it.
 pub(super) fn set_verdict(
     state: &mut State,
     verdict: Option<&Verdict>,
@@ -222,7 +222,7 @@ fn edit(
     }
     if let Some(outcome) = state.judgements.edit(label, marks) {
         save(state, &outcome, effects);
-        // What an older message offers to undo is not the last thing any more.
+        // An older notice may offer to undo something that is no longer the last edit.
         state.notice.take_if(|notice| notice.offers_undo);
         if outcome.samples().len() > 1 {
             state.show_notice(format!("Done: {}", outcome.label));

@@ -76,7 +76,7 @@ fn choose_model(state: &mut State, id: String, effects: &mut Queue<Effect>) {
 /// Model, device, batch or threads are different: predictions go to another run.
 pub(super) fn settings_changed(state: &mut State, effects: &mut Queue<Effect>) {
     if state.inference.remote.is_some() {
-        // They are about this computer.
+        // The reports are about this computer.
         return;
     }
     if state.inference.failure().is_some() {
@@ -125,7 +125,7 @@ pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mu
     effects.push(InferenceEffect::InstallRuntime { kind, ticket });
 }
 
-/// Another ONNX Runtime was installed or chosen.
+/// Reloads the model after another ONNX Runtime was installed or chosen.
 pub(super) fn runtime_changed(state: &mut State, effects: &mut Queue<Effect>) {
     if state.inference.remote.is_some() {
         state.inference.local = LocalEngine::default();

@@ -13,7 +13,7 @@ use crate::state::{
 };
 use crate::tasks::ProgressUnit;
 
-/// From now on this remote model predicts; `None`: this computer.
+/// Predicts with this remote model from now on; `None`: on this computer.
 pub(super) fn predict_at(
     state: &mut State,
     model: Option<RemoteModel>,
@@ -43,7 +43,7 @@ pub(super) fn go_to_active_run(state: &mut State, effects: &mut Queue<Effect>) {
     run_changed(state, effects);
 }
 
-/// Another run is on screen.
+/// Updates what depends on the run on screen.
 pub(super) fn run_changed(state: &mut State, effects: &mut Queue<Effect>) {
     state.shown.selected_box = None;
     project::load_current_run(state, effects);
@@ -194,7 +194,7 @@ pub(super) fn request_shown(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     };
     if !state.project.is_writable() {
-        // Its runs are not known yet.
+        // The runs of the project are not known yet.
         state.inference.queued = Some(QueuedImages::These([sample].into_iter().collect()));
         return;
     }

@@ -116,7 +116,7 @@ fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Queue<Ef
     }
 }
 
-/// What is not saved stays in memory, so nothing more is computed until there is room on the disk.
+/// Changes that are not saved stay in memory, so predicting stops until there is room on the disk.
 fn save_failed(state: &mut State, source: SourceId, reason: String, effects: &mut Queue<Effect>) {
     if !state.is_open(source) || state.project.trouble.as_ref() == Some(&reason) {
         return;
@@ -187,7 +187,7 @@ fn run_loaded(state: &mut State, source: SourceId, run_id: RunId, predictions: V
             run.outdated_count += 1;
             continue;
         }
-        // What was computed meanwhile is newer.
+        // Predictions made meanwhile are newer.
         if matches!(
             run.predictions.status(sample),
             PredictionStatus::Predicted | PredictionStatus::Failed
@@ -447,7 +447,7 @@ fn saved_as(state: &mut State, source: SourceId, result: Result<(PathBuf, RunId)
     }
     match result {
         Ok((path, next_run)) => {
-            // Another program may have added runs while this one could only read.
+            // Another program may have added runs while the project was read-only here.
             state.runs.begin_ids_at(next_run);
             state.show_notice(format!("The project is now {}", path.display()));
             state.project.path = Some(path);

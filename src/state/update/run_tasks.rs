@@ -27,7 +27,7 @@ pub(super) fn begin(
     ticket
 }
 
-/// What went well is seen where it was asked for; a failure is listed as well.
+/// Ends a task. Its success is visible at the request; a failure is also listed as a problem.
 pub(super) fn end(state: &mut State, task: TaskId, failure: Option<&Failure>) {
     match failure {
         None | Some(Failure::Cancelled) => state.tasks.forget(task),
@@ -78,7 +78,7 @@ pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Queue<Effect>)
     });
 }
 
-/// Another model is wanted than the one that is being loaded.
+/// Cancels loading a model that is no longer chosen.
 pub(super) fn cancel_preparation(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| {
         matches!(kind, TaskKind::Prepare | TaskKind::Connect)
@@ -141,7 +141,7 @@ pub(super) fn ended(
             }
             effects.push(ModelsEffect::List);
         }
-        // What is new may be what the model runs on next.
+        // The newly installed runtime may be the one that the model uses next.
         TaskKind::InstallRuntime(_) if is_done => super::models::runtime_changed(state, effects),
         TaskKind::InstallRuntime(_)
         | TaskKind::Explain

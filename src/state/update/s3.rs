@@ -119,7 +119,7 @@ fn place_of(state: &State, text: &str) -> Result<S3Place, S3LinkError> {
     })
 }
 
-/// As whom, and where, the dialog looks. What was listed in another way is forgotten.
+/// Changes the credentials and the server of the dialog, and forgets what was listed with others.
 pub(super) fn set_access(state: &mut State, access: S3Access, effects: &mut Queue<Effect>) {
     if state.s3.access == access {
         return;

@@ -156,7 +156,7 @@ fn zoom_interface(state: &mut State, by: f32) {
     state.settings.interface_zoom = zoom.clamp(0.5, 3.0);
 }
 
-/// What the state can say to someone who is to find out what is wrong. No secrets: paths and messages only.
+/// The state for diagnostics. It contains no secrets, only paths and messages.
 pub(super) fn diagnostics(state: &State) -> Vec<String> {
     let mut lines = vec![format!("graphics: {}", state.graphics)];
     let model = state.models.chosen_id().unwrap_or("none");

@@ -98,7 +98,7 @@ pub(super) fn listed_again(
     read_again(state, effects);
 }
 
-/// What could not be read may be readable now.
+/// Forgets read errors: the files may be readable now.
 pub(super) fn read_again(state: &mut State, effects: &mut Queue<Effect>) {
     state.samples.forget_unreadable();
     if matches!(state.shown.display, Display::Failed(_)) {

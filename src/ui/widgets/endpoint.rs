@@ -22,7 +22,7 @@ pub(in super::super) fn endpoint_sign(status: EndpointStatus) -> &'static str {
 
 /// `InService`, as SageMaker calls it, or our own words if SageMaker gives no status.
 pub(in super::super) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
-    match &endpoint.seen {
+    match &endpoint.presence {
         _ if endpoint.deleting.is_some() => "being deleted".to_owned(),
         EndpointPresence::Present(there) => there.status.to_string(),
         EndpointPresence::Absent if endpoint.deletion.is_some() => "deleted".to_owned(),

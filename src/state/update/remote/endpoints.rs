@@ -140,13 +140,13 @@ pub(in super::super) fn open(state: &mut State, id: &EndpointId, effects: &mut Q
     }
 }
 
-/// Nothing is deleted before that is confirmed.
+/// Asks for a confirmation before the endpoint is deleted.
 fn ask_to_delete(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     state.remote.endpoints.confirming = Some(id.clone());
     open(state, id, effects);
 }
 
-/// What this machine keeps of endpoints, and which of them are to be deleted by now.
+/// Stores the records of this machine, and deletes the endpoints whose deletion time has passed.
 fn records_read(
     state: &mut State,
     records: Vec<EndpointRecord>,
@@ -332,7 +332,7 @@ fn log_read(
     });
 }
 
-/// Another time for Spotcheck to delete it by itself.
+/// Changes the time of the automatic deletion.
 fn set_end(
     state: &mut State,
     id: EndpointId,
@@ -345,7 +345,7 @@ fn set_end(
     effects.push(EndpointsEffect::SetDeletionTime { id, delete_at_ms });
 }
 
-/// With its configuration, and what was made for it.
+/// Deletes an endpoint with its configuration and its other resources.
 fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause, effects: &mut Queue<Effect>) {
     if state.remote.endpoints.of(id).deleting.is_some() {
         return;
@@ -410,7 +410,7 @@ fn gone(
     let before = endpoint.deletion.replace(deletion);
     let kept_before = before.map(|before| before.kept);
     let kept = endpoint.deletion.as_ref().map(|now| &now.kept);
-    // What stays is tried again now and then, and said once.
+    // A deletion that failed is retried now and then, and reported once.
     if is_left && kept_before.as_ref() == kept {
         return;
     }

@@ -1,4 +1,4 @@
-//! What the forms of jobs and endpoints do alike: open, check, start.
+//! The common parts of the forms of jobs and endpoints: open, check, start.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ pub(super) fn begin_check<D: Draft, R>(
     }
 }
 
-/// What the check found, unless another one has begun since.
+/// Stores the result of a check, unless a newer one has begun.
 pub(super) fn checked<D: Draft>(
     state: &mut State,
     task: TaskId,

@@ -68,7 +68,7 @@ pub(in super::super) fn rehearse(
     ) else {
         return;
     };
-    // As the job would run, with what the check has set.
+    // The rehearsal uses the job's settings, including those that the check has set.
     if let Some(check) = state.remote.job_form.check.ready() {
         job.spec.clone_from(&check.plan.spec);
     }

@@ -109,7 +109,7 @@ fn open(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     if job.watching.is_none() && !job.is_over() {
         watch(state, id, effects);
     }
-    // What a retry has done meanwhile.
+    // A retry may have changed the outcome meanwhile.
     let known = job_outcome(state, id);
     if known.is_some_and(|outcome| outcome.retry_under_way().is_some()) {
         find_outcome(state, id, effects);
@@ -120,7 +120,7 @@ fn job_outcome<'s>(state: &'s State, id: &JobId) -> Option<&'s JobOutcome> {
     state.remote.job(id)?.outcome.ready()
 }
 
-/// Those that were watched when Spotcheck ended.
+/// Resumes watching the jobs that were watched when Spotcheck ended.
 pub(in super::super) fn watch_again(state: &mut State, effects: &mut Queue<Effect>) {
     for id in state.settings.watched_jobs.clone() {
         watch(state, &id, effects);
@@ -228,12 +228,12 @@ fn watch_ended(
             job.failure = Some(failure);
             forget_watching(state, id);
         }
-        // It is looked at again at the next start: the job itself goes on.
+        // The job itself goes on and is watched again at the next start.
         WatchEnd::Failed(failure) => job.failure = Some(failure),
     }
 }
 
-/// A job that was watched has ended: said loudly where outputs are missing, and what it left behind is listed.
+/// Reports the end of a watched job, as a problem if outputs are missing, and lists its leftovers.
 fn job_ended(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let Some(progress) = state.remote.job(id).and_then(|job| job.progress.as_ref()) else {
         return;
@@ -243,18 +243,14 @@ fn job_ended(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let outputs = progress.outputs.unwrap_or_default();
     match progress.missing() {
         Some(missing) if missing > 0 => {
-            let text = format!(
-                "The job {name} is {status}, and {missing} outputs are missing; {outputs} are there"
-            );
+            let text = format!("Job {name} {status}. Outputs: {outputs} found, {missing} missing");
             state.show_notice(text.clone());
             state.problems.add(Problem::general(text), None);
             find_outcome(state, id, effects);
         }
         _ => {
-            state.show_notice(format!(
-                "The job {name} is {status}, with {outputs} outputs"
-            ));
-            // What failed may have been written anew since, and look as if it had come later.
+            state.show_notice(format!("Job {name} {status}. Outputs: {outputs}"));
+            // Failed objects may have been uploaded again since, and look as if they had come later.
             if has_failed {
                 find_outcome(state, id, effects);
             }
@@ -305,7 +301,7 @@ fn stop_requested(
     }
 }
 
-/// Which objects got no output, and why.
+/// Lists the objects without an output, and the reasons.
 fn find_outcome(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     effects.extend(begin_for(
         state,
@@ -416,7 +412,7 @@ fn retry_started(
     }
 }
 
-/// What the job left behind.
+/// Lists the leftovers of the job.
 fn find_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     effects.extend(begin_for(
         state,

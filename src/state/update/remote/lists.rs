@@ -1,4 +1,4 @@
-//! What the lists of jobs and endpoints do alike: open, read from the beginning, read more.
+//! The common parts of the lists of jobs and endpoints: open, read from the beginning, read more.
 
 use super::super::{run_tasks, s3};
 use super::{begin, end};
@@ -8,7 +8,7 @@ use crate::state::{
 };
 use crate::tasks::ProgressUnit;
 
-/// One of the lists: `S` is the status of a row, `T` a row.
+/// A remote list: `S` is the status of a row, `T` a row.
 pub(super) struct ListOf<S, T> {
     pub(super) dialog: Overlay,
     pub(super) kind: TaskKind,
@@ -36,7 +36,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         }
     }
 
-    /// From its beginning; a reading under way is cancelled.
+    /// Reads the list from its beginning; a reading under way is cancelled.
     pub(super) fn read(&self, state: &mut State, query: ListQuery<S>, effects: &mut Queue<Effect>) {
         if let Some(task) = (self.place)(state).task {
             run_tasks::signal(state, task, TaskSignal::Cancel, effects);

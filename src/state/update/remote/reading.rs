@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::domain::{ReadingRequest, RemoteAddress, ResponseExamples};
 use crate::state::{Effect, OutputsEffect, Queue, ReadingTrial, SavedMapping, SourceId, State};
 
-/// Those of other images than are open now are of no use.
+/// Examples of other images than those that are open are dropped.
 pub(in super::super) fn set_examples(
     state: &mut State,
     source: SourceId,

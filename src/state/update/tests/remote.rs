@@ -367,12 +367,7 @@ fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_ar
     );
     assert!(state.settings.watched_jobs.is_empty());
     let problems = state.problems.entries();
-    assert!(
-        problems[0]
-            .problem
-            .message
-            .contains("1 outputs are missing")
-    );
+    assert!(problems[0].problem.message.contains("1 missing"));
     // Looking at it again does not watch what is over.
     assert!(!has!(
         command(&mut state, JobsCommand::Open(id)),
