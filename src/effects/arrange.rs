@@ -77,7 +77,7 @@ impl ArrangeWorker {
     }
 }
 
-/// First the order, which is waited for, then the statistics. False where the window is gone.
+/// Sends first the order, which is urgent, then the statistics. False if the window is gone.
 fn prediction(
     shared: &Shared,
     arranger: &mut Arranger,

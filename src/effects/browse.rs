@@ -44,7 +44,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
             source,
             sample,
             wanted,
-        } => effects.display.want_tiles(source, sample, wanted),
+        } => effects.display.request_tiles(source, sample, wanted),
         BrowseEffect::LimitMegapixels(max) => shared.limits.lock().max_megapixels = max,
         BrowseEffect::PickFolder => desktop::pick_folder(shared),
         BrowseEffect::PickImages => desktop::pick_images(shared),
@@ -83,7 +83,7 @@ fn list(
     control: &TaskControl,
 ) -> Result<(), String> {
     let place = find(shared, id, spec, control)?;
-    // Weak: the source is held by what the changes are told to.
+    // The reference is weak: the source owns the receiver of changes.
     let listener = Arc::downgrade(shared);
     place.source.watch(Box::new(move |change| {
         if let Some(shared) = listener.upgrade() {
@@ -104,7 +104,7 @@ fn list(
         place: place.in_s3,
     });
     for page in pages {
-        // Cancelled: another source is being opened. What was listed so far stays.
+        // Cancelled: another source is being opened. The images listed so far stay.
         if control.checkpoint().is_err() {
             break;
         }
@@ -116,7 +116,7 @@ fn list(
     Ok(())
 }
 
-/// Lists what is open once more. Changes are told page by page, so that no frame has much to do.
+/// Lists the source again. Changes are reported page by page, so that no frame has much to do.
 fn list_again(shared: &Arc<Shared>, source: SourceId, ticket: Ticket) {
     shared.run_task(
         "list images again",
@@ -156,7 +156,7 @@ fn relist(shared: &Shared, id: SourceId, control: &TaskControl) -> Result<Relist
 struct Place {
     source: Arc<dyn Source>,
     name: String,
-    /// The folder whose default project is to be opened; `None` where a project is open already.
+    /// The folder whose default project is to be opened; `None` if a project is open already.
     project_root: Option<String>,
     /// That folder, if it is in S3.
     in_s3: Option<S3Place>,
@@ -229,7 +229,7 @@ fn open_in_s3(
     place: &S3Place,
     control: &TaskControl,
 ) -> Result<Place, String> {
-    // Weak: the source is held by what is told of the trouble.
+    // The reference is weak: the source owns the receiver of problems.
     let listener = Arc::downgrade(shared);
     let with_cache = |source: S3Source| {
         source.with_cache(Arc::clone(&shared.cache), move |error| {

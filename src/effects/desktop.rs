@@ -254,7 +254,7 @@ pub(super) fn copy_image(
     });
 }
 
-/// Starts the program anew with the same words on its command line and closes this window.
+/// Starts the program again with the same arguments and closes this window.
 pub(super) fn restart(shared: &Arc<Shared>) {
     shared.spawn("restart", |shared| {
         let started = std::env::current_exe().and_then(|program| {

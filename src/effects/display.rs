@@ -1,4 +1,4 @@
-//! The image in the middle: a coarse one first, then the tiles that are looked at.
+//! The image in the middle: a coarse one first, then the visible tiles.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::source::for_task;
 use crate::state::{BrowseEvent, DisplayInfo, SourceId};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// Boxes of the file that are told one by one.
-const BOXES_TOLD: usize = 20;
+/// The maximum of the file's boxes that are listed one by one.
+const MAX_LISTED_BOXES: usize = 20;
 /// The number of threads: one may cut while another waits for the window to take a tile.
 const CUTTERS: usize = 2;
 
@@ -29,7 +29,7 @@ struct Request {
     source: SourceId,
     sample: SampleId,
     uri: SampleUri,
-    /// Ends the reading once something else is looked at.
+    /// Ends the reading once another image is shown.
     control: TaskControl,
 }
 
@@ -44,7 +44,7 @@ struct Content {
     /// The state of the last request.
     reading: Option<TaskControl>,
     open: Option<Open>,
-    /// Most wanted first.
+    /// The requested tiles, most urgent first.
     wanted: VecDeque<TileKey>,
     /// Being cut right now.
     under_way: HashSet<TileKey>,
@@ -121,8 +121,8 @@ impl DisplayMaker {
         self.queue.changed.notify_all();
     }
 
-    /// Replaces the tiles that were wanted before, except what is being cut.
-    pub(super) fn want_tiles(&self, source: SourceId, sample: SampleId, tiles: Vec<TileKey>) {
+    /// Replaces the tiles that were requested before, except those that are being cut.
+    pub(super) fn request_tiles(&self, source: SourceId, sample: SampleId, tiles: Vec<TileKey>) {
         let mut content = self.queue.content.lock();
         if content.shows(source, sample) {
             content.wanted = tiles.into();
@@ -156,14 +156,14 @@ impl Content {
         self.failed.clear();
     }
 
-    /// The level that the most wanted tile waits for.
+    /// The level that the most urgent tile waits for.
     fn level_to_load(&self) -> Option<usize> {
         let image = &self.open.as_ref()?.image;
         let mut levels = self.wanted.iter().map(|key| key.level);
         levels.find(|level| !image.is_loaded(*level) && !self.failed.contains(level))
     }
 
-    /// The most wanted tile that can be cut at once.
+    /// The most urgent tile that can be cut at once.
     fn next_tile(&mut self) -> Option<(Open, TileKey)> {
         let open = self.open.as_ref()?;
         let can_be_cut =
@@ -189,7 +189,7 @@ impl DisplayQueue {
         found
     }
 
-    /// False where another image has been asked for meanwhile.
+    /// False if another image has been requested meanwhile.
     fn put_on(&self, open: &Open) -> bool {
         let mut content = self.content.lock();
         let is_wanted = content.request.is_none();
@@ -214,7 +214,7 @@ impl DisplayQueue {
     }
 }
 
-/// False where the window is gone.
+/// False if the window is gone.
 fn open(shared: &Shared, queue: &DisplayQueue, request: &Request) -> bool {
     let (source, sample) = (request.source, request.sample);
     let result = match guarded(|| open_image(shared, request)) {
@@ -293,7 +293,7 @@ fn coarsest_tiles(layout: TileLayout) -> impl Iterator<Item = TileKey> {
     (0..rows).flat_map(move |row| (0..columns).map(move |column| TileKey { level, column, row }))
 }
 
-/// False where the window is gone.
+/// False if the window is gone.
 fn load(shared: &Shared, queue: &DisplayQueue, open: &Open, level: usize) -> bool {
     let result = guarded(|| {
         let loaded = open.image.load(level);
@@ -314,7 +314,7 @@ fn load(shared: &Shared, queue: &DisplayQueue, open: &Open, level: usize) -> boo
     true
 }
 
-/// False where the window is gone.
+/// False if the window is gone.
 fn cut(shared: &Shared, queue: &DisplayQueue, open: &Open, key: TileKey) -> bool {
     let tile = guarded(|| Ok(open.image.tile(key)));
     // The level was dropped while the tile was cut.
@@ -354,13 +354,16 @@ fn truth_rows(truth: &Truth, size: [u32; 2]) -> Vec<(String, String)> {
     if !truth.boxes.is_empty() {
         row("Stored boxes", truth.boxes.len().to_string());
     }
-    for found in truth.boxes.iter().take(BOXES_TOLD) {
+    for found in truth.boxes.iter().take(MAX_LISTED_BOXES) {
         let [x0, y0, x1, y1] = found.in_pixels(size);
         let corners = format!("({x0:.0}, {y0:.0}) – ({x1:.0}, {y1:.0})");
         row(&found.label.to_string(), corners);
     }
-    if truth.boxes.len() > BOXES_TOLD {
-        row("", format!("and {} more", truth.boxes.len() - BOXES_TOLD));
+    if truth.boxes.len() > MAX_LISTED_BOXES {
+        row(
+            "",
+            format!("and {} more", truth.boxes.len() - MAX_LISTED_BOXES),
+        );
     }
     for note in &truth.notes {
         row("Note", note.clone());

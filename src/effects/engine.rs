@@ -62,7 +62,7 @@ const BUNDLE_LEN: usize = 256;
 pub(super) struct EngineWorker {
     loaded: Arc<Loaded>,
     single: LatestSender<(ImageRequest, TaskControl)>,
-    /// Ends the reading of the image that was asked for last.
+    /// Ends the reading of the last requested image.
     reading: Mutex<Option<TaskControl>>,
 }
 
@@ -172,12 +172,12 @@ impl EngineWorker {
         });
     }
 
-    /// The loaded model, where it is this one with these settings.
+    /// The loaded model, if it is this one with these settings.
     pub(super) fn predictor(&self, key: &RunKey) -> Option<Arc<OnnxPredictor>> {
         self.loaded.get(key)
     }
 
-    /// Replaces one that has not begun, or whose image has not been read yet.
+    /// Replaces a request that has not begun, or whose image has not been read yet.
     pub(super) fn predict_one(&self, request: ImageRequest) {
         let reading = TaskControl::new(ProgressUnit::Bytes);
         let mut current = self.reading.lock();
@@ -209,7 +209,7 @@ fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk: ImagesRequ
 }
 
 impl Loaded {
-    /// The predictor, where it is the one with this model and these settings.
+    /// The predictor, if it is the one with this model and these settings.
     fn get(&self, key: &RunKey) -> Option<Arc<OnnxPredictor>> {
         let current = self.current.lock();
         let (loaded, predictor) = current.as_ref()?;

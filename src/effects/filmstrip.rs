@@ -17,7 +17,7 @@ use crate::state::{CropRequest, FilmstripId, ReviewEvent, SourceId};
 const CROP_SIDE: u32 = 192;
 /// The margin around a box, as a share of its longer side.
 const CONTEXT: f32 = 0.1;
-/// More would take the cores from what is looked at more closely.
+/// The number of threads. More would take the cores from the image in view.
 const WORKERS: usize = 2;
 
 pub(super) struct Filmstrips {
@@ -99,7 +99,7 @@ impl Filmstrips {
         self.requests.put(request);
     }
 
-    /// Replaces what was wanted before, except what is being made.
+    /// Replaces the earlier requests, except crops that are being made.
     pub(super) fn request(&self, source: SourceId, run: RunId, crops: Vec<CropRequest>) {
         let mut wanted = self.crops.wanted.lock();
         if (wanted.source, wanted.run) != (source, run) {
@@ -142,7 +142,7 @@ impl Queue {
 }
 
 impl CropQueue {
-    /// The most wanted box, with all others of its image that are wanted too.
+    /// The most urgent box, with all other requested boxes of its image.
     fn next_job(&mut self) -> Option<Job> {
         let under_way = &self.under_way;
         self.crops
@@ -161,7 +161,7 @@ impl CropQueue {
     }
 }
 
-/// False where the window is gone.
+/// False if the window is gone.
 fn gather(shared: &Shared, request: &Gathering, newest: &AtomicU64) -> bool {
     let id = request.id;
     let cancelled = || newest.load(Ordering::Relaxed) != id.0;
@@ -175,7 +175,7 @@ fn gather(shared: &Shared, request: &Gathering, newest: &AtomicU64) -> bool {
     }
 }
 
-/// False where the window is gone.
+/// False if the window is gone.
 fn cut_out(shared: &Shared, job: &Job) -> bool {
     let made = guarded(|| images(shared, job));
     job.crops.iter().enumerate().all(|(number, crop)| {

@@ -252,14 +252,14 @@ impl Shared {
         self.limits.lock().clone()
     }
 
-    /// False where the window is gone; the worker then stops.
+    /// False if the window is gone; the worker then stops.
     fn report(&self, event: impl Into<Event>) -> bool {
         let is_open = self.events.send(event.into()).is_ok();
         self.waker.wake();
         is_open
     }
 
-    /// False where the window is gone; the worker then stops.
+    /// False if the window is gone; the worker then stops.
     fn deliver(&self, delivery: Delivery) -> bool {
         let is_open = self.deliveries.send(delivery).is_ok();
         self.waker.wake();

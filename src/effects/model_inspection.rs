@@ -17,7 +17,7 @@ use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
 use crate::vision::recognise::{Overrules, Recognition, preview};
 
-/// The file that is being looked at, and what was last found in it.
+/// The file that is being inspected, and the last result.
 #[derive(Default)]
 pub(super) struct ModelInspector {
     model: Arc<Mutex<Option<InspectedModel>>>,

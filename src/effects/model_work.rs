@@ -28,7 +28,7 @@ struct WorkState {
     is_closed: bool,
 }
 
-/// Work that is under way until this is dropped. Drop it after the predictor: letting go of one is a call, too.
+/// Marks a call of ONNX Runtime until it is dropped. Drop it after the predictor: dropping one is a call, too.
 pub(super) struct Working {
     work: Arc<ModelWork>,
     number: u64,
@@ -51,7 +51,7 @@ impl ModelWork {
         })
     }
 
-    /// Cancels what is under way, waits for it, and lets nothing begin any more.
+    /// Cancels the work, waits for it, and allows no new work.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;

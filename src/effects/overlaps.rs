@@ -26,7 +26,7 @@ struct Known {
 }
 
 impl Overlaps {
-    /// `None` where the view hides no overlaps. What could not be read stays unknown, and is counted as such.
+    /// `None` if the view hides no overlaps. Predictions that could not be read stay unknown, and are counted as such.
     pub(super) fn of(
         &mut self,
         shared: &Shared,

@@ -78,7 +78,7 @@ impl PredictionReader {
     }
 }
 
-/// False where the window is gone.
+/// False if the window is gone.
 fn prediction(shared: &Shared, request: &Request) -> bool {
     let Some(project) = shared.project(request.source) else {
         return true;
@@ -236,7 +236,7 @@ fn on_saved(shared: &Arc<Shared>, source: SourceId) -> impl Fn(SaveEvent) + Send
     }
 }
 
-/// Makes the project that of the open source and tells the window what it holds.
+/// Makes the project that of the open source and reports its content to the window.
 fn take_over(
     shared: &Shared,
     source: SourceId,
@@ -353,7 +353,7 @@ fn stored_prediction(result: Result<Summary, String>) -> StoredPrediction {
     }
 }
 
-/// Writes a copy and goes on in it.
+/// Writes a copy and continues in it.
 fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
     let ended = move |result| Event::Project(ProjectEvent::SavedAs { source, result });
     shared.spawn_reporting(

@@ -86,7 +86,7 @@ fn list_folder(shared: &Arc<Shared>, listing: FolderListing, ticket: Ticket) {
     );
 }
 
-/// Tells of each page, and gives where the listing goes on.
+/// Reports each page, and returns the token of the next one.
 fn list_pages(
     shared: &Shared,
     listing: FolderListing,
@@ -141,7 +141,7 @@ pub(super) fn failure(shared: &Shared, access: &S3Access, error: AwsError) -> Fa
     }
 }
 
-/// The command that signs in anew, for sign-ins that a person makes.
+/// The command for signing in again, if the user has to do that.
 pub(super) fn renewal(shared: &Shared, access: &S3Access) -> Option<String> {
     let setup = shared.aws.setup().ok()?;
     setup.renewal_of(&access.credentials).map(str::to_owned)

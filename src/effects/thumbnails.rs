@@ -142,7 +142,7 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// False where the window is gone.
+/// False if the window is gone.
 fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
     // The source was closed meanwhile.
     let Some(source) = shared.source(job.source) else {
@@ -180,7 +180,7 @@ fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
     }
 }
 
-/// `None` where it is not wanted any more.
+/// `None` if it is no longer requested.
 fn make(
     shared: &Shared,
     source: &dyn Source,
@@ -201,7 +201,7 @@ fn make(
     image.map(Some).map_err(|error| error.to_string())
 }
 
-/// False where the window is gone.
+/// False if the window is gone.
 fn deliver(
     shared: &Shared,
     source: SourceId,

@@ -26,7 +26,7 @@ pub struct Arranging {
     query: Query,
     error: Option<QueryError>,
     sort: Sort,
-    /// The user has chosen another sort, whose first image is to be shown.
+    /// The first image of the sort that the user has just chosen is to be shown.
     wants_first: bool,
     /// Counts up whenever the grid is to show the beginning of the order.
     scroll_resets: u64,
@@ -71,7 +71,7 @@ struct Data {
     compared: u64,
 }
 
-/// When an order is wanted.
+/// The urgency of a new order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// The user waits for it.
@@ -100,7 +100,7 @@ impl Arranging {
         !self.query.is_empty()
     }
 
-    /// Whether what is on screen is not yet what was asked for last.
+    /// Whether the order on screen is not yet the requested one.
     pub fn is_under_way(&self) -> bool {
         self.asked.is_some()
     }
@@ -210,7 +210,7 @@ impl Arranging {
         }
     }
 
-    /// The worker made a mistake: what is there stays, and the same question is not asked again.
+    /// Ends a request whose worker panicked: the order stays, and the same request is not sent again.
     pub(super) fn cancel(&mut self, id: ArrangeId) {
         self.wants_first = false;
         if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {

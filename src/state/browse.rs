@@ -21,18 +21,18 @@ pub enum BrowseCommand {
     Show(SampleId),
     /// Adds a sample to the selection or takes it away.
     ToggleSelected(SampleId),
-    /// Selects everything from where the selection began to this sample.
+    /// Selects everything from the anchor of the selection to this sample.
     ExtendSelection(SampleId),
-    /// Only the shown sample stays selected.
+    /// Deselects all samples except the shown one.
     ClearSelection,
     Walk(Step),
-    /// The thumbnails on screen that have no pixels yet, most wanted first. Replaces what was asked for before.
+    /// The thumbnails on screen that have no pixels yet, most urgent first. Replaces the earlier request.
     LoadThumbnails {
         /// The longer side in pixels.
         side: u32,
         wanted: Vec<SampleId>,
     },
-    /// Shows the first image whose name begins with this, or else has it in it, or else is in this place.
+    /// Shows the first image whose name begins with this, or else contains it, or else the image at this position.
     GoTo(String),
     /// The next one after the shown image.
     GoToNext(String),
@@ -43,7 +43,7 @@ pub enum BrowseCommand {
     ClearCache,
     /// Shows a file or folder in the file manager.
     Reveal(SampleUri),
-    /// The tiles of the image that are looked at and not there, most wanted first. Replaces what was asked for before.
+    /// The visible tiles of the image that are missing, most urgent first. Replaces the earlier request.
     LoadTiles(Vec<TileKey>),
     /// The limit for images that are opened from now on.
     SetMaxMegapixels(u64),
@@ -60,7 +60,7 @@ pub enum BrowseEffect {
         spec: SourceSpec,
         ticket: Ticket,
     },
-    /// Most wanted first; replaces what was asked for before.
+    /// The thumbnails to make, most urgent first; replaces the earlier request.
     MakeThumbnails {
         source: SourceId,
         /// The longer side in pixels.
@@ -70,7 +70,7 @@ pub enum BrowseEffect {
     LimitCache(u64),
     MeasureCache,
     ClearCache,
-    /// List what is open once more; changes are told page by page.
+    /// List the source again; changes are reported page by page.
     ListAgain {
         source: SourceId,
         ticket: Ticket,
@@ -80,13 +80,13 @@ pub enum BrowseEffect {
         source: SourceId,
         samples: Vec<Sample>,
     },
-    /// Replaces what was asked for before.
+    /// Replaces the earlier request.
     Display {
         source: SourceId,
         sample: SampleId,
         uri: SampleUri,
     },
-    /// Tiles of the displayed image, most wanted first; replaces what was asked for before.
+    /// Tiles of the displayed image, most urgent first; replaces the earlier request.
     MakeTiles {
         source: SourceId,
         sample: SampleId,

@@ -12,7 +12,7 @@ use crate::state::{
 /// Pushed by panels and by the start of the program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// The program has started: read the library, open `source` and use `model` where they are given.
+    /// The program has started: read the library, and open `source` and use `model` if they are given.
     Start {
         source: Option<PathBuf>,
         model: Option<String>,

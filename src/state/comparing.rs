@@ -68,7 +68,7 @@ impl Comparing {
 }
 
 impl State {
-    /// The comparison, where its runs are drawn beside each other.
+    /// The comparison, if its runs are drawn beside each other.
     pub fn side_by_side(&self) -> Option<&Comparing> {
         let is_wanted = self.settings.compare_layout == CompareLayout::SideBySide;
         self.comparing.as_ref().filter(|_| is_wanted)

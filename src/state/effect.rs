@@ -61,7 +61,7 @@ pub struct PredictionRequest {
     pub run: RunId,
     pub sample: SampleId,
     pub uri: SampleUri,
-    /// Of the file as it is now: a prediction about an older one is none. `None` where an older one is what is wanted.
+    /// The state of the file now: an outdated prediction does not count. `None` if an outdated one is requested.
     pub stamp: Option<FileStamp>,
 }
 

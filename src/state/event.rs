@@ -81,7 +81,7 @@ pub struct NewPrediction {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRow {
     pub sample: SampleUri,
-    /// The state of the file that the model saw, where that is known.
+    /// The state of the file that was predicted, if it is known.
     pub stamp: Option<FileStamp>,
     pub prediction: StoredPrediction,
 }

@@ -63,7 +63,7 @@ pub enum ExportEvent {
         task: TaskId,
         result: Result<Exported, Failure>,
     },
-    /// How many boxes could be exported; `None` where counting them went wrong.
+    /// The number of boxes that could be exported; `None` if counting failed.
     BoxesCounted {
         id: BoxCountId,
         counts: Option<BoxCounts>,
@@ -79,7 +79,7 @@ pub struct ExportDraft {
     pub comparison: ComparisonFormat,
     /// Chosen in a file dialog; the path field takes it over once.
     pub picked: Option<PathBuf>,
-    /// The export that the dialog was confirmed with; the dialog stays open until it is whole.
+    /// The confirmed export; the dialog stays open until it is done.
     pub stage: Loadable<()>,
 }
 
@@ -248,7 +248,7 @@ impl BoxCounts {
 #[derive(Debug, Default)]
 pub struct BoxCounter {
     asked: Option<(BoxCountId, CountBasis)>,
-    /// No counts where something went wrong: the same question is not asked again.
+    /// The counts; `None` if counting failed: the same request is not sent again.
     counted: Option<(Option<BoxCounts>, CountBasis)>,
 }
 

@@ -10,7 +10,7 @@ use crate::review::{FilmFrame, FilmOrder};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FilmstripId(pub u64);
 
-/// The open strip: what is wanted of it, and the frames that are there.
+/// The open strip: its request, and the present frames.
 #[derive(Debug, Default)]
 pub struct Filmstrip {
     /// `None` until the user or the predictions say which.
@@ -49,7 +49,7 @@ impl Filmstrip {
         &self.frames
     }
 
-    /// Whether the frames are not yet those that were asked for last.
+    /// Whether the frames are not yet the requested ones.
     pub fn is_under_way(&self) -> bool {
         self.asked.is_some()
     }

@@ -70,7 +70,7 @@ pub struct ImportField {
     /// The path in the card, `input.layout`.
     pub field: String,
     pub value: String,
-    /// “recognised”, “assumed”, “given”; empty where nothing is known of it.
+    /// “recognised”, “assumed”, “given”; empty if it is unknown.
     pub basis: String,
     /// A clause that follows “because”; may be empty.
     pub because: String,

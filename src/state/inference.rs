@@ -81,7 +81,7 @@ pub enum InferenceEvent {
     Ready {
         task: TaskId,
         report: Box<DeviceReport>,
-        /// The ONNX Runtime library that would be used after a restart, where that is not the loaded one.
+        /// The ONNX Runtime library that would be used after a restart, if it is not the loaded one.
         restart_to_use: Option<String>,
     },
     /// The model is not ready, and will not be before the user does something.
@@ -119,7 +119,7 @@ pub enum InferenceEvent {
         of: Box<RemoteAddress>,
         result: Result<Arc<ResponseExamples>, Failure>,
     },
-    /// The device is gone; what was computed stays.
+    /// The device was lost; predictions so far are kept.
     DeviceLost {
         key: Box<RunKey>,
         message: String,
@@ -129,7 +129,7 @@ pub enum InferenceEvent {
         key: Box<RunKey>,
         report: Box<DeviceReport>,
     },
-    /// The image that was asked about could not be read, nor could any other one.
+    /// The image could not be read, nor could any other one.
     SourceUnreachable {
         source: SourceId,
         run: RunId,
@@ -341,7 +341,7 @@ impl Inference {
         is_ready && self.key_at(&key.made) == Some(key)
     }
 
-    /// The model of this run cannot predict any more; false if it is another one by now.
+    /// The model of this run can no longer predict; false if it is another one by now.
     pub(super) fn fail_for(&mut self, key: &RunKey, failure: EngineFailure) -> bool {
         if self.key_at(&key.made) != Some(key) {
             return false;

@@ -234,7 +234,7 @@ impl Judgements {
         self.get(sample)?.verdict(target)
     }
 
-    /// Empty where there is none.
+    /// Empty if there is none.
     pub fn note(&self, sample: SampleId) -> &str {
         self.get(sample).map_or("", ImageJudgement::note)
     }

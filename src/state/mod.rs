@@ -131,7 +131,7 @@ pub struct State {
     pub presenting: Option<Presenting>,
     /// The verdict for all selected images, while [`Overlay::MassVerdict`] asks; `None` takes their verdicts back.
     pub mass_verdict: Option<Verdict>,
-    /// The field of the judging bar that is to take the keyboard, and a number that tells two such wishes apart.
+    /// The field of the judging bar that is to take the keyboard, and a number that tells two requests apart.
     pub judge_focus: Option<(JudgeField, u64)>,
     pub models: ModelShelf,
     pub inference: Inference,
@@ -186,7 +186,7 @@ pub struct Shown {
     pub display: Display,
     /// The prediction of the current run, whole; `None` before there is one.
     pub prediction: Option<Arc<Prediction>>,
-    /// Why there is no prediction, where that is known.
+    /// Why there is no prediction, if that is known.
     pub failure: Option<String>,
     /// Index into the detections of `prediction`.
     pub selected_box: Option<usize>,
@@ -256,7 +256,7 @@ pub enum Overlay {
     Help,
     /// The field for the right class.
     WrongClass,
-    /// Whether so many images are to be judged at once.
+    /// The question whether that many images are to be judged at once.
     MassVerdict,
     GoTo,
 }
@@ -308,7 +308,7 @@ impl State {
         run.or_else(|| Some(self.chosen_here()?.card.id.as_str()))
     }
 
-    /// The chosen model, where images are predicted on this computer.
+    /// The chosen model, if images are predicted on this computer.
     fn chosen_here(&self) -> Option<&ModelEntry> {
         let is_here = self.inference.remote.is_none();
         self.models.chosen().filter(|_| is_here)
@@ -338,7 +338,7 @@ impl State {
         self.runs.current()
     }
 
-    /// The whole prediction of the current run for a sample, where it is in memory; ask for others with
+    /// The whole prediction of the current run for a sample, if it is in memory; ask for others with
     /// [`ProjectCommand::LoadPredictions`].
     pub fn prediction_of(&self, sample: SampleId) -> Option<&Prediction> {
         let prediction = self.runs.prediction(self.run()?.id(), sample)?;
@@ -406,7 +406,7 @@ impl State {
         prediction.is_some_and(|prediction| !prediction.detections().is_empty())
     }
 
-    /// Whether these are the samples whose whole predictions were asked for last.
+    /// Whether these are the samples whose whole predictions were requested last.
     pub fn has_requested(&self, samples: &[SampleId]) -> bool {
         let wanted = self.runs.wanted.iter();
         let run = self.run().map(Run::id);

@@ -123,7 +123,7 @@ impl ModelShelf {
         self.chosen.as_deref()
     }
 
-    /// A better model of the same task that is one download away, where the chosen one is only the small default.
+    /// A better model of the same task that is one download away, if the chosen one is only the small default.
     pub fn offered_upgrade(&self) -> Option<&ModelEntry> {
         let chosen = self.chosen()?;
         let better = match chosen.card.id.as_str() {

@@ -17,7 +17,7 @@ enum Kind {
     Arranged(Arc<Arrangement>),
 }
 
-/// Whether they are the very same, which costs nothing to tell; two of the same content may be told apart.
+/// Whether they are the same object, which is cheap to compare; two with the same content may differ.
 impl PartialEq for Order {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {

@@ -9,7 +9,7 @@ use crate::state::{Prediction, PredictionRequest, SampleId, SourceId, StoredRow,
 /// Commands about the project and its runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProjectCommand {
-    /// The samples whose whole predictions are looked at, most wanted first. Replaces what was asked for before.
+    /// The samples whose whole predictions are shown, most urgent first. Replaces the earlier request.
     LoadPredictions(Vec<SampleId>),
     /// Looks at the predictions of another run.
     SwitchRun(RunId),
@@ -37,7 +37,7 @@ pub enum ProjectEffect {
         run: RunId,
         ticket: Ticket,
     },
-    /// Read whole predictions, most wanted first. Replaces what was asked for before.
+    /// Read whole predictions, most urgent first. Replaces the earlier request.
     LoadPredictions {
         source: SourceId,
         wanted: Vec<PredictionRequest>,
@@ -82,12 +82,12 @@ pub enum ProjectEvent {
         task: TaskId,
         result: Result<(), String>,
     },
-    /// Whole predictions, read from the project; `None` where it holds none.
+    /// Whole predictions, read from the project; `None` if it has none.
     PredictionsLoaded {
         source: SourceId,
         predictions: Vec<(RunId, SampleId, Option<Prediction>)>,
     },
-    /// The project goes on in another file, which has given no run this id or a later one.
+    /// The project continues in another file, which has given no run this id or a later one.
     SavedAs {
         source: SourceId,
         result: Result<(PathBuf, RunId), String>,
@@ -136,7 +136,7 @@ pub struct ProjectContent {
     /// No run has or had this id or a later one, also none that was deleted.
     pub next_run: RunId,
     pub judgements: Vec<JudgedSample>,
-    /// How things are looked at, as JSON by name.
+    /// The view settings, as JSON by name.
     pub views: Vec<(String, String)>,
     /// A note for the user: a damaged file was moved aside.
     pub notes: Vec<String>,

@@ -23,7 +23,7 @@ pub enum ReviewCommand {
     /// Opens the strip with all boxes of a class, or shows this class in it.
     OpenFilmstrip(u32),
     SetFilmOrder(FilmOrder),
-    /// The boxes of the strip on screen that have no pixels yet, most wanted first. Replaces what was asked for before.
+    /// The boxes of the strip on screen that have no pixels yet, most urgent first. Replaces the earlier request.
     LoadCrops(Vec<FilmFrame>),
     /// The class of a classifier that “Explain” is about; `None` is the top class.
     SelectClass(Option<u32>),
@@ -67,7 +67,7 @@ pub enum ReviewEffect {
         id: FilmstripId,
         what: Box<FilmRequest>,
     },
-    /// Cut boxes out of their images, most wanted first; replaces what was asked for before.
+    /// Cut boxes out of their images, most urgent first; replaces the earlier request.
     MakeCrops {
         source: SourceId,
         run: RunId,
@@ -83,7 +83,7 @@ pub enum ReviewEffect {
         request: CompareRequest,
         ticket: Ticket,
     },
-    /// Search, sort and count. Replaces what was asked for before.
+    /// Search, sort and count. Replaces the earlier request.
     Arrange {
         id: ArrangeId,
         pace: Pace,
@@ -111,14 +111,14 @@ pub enum ReviewEvent {
         id: FilmstripId,
         frames: Vec<FilmFrame>,
     },
-    /// The order that was asked for.
+    /// The requested order.
     Arranged {
         id: ArrangeId,
         arrangement: Arrangement,
         /// The boxes that are hidden by better ones, if the view hides any.
         suppressed: Option<Suppressed>,
     },
-    /// The statistics that go with it, and the end of the prediction; `None` where there is no run.
+    /// The statistics of the order, which come last; `None` if there is no run.
     Counted {
         id: ArrangeId,
         statistics: Option<Statistics>,

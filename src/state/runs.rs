@@ -14,7 +14,7 @@ use crate::review::{Marks, PredictionStatus, Predictions, Suppressed, count_boxe
 pub struct Runs {
     all: Vec<Run>,
     current: Option<RunId>,
-    /// Never given before in this project, nor to a run that was deleted: the project says where they begin.
+    /// The id is new in this project, also among deleted runs: the project knows the first free one.
     next_id: u64,
     pages: PredictionPages,
     /// Samples whose whole predictions are on screen or needed soon, most urgent first.
@@ -30,7 +30,7 @@ pub struct Run {
     pub(super) outdated_count: usize,
     /// Outdated predictions that are kept because they were judged.
     pub(super) kept: usize,
-    /// Whether the project knows the run; it is told with the first prediction.
+    /// Whether the project knows the run; it is saved with the first prediction.
     pub(super) is_in_project: bool,
     /// Samples whose files were changed after they were predicted.
     pub(super) outdated: SampleSet,
@@ -66,7 +66,7 @@ impl Runs {
         self.all.iter().find(|run| run.info.id == id)
     }
 
-    /// A whole prediction, where it is in memory; others are to be read from the project first.
+    /// A whole prediction, if it is in memory; others must be read from the project first.
     pub fn prediction(&self, run: RunId, sample: SampleId) -> Option<&Arc<Prediction>> {
         let unsaved = self.get(run)?.unsaved.get(&sample);
         match unsaved {
@@ -269,7 +269,7 @@ impl Run {
         !is_predicted || self.is_outdated(sample)
     }
 
-    /// The samples whose predictions are about the file as it was before it was written to.
+    /// The samples whose files were changed after they were predicted.
     pub fn outdated(&self) -> &SampleSet {
         &self.outdated
     }

@@ -15,9 +15,9 @@ pub enum S3Command {
     BrowseTo(S3Address),
     /// Opens or closes a folder in the tree of buckets.
     SetFolderOpen(S3Address, bool),
-    /// Goes on with the listing of a folder, or begins it anew after a failure.
+    /// Lists the next pages of a folder, or starts again after a failure.
     ListMore(S3Address),
-    /// Asks again who is signed in, with credentials that are looked for anew.
+    /// Requests the identity again, with credentials that are read again.
     SignIn(S3Access),
 }
 
@@ -26,7 +26,7 @@ pub enum S3Command {
 pub enum S3Effect {
     /// Read what the user's AWS configuration offers.
     ReadSetup,
-    /// Ask who is signed in, with credentials that are looked for anew.
+    /// Request the identity, with credentials that are read again.
     SignIn {
         access: S3Access,
         ticket: Ticket,
@@ -51,7 +51,7 @@ pub enum S3Event {
         access: S3Access,
         task: TaskId,
         result: Result<Identity, Failure>,
-        /// The command that signs in anew, for sign-ins that a person makes.
+        /// The command for signing in again, if the user has to do that.
         renewal: Option<String>,
     },
     BucketsListed {

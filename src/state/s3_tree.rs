@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::{Failure, Loadable, TaskId};
 use crate::domain::{S3Access, S3Address};
 
-/// A tree that is listed where it is opened. Knows the lines that it is drawn as.
+/// The tree of buckets and folders, listed as they are opened. It knows the lines that it is drawn as.
 #[derive(Debug, Default)]
 pub struct S3Tree {
     /// Buckets that the user named, and those that were listed.
@@ -81,7 +81,7 @@ impl S3Tree {
         &self.rows
     }
 
-    /// The listing of the buckets, while it is under way.
+    /// The task that lists the buckets.
     pub fn bucket_task(&self) -> Option<TaskId> {
         self.bucket_list.task()
     }
@@ -193,7 +193,7 @@ impl S3Tree {
                 level.continuation = continuation;
                 level.status = Loadable::Ready(());
             }
-            // What was listed so far counts for nothing: the server was not told where to go on.
+            // The pages so far are dropped: the token of the next page is unknown.
             Err(Failure::Cancelled) => {
                 *level = Level::default();
                 self.open.remove(folder);

@@ -17,12 +17,12 @@ pub struct OpenSource {
     pub id: SourceId,
     /// The path, as people write it.
     pub name: String,
-    /// The folder or file, where it is a single one.
+    /// The folder or file, if it is a single one.
     pub path: Option<PathBuf>,
     /// Its address in S3 and how that is reached, if it is there.
     pub place: Option<S3Place>,
     pub listing: Listing,
-    /// Why changes of the files are not noticed, where they are not.
+    /// Why changes of the files are not noticed, if they are not.
     pub unwatched: Option<String>,
     /// Notes about the listing, for people: what was left out.
     pub notes: Vec<String>,
@@ -33,7 +33,7 @@ pub struct OpenSource {
 pub struct Relisting {
     pub problems: Vec<Problem>,
     pub notes: Vec<String>,
-    /// All that is there; `None` where not everything could be listed, so that nothing counts as gone.
+    /// All images of the source; `None` if not everything could be listed, so that no image counts as gone.
     pub present: Option<HashSet<SampleUri>>,
 }
 
@@ -73,7 +73,7 @@ impl ByUri {
         self.maps.get(self.place(uri))?.get(uri).copied()
     }
 
-    /// False where it is known already.
+    /// Adds a sample; false if it is known already.
     fn insert_new(&mut self, uri: &SampleUri, id: SampleId) -> bool {
         let place = self.place(uri);
         match self.maps[place].entry(uri.clone()) {
@@ -131,7 +131,7 @@ impl Samples {
         self.by_uri.get(uri)
     }
 
-    /// Why this image could not be decoded, where it could not.
+    /// Why this image could not be decoded, if it could not.
     pub fn unreadable(&self, id: SampleId) -> Option<&str> {
         self.unreadable.get(&id).map(String::as_str)
     }
@@ -187,7 +187,7 @@ impl Samples {
         }
     }
 
-    /// True where it was there before.
+    /// True if it was there before.
     pub(super) fn mark_gone(&mut self, id: SampleId) -> bool {
         self.revision += 1;
         self.gone.insert(id)
@@ -201,7 +201,7 @@ impl Samples {
         }
     }
 
-    /// True where this was not known before.
+    /// True if this was not known before.
     pub(super) fn mark_unreadable(&mut self, id: SampleId, reason: String) -> bool {
         self.revision += 1;
         self.unreadable.insert(id, reason).is_none()

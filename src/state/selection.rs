@@ -67,7 +67,7 @@ impl Selection {
         self.shown = self.shown.or_else(|| self.selected.iter().next());
     }
 
-    /// Only the shown one stays selected.
+    /// Deselects all samples except the shown one.
     pub(super) fn clear_to_shown(&mut self) {
         if let Some(shown) = self.shown {
             self.show(shown);

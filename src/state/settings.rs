@@ -42,7 +42,7 @@ pub struct Settings {
     pub show_thumbnail_boxes: bool,
     /// Boxes that were stored with an image.
     pub show_stored_boxes: bool,
-    /// Whether a verdict on a single image goes on to the next image, and one on a box to the next box.
+    /// Whether a verdict on a single image shows the next image, and one on a box selects the next box.
     pub next_after_verdict: bool,
     /// The thumbnails take the place of the image.
     pub thumbnails_only: bool,
@@ -54,7 +54,7 @@ pub struct Settings {
     pub recent_remote_models: Vec<RemoteModel>,
     /// Id of the model that was used last.
     pub model: Option<String>,
-    /// Ids of the models that are not offered any more.
+    /// Ids of the models whose download is no longer offered.
     pub dismissed_offers: BTreeSet<String>,
     pub device: DeviceChoice,
     pub batch: Option<usize>,
@@ -66,7 +66,7 @@ pub struct Settings {
     pub job: JobDraft,
     /// The fields of the last endpoint form that the next one may use again.
     pub endpoint: EndpointDraft,
-    /// Jobs that are watched, so that watching goes on after a restart.
+    /// Jobs that are watched, so that watching continues after a restart.
     pub watched_jobs: Vec<JobId>,
     /// How jobs are rehearsed.
     pub rehearsal: RehearsalOptions,
@@ -160,7 +160,7 @@ impl Settings {
         self.recent_places.truncate(MAX_RECENT);
     }
 
-    /// How a model was asked the last time counts.
+    /// The last settings of a remote model replace its earlier ones.
     pub(super) fn remember_remote_model(&mut self, model: &RemoteModel) {
         self.recent_remote_models
             .retain(|known| known.at != model.at);

@@ -14,11 +14,11 @@ pub struct SignIns(HashMap<S3Access, SignIn>);
 
 #[derive(Debug, Default)]
 pub struct SignIn {
-    /// The last response; stays while it is asked again.
+    /// The last response; it stays while a new one is requested.
     pub identity: Option<Identity>,
     /// Why the last question was not answered.
     pub failure: Option<Failure>,
-    /// The command that signs in anew, for sign-ins that a person makes.
+    /// The command for signing in again, if the user has to do that.
     pub renewal: Option<String>,
     asking: Option<Asking>,
     /// The end that was in sight when it was last tried to renew.
@@ -93,7 +93,7 @@ impl SignIn {
                 .is_some_and(|end| is_near(end) && self.renewed_at != Some(end))
     }
 
-    /// Milliseconds to its end, where that is near and was not to be put off; negative behind the end.
+    /// Milliseconds to its end, if that is near and was not to be put off; negative behind the end.
     pub fn ending_ms(&self, now_ms: i64) -> Option<i64> {
         let left = self.ends_ms()? - now_ms;
         (left < SIGN_IN_WARNING_MS && self.renewed_at == self.ends_ms()).then_some(left)

@@ -1,4 +1,4 @@
-//! The tasks that are under way, and the last ones that ended.
+//! The running tasks, and the last ones that ended.
 
 use std::time::Duration;
 
@@ -148,7 +148,7 @@ impl TaskList {
         self.running.iter().any(is_it)
     }
 
-    /// The last task of a kind, where it has failed: what it was, and why it failed.
+    /// The last task of a kind if it failed: what it was, and why it failed.
     pub fn failure(&self, is_it: impl Fn(&TaskKind) -> bool) -> Option<(&TaskKind, &str)> {
         if self.running.iter().any(|task| is_it(&task.kind)) {
             return None;
@@ -189,7 +189,7 @@ impl TaskList {
         self.running.push(task);
     }
 
-    /// Takes a task off the list of those under way; `None` where it is not there any more.
+    /// Removes a task from the running ones; `None` if it is no longer there.
     pub(super) fn end(&mut self, id: TaskId, outcome: TaskOutcome) -> Option<TaskEntry> {
         let position = self.running.iter().position(|task| task.id == id)?;
         let task = self.running.remove(position);

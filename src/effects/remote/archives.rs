@@ -1,4 +1,4 @@
-//! Models packed for jobs and endpoints, kept in the cache as long as they may be wanted again.
+//! Models packed for jobs and endpoints, kept in the cache as long as they may be used again.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -194,7 +194,7 @@ fn note_use(archive: &Path) {
     }
     let file = File::options().append(true).open(archive);
     if let Err(error) = file.and_then(|file| file.set_modified(SystemTime::now())) {
-        // If this fails, the model may be packed once more than needed.
+        // If this fails, the model may be packed again than needed.
         log::debug!("{}: {error}", archive.display());
     }
 }

@@ -12,7 +12,7 @@ use crate::domain::EndpointRecord;
 use crate::state::{EndpointId, EndpointsEvent};
 use crate::tasks::{TaskControl, now_ms};
 
-/// How often it looks: a handful of small files, and a clock that goes on while the machine sleeps.
+/// The period of the checks: a handful of small files, and a clock that runs while the machine sleeps.
 const EVERY: Duration = Duration::from_secs(2);
 /// How often the endpoints themselves are to be listed: another program may have deleted them.
 const LIST_EVERY_MS: i64 = 5 * 60_000;
@@ -93,7 +93,7 @@ fn watch(shared: &Arc<Shared>, control: &TaskControl) {
 struct Tries(HashMap<(String, String), Try>);
 
 struct Try {
-    /// A later wish begins anew.
+    /// The deletion time of these tries: another one starts the count again.
     delete_at_ms: i64,
     count: u32,
     next_ms: i64,

@@ -99,7 +99,7 @@ fn run_once<T: Send + 'static>(
     );
 }
 
-/// Reports the endpoint again and again until it does not change by itself any more.
+/// Reports the endpoint until it no longer changes by itself.
 fn watch(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
     run_once(
         shared,
@@ -255,7 +255,7 @@ fn failure_of_endpoint(shared: &Shared, id: &EndpointId, error: EndpointError) -
     }
 }
 
-/// When Spotcheck deletes it by itself.
+/// Sets the time of the automatic deletion.
 fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
     shared.spawn("save the deletion time of an endpoint", move |shared| {
         let records = records(shared);

@@ -37,7 +37,7 @@ pub(super) enum Message {
     Close,
 }
 
-/// Gives out jobs, as many as may be under way, until the window is gone.
+/// Sends jobs to the workers, as many as may run at once, until the window is gone.
 pub(super) fn dispatch(messages: &Receiver<Message>, jobs: &Sender<Job>) {
     let mut queue = ThumbnailQueue::new();
     while let Ok(message) = messages.recv() {
@@ -73,7 +73,7 @@ pub(super) struct ThumbnailQueue {
     side: u32,
     /// How many files of the source are read at once.
     readers: usize,
-    /// Most wanted first.
+    /// Most urgent first.
     requests: VecDeque<ThumbnailRequest>,
     /// To be read once there is no request left, most likely first.
     ahead: VecDeque<Sample>,
@@ -200,7 +200,7 @@ impl ThumbnailQueue {
         }
     }
 
-    /// Cancels what is under way and no longer requested. It may be begun anew at once.
+    /// Cancels running jobs that are no longer requested. They may be started again at once.
     fn cancel_where(&mut self, is_stale: impl Fn(&JobKey, &RunningJob) -> bool) {
         self.under_way.retain(|key, job| {
             let goes_on = !is_stale(key, job);
@@ -245,7 +245,7 @@ impl ThumbnailQueue {
         MAX_BYTES.saturating_sub(taken)
     }
 
-    /// `None` where it is under way already.
+    /// `None` if it is running already.
     fn begin(&mut self, what: JobContent) -> Option<Job> {
         let key = what.key();
         if self.under_way.contains_key(&key) {
@@ -299,7 +299,7 @@ mod tests {
         queue.request(SourceId(source), 4, side, requests(samples, 1000));
     }
 
-    /// `None` where there is nothing to do just now.
+    /// `None` if there is nothing to do now.
     fn take(queue: &mut ThumbnailQueue) -> Option<Job> {
         queue.next_job()
     }

@@ -33,7 +33,7 @@ pub enum EndpointsCommand {
     Keep,
     /// Deletes an endpoint with its configuration and its other resources.
     Delete(EndpointId),
-    /// When Spotcheck deletes it by itself, in milliseconds since 1970-01-01 UTC; `None` leaves that to people.
+    /// Sets the deletion time in milliseconds since 1970-01-01 UTC; `None` disables the automatic deletion.
     SetDeletionTime(EndpointId, Option<i64>),
 }
 
@@ -57,7 +57,7 @@ pub enum EndpointsEffect {
         query: EndpointQuery,
         ticket: Ticket,
     },
-    /// Look at an endpoint again and again until it does not change by itself any more.
+    /// Poll an endpoint until it no longer changes by itself.
     Watch { id: EndpointId, ticket: Ticket },
     /// The end of what its containers wrote.
     ReadLog { id: EndpointId, ticket: Ticket },
@@ -94,13 +94,13 @@ pub enum EndpointsEvent {
         task: TaskId,
         result: Result<EndpointId, Failure>,
     },
-    /// A part of the list of endpoints, and where they are.
+    /// A page of the list of endpoints, and its region.
     Listed {
         task: TaskId,
         is_first: bool,
         result: Result<(SageMakerAccess, EndpointPage), Failure>,
     },
-    /// An endpoint as it is now; `None` where there is none of this name, or no longer.
+    /// The present state of an endpoint; `None` if no endpoint has this name.
     Seen {
         id: EndpointId,
         task: TaskId,
@@ -356,7 +356,7 @@ impl KnownEndpoint {
         parts
     }
 
-    /// A model that was not made for it, and stays.
+    /// A model that was not made for it, and is kept.
     pub fn model_that_stays(&self) -> Option<&str> {
         let owns_model = self.record.as_ref().is_some_and(|record| record.owns_model);
         let config = self.config().filter(|_| !owns_model)?;

@@ -9,7 +9,7 @@ use crate::state::{Loadable, State};
 /// A form with the draft `D`, whose check results in a plan `P`.
 #[derive(Debug)]
 pub struct Form<D, P> {
-    /// Counts up whenever the form begins anew.
+    /// A number that changes whenever the form is filled in again.
     pub serial: u64,
     /// The draft that was checked last, or is being checked.
     pub draft: D,
@@ -49,7 +49,7 @@ impl<P> FormCheck<P> {
     }
 }
 
-/// The draft of a form, and where its form is.
+/// The draft of a form, and access to its form.
 pub(in crate::state) trait Draft: Clone + Default + 'static {
     type Plan: 'static;
 

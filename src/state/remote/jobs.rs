@@ -229,9 +229,9 @@ pub struct KnownJob {
     pub watching: Option<TaskId>,
     /// The last failure.
     pub failure: Option<Failure>,
-    /// Why it could not be looked at just now; it is tried again.
+    /// Why the last poll failed; it is retried.
     pub trouble: Option<String>,
-    /// A stop is asked for.
+    /// The task that stops the job.
     pub stopping: Option<TaskId>,
     pub outcome: Loadable<JobOutcome>,
     /// The leftovers of the job.

@@ -55,7 +55,7 @@ pub struct Remote {
     pub remote_model: RemoteModelForm,
     /// How responses are read.
     pub reading: Reading,
-    /// The jobs that were looked at or are watched, oldest first.
+    /// The jobs that were opened or are watched, oldest first.
     pub known: Vec<KnownJob>,
     /// The job that the dialog shows.
     pub open: Option<JobId>,

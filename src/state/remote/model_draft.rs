@@ -62,7 +62,7 @@ pub enum ChosenModel {
     ArchiveInS3(S3Address),
     /// A folder of this machine; it is packed.
     SavedModel(PathBuf),
-    /// SageMaker has it, by this name.
+    /// A model in SageMaker, by its name.
     SageMaker(String),
 }
 

@@ -145,7 +145,7 @@ pub struct OpenOutputsRequest {
     pub new_run: RunId,
 }
 
-/// The dialog about outputs, and what came of the last wish.
+/// The dialog about outputs, and the result of the last request.
 #[derive(Debug, Default)]
 pub struct OpeningOutputs {
     pub task: Option<TaskId>,
@@ -160,7 +160,7 @@ pub enum OutputsFailure {
     Cancelled,
     Failed {
         message: String,
-        /// The first predictions, where their shape is not known.
+        /// The first predictions, if their shape is not known.
         examples: Option<Arc<ResponseExamples>>,
     },
 }

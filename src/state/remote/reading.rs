@@ -45,7 +45,7 @@ pub struct ReadingTrial {
     pub request: ReadingRequest,
     /// How they are read, for people, or why that is not known.
     pub description: Result<String, String>,
-    /// The mapping that was recognised, where none was wished for and it is one.
+    /// The mapping that was recognised, if none was requested.
     pub recognised: Option<OutputMapping>,
     /// The assumptions that the predictions do not confirm, for people.
     pub assumed: Vec<String>,

@@ -130,7 +130,7 @@ pub(super) fn failed(state: &mut State, id: ArrangeId, reason: &str) {
     super::report_problem(state, crate::domain::Problem::general(problem));
 }
 
-/// The place that so many steps from the shown sample lead to; from where it would be, if it has dropped out.
+/// The position that this many steps from the shown sample lead to; from its former position if it has dropped out.
 pub(super) fn place_after(state: &State, by: i64) -> Option<usize> {
     let order = state.order();
     let last = order.len().checked_sub(1)?;

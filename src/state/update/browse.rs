@@ -133,7 +133,7 @@ fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Queue<
     }
 }
 
-/// Opens what is open anew, as it was opened before.
+/// Opens the source again, as it was opened before.
 pub(super) fn open_again(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;
@@ -372,7 +372,7 @@ fn displayed(
     }
 }
 
-/// The next image first: most people go forwards.
+/// The next image comes first: most users go forwards.
 fn read_neighbours_ahead(
     state: &State,
     source: SourceId,

@@ -169,7 +169,7 @@ pub(super) fn lost(state: &mut State, key: &RunKey, message: String) -> bool {
     is_current
 }
 
-/// The image stays without a prediction: nothing is known of it.
+/// The image stays without a prediction, as its content is unknown.
 fn source_unreachable(
     state: &mut State,
     source: SourceId,

@@ -11,7 +11,7 @@ use crate::state::{
 };
 use crate::tasks::ProgressUnit;
 
-/// The model is loaded first where it is not.
+/// The model is loaded first if needed.
 pub(super) fn explain(state: &mut State, effects: &mut Queue<Effect>) {
     let (Some(question), Some(run)) = (state.question(), state.runs.current()) else {
         return;

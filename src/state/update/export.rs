@@ -54,7 +54,7 @@ pub(super) fn show(state: &mut State, overlay: Overlay) {
     state.overlay = overlay;
 }
 
-/// Counts the boxes of what could be exported, where that is not of the state as it is. After every message.
+/// Counts the boxes of what could be exported, if that is not of the state as it is. After every message.
 pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     if state.overlay != Overlay::Export {
         return;

@@ -6,7 +6,7 @@ use crate::review::{FilmFrame, FilmOrder, FilmRequest, Suppressed};
 use crate::state::filmstrip::FilmBasis;
 use crate::state::{CropRequest, Effect, Filmstrip, FilmstripId, Queue, ReviewEffect, State};
 
-/// Opens it, or closes it where it is open.
+/// Opens the strip, or closes it if it is open.
 pub(super) fn toggle(state: &mut State) {
     state.filmstrip = match &state.filmstrip {
         Some(_) => None,

@@ -30,7 +30,7 @@ pub(super) fn set_verdict(
     judge(state, verdict, effects);
 }
 
-/// The question whether so many images are to be judged at once was answered with yes.
+/// The user has confirmed that many images are to be judged at once.
 pub(super) fn confirm_mass_verdict(state: &mut State, effects: &mut Queue<Effect>) {
     if state.overlay == Overlay::MassVerdict {
         state.overlay = Overlay::None;

@@ -86,7 +86,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) 
     }
 }
 
-/// Does nothing where the action's own check says that it cannot be done now.
+/// Does nothing if the action's own check refuses it.
 fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
     if let Err(reason) = action.check(state) {
         state.show_notice(reason);

@@ -134,7 +134,7 @@ fn save_failed(state: &mut State, source: SourceId, reason: String, effects: &mu
     state.project.held_back.extend(held_back);
 }
 
-/// Reads the summary of the current run, once the listing is known well enough to say whose predictions they are.
+/// Reads the summary of the current run, once enough images are listed to match its predictions.
 pub(super) fn load_current_run(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;
@@ -287,7 +287,7 @@ fn load_predictions(state: &mut State, samples: &[SampleId], effects: &mut Queue
     }
 }
 
-/// Asks for what is looked at and not in memory; the shown image comes first.
+/// Requests the predictions that are shown and not in memory; the shown image comes first.
 pub(super) fn read_missing(state: &mut State, effects: &mut Queue<Effect>) {
     let shown = state
         .runs

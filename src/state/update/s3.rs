@@ -163,7 +163,7 @@ fn set_open(state: &mut State, folder: &S3Address, is_open: bool, effects: &mut 
     }
 }
 
-/// Lists a folder, goes on where the last listing ended, or begins anew after a failure.
+/// Lists a folder, continues after the last page, or starts again after a failure.
 fn list_more(state: &mut State, folder: &S3Address, effects: &mut Queue<Effect>) {
     if state.s3.tree.is_listing(folder) {
         return;
@@ -205,7 +205,7 @@ fn folder_ended(
     state.s3.tree.folder_ended(folder, task, result);
 }
 
-/// Asks where that is not known, or was refused before.
+/// Requests the identity of an access if it is unknown or was refused.
 pub(super) fn check_sign_in(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
     let is_known = state
         .sign_ins
@@ -216,7 +216,7 @@ pub(super) fn check_sign_in(state: &mut State, access: &S3Access, effects: &mut 
     }
 }
 
-/// Asks again, with credentials that are looked for anew.
+/// Requests the identity again, with credentials that are read again.
 fn renew(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
     let known = state.sign_ins.get(access);
     if known.is_some_and(crate::state::SignIn::is_asking) {

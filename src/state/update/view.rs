@@ -1,4 +1,4 @@
-//! How things are looked at: live filters, zoom, panels, theme.
+//! View settings: live filters, zoom, panels, theme.
 
 use crate::domain::{Change, ViewSettings};
 use crate::state::settings::THUMBNAIL_SIDES;

@@ -51,7 +51,7 @@ pub(super) fn changed(
     }
 }
 
-/// Lists what is open once more. Where the listing failed, the place is opened anew.
+/// Lists the source again. If the listing failed, the source is opened again.
 pub(super) fn reload(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;

@@ -70,7 +70,7 @@ fn contents_ui(
         .on_hover_text(import.weights.display().to_string());
     ui.add_space(8.0);
     match &import.status {
-        ImportStatus::Looking => {
+        ImportStatus::Recognising => {
             ui.weak("Reading the file…");
         }
         ImportStatus::Adding => {

@@ -127,7 +127,7 @@ fn listed(
     }
 }
 
-/// Shows the page of an endpoint, and looks at it anew.
+/// Shows the page of an endpoint, and polls the endpoint.
 pub(in super::super) fn open(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     state.overlay = Overlay::Endpoints;
     let endpoints = &mut state.remote.endpoints;
@@ -198,7 +198,7 @@ fn watch_deployed(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// Looks at an endpoint, again and again until it does not change by itself any more.
+/// Polls an endpoint until it no longer changes by itself.
 pub(in super::super) fn watch(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     if state.remote.endpoints.of(id).watching.is_some() {
         return;

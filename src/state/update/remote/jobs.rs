@@ -101,7 +101,7 @@ pub(in super::super) fn open_jobs(state: &mut State, effects: &mut Queue<Effect>
     LIST.toggle_dialog(state, effects);
 }
 
-/// Shows the page of a job, and looks at it anew.
+/// Shows the page of a job, and polls the job.
 fn open(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     state.overlay = Overlay::Jobs;
     state.remote.open = Some(id.clone());

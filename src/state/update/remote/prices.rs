@@ -1,4 +1,4 @@
-//! The table of prices, and what is counted anew when it changes.
+//! The table of prices, and what is computed again when it changes.
 
 use super::{job_form, jobs};
 use crate::domain::PriceTable;

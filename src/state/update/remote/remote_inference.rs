@@ -1,4 +1,4 @@
-//! Predicting with a remote model: connecting to it, and what comes of its predictions.
+//! Predicting with a remote model: connecting to it, and storing its predictions.
 //!
 //! Only the image in view and what the user asks for is sent: no neighbours, and no image twice.
 
@@ -75,7 +75,7 @@ pub(in super::super) fn connected(
     match result {
         Ok(found) => model_found(state, source, at_ms, found, effects),
         Err(_) if !state.is_open(source) => {
-            // The images that were to be sent are not open any more.
+            // The images that were to be sent are no longer open.
             state.inference.reset();
             predict::predict_shown_if_wanted(state, effects);
         }

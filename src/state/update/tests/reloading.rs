@@ -1,4 +1,4 @@
-//! Listing once more what is open, and reading ahead of what is looked at.
+//! Listing again what is open, and reading ahead of what is looked at.
 
 use std::collections::HashSet;
 

@@ -89,15 +89,15 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command
     if endpoint.accepts_requests() {
         predict_here_ui(ui, endpoint, commands);
     }
-    match &endpoint.seen {
-        EndpointSight::There(there) => there_ui(ui, there),
-        EndpointSight::Gone if endpoint.deletion.is_some() => {}
-        EndpointSight::Gone if endpoint.is_ours() => {
+    match &endpoint.presence {
+        EndpointPresence::Present(there) => there_ui(ui, there),
+        EndpointPresence::Absent if endpoint.deletion.is_some() => {}
+        EndpointPresence::Absent if endpoint.is_ours() => {
             let text = "This endpoint no longer exists and is not billed: it was deleted outside this window. What was \
         made for it still exists";
             banner_ui(ui, Tone::Warning, text, |_| {});
         }
-        EndpointSight::Gone if endpoint.record.is_some() => {
+        EndpointPresence::Absent if endpoint.record.is_some() => {
             let text = "This endpoint was never started and is not billed. What was made for it still exists";
             banner_ui(ui, Tone::Warning, text, |_| {});
         }
@@ -113,7 +113,7 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command
     if !has_failed && (endpoint.presence.endpoint().is_some() || endpoint.is_at_our_cost()) {
         ui.label(sentence(&endpoint_cost_text(endpoint, now_ms())));
     }
-    if endpoint.record.is_none() && endpoint.seen.endpoint().is_some() {
+    if endpoint.record.is_none() && endpoint.presence.endpoint().is_some() {
         ui.weak("Not deployed from this machine; it may be in use");
     }
 }
@@ -280,7 +280,7 @@ fn end_ui(
 /// The log is read on request only. CloudWatch keeps it as long as it is set to, also after the endpoint is deleted.
 fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     ui.add_space(4.0);
-    let has_failed = endpoint.seen.status() == Some(EndpointStatus::Failed);
+    let has_failed = endpoint.presence.status() == Some(EndpointStatus::Failed);
     CollapsingHeader::new("Container log")
         // An endpoint that fails while its page is shown opens the log.
         .id_salt(("log", has_failed))

@@ -615,7 +615,7 @@ fn left_ui(
             );
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         }
-        Loadable::Ready(Leftovers::Told(left)) if left.is_empty() => {
+        Loadable::Ready(Leftovers::Recorded(left)) if left.is_empty() => {
             drop(ui.weak("Nothing is left behind; images and outputs are kept"));
         }
         Loadable::Ready(Leftovers::Recorded(left)) => {
