@@ -159,7 +159,7 @@ fn the_check_lists_problems_first_and_folds_what_passed() {
             let mut window = open_prefix(&bucket, "photos/", 1);
             open_form(&mut window);
             replace_in(&mut window, "Execution role", "nobody");
-            wait_for(&mut window, "One point would make the job fail");
+            wait_for(&mut window, "1 problem would make the job fail");
             let top = |label: &str| window.get_by_label(label).rect().top();
             // No price is known, and what it costs is never folded.
             let order = [top("✗ Role"), top("⚠ Cost")];
@@ -292,7 +292,7 @@ fn rarely_used_parameters_reach_sagemaker_too() {
             let list = bucket.uri("lists/one.json");
             let name = "ManifestFile: existing list of objects, instead of the images above";
             type_into(&mut window, name, &list);
-            wait_for(&mut window, &format!("chosen under Advanced: {list}"));
+            wait_for(&mut window, &format!("manifest under Advanced: {list}"));
             wait_for(&mut window, "1 object, ");
             start(&mut window);
         },
@@ -588,7 +588,7 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             wait_for(&mut window, "✓ completed");
             let unpriced = "billed; no price is known";
             wait_for(&mut window, unpriced);
-            click(&mut window, "Say what ml.m5.xlarge costs");
+            click(&mut window, "Enter the price of ml.m5.xlarge");
             type_into(
                 &mut window,
                 "Price per instance (US dollars per hour)",

@@ -171,7 +171,7 @@ fn a_job_of_another_machine_does_not_claim_that_nothing_is_left_behind() {
             click(&mut window, "Open this job");
             wait_for(&mut window, "1 of 1 outputs");
             wait_for(&mut window, "This job was not started on this machine");
-            assert!(sees(&window, "look at its model their-model"));
+            assert!(sees(&window, "Check its model their-model"));
             let left = &window.state().state().remote.open_job().unwrap().left;
             assert!(matches!(left, Loadable::Ready(Leftovers::Unrecorded)));
             assert!(!sees(&window, DELETE_LEFTOVERS));

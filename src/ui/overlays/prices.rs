@@ -121,7 +121,7 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
     let change = changed.change();
     let mut is_over = false;
     ui.horizontal(|ui| {
-        let keep = ui.add_enabled(change.is_some(), Button::new("Keep"));
+        let keep = ui.add_enabled(change.is_some(), Button::new("Save"));
         let keep = keep.on_disabled_hover_text("Enter an amount and its source");
         if let (true, Some(change)) = (keep.clicked(), change) {
             commands.push(JobsCommand::ChangePrice(Box::new(change)));

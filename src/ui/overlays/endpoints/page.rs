@@ -94,7 +94,7 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command
         EndpointPresence::Absent if endpoint.deletion.is_some() => {}
         EndpointPresence::Absent if endpoint.is_ours() => {
             let text = "This endpoint no longer exists and is not billed: it was deleted outside this window. What was \
-        made for it still exists";
+                made for it still exists";
             banner_ui(ui, Tone::Warning, text, |_| {});
         }
         EndpointPresence::Absent if endpoint.record.is_some() => {
@@ -252,7 +252,9 @@ fn end_ui(
         Some(at) if at > now_ms() && endpoint.undeleted.is_none() => format!("Will be {text}"),
         _ => sentence(&text),
     });
-    ui.weak("If Spotcheck is running then, otherwise at its next start");
+    if record.delete_at_ms.is_some() {
+        ui.weak("If Spotcheck is running then, otherwise at its next start");
+    }
     ui.horizontal_wrapped(|ui| {
         let from = record.delete_at_ms.unwrap_or_else(now_ms).max(now_ms());
         let mut set = |at: Option<i64>| {

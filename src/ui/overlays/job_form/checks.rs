@@ -32,11 +32,11 @@ pub(super) fn rehearsal_ui(
     ui.weak(match model_from {
         ModelFrom::SavedModel => {
             "Runs the archive's own handler on this machine with this model in your own TensorFlow Serving, \
-        which Spotcheck does not include and a SavedModel needs"
+             which Spotcheck does not include and a SavedModel needs"
         }
         _ => {
             "Runs the same archive on this machine and compares its predictions for the first images with those of \
-        the model here"
+             the model here"
         }
     });
     if matches!(model_from, ModelFrom::SavedModel | ModelFrom::Archive) {

@@ -132,7 +132,7 @@ fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
     if progress.is_short() && missing > 0 {
         let text = format!(
             "SageMaker reports this job as completed, but {missing_text}. Find out below which they are, and \
-        send only those again"
+             send only those again"
         );
         banner_ui(ui, Tone::Error, &text, |_| {});
         return;
@@ -358,7 +358,7 @@ fn images_ui(
         InputObjects::Prefix(_) => open.on_hover_text(format!("Opens {address}")),
         InputObjects::Manifest(_) => open.on_hover_text(format!(
             "Opens {address}, the folder of the images in the manifest. Once the outputs are open, the filter \
-        “answered” shows only those"
+             “answered” shows only those"
         )),
     };
     if open.clicked() {
@@ -610,7 +610,7 @@ fn left_ui(
         Loadable::Ready(Leftovers::Unrecorded) => {
             let text = format!(
                 "This job was not started on this machine, so Spotcheck does not know what was made for it. Check \
-        its model {} in the AWS console",
+                 its model {} in the AWS console",
                 progress.job.spec.model_name
             );
             ui.add(Label::new(RichText::new(text).weak()).wrap());
