@@ -14,7 +14,7 @@ use crate::review::{FilmFrame, FilmOrder};
 use crate::state::{Action, Command, Filmstrip, Queue, ReviewCommand, State};
 
 const GAP: f32 = 6.0;
-/// Below the image: score and name.
+/// The height of the caption below the image: score and name.
 const TEXT_HEIGHT: f32 = 34.0;
 
 pub(super) fn filmstrip_ui(
@@ -73,7 +73,7 @@ fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Queue<Command>) {
     }
 }
 
-/// How many there are, and in full.
+/// The count of boxes, short and in full.
 fn count_texts(state: &State, strip: &Filmstrip) -> [String; 2] {
     let count = strip.frames().len();
     let is_detection = state
@@ -177,7 +177,7 @@ fn frames_ui(
         });
 }
 
-/// True where the box's pixels are there, or never will be.
+/// Returns true once the box's pixels are loaded or cannot be loaded.
 fn frame_ui(
     ui: &Ui,
     state: &State,

@@ -32,7 +32,7 @@ struct LastView {
     /// Which source, and whether the grid takes the place of the image.
     place_in_window: (Option<SourceId>, bool),
     shown: Option<SampleId>,
-    /// How often the beginning of the order was to be shown.
+    /// How often the first image was requested to be shown.
     scroll_resets: u64,
     /// The place of the shown sample in the order.
     place: Option<usize>,
@@ -74,7 +74,7 @@ impl LastView {
         shown.or_else(|| is_other_layout.then_some((visible.start, visible.start)))
     }
 
-    /// No further than needed.
+    /// Scrolls no further than needed.
     fn bring_shown_into_sight(&mut self) {
         if let Some(place) = self.place {
             let (top, bottom) = (
@@ -229,7 +229,7 @@ fn screen_origin(ui: &Ui, viewport: Rect) -> Pos2 {
     pos2(ui.max_rect().left(), ui.max_rect().top() + viewport.top())
 }
 
-/// Which part of the content has to be on screen, where that is not the part that is.
+/// The part of the content to scroll to; `None` if it is on screen already.
 fn top_to_set(
     state: &State,
     memory: &mut GridMemory,
@@ -296,7 +296,7 @@ fn cells_ui(
     request_thumbnails(state, &mut textures.thumbnails, layout, visible, commands);
 }
 
-/// Asks for what is on screen, then for what is just outside.
+/// Requests the thumbnails on screen, then those just outside.
 fn request_thumbnails(
     state: &State,
     thumbnails: &mut Thumbnails,
@@ -423,7 +423,7 @@ fn click(modifiers: Modifiers, sample: SampleId) -> Command {
     }
 }
 
-/// What people said of the image, for those who hear it: “, rejected, saving”.
+/// The verdict for screen readers: “, rejected, saving”.
 fn judged_text(state: &State, sample: SampleId) -> String {
     let verdict = state.verdict_of(sample);
     let mut text = verdict.map_or_else(String::new, |kind| format!(", {}", verdict_word(kind)));
@@ -433,7 +433,7 @@ fn judged_text(state: &State, sample: SampleId) -> String {
     text
 }
 
-/// Between the middles of two signs.
+/// The distance between the centres of two signs, in points.
 const SIGN_WIDTH: f32 = 20.0;
 
 /// At the right end of the second line, from right to left, where they cover neither the image nor its labels: a
@@ -502,7 +502,7 @@ struct Headline {
     is_problem: bool,
 }
 
-/// Where the images are sorted by it.
+/// The disagreement of an image, if the images are sorted by it.
 fn disagreement(state: &State, sample: SampleId) -> Option<f32> {
     let is_sorted_by = state.arranging.sort().by == SortBy::Disagreement;
     let comparing = state.comparing.as_ref().filter(|_| is_sorted_by)?;
@@ -645,7 +645,7 @@ fn paint_thumbnail(ui: &Ui, cell: &Cell<'_>, thumbnail: Thumbnail) {
         .add(shape.with_texture(thumbnail.texture, thumbnail.uv));
 }
 
-/// As large as fits, in the middle.
+/// The largest rectangle of this shape that fits, centred.
 fn place_of_thumbnail(place: Rect, size: Vec2) -> Rect {
     let scale = (place.width() / size.x).min(place.height() / size.y);
     Rect::from_center_size(place.center(), size * scale)
@@ -660,7 +660,7 @@ fn paint_frame(ui: &Ui, state: &State, cell: &Cell<'_>) {
     }
 }
 
-/// Beside signs that are so wide.
+/// The room beside signs of this width.
 fn paint_texts(ui: &Ui, cell: &Cell<'_>, signs_width: f32) {
     let visuals = ui.visuals();
     let (left, top) = (cell.image_place.left(), cell.image_place.bottom());

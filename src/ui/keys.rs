@@ -64,7 +64,7 @@ fn escape(
     if state.overlay != Overlay::None {
         return Some(Command::SetOverlay(Overlay::None));
     }
-    // A text field is left, and egui has taken the keyboard from it before anybody else sees the key.
+    // Escape leaves a text field, and egui has taken the keyboard from it before this sees the key.
     if state.has_dialog() || was_typing || has_focus {
         return None;
     }

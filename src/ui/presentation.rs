@@ -32,7 +32,7 @@ pub(super) struct PresentationMemory {
     keys_until: f64,
 }
 
-/// Follows the state to full screen and back.
+/// Switches to full screen and back as the state says.
 pub(super) fn follow_fullscreen(
     ctx: &egui::Context,
     state: &State,
@@ -133,7 +133,7 @@ fn turn(
     let is_last = place.is_some_and(|place| place + 1 == order.len());
     let step = if is_last { Step::First } else { Step::By(1) };
     commands.push(BrowseCommand::Walk(step));
-    // Where there is only one image it is shown anew.
+    // A single image is shown again.
     memory.seen_since = None;
     ctx.request_repaint();
 }

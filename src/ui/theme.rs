@@ -169,7 +169,7 @@ pub(super) fn strong_family() -> FontFamily {
 /// The first one measures, the next ones draw with the sizes of the one before; tables take the most.
 const PASSES: NonZeroUsize = NonZeroUsize::new(5).expect("five is not zero");
 
-/// Once, before the first frame.
+/// Called once, before the first frame.
 pub fn apply(ctx: &egui::Context) {
     ctx.set_fonts(fonts());
     for (theme, palette) in [(Theme::Dark, &DARK), (Theme::Light, &LIGHT)] {
@@ -181,7 +181,7 @@ pub fn apply(ctx: &egui::Context) {
     // `Command::InterfaceLarger` and its kin do this, so that menus and help know of it.
     ctx.options_mut(|options| {
         options.zoom_with_keyboard = false;
-        // A dialog that opens is drawn until its size is known, before anybody sees it.
+        // A dialog that opens is drawn, unseen, until its size is known.
         options.max_passes = PASSES;
     });
 }

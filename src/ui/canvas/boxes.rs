@@ -16,14 +16,14 @@ use crate::state::{Display, DisplayInfo, State};
 
 const LINE: f32 = 2.0;
 const SELECTED_LINE: f32 = 3.5;
-/// In points: some screens long.
+/// The longest dashed line, in points: several screens.
 const LONGEST_BROKEN_LINE: f32 = 40_000.0;
 /// Stored boxes beyond these are drawn with whole lines and without labels, which is quick however many there are.
 const MOST_DASHED: usize = 100;
 /// The opacity of the other boxes while one is selected.
 const DIMMED: f32 = 0.35;
 
-/// Draws what the view shows of the prediction; gives the box under the pointer (index into the detections).
+/// Draws the boxes that the filters show. Returns the box under the pointer, as an index into the detections.
 pub(super) fn boxes_ui(
     painter: &Painter,
     state: &State,
@@ -143,7 +143,7 @@ pub(super) fn stored_ui(ui: &Ui, state: &State, placement: &Placement) {
     }
 }
 
-/// Their labels, where those of the model have left room.
+/// Labels of stored boxes, if those of the model leave room.
 pub(super) fn stored_labels_ui(state: &State, placement: &Placement, labels: &mut Labels<'_>) {
     let Some(info) = info_of_stored(state) else {
         return;
@@ -237,7 +237,7 @@ fn smallest_under(visible: &[usize], place: impl Fn(usize) -> Rect, at: Pos2) ->
         .min_by(|&left, &right| place(left).area().total_cmp(&place(right).area()))
 }
 
-/// How an edge is drawn: verdicts and runs can be told apart without colours.
+/// The line style of an edge: it tells verdicts and runs apart without colours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Line {
     Solid,
@@ -245,7 +245,7 @@ pub(super) enum Line {
     Broken(&'static [f32], f32),
 }
 
-/// Rejected.
+/// The line of rejected and stored boxes, and of those of the other run.
 pub(super) const DASHED: Line = Line::Broken(&[8.0], 5.0);
 const DOTTED: Line = Line::Broken(&[2.0], 4.0);
 const DASH_DOTTED: Line = Line::Broken(&[9.0, 2.0], 4.0);
@@ -320,7 +320,7 @@ pub(super) fn frame(
     }
 }
 
-/// The first of `texts` that has room, on the class's colour; false where none has.
+/// Draws the first of `texts` that has room, on the class's colour. Returns false if none has.
 pub(super) fn tag(
     labels: &mut Labels<'_>,
     rect: Rect,

@@ -12,12 +12,12 @@ use super::{boxes, paint_image};
 use crate::domain::{Prediction, RunId};
 use crate::state::{Command, Comparing, Queue, ReviewCommand, State};
 
-/// Between the two images, in points.
+/// The gap between the two images, in points.
 const GAP: f32 = 2.0;
-/// Classes of a classifier that are named.
+/// How many classes of a classifier are named.
 const CLASSES: usize = 3;
 
-/// Leaves the left half in `canvas` and gives the right one.
+/// Leaves the left half in `canvas` and returns the right one.
 pub(super) fn split(canvas: &mut Rect) -> Rect {
     let middle = canvas.center().x;
     let (mut left, mut right) = canvas.split_left_right_at_x(middle);

@@ -1,4 +1,4 @@
-//! Which parts of the image carry a prediction, laid over it.
+//! Draws over the image which of its parts a prediction depends on.
 
 use eframe::egui::{Color32, ColorImage, Painter, Rect, pos2};
 

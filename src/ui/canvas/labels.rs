@@ -19,11 +19,11 @@ pub(in super::super) struct Labels<'p> {
     added: Vec<(Label, Color32)>,
 }
 
-/// On the canvas.
+/// Sizes of labels on the canvas, in points.
 const FONT_SIZE: f32 = 12.0;
 const PADDING: Vec2 = vec2(4.0, 1.5);
 
-/// A label that has a place.
+/// A label that was placed.
 pub(in super::super) struct Label {
     pub(in super::super) plate: Rect,
     pub(in super::super) galley: Arc<Galley>,

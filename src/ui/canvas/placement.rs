@@ -5,23 +5,23 @@ use eframe::egui::{Pos2, Rect, Response, Ui, Vec2, vec2};
 use crate::domain::BoundingBox;
 use crate::state::{Action, CanvasView, Overlay, State};
 
-/// Screen points an image pixel.
+/// The limits of the zoom, in screen points per image pixel.
 const MIN_ZOOM: f32 = 0.005;
 const MAX_ZOOM: f32 = 64.0;
 /// A small image is enlarged up to this when it is fitted.
 const MAX_FIT_ZOOM: f32 = 4.0;
-/// Of the canvas, for a box that is zoomed to.
+/// The share of the canvas that a box takes when it is zoomed to.
 const BOX_SHARE: f32 = 0.6;
 const MARGIN: f32 = 16.0;
 const KEY_FACTOR: f32 = 1.25;
-/// Wheel points for a factor of e.
+/// How many wheel points zoom by a factor of e.
 const WHEEL_POINTS: f32 = 240.0;
 
-/// Screen points and image pixels, each from the other.
+/// Converts between screen points and image pixels.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Placement {
     canvas: Rect,
-    /// In pixels.
+    /// The size of the image in pixels.
     size: Vec2,
     pub(super) zoom: f32,
     /// The whole image, in points; may reach beyond the canvas.
@@ -74,7 +74,7 @@ impl Placement {
         self.size
     }
 
-    /// What the user did to the view in this frame, if anything.
+    /// The view after this frame's wheel, pinch and drag; `None` if it is unchanged.
     pub(super) fn navigated(
         &self,
         ui: &Ui,

@@ -216,7 +216,7 @@ pub(super) struct EmptyPage {
     pub(super) advice: &'static str,
 }
 
-/// `page` draws what is chosen, and is `None` where nothing is. `list` and `page` get their height, in points. Gives
+/// `page` draws what is chosen, and is `None` if nothing is. `list` and `page` get their height, in points. Returns
 /// whether the button
 /// `back`, which leads from the page to the list in a narrow window, was clicked.
 pub(super) fn columns_ui<C>(

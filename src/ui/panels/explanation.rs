@@ -10,7 +10,7 @@ use crate::state::{
 };
 
 const BAR_HEIGHT: f32 = 12.0;
-/// Strips that the colour bar is made of.
+/// How many strips the colour bar has.
 const BAR_STEPS: usize = 48;
 
 pub(super) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
@@ -139,7 +139,7 @@ fn color_bar_ui(ui: &mut Ui, largest: f32) {
     });
 }
 
-/// Percentage points.
+/// A difference of scores in percentage points.
 fn points(fall: f32) -> String {
     format!("{:.1}", fall * 100.0)
 }

@@ -1,4 +1,4 @@
-//! How the scores are spread, with the threshold in it.
+//! The histogram of the scores, with the threshold in it.
 
 use eframe::egui::{
     self, Align, CornerRadius, CursorIcon, Label, Layout, Rect, Response, RichText, Sense, Stroke,

@@ -41,7 +41,7 @@ pub(in super::super) fn images_ui(
         .show(ui, |ui| contents_ui(ui, state, memory, textures, commands));
 }
 
-/// The same in place of the image.
+/// The grid in place of the image.
 pub(in super::super) fn images_in_the_middle_ui(
     ui: &mut Ui,
     state: &State,
@@ -144,7 +144,7 @@ fn open_row_ui(
     }
 }
 
-/// After a failure in S3.
+/// The button that opens the source again after a failure in S3.
 fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Queue<Command>) {
     ui.horizontal_wrapped(|ui| {
         if let Some(sign_in) = state.sign_ins.get(&place.access) {

@@ -51,7 +51,7 @@ fn selected(state: &State) -> Option<(&Prediction, &Detection)> {
     Some((prediction, detection))
 }
 
-/// From right to left.
+/// Draws the buttons, from right to left.
 fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     action_icon_ui(ui, state, Action::NextBox, "→", commands);
     action_icon_ui(ui, state, Action::PreviousBox, "←", commands);

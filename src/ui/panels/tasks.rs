@@ -162,7 +162,7 @@ fn problem_list_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
 }
 
-/// One line; a click leads to the image.
+/// A problem in one line; a click shows its image.
 fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut Queue<Command>) {
     let text = match &entry.problem.uri {
         Some(uri) => format!("⚠ {}: {}", uri.file_name(), entry.problem.message),

@@ -9,7 +9,7 @@ use crate::domain::{RgbImage, RunId, SampleId};
 use crate::review::FilmFrame;
 use crate::state::SourceId;
 
-/// About 60 MiB at the most.
+/// At most about 60 MiB.
 const MAX_CROPS: usize = 400;
 
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Crops {
 }
 
 struct Entry {
-    /// Or why there is none.
+    /// The pixels, or why there are none.
     texture: Result<TextureHandle, String>,
     seen: u64,
 }
@@ -63,12 +63,12 @@ impl Crops {
         Some(entry.texture.as_ref().map_err(String::as_str))
     }
 
-    /// Whether everything that was asked for is there.
+    /// Whether everything that was requested has arrived.
     pub(super) fn is_complete(&self) -> bool {
         !self.asked.is_empty() && self.asked.iter().all(|key| self.entries.contains_key(key))
     }
 
-    /// Gives back what is to be asked for, where it is not on its way already.
+    /// Returns what to request, if it differs from the last request.
     pub(crate) fn changed_request(&mut self, missing: Vec<FilmFrame>) -> Option<Vec<FilmFrame>> {
         let key = |frame: &FilmFrame| (frame.sample, frame.index);
         if missing.iter().all(|frame| self.asked.contains(&key(frame))) {
@@ -78,7 +78,7 @@ impl Crops {
         Some(missing)
     }
 
-    /// Down to three quarters, so that this is done seldom.
+    /// Down to three quarters, so that this is rare.
     fn drop_oldest(&mut self) {
         let mut ages: Vec<u64> = self.entries.values().map(|entry| entry.seen).collect();
         ages.sort_unstable();

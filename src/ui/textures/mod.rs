@@ -15,7 +15,7 @@ pub(super) use thumbnails::{Thumbnail, Thumbnails};
 use crate::domain::{DisplayImage, RgbImage, RunId, SampleId, Tile, TileKey};
 use crate::state::{ImportId, SourceId, TaskId};
 
-/// Every texture of the window.
+/// All textures of the window.
 #[derive(Default)]
 pub struct Textures {
     pub(super) thumbnails: Thumbnails,

@@ -24,7 +24,7 @@ pub(crate) struct ShownImage {
     /// The tiles that this frame shows too coarsely, the most wanted first; then those around them.
     missing: Vec<TileKey>,
     around: Vec<TileKey>,
-    /// What was asked for last.
+    /// The last request.
     asked: Vec<TileKey>,
     /// Whether pixels have been in memory at full size.
     has_known_pixels: bool,
@@ -101,7 +101,7 @@ impl ShownImage {
         }
     }
 
-    /// What is to be asked for, where that is not on its way already.
+    /// The tiles to request, if they differ from the last request.
     pub(super) fn changed_request(&mut self) -> Option<Vec<TileKey>> {
         let is_asked = |key: &TileKey| self.asked.contains(key);
         if self.missing.iter().all(is_asked) && self.around.iter().all(is_asked) {

@@ -18,13 +18,13 @@ const PAGE_SIDE: u32 = 1024;
 const MAX_PAGES: usize = 16;
 /// What the longer side of a thumbnail may be, in pixels.
 const SIDES: [u32; 3] = [128, 256, 512];
-/// A thumbnail may be enlarged by this much: it is not seen.
+/// A thumbnail may be enlarged by this factor: it is not visible.
 const ENLARGED: f32 = 1.1;
 
 /// A thumbnail that a worker has made.
 pub struct NewThumbnail {
     pub sample: SampleId,
-    /// Of the file.
+    /// The version of the file.
     pub version: u32,
     /// What its longer side was to be, in pixels.
     pub side: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Thumbnail {
     pub(crate) texture: TextureId,
     /// Its part of the texture.
     pub(crate) uv: Rect,
-    /// In pixels.
+    /// The size in pixels.
     pub(crate) size: Vec2,
 }
 
@@ -116,7 +116,7 @@ impl Thumbnails {
         }
     }
 
-    /// In pixels; what workers are to make.
+    /// The side of the thumbnails to make, in pixels.
     pub(crate) fn side(&self) -> u32 {
         self.side
     }
@@ -174,7 +174,7 @@ impl Thumbnails {
         (self.slots_a_row() * self.slots_a_row()) as usize
     }
 
-    /// Of a slot in its page, in pixels.
+    /// The position of a slot in its page, in pixels.
     fn corner(&self, slot: usize) -> [u32; 2] {
         let in_page = (slot % self.slots_a_page()) as u32;
         let (column, row) = (in_page % self.slots_a_row(), in_page / self.slots_a_row());

@@ -1,4 +1,4 @@
-//! Words and numbers for people.
+//! Texts and numbers as people read them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::super::theme;
 use crate::domain::Utc;
 use crate::tasks::now_ms;
 
-/// Semi-bold.
+/// A text in semi-bold.
 pub(in super::super) fn strong(text: impl Into<String>) -> RichText {
     RichText::new(text).family(theme::strong_family())
 }
