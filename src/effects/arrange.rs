@@ -46,8 +46,8 @@ impl ArrangeWorker {
                 let cancelled = || worker_newest.load(Ordering::Relaxed) != request.id.0;
                 if let Some(run) = request.run {
                     let found = guarded(|| Ok(overlaps.of(shared, run, &request.what, &cancelled)));
-                    request.what.suppressed = found.unwrap_or_else(|mistake| {
-                        shared.report_problem(mistake);
+                    request.what.suppressed = found.unwrap_or_else(|reason| {
+                        shared.report_problem(reason);
                         None
                     });
                 }

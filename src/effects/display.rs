@@ -327,8 +327,8 @@ fn cut(shared: &Shared, queue: &DisplayQueue, open: &Open, key: TileKey) -> bool
             tile,
         }),
         Ok(None) => true,
-        Err(mistake) => {
-            shared.report_problem(mistake);
+        Err(reason) => {
+            shared.report_problem(reason);
             true
         }
     };

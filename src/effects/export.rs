@@ -40,9 +40,7 @@ impl BoxCountWorker {
         shared.spawn("count boxes", move |shared| {
             while let Some((id, what)) = taken.take() {
                 let counts = guarded(|| Ok(counts(&what)));
-                let counts = counts
-                    .map_err(|mistake| shared.report_problem(mistake))
-                    .ok();
+                let counts = counts.map_err(|reason| shared.report_problem(reason)).ok();
                 if !shared.report(ExportEvent::BoxesCounted { id, counts }) {
                     break;
                 }

@@ -317,7 +317,7 @@ impl Shared {
             let shared = Arc::clone(self);
             let name = name.to_owned();
             move |text: String| {
-                shared.report_problem(format!("{} ({name})", mistake(&text)));
+                shared.report_problem(format!("{} ({name})", internal_error(&text)));
             }
         };
         let work = move || {
@@ -335,20 +335,20 @@ impl Shared {
         work: impl FnOnce(&Arc<Self>, &Ticket) -> Result<T, F> + Send + 'static,
         event: impl FnOnce(TaskId, Result<T, F>) -> E + Clone + Send + 'static,
     ) {
-        let (task, event_of_mistake) = (ticket.id, event.clone());
+        let (task, event_of_panic) = (ticket.id, event.clone());
         self.spawn_reporting(
             name,
             move |shared| event(task, work(shared, &ticket)),
-            move |mistake| event_of_mistake(task, Err(F::from(mistake))),
+            move |reason| event_of_panic(task, Err(F::from(reason))),
         );
     }
 
-    /// Runs `work` in the background and reports its event, or that of `on_mistake` if it panics.
+    /// Runs `work` in the background and reports its event, or that of `on_panic` if it panics.
     fn spawn_reporting<E: Into<Event>>(
         self: &Arc<Self>,
         name: &str,
         work: impl FnOnce(&Arc<Self>) -> E + Send + 'static,
-        on_mistake: impl FnOnce(String) -> E + Send + 'static,
+        on_panic: impl FnOnce(String) -> E + Send + 'static,
     ) {
         let shared = Arc::clone(self);
         let work = move || {
@@ -358,7 +358,7 @@ impl Shared {
         };
         let shared = Arc::clone(self);
         let on_panic = move |text: String| {
-            shared.report(on_mistake(mistake(&text)));
+            shared.report(on_panic(internal_error(&text)));
         };
         tasks::spawn(name, work, on_panic);
     }
@@ -367,10 +367,10 @@ impl Shared {
 /// Runs a worker's step so that a panic becomes an error: the worker must continue with the next file.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-    result.unwrap_or_else(|panic| Err(mistake(&tasks::panic_text(&*panic))))
+    result.unwrap_or_else(|panic| Err(internal_error(&tasks::panic_text(&*panic))))
 }
 
-fn mistake(panic_text: &str) -> String {
+fn internal_error(panic_text: &str) -> String {
     format!("Internal error in Spotcheck; please report it: {panic_text}")
 }
 

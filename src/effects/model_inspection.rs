@@ -44,7 +44,7 @@ impl ModelInspector {
             let result = recognise(shared, &mut model, &request);
             ended(result.map_err(|error| format!("{error:#}")))
         };
-        shared.spawn_reporting("inspect a model", work, move |mistake| ended(Err(mistake)));
+        shared.spawn_reporting("inspect a model", work, move |reason| ended(Err(reason)));
     }
 
     pub(super) fn add(&self, shared: &Arc<Shared>, import: ImportId) {
@@ -55,7 +55,7 @@ impl ModelInspector {
             let result = add(shared, model.as_ref(), import);
             ended(result.map_err(|error| format!("{error:#}")))
         };
-        shared.spawn_reporting("add a model", work, move |mistake| ended(Err(mistake)));
+        shared.spawn_reporting("add a model", work, move |reason| ended(Err(reason)));
     }
 }
 

@@ -370,7 +370,7 @@ fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
             };
             ended(saved.map_err(|error| format!("Could not save the project: {error}")))
         },
-        move |mistake| ended(Err(mistake)),
+        move |reason| ended(Err(reason)),
     );
 }
 

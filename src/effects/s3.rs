@@ -27,7 +27,7 @@ fn read_setup(shared: &Arc<Shared>) {
             let setup = shared.aws.setup();
             Event::S3(S3Event::SetupRead(setup.map_err(|error| error.to_string())))
         },
-        |mistake| Event::S3(S3Event::SetupRead(Err(mistake))),
+        |reason| Event::S3(S3Event::SetupRead(Err(reason))),
     );
 }
 

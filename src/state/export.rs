@@ -122,7 +122,7 @@ impl Default for ExportDraft {
             scope: ExportScope::Filter,
             comparison: ComparisonFormat::default(),
             picked: None,
-            stage: Loadable::NotAsked,
+            stage: Loadable::NotLoaded,
         }
     }
 }

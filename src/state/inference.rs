@@ -287,7 +287,7 @@ impl RemoteEngine {
     pub(super) fn new(model: RemoteModel) -> Self {
         Self {
             model,
-            status: Loadable::NotAsked,
+            status: Loadable::NotLoaded,
             found: None,
             first_response: None,
             renewal: None,

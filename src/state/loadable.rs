@@ -6,7 +6,7 @@ use super::{TaskId, TaskOutcome};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Loadable<T, E = Failure> {
     #[default]
-    NotAsked,
+    NotLoaded,
     /// The task that loads it.
     Loading(TaskId),
     Ready(T),
@@ -30,7 +30,7 @@ impl<T, E> Loadable<T, E> {
     pub fn ready(&self) -> Option<&T> {
         match self {
             Self::Ready(value) => Some(value),
-            Self::NotAsked | Self::Loading(_) | Self::Failed(_) => None,
+            Self::NotLoaded | Self::Loading(_) | Self::Failed(_) => None,
         }
     }
 
@@ -42,14 +42,14 @@ impl<T, E> Loadable<T, E> {
     pub fn task(&self) -> Option<TaskId> {
         match self {
             Self::Loading(task) => Some(*task),
-            Self::NotAsked | Self::Ready(_) | Self::Failed(_) => None,
+            Self::NotLoaded | Self::Ready(_) | Self::Failed(_) => None,
         }
     }
 
     pub fn failure(&self) -> Option<&E> {
         match self {
             Self::Failed(failure) => Some(failure),
-            Self::NotAsked | Self::Loading(_) | Self::Ready(_) => None,
+            Self::NotLoaded | Self::Loading(_) | Self::Ready(_) => None,
         }
     }
 
@@ -66,7 +66,7 @@ impl<T> Loadable<T> {
         if is_wanted {
             *self = match result {
                 Ok(value) => Self::Ready(value),
-                Err(Failure::Cancelled) => Self::NotAsked,
+                Err(Failure::Cancelled) => Self::NotLoaded,
                 Err(failure) => Self::Failed(failure),
             };
         }
@@ -116,7 +116,7 @@ mod tests {
         assert!(!value.settle(first, Ok(1)));
         assert_eq!(value, Loadable::Loading(second));
         assert!(value.settle(second, Err(Failure::Cancelled)));
-        assert_eq!(value, Loadable::NotAsked);
+        assert_eq!(value, Loadable::NotLoaded);
         assert!(!value.settle(second, Ok(2)));
         value = Loadable::Loading(first);
         assert!(value.settle(first, Ok(3)));

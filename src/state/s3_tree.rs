@@ -119,7 +119,7 @@ impl S3Tree {
                 self.buckets.extend(buckets);
                 self.bucket_list.status = Loadable::Ready(());
             }
-            Err(Failure::Cancelled) => self.bucket_list.status = Loadable::NotAsked,
+            Err(Failure::Cancelled) => self.bucket_list.status = Loadable::NotLoaded,
             Err(failure) => self.bucket_list.status = Loadable::Failed(failure),
         }
         self.lay_out();
@@ -144,7 +144,7 @@ impl S3Tree {
     /// Whether this folder is open and was never listed.
     pub(super) fn wants_listing(&self, folder: &S3Address) -> bool {
         let is_unasked = match self.folders.get(folder) {
-            Some(level) => matches!(level.status, Loadable::NotAsked),
+            Some(level) => matches!(level.status, Loadable::NotLoaded),
             None => true,
         };
         is_unasked && self.is_open(folder)
@@ -254,7 +254,7 @@ impl S3Tree {
             Loadable::Ready(()) if level.folders.is_empty() && level.objects == 0 => {
                 push(S3RowKind::Empty);
             }
-            Loadable::Ready(()) | Loadable::NotAsked => {}
+            Loadable::Ready(()) | Loadable::NotLoaded => {}
         }
     }
 }

@@ -100,7 +100,7 @@ pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
     let is_taken = |window: &Harness<'static, App>| {
         let state = window.state().state();
         let is_open = state.overlay == Overlay::StartJob;
-        !is_open || !matches!(state.remote.job_form.start, Loadable::NotAsked)
+        !is_open || !matches!(state.remote.job_form.start, Loadable::NotLoaded)
     };
     while !is_taken(window) {
         wait_for(window, "No problems found");

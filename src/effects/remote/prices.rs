@@ -31,7 +31,7 @@ fn work(
     work: impl FnOnce(&Shared) -> Result<PriceTable, JobError> + Send + 'static,
 ) {
     let path = shared.dirs.prices().display().to_string();
-    let of_mistake = path.clone();
+    let of_panic = path.clone();
     shared.spawn_reporting(
         name,
         move |shared| {
@@ -40,10 +40,10 @@ fn work(
                 result: work(shared).map_err(|error| error.to_string()),
             })
         },
-        move |mistake| {
+        move |reason| {
             Event::Jobs(JobsEvent::PricesRead {
-                path: of_mistake,
-                result: Err(mistake),
+                path: of_panic,
+                result: Err(reason),
             })
         },
     );

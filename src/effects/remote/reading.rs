@@ -39,7 +39,7 @@ pub(in super::super) fn try_it(
     examples: Arc<ResponseExamples>,
     request: ReadingRequest,
 ) {
-    let of_mistake = request.clone();
+    let of_panic = request.clone();
     let event = move |trial| {
         Event::Outputs(OutputsEvent::Tried {
             question,
@@ -49,7 +49,7 @@ pub(in super::super) fn try_it(
     shared.spawn_reporting(
         "try a mapping",
         move |_| event(trial_of(&examples, request)),
-        move |mistake| event(failed_trial(of_mistake, mistake)),
+        move |reason| event(failed_trial(of_panic, reason)),
     );
 }
 
@@ -104,7 +104,7 @@ pub(in super::super) fn save(shared: &Arc<Shared>, request: ReadingRequest) {
                 save_now(shared, &request).map(Box::new),
             ))
         },
-        |mistake| Event::Outputs(OutputsEvent::MappingSaved(Err(mistake))),
+        |reason| Event::Outputs(OutputsEvent::MappingSaved(Err(reason))),
     );
 }
 
@@ -122,7 +122,7 @@ pub(in super::super) fn load(shared: &Arc<Shared>, path: PathBuf) {
     shared.spawn_reporting(
         "load a mapping",
         move |_| Event::Outputs(OutputsEvent::MappingLoaded(load_now(path).map(Box::new))),
-        |mistake| Event::Outputs(OutputsEvent::MappingLoaded(Err(mistake))),
+        |reason| Event::Outputs(OutputsEvent::MappingLoaded(Err(reason))),
     );
 }
 
@@ -160,7 +160,7 @@ pub(in super::super) fn delete(shared: &Arc<Shared>, path: PathBuf) {
                 deleted.map_err(|error| error.to_string()),
             ))
         },
-        |mistake| Event::Outputs(OutputsEvent::MappingDeleted(Err(mistake))),
+        |reason| Event::Outputs(OutputsEvent::MappingDeleted(Err(reason))),
     );
 }
 

@@ -98,7 +98,7 @@ impl RemoteWorker {
         shared.spawn_reporting(
             "connect to a remote model",
             move |shared| ended(connect(shared, &connected, &request)),
-            move |mistake| ended(Err(not_connected(mistake))),
+            move |reason| ended(Err(not_connected(reason))),
         );
     }
 

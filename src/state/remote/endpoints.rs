@@ -281,7 +281,7 @@ impl KnownEndpoint {
             failure: None,
             trouble: None,
             deleting: None,
-            log: Loadable::NotAsked,
+            log: Loadable::NotLoaded,
             deletion: None,
             undeleted: None,
         }

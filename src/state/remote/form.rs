@@ -26,8 +26,8 @@ impl<D: Default, P> Default for Form<D, P> {
             serial: 0,
             draft: D::default(),
             missing: None,
-            check: Loadable::NotAsked,
-            start: Loadable::NotAsked,
+            check: Loadable::NotLoaded,
+            start: Loadable::NotLoaded,
         }
     }
 }

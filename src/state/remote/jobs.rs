@@ -292,11 +292,11 @@ impl KnownJob {
             failure: None,
             trouble: None,
             stopping: None,
-            outcome: Loadable::NotAsked,
-            left: Loadable::NotAsked,
+            outcome: Loadable::NotLoaded,
+            left: Loadable::NotLoaded,
             cleaning: None,
             cleaned: None,
-            retry: Loadable::NotAsked,
+            retry: Loadable::NotLoaded,
             retrying: None,
         }
     }

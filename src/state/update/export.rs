@@ -50,7 +50,7 @@ pub(super) fn open(state: &mut State) {
 
 /// Opens an export dialog, without the result of an earlier export.
 pub(super) fn show(state: &mut State, overlay: Overlay) {
-    state.export.stage = Loadable::NotAsked;
+    state.export.stage = Loadable::NotLoaded;
     state.overlay = overlay;
 }
 

@@ -39,7 +39,7 @@ pub(super) fn open(state: &mut State, effects: &mut Queue<Effect>) {
 
 fn forget_plan(state: &mut State, effects: &mut Queue<Effect>) {
     run_tasks::cancel_planning(state, effects);
-    state.upload.plan = Loadable::NotAsked;
+    state.upload.plan = Loadable::NotLoaded;
 }
 
 fn plan(state: &mut State, target: S3Place, scope: ExportScope, effects: &mut Queue<Effect>) {

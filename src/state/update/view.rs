@@ -169,7 +169,7 @@ pub(super) fn diagnostics(state: &State) -> Vec<String> {
         });
     }
     match &state.inference.local.status {
-        Loadable::NotAsked => lines.push("engine: not used yet".to_owned()),
+        Loadable::NotLoaded => lines.push("engine: not used yet".to_owned()),
         Loadable::Loading(_) => lines.push("engine: being prepared".to_owned()),
         Loadable::Failed(failure) => lines.push(format!("engine: failed, {}", failure.message)),
         Loadable::Ready(report) => {

@@ -328,7 +328,7 @@ fn confirmed_ui(
     commands: &mut Queue<Command>,
 ) -> bool {
     match &state.export.stage {
-        Loadable::NotAsked | Loadable::Ready(()) => {}
+        Loadable::NotLoaded | Loadable::Ready(()) => {}
         Loadable::Loading(task) => {
             running_ui(ui, state, *task, commands);
             return false;

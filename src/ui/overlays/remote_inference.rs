@@ -258,7 +258,7 @@ fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &m
         return;
     }
     match &form.check {
-        Loadable::NotAsked => {}
+        Loadable::NotLoaded => {}
         Loadable::Loading(_) => {
             ui.horizontal(|ui| {
                 ui.spinner();

@@ -32,7 +32,7 @@ pub(super) fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Com
     names_ui(ui, left, right);
     layout_ui(ui, state, commands);
     match &comparing.status {
-        Loadable::NotAsked => {
+        Loadable::NotLoaded => {
             let message = "The comparison was cancelled";
             banner_ui(ui, Tone::Hint, message, |ui| again_ui(ui, commands));
         }

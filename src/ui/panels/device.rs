@@ -29,7 +29,7 @@ pub(super) fn device_ui(
         _ if state.inference.remote.is_some() => {
             ui.weak("Images are predicted remotely; this is the device of this computer");
         }
-        Loadable::NotAsked => {
+        Loadable::NotLoaded => {
             ui.weak("The device is chosen when the model first runs");
         }
         Loadable::Loading(_) => {

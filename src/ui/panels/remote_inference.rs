@@ -99,7 +99,7 @@ pub(super) fn remote_engine_ui(
         }
         // The failure has a banner of its own.
         Loadable::Failed(_) => {}
-        Loadable::NotAsked => {
+        Loadable::NotLoaded => {
             ui.weak("No request sent yet");
         }
     }

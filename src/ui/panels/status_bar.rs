@@ -81,7 +81,7 @@ fn engine_text(state: &State) -> String {
         return match &remote.status {
             Loadable::Loading(_) => format!("waiting for {name}…"),
             Loadable::Failed(_) => format!("⚠ {name} cannot be reached"),
-            Loadable::NotAsked | Loadable::Ready(_) => name,
+            Loadable::NotLoaded | Loadable::Ready(_) => name,
         };
     }
     let model = state
@@ -95,7 +95,7 @@ fn engine_text(state: &State) -> String {
         }
         (Loadable::Loading(_), Some(model)) => format!("{model}, getting ready…"),
         (Loadable::Failed(_), Some(model)) => format!("⚠ {model} cannot run"),
-        (Loadable::NotAsked, Some(model)) => model.to_owned(),
+        (Loadable::NotLoaded, Some(model)) => model.to_owned(),
     }
 }
 

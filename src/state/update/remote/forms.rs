@@ -43,9 +43,9 @@ pub(super) fn forget_check<D: Draft>(state: &mut State, effects: &mut Queue<Effe
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
     let form = D::form(state);
-    form.check = Loadable::NotAsked;
+    form.check = Loadable::NotLoaded;
     if !form.start.is_loading() {
-        form.start = Loadable::NotAsked;
+        form.start = Loadable::NotLoaded;
     }
 }
 
@@ -115,8 +115,8 @@ pub(super) fn started<D: Draft, I>(
             state.show_notice(said);
             if is_wanted {
                 let form = D::form(state);
-                form.start = Loadable::NotAsked;
-                form.check = Loadable::NotAsked;
+                form.start = Loadable::NotLoaded;
+                form.check = Loadable::NotLoaded;
             }
             Some(id)
         }

@@ -26,7 +26,7 @@ fn forget_rehearsal(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(task) = state.remote.rehearsal.task() {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
-    state.remote.rehearsal = Loadable::NotAsked;
+    state.remote.rehearsal = Loadable::NotLoaded;
 }
 
 /// Checks the form with this draft, and cancels the check before it.

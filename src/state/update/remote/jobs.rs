@@ -393,7 +393,7 @@ fn retry_started(
     job.retrying = None;
     match result {
         Ok(name) => {
-            job.retry = Loadable::NotAsked;
+            job.retry = Loadable::NotLoaded;
             if let Loadable::Ready(outcome) = &mut job.outcome {
                 outcome.retries.push(JobRetry {
                     job_name: name.clone(),

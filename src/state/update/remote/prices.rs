@@ -25,7 +25,7 @@ pub(in super::super) fn prices_read(
     }
     prices.table = table;
     match state.overlay {
-        Overlay::StartJob if !matches!(state.remote.job_form.check, Loadable::NotAsked) => {
+        Overlay::StartJob if !matches!(state.remote.job_form.check, Loadable::NotLoaded) => {
             let draft = state.remote.job_form.draft.clone();
             job_form::check(state, draft, effects);
         }

@@ -51,7 +51,7 @@ pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mu
     form.serial = state.ids.next();
     form.draft = Some(model);
     if form.response.failure().is_some() {
-        form.response = Loadable::NotAsked;
+        form.response = Loadable::NotLoaded;
     }
     state.remote.reading.failure = None;
     state.overlay = Overlay::RemoteInference;
@@ -123,7 +123,7 @@ fn stop_checking(state: &mut State, effects: &mut Queue<Effect>) {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
     let form = &mut state.remote.remote_model;
-    form.check = Loadable::NotAsked;
+    form.check = Loadable::NotLoaded;
     form.checked = None;
 }
 

@@ -289,7 +289,7 @@ fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) 
         .default_open(has_failed)
         .show(ui, |ui| {
             let label = match &endpoint.log {
-                Loadable::NotAsked => "Read the log",
+                Loadable::NotLoaded => "Read the log",
                 Loadable::Loading(_) => {
                     ui.spinner();
                     return;

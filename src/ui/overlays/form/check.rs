@@ -29,7 +29,7 @@ pub(super) fn check_ui<D, P>(ui: &mut Ui, form: &Form<D, P>, what: &str) -> bool
             is_again = ui.button("Check again").clicked();
         }),
         Loadable::Loading(_) => {}
-        Loadable::NotAsked => {
+        Loadable::NotLoaded => {
             if let Some(missing) = &form.missing {
                 banner_ui(ui, Tone::Hint, missing, |_| {});
             }

@@ -73,6 +73,6 @@ fn reason<D, P>(form: &Form<D, P>, words: &FootWords, is_checked: bool) -> Optio
             words.what
         )),
         Loadable::Loading(_) => Some("The form is being checked".to_owned()),
-        Loadable::NotAsked | Loadable::Failed(_) => Some("The form is not checked yet".to_owned()),
+        Loadable::NotLoaded | Loadable::Failed(_) => Some("The form is not checked yet".to_owned()),
     }
 }

@@ -91,7 +91,7 @@ pub(super) fn rehearsal_ui(
             });
         }
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |_| {}),
-        Loadable::NotAsked | Loadable::Loading(_) => {}
+        Loadable::NotLoaded | Loadable::Loading(_) => {}
     }
 }
 

@@ -407,7 +407,7 @@ fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mu
         return;
     }
     match &job.outcome {
-        Loadable::NotAsked => {
+        Loadable::NotLoaded => {
             let has_failed = progress.job.status == TransformStatus::Failed;
             let may_miss = has_failed || progress.missing() != Some(0);
             if may_miss && ui.button("Find out what failed").clicked() {
@@ -486,7 +486,7 @@ fn known_outcome_ui(
 /// A job of the same kind for these images alone: planned, checked, shown, and only then started.
 fn retry_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Queue<Command>) {
     match &job.retry {
-        Loadable::NotAsked => {
+        Loadable::NotLoaded => {
             let retry = ui.add(primary_button(ui, "Retry only the failed ones…"));
             let retry = retry.on_hover_text(
                 "Plans a job of the same kind for these images alone, listed in a manifest; nothing is started yet",
@@ -593,7 +593,7 @@ fn left_ui(
         ui.label(said);
     }
     match &job.left {
-        Loadable::NotAsked => {
+        Loadable::NotLoaded => {
             ui.weak(
                 "The model in SageMaker, its archive and the manifest stay until they are deleted",
             );
