@@ -23,8 +23,8 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
         BrowseEffect::MakeThumbnails {
             source,
             side,
-            wanted,
-        } => effects.thumbnails.request(shared, source, side, wanted),
+            requested,
+        } => effects.thumbnails.request(shared, source, side, requested),
         BrowseEffect::ReadAhead { source, samples } => {
             effects.thumbnails.read_ahead(source, samples);
         }
@@ -43,8 +43,8 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
         BrowseEffect::MakeTiles {
             source,
             sample,
-            wanted,
-        } => effects.display.request_tiles(source, sample, wanted),
+            requested,
+        } => effects.display.request_tiles(source, sample, requested),
         BrowseEffect::LimitMegapixels(max) => shared.limits.lock().max_megapixels = max,
         BrowseEffect::PickFolder => desktop::pick_folder(shared),
         BrowseEffect::PickImages => desktop::pick_images(shared),

@@ -45,7 +45,7 @@ struct Content {
     reading: Option<TaskControl>,
     open: Option<Open>,
     /// The requested tiles, most urgent first.
-    wanted: VecDeque<TileKey>,
+    requested: VecDeque<TileKey>,
     /// Being cut right now.
     under_way: HashSet<TileKey>,
     /// Levels of the open image that cannot be decoded.
@@ -71,7 +71,7 @@ impl DisplayMaker {
             request: None,
             reading: None,
             open: None,
-            wanted: VecDeque::new(),
+            requested: VecDeque::new(),
             under_way: HashSet::new(),
             failed: HashSet::new(),
             is_open: true,
@@ -125,7 +125,7 @@ impl DisplayMaker {
     pub(super) fn request_tiles(&self, source: SourceId, sample: SampleId, tiles: Vec<TileKey>) {
         let mut content = self.queue.content.lock();
         if content.shows(source, sample) {
-            content.wanted = tiles.into();
+            content.requested = tiles.into();
             self.queue.changed.notify_all();
         }
     }
@@ -151,7 +151,7 @@ impl Content {
 
     fn close_image(&mut self) {
         self.open = None;
-        self.wanted.clear();
+        self.requested.clear();
         self.under_way.clear();
         self.failed.clear();
     }
@@ -159,7 +159,7 @@ impl Content {
     /// The level that the most urgent tile waits for.
     fn level_to_load(&self) -> Option<usize> {
         let image = &self.open.as_ref()?.image;
-        let mut levels = self.wanted.iter().map(|key| key.level);
+        let mut levels = self.requested.iter().map(|key| key.level);
         levels.find(|level| !image.is_loaded(*level) && !self.failed.contains(level))
     }
 
@@ -168,8 +168,8 @@ impl Content {
         let open = self.open.as_ref()?;
         let can_be_cut =
             |key: &TileKey| open.image.is_loaded(key.level) && !self.under_way.contains(key);
-        let position = self.wanted.iter().position(can_be_cut)?;
-        let key = self.wanted.remove(position)?;
+        let position = self.requested.iter().position(can_be_cut)?;
+        let key = self.requested.remove(position)?;
         self.under_way.insert(key);
         Some((open.clone(), key))
     }
@@ -336,7 +336,7 @@ fn cut(shared: &Shared, queue: &DisplayQueue, open: &Open, key: TileKey) -> bool
     if content.shows(open.source, open.sample) {
         content.under_way.remove(&key);
         if was_dropped {
-            content.wanted.push_back(key);
+            content.requested.push_back(key);
             queue.changed.notify_all();
         }
     }

@@ -33,7 +33,7 @@ pub(super) struct Gathering {
 
 /// The requested crops, most urgent first, and those in work.
 struct Queue {
-    wanted: Mutex<CropQueue>,
+    requested: Mutex<CropQueue>,
     changed: Condvar,
 }
 
@@ -56,16 +56,16 @@ impl Filmstrips {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
         let (requests, taken) = latest::<Gathering>();
         let newest = Arc::new(AtomicU64::new(0));
-        let wanted = Arc::clone(&newest);
+        let requested = Arc::clone(&newest);
         shared.spawn("gather a filmstrip", move |shared| {
             while let Some(request) = taken.take() {
-                if !gather(shared, &request, &wanted) {
+                if !gather(shared, &request, &requested) {
                     break;
                 }
             }
         });
         let crops = Arc::new(Queue {
-            wanted: Mutex::new(CropQueue {
+            requested: Mutex::new(CropQueue {
                 source: SourceId(0),
                 run: RunId(0),
                 crops: VecDeque::new(),
@@ -101,19 +101,19 @@ impl Filmstrips {
 
     /// Replaces the earlier requests, except crops that are being made.
     pub(super) fn request(&self, source: SourceId, run: RunId, crops: Vec<CropRequest>) {
-        let mut wanted = self.crops.wanted.lock();
-        if (wanted.source, wanted.run) != (source, run) {
-            (wanted.source, wanted.run) = (source, run);
-            wanted.under_way.clear();
+        let mut requested = self.crops.requested.lock();
+        if (requested.source, requested.run) != (source, run) {
+            (requested.source, requested.run) = (source, run);
+            requested.under_way.clear();
         }
-        wanted.crops = crops.into();
+        requested.crops = crops.into();
         self.crops.changed.notify_all();
     }
 }
 
 impl Drop for Filmstrips {
     fn drop(&mut self) {
-        self.crops.wanted.lock().is_open = false;
+        self.crops.requested.lock().is_open = false;
         self.crops.changed.notify_all();
     }
 }
@@ -121,21 +121,21 @@ impl Drop for Filmstrips {
 impl Queue {
     fn take(&self) -> Option<Job> {
         let mut job = None;
-        let is_idle = |wanted: &mut CropQueue| {
-            wanted.is_open && {
-                job = wanted.next_job();
+        let is_idle = |requested: &mut CropQueue| {
+            requested.is_open && {
+                job = requested.next_job();
                 job.is_none()
             }
         };
-        self.changed.wait_while(&mut self.wanted.lock(), is_idle);
+        self.changed.wait_while(&mut self.requested.lock(), is_idle);
         job
     }
 
     fn done(&self, job: &Job) {
-        let mut wanted = self.wanted.lock();
-        if (wanted.source, wanted.run) == (job.source, job.run) {
+        let mut requested = self.requested.lock();
+        if (requested.source, requested.run) == (job.source, job.run) {
             for crop in &job.crops {
-                wanted.under_way.remove(&(crop.sample, crop.index));
+                requested.under_way.remove(&(crop.sample, crop.index));
             }
         }
     }

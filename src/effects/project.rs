@@ -31,8 +31,8 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
             run,
             ticket,
         } => load_run(shared, source, run, ticket),
-        ProjectEffect::LoadPredictions { source, wanted } => {
-            effects.predictions.request(source, wanted);
+        ProjectEffect::LoadPredictions { source, requested } => {
+            effects.predictions.request(source, requested);
         }
         ProjectEffect::SaveAs { source, path } => save_as(shared, source, path),
         ProjectEffect::Move { source, folder } => move_to(shared, source, folder),
@@ -57,7 +57,7 @@ pub(super) struct PredictionReader {
 
 struct Request {
     source: SourceId,
-    wanted: Vec<PredictionRequest>,
+    requested: Vec<PredictionRequest>,
 }
 
 impl PredictionReader {
@@ -73,8 +73,8 @@ impl PredictionReader {
         Self { requests }
     }
 
-    pub(super) fn request(&self, source: SourceId, wanted: Vec<PredictionRequest>) {
-        self.requests.put(Request { source, wanted });
+    pub(super) fn request(&self, source: SourceId, requested: Vec<PredictionRequest>) {
+        self.requests.put(Request { source, requested });
     }
 }
 
@@ -83,7 +83,7 @@ fn prediction(shared: &Shared, request: &Request) -> bool {
     let Some(project) = shared.project(request.source) else {
         return true;
     };
-    for part in request.wanted.chunks(READ_LEN) {
+    for part in request.requested.chunks(READ_LEN) {
         match guarded(|| read_part(&project, part).map_err(|error| error.to_string())) {
             Ok(predictions) => {
                 let source = request.source;
@@ -109,16 +109,19 @@ fn read_part(
     let mut predictions = Vec::with_capacity(part.len());
     for of_one_run in part.chunk_by(|left, right| left.run == right.run) {
         let run = of_one_run[0].run;
-        let uris: Vec<SampleUri> = of_one_run.iter().map(|wanted| wanted.uri.clone()).collect();
+        let uris: Vec<SampleUri> = of_one_run
+            .iter()
+            .map(|requested| requested.uri.clone())
+            .collect();
         let found = project.predictions(run, &uris)?;
-        for (wanted, prediction) in of_one_run.iter().zip(found) {
+        for (requested, prediction) in of_one_run.iter().zip(found) {
             let is_wanted = |prediction: &SamplePrediction| {
-                let stamp = wanted.stamp.as_ref();
+                let stamp = requested.stamp.as_ref();
                 stamp.is_none_or(|stamp| prediction.is_of(stamp))
             };
             let of_this_file = prediction.filter(is_wanted);
             let prediction = of_this_file.and_then(|prediction| prediction.result.ok());
-            predictions.push((run, wanted.sample, prediction));
+            predictions.push((run, requested.sample, prediction));
         }
     }
     Ok(predictions)

@@ -12,8 +12,8 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ReviewEffect) {
         ReviewEffect::MakeCrops {
             source,
             run,
-            wanted,
-        } => effects.filmstrips.request(source, run, wanted),
+            requested,
+        } => effects.filmstrips.request(source, run, requested),
         ReviewEffect::Explain { request, ticket } => {
             explain::explain(shared, &effects.engine, request, ticket);
         }

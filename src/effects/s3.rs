@@ -109,12 +109,12 @@ fn list_pages(
         ticket
             .control
             .add_done(page.objects + page.folders.len() as u64);
-        let told = shared.report(S3Event::FolderListed {
+        let is_open = shared.report(S3Event::FolderListed {
             folder: listing.folder.clone(),
             task: ticket.id,
             page,
         });
-        if !told || request.continuation.is_none() {
+        if !is_open || request.continuation.is_none() {
             break;
         }
     }

@@ -33,7 +33,7 @@ pub struct Arranging {
     arrangement: Option<Arc<Arrangement>>,
     statistics: Option<Arc<Statistics>>,
     /// The request that is being computed.
-    asked: Option<(ArrangeId, Basis)>,
+    pending: Option<(ArrangeId, Basis)>,
     /// The basis of `arrangement`.
     arranged: Option<Basis>,
     /// The basis of `statistics`.
@@ -102,7 +102,7 @@ impl Arranging {
 
     /// Whether the order on screen is not yet the requested one.
     pub fn is_under_way(&self) -> bool {
-        self.asked.is_some()
+        self.pending.is_some()
     }
 
     /// How many samples each quick filter would show; `None` before the first count.
@@ -159,19 +159,19 @@ impl Arranging {
 
     /// How urgently the state has to be arranged anew; `None` where what is there, or under way, is of the state as it
     /// is.
-    pub(super) fn wanted(&self, basis: &Basis) -> Option<Pace> {
+    pub(super) fn requested(&self, basis: &Basis) -> Option<Pace> {
         let newest = self
-            .asked
+            .pending
             .as_ref()
-            .map(|(_, asked)| asked)
+            .map(|(_, pending)| pending)
             .or(self.arranged.as_ref());
-        let is_counted = self.asked.is_some() || self.counted.as_ref() == Some(basis);
+        let is_counted = self.pending.is_some() || self.counted.as_ref() == Some(basis);
         match newest {
             None => Some(Pace::AtOnce),
             Some(newest) if newest.request != basis.request => Some(Pace::AtOnce),
             // Others wait for what is under way: while a threshold is dragged, each result is late instead of none in
             // time.
-            Some(_) if self.asked.is_some() => None,
+            Some(_) if self.pending.is_some() => None,
             Some(newest) if newest.view != basis.view => Some(Pace::AtOnce),
             Some(newest) if newest.data != basis.data => Some(Pace::Calm),
             Some(_) if !is_counted => Some(Pace::AtOnce),
@@ -182,19 +182,19 @@ impl Arranging {
     /// The question that is being worked on.
     #[cfg(test)]
     pub(super) fn asked_id(&self) -> Option<ArrangeId> {
-        self.asked.as_ref().map(|(id, _)| *id)
+        self.pending.as_ref().map(|(id, _)| *id)
     }
 
-    pub(super) fn asked(&mut self, id: ArrangeId, basis: Basis) {
-        self.asked = Some((id, basis));
+    pub(super) fn begin(&mut self, id: ArrangeId, basis: Basis) {
+        self.pending = Some((id, basis));
     }
 
     /// False if this arrangement is no longer awaited.
     pub(super) fn take_arrangement(&mut self, id: ArrangeId, arrangement: Arrangement) -> bool {
-        let Some((asked, basis)) = &self.asked else {
+        let Some((pending, basis)) = &self.pending else {
             return false;
         };
-        let is_wanted = *asked == id;
+        let is_wanted = *pending == id;
         if is_wanted {
             self.arranged = Some(basis.clone());
             self.arrangement = Some(Arc::new(arrangement));
@@ -204,7 +204,7 @@ impl Arranging {
 
     /// The second and last part of a prediction.
     pub(super) fn take_statistics(&mut self, id: ArrangeId, statistics: Option<Statistics>) {
-        if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {
+        if let Some((_, basis)) = self.pending.take_if(|(pending, _)| *pending == id) {
             self.counted = Some(basis);
             self.statistics = statistics.map(Arc::new);
         }
@@ -213,7 +213,7 @@ impl Arranging {
     /// Ends a request whose worker panicked: the order stays, and the same request is not sent again.
     pub(super) fn cancel(&mut self, id: ArrangeId) {
         self.wants_first = false;
-        if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {
+        if let Some((_, basis)) = self.pending.take_if(|(pending, _)| *pending == id) {
             self.arranged = Some(basis.clone());
             self.counted = Some(basis);
         }

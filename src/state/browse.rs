@@ -30,7 +30,7 @@ pub enum BrowseCommand {
     LoadThumbnails {
         /// The longer side in pixels.
         side: u32,
-        wanted: Vec<SampleId>,
+        requested: Vec<SampleId>,
     },
     /// Shows the first image whose name begins with this, or else contains it, or else the image at this position.
     GoTo(String),
@@ -65,7 +65,7 @@ pub enum BrowseEffect {
         source: SourceId,
         /// The longer side in pixels.
         side: u32,
-        wanted: Vec<ThumbnailRequest>,
+        requested: Vec<ThumbnailRequest>,
     },
     LimitCache(u64),
     MeasureCache,
@@ -90,7 +90,7 @@ pub enum BrowseEffect {
     MakeTiles {
         source: SourceId,
         sample: SampleId,
-        wanted: Vec<TileKey>,
+        requested: Vec<TileKey>,
     },
     /// Refuse larger images from now on.
     LimitMegapixels(u64),

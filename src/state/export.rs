@@ -247,7 +247,7 @@ impl BoxCounts {
 /// How many boxes there are to export, counted beside the window while the dialog is open.
 #[derive(Debug, Default)]
 pub struct BoxCounter {
-    asked: Option<(BoxCountId, CountBasis)>,
+    pending: Option<(BoxCountId, CountBasis)>,
     /// The counts; `None` if counting failed: the same request is not sent again.
     counted: Option<(Option<BoxCounts>, CountBasis)>,
 }
@@ -276,7 +276,7 @@ impl BoxCounter {
     /// A count that is under way is not replaced: while predictions stream in, each count is late, but there is one.
     pub(super) fn needs(&self, basis: &CountBasis) -> bool {
         let counted = self.counted.as_ref().map(|(_, basis)| basis);
-        self.asked.is_none() && counted != Some(basis)
+        self.pending.is_none() && counted != Some(basis)
     }
 
     pub(super) fn begin(&mut self, id: BoxCountId, basis: CountBasis) {
@@ -285,11 +285,11 @@ impl BoxCounter {
             (of.run, of.view.is_some()) == (basis.run, basis.view.is_some())
         };
         self.counted = self.counted.take().filter(is_same_choice);
-        self.asked = Some((id, basis));
+        self.pending = Some((id, basis));
     }
 
     pub(super) fn take(&mut self, id: BoxCountId, counts: Option<BoxCounts>) {
-        if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {
+        if let Some((_, basis)) = self.pending.take_if(|(pending, _)| *pending == id) {
             self.counted = Some((counts, basis));
         }
     }

@@ -18,7 +18,7 @@ pub struct Filmstrip {
     pub order: FilmOrder,
     frames: Arc<[FilmFrame]>,
     /// The request that is being gathered.
-    asked: Option<(FilmstripId, FilmBasis)>,
+    pending: Option<(FilmstripId, FilmBasis)>,
     /// The basis of `frames`.
     gathered: Option<FilmBasis>,
 }
@@ -51,14 +51,14 @@ impl Filmstrip {
 
     /// Whether the frames are not yet the requested ones.
     pub fn is_under_way(&self) -> bool {
-        self.asked.is_some()
+        self.pending.is_some()
     }
 
     /// Whether frames are to be gathered for this. A request that is under way is not replaced, unless it is for
     /// another class or run.
     pub(super) fn needs(&self, basis: &FilmBasis) -> bool {
-        match &self.asked {
-            Some((_, asked)) => !asked.is_same_question(basis),
+        match &self.pending {
+            Some((_, pending)) => !pending.is_same_question(basis),
             None => self.gathered.as_ref() != Some(basis),
         }
     }
@@ -71,11 +71,11 @@ impl Filmstrip {
         if shows_other {
             self.frames = Arc::default();
         }
-        self.asked = Some((id, basis));
+        self.pending = Some((id, basis));
     }
 
     pub(super) fn take(&mut self, id: FilmstripId, frames: Vec<FilmFrame>) {
-        if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {
+        if let Some((_, basis)) = self.pending.take_if(|(pending, _)| *pending == id) {
             self.gathered = Some(basis);
             self.frames = frames.into();
         }
@@ -93,7 +93,7 @@ impl State {
     /// the run.
     pub(super) fn class_at_hand(&self) -> Option<u32> {
         use crate::domain::SaliencyTarget;
-        let asked = self.question().map(|question| match question.target {
+        let pending = self.question().map(|question| match question.target {
             SaliencyTarget::Class(class) => class,
             SaliencyTarget::Box { class_id, .. } => class_id,
         });
@@ -104,6 +104,6 @@ impl State {
                 .find(|(_, found)| !found.classes.is_empty())?;
             summary.classes.first().copied()
         };
-        asked.or_else(first)
+        pending.or_else(first)
     }
 }

@@ -408,9 +408,9 @@ impl State {
 
     /// Whether these are the samples whose whole predictions were requested last.
     pub fn has_requested(&self, samples: &[SampleId]) -> bool {
-        let wanted = self.runs.wanted.iter();
+        let requested = self.runs.requested.iter();
         let run = self.run().map(Run::id);
-        let asked = wanted.map(|(of, sample)| (Some(*of), *sample));
+        let asked = requested.map(|(of, sample)| (Some(*of), *sample));
         asked.eq(samples.iter().map(|sample| (run, *sample)))
     }
 

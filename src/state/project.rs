@@ -40,7 +40,7 @@ pub enum ProjectEffect {
     /// Read whole predictions, most urgent first. Replaces the earlier request.
     LoadPredictions {
         source: SourceId,
-        wanted: Vec<PredictionRequest>,
+        requested: Vec<PredictionRequest>,
     },
     Pick,
     /// A name to suggest.

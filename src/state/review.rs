@@ -71,7 +71,7 @@ pub enum ReviewEffect {
     MakeCrops {
         source: SourceId,
         run: RunId,
-        wanted: Vec<CropRequest>,
+        requested: Vec<CropRequest>,
     },
     /// Find out which parts of an image carry a prediction.
     Explain {

@@ -18,7 +18,7 @@ pub struct Runs {
     next_id: u64,
     pages: PredictionPages,
     /// Samples whose whole predictions are on screen or needed soon, most urgent first.
-    pub(super) wanted: Vec<(RunId, SampleId)>,
+    pub(super) requested: Vec<(RunId, SampleId)>,
 }
 
 /// The predictions of one model for the samples of the open source.
@@ -177,7 +177,7 @@ impl Runs {
     /// The requested predictions that are to be read. Those in memory count as used.
     pub(super) fn missing(&mut self) -> Vec<(RunId, SampleId)> {
         let mut missing = Vec::new();
-        for &(run, sample) in &self.wanted {
+        for &(run, sample) in &self.requested {
             let status = self.get(run).map_or(PredictionStatus::Unpredicted, |run| {
                 run.predictions.status(sample)
             });
@@ -188,7 +188,7 @@ impl Runs {
                 missing.push((run, sample));
             }
         }
-        for (run, sample) in &self.wanted {
+        for (run, sample) in &self.requested {
             self.pages.touch(*run, *sample);
         }
         missing

@@ -325,9 +325,9 @@ fn request_thumbnails(
         is_missing.then_some((sample, version))
     });
     let missing = missing.collect();
-    if let Some(wanted) = thumbnails.changed_request(visible, missing) {
+    if let Some(requested) = thumbnails.changed_request(visible, missing) {
         let side = thumbnails.side();
-        commands.push(BrowseCommand::LoadThumbnails { side, wanted });
+        commands.push(BrowseCommand::LoadThumbnails { side, requested });
     }
 }
 

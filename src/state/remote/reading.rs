@@ -19,7 +19,7 @@ pub struct Reading {
     /// Counts up with the questions, so that a late prediction is dropped.
     pub(in crate::state) question: u64,
     /// The last request.
-    pub asked: Option<ReadingRequest>,
+    pub requested: Option<ReadingRequest>,
     /// The last prediction, until there is a newer one.
     pub trial: Option<ReadingTrial>,
     /// A mapping that was read from a file or has just been saved, for the fields to show, and a number that tells two
@@ -63,13 +63,13 @@ impl Reading {
     pub(in crate::state) fn forget_examples(&mut self) {
         self.examples = None;
         self.examples_of = None;
-        self.asked = None;
+        self.requested = None;
         self.trial = None;
     }
 
     /// Whether a prediction is on its way.
     pub fn is_asking(&self) -> bool {
         let predicted = self.trial.as_ref().map(|trial| &trial.request);
-        self.asked.is_some() && self.asked.as_ref() != predicted
+        self.requested.is_some() && self.requested.as_ref() != predicted
     }
 }

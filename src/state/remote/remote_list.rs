@@ -7,7 +7,7 @@ use crate::state::{Failure, TaskId};
 #[derive(Debug)]
 pub struct RemoteList<S, T> {
     /// The access and query of the list; `None` before it was first requested.
-    pub asked: Option<(S3Access, ListQuery<S>)>,
+    pub requested: Option<(S3Access, ListQuery<S>)>,
     /// Newest first.
     pub rows: Vec<T>,
     /// The token of the next page, if there is one.
@@ -19,7 +19,7 @@ pub struct RemoteList<S, T> {
 impl<S, T> Default for RemoteList<S, T> {
     fn default() -> Self {
         Self {
-            asked: None,
+            requested: None,
             rows: Vec::new(),
             next: None,
             task: None,
@@ -37,14 +37,14 @@ impl<S: PartialEq, T> RemoteList<S, T> {
     /// The list is read from its beginning. If the query is the same as before, the old rows stay on screen until the
     /// new ones come.
     pub(in crate::state) fn begin_anew(&mut self, access: S3Access, query: ListQuery<S>) {
-        let asked = Some((access, query));
-        let rows = if self.asked == asked {
+        let requested = Some((access, query));
+        let rows = if self.requested == requested {
             std::mem::take(&mut self.rows)
         } else {
             Vec::new()
         };
         *self = Self {
-            asked,
+            requested,
             rows,
             ..Self::default()
         };

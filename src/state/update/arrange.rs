@@ -72,7 +72,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(basis) = state.basis() else {
         return;
     };
-    let Some(pace) = state.arranging.wanted(&basis) else {
+    let Some(pace) = state.arranging.requested(&basis) else {
         return;
     };
     let id = ArrangeId(state.ids.next());
@@ -86,7 +86,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
             .zip(state.run().map(Run::id)),
         request: Box::new(state.arrange_request()),
     });
-    state.arranging.asked(id, basis);
+    state.arranging.begin(id, basis);
 }
 
 pub(super) fn arranged(

@@ -24,8 +24,8 @@ pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mu
         BrowseCommand::ExtendSelection(sample) => extend_selection(state, sample, effects),
         BrowseCommand::ClearSelection => state.selection.clear_to_shown(),
         BrowseCommand::Walk(step) => walk(state, step, effects),
-        BrowseCommand::LoadThumbnails { side, wanted } => {
-            request_thumbnails(state, side, &wanted, effects);
+        BrowseCommand::LoadThumbnails { side, requested } => {
+            request_thumbnails(state, side, &requested, effects);
         }
         BrowseCommand::SetCacheBytes(bytes) => {
             state.settings.cache_bytes = bytes;
@@ -36,7 +36,7 @@ pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mu
         BrowseCommand::MeasureCache => effects.push(BrowseEffect::MeasureCache),
         BrowseCommand::ClearCache => effects.push(BrowseEffect::ClearCache),
         BrowseCommand::Reveal(path) => effects.push(BrowseEffect::Reveal(path)),
-        BrowseCommand::LoadTiles(wanted) => request_tiles(state, wanted, effects),
+        BrowseCommand::LoadTiles(requested) => request_tiles(state, requested, effects),
         BrowseCommand::SetMaxMegapixels(max) => {
             state.settings.max_megapixels = max;
             effects.push(BrowseEffect::LimitMegapixels(max));
@@ -145,9 +145,9 @@ pub(super) fn open_again(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-fn has_extension(path: &Path, wanted: &str) -> bool {
+fn has_extension(path: &Path, requested: &str) -> bool {
     let extension = path.extension();
-    extension.is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case(requested))
 }
 
 fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
@@ -409,7 +409,12 @@ fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: Str
     }
 }
 
-fn request_thumbnails(state: &State, side: u32, wanted: &[SampleId], effects: &mut Queue<Effect>) {
+fn request_thumbnails(
+    state: &State,
+    side: u32,
+    requested: &[SampleId],
+    effects: &mut Queue<Effect>,
+) {
     let Some(source) = &state.source else {
         return;
     };
@@ -423,16 +428,16 @@ fn request_thumbnails(state: &State, side: u32, wanted: &[SampleId], effects: &m
     effects.push(BrowseEffect::MakeThumbnails {
         source: source.id,
         side,
-        wanted: wanted.iter().filter_map(request).collect(),
+        requested: requested.iter().filter_map(request).collect(),
     });
 }
 
-fn request_tiles(state: &State, wanted: Vec<TileKey>, effects: &mut Queue<Effect>) {
+fn request_tiles(state: &State, requested: Vec<TileKey>, effects: &mut Queue<Effect>) {
     if let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) {
         effects.push(BrowseEffect::MakeTiles {
             source: source.id,
             sample,
-            wanted,
+            requested,
         });
     }
 }

@@ -107,9 +107,9 @@ pub(super) fn explained(state: &mut State, task: TaskId, result: Result<Arc<Sali
 
 /// Cancels explanations that are no longer shown.
 pub(super) fn cancel_forgotten(state: &State, effects: &mut Queue<Effect>) {
-    let wanted = state.shown.explanation.task();
+    let requested = state.shown.explanation.task();
     for task in state.tasks.running() {
-        if task.kind == TaskKind::Explain && Some(task.id) != wanted {
+        if task.kind == TaskKind::Explain && Some(task.id) != requested {
             effects.push(Effect::Signal(task.control.clone(), TaskSignal::Cancel));
         }
     }

@@ -88,7 +88,7 @@ pub(super) fn gathered(state: &mut State, id: FilmstripId, frames: Vec<FilmFrame
     }
 }
 
-pub(super) fn request_crops(state: &State, wanted: &[FilmFrame], effects: &mut Queue<Effect>) {
+pub(super) fn request_crops(state: &State, requested: &[FilmFrame], effects: &mut Queue<Effect>) {
     let (Some(source), Some(run)) = (&state.source, state.runs.current()) else {
         return;
     };
@@ -104,7 +104,7 @@ pub(super) fn request_crops(state: &State, wanted: &[FilmFrame], effects: &mut Q
     effects.push(ReviewEffect::MakeCrops {
         source: source.id,
         run: run.id(),
-        wanted: wanted.iter().filter_map(request).collect(),
+        requested: requested.iter().filter_map(request).collect(),
     });
 }
 

@@ -170,11 +170,11 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
     }
 }
 
-fn toggled(overlay: Overlay, wanted: Overlay) -> Overlay {
-    if overlay == wanted {
+fn toggled(overlay: Overlay, requested: Overlay) -> Overlay {
+    if overlay == requested {
         Overlay::None
     } else {
-        wanted
+        requested
     }
 }
 

@@ -15,7 +15,7 @@ use crate::tasks::ProgressUnit;
 
 pub(super) fn on_command(state: &mut State, command: ProjectCommand, effects: &mut Queue<Effect>) {
     match command {
-        ProjectCommand::LoadPredictions(wanted) => load_predictions(state, &wanted, effects),
+        ProjectCommand::LoadPredictions(requested) => load_predictions(state, &requested, effects),
         ProjectCommand::SwitchRun(run) => switch_run(state, run, effects),
         ProjectCommand::RenameRun(run, name) => rename_run(state, run, &name, effects),
         ProjectCommand::DeleteRun(run) => delete_run(state, run, effects),
@@ -282,7 +282,7 @@ fn report_outdated(state: &mut State, run_id: RunId) {
 /// The whole predictions that panels look at. Those that are not in memory are read.
 fn load_predictions(state: &mut State, samples: &[SampleId], effects: &mut Queue<Effect>) {
     if let Some(run) = state.runs.current().map(Run::id) {
-        state.runs.wanted = samples.iter().map(|sample| (run, *sample)).collect();
+        state.runs.requested = samples.iter().map(|sample| (run, *sample)).collect();
         read_missing(state, effects);
     }
 }
@@ -321,7 +321,7 @@ pub(super) fn read_missing(state: &mut State, effects: &mut Queue<Effect>) {
     };
     effects.push(ProjectEffect::LoadPredictions {
         source: source.id,
-        wanted: missing.into_iter().filter_map(with_uri).collect(),
+        requested: missing.into_iter().filter_map(with_uri).collect(),
     });
 }
 

@@ -15,7 +15,7 @@ pub(super) fn on_command(state: &mut State, command: ReviewCommand, effects: &mu
         ReviewCommand::ShowBox(sample, index) => filmstrip::show_box(state, sample, index, effects),
         ReviewCommand::OpenFilmstrip(class) => filmstrip::open(state, class),
         ReviewCommand::SetFilmOrder(order) => filmstrip::set_order(state, order),
-        ReviewCommand::LoadCrops(wanted) => filmstrip::request_crops(state, &wanted, effects),
+        ReviewCommand::LoadCrops(requested) => filmstrip::request_crops(state, &requested, effects),
         ReviewCommand::SelectClass(selected) => state.shown.selected_class = selected,
         ReviewCommand::HideExplanation => explain::hide(state, effects),
         ReviewCommand::SetExplanationOpacity(opacity) => {

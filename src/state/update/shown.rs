@@ -31,9 +31,9 @@ pub(super) fn take(state: &mut State) {
     }
     state.shown.prediction = prediction;
     if state.shown.prediction.is_some()
-        && let Some(wanted) = state.shown.wanted_box.take()
+        && let Some(requested) = state.shown.wanted_box.take()
     {
-        state.shown.selected_box = Some(wanted).filter(|_| state.has_boxes());
+        state.shown.selected_box = Some(requested).filter(|_| state.has_boxes());
     }
     state.shown.failure = failure;
 }
@@ -45,14 +45,14 @@ fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
         return None;
     };
     let (run, sample) = (state.runs.current()?, state.selection.shown()?);
-    let told = [prediction.width, prediction.height];
-    if run.info.key.made.is_here() || run.is_outdated(sample) || told == info.size {
+    let predicted_size = [prediction.width, prediction.height];
+    if run.info.key.made.is_here() || run.is_outdated(sample) || predicted_size == info.size {
         return None;
     }
     let [width, height] = info.size;
     Some(format!(
         "the prediction is for an image of {} x {} pixels, and this one has {width} x {height}: it belongs to another \
         image, or to an earlier version of this one",
-        told[0], told[1]
+        predicted_size[0], predicted_size[1]
     ))
 }

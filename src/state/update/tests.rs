@@ -737,7 +737,7 @@ fn reopened() -> (State, SourceId, RunId, Vec<Effect>) {
 fn the_project_is_asked_for_a_prediction_before_the_model_is() {
     let (mut state, source, run, effects) = reopened();
     assert!(
-        has!(effects, Effect::Project(ProjectEffect::LoadPredictions { wanted, .. }) if wanted.len() == 1),
+        has!(effects, Effect::Project(ProjectEffect::LoadPredictions { requested, .. }) if requested.len() == 1),
         "{effects:?}"
     );
     assert!(

@@ -156,7 +156,7 @@ impl<S: Copy + PartialEq> ListWords<S> {
             let label = format!("Status of the {}", self.things);
             combo.response.accessible_name(label);
             // Once a list was read, another status is shown at once.
-            is_asked |= before != memory.status && list.asked.is_some();
+            is_asked |= before != memory.status && list.requested.is_some();
             is_asked |= ui.button(format!("List {}", self.things)).clicked();
             beside(ui, name);
             if list.task.is_some() {
@@ -184,7 +184,7 @@ impl<S: Copy + PartialEq> ListWords<S> {
                 copy_sign_in_ui(ui, list.failure.as_ref(), commands);
             });
         }
-        let Some((access, _)) = &list.asked else {
+        let Some((access, _)) = &list.requested else {
             ui.weak(format!(
                 "Not listed yet: “List {}” lists those of your account and region",
                 self.things

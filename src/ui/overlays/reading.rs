@@ -132,7 +132,7 @@ fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Queue<
         return;
     }
     if let Ok(request) = memory.request()
-        && reading.asked.as_ref() != Some(&request)
+        && reading.requested.as_ref() != Some(&request)
     {
         commands.push(OutputsCommand::TryReading(Box::new(request)));
     }

@@ -385,7 +385,7 @@ fn deleted(
         endpoint.deleting = None;
     }
     match result {
-        Ok(deletion) => gone(state, id, task, cause, deletion),
+        Ok(deletion) => deletion_done(state, id, task, cause, deletion),
         Err(failure) => {
             end(state, task, Some(&failure));
             not_deleted(state, id, cause, &failure);
@@ -393,7 +393,7 @@ fn deleted(
     }
 }
 
-fn gone(
+fn deletion_done(
     state: &mut State,
     id: &EndpointId,
     task: TaskId,

@@ -179,7 +179,7 @@ fn polled(state: &mut State, id: &JobId, task: TaskId, progress: JobProgress) {
     job.progress = Some(progress);
     let list = &mut state.remote.list;
     let is_listed = list
-        .asked
+        .requested
         .as_ref()
         .is_some_and(|(access, _)| SageMakerAccess::from(access) == id.sagemaker);
     let same = list

@@ -26,7 +26,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         }
         state.overlay = self.dialog;
         effects.push(crate::state::S3Effect::ReadSetup);
-        let read = (self.place)(state).asked.as_ref();
+        let read = (self.place)(state).requested.as_ref();
         if let Some(query) = read.map(|(_, query)| query.clone()) {
             return self.read(state, query, effects);
         }
@@ -65,7 +65,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         page_token: Option<String>,
         effects: &mut Queue<Effect>,
     ) {
-        let Some((access, query)) = (self.place)(state).asked.clone() else {
+        let Some((access, query)) = (self.place)(state).requested.clone() else {
             return;
         };
         let query = ListQuery {

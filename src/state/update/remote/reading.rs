@@ -21,7 +21,7 @@ pub(in super::super) fn set_examples(
     reading.examples = Some(examples);
     reading.examples_of = of;
     reading.trial = None;
-    let request = reading.asked.clone().unwrap_or_default();
+    let request = reading.requested.clone().unwrap_or_default();
     try_it(state, request, effects);
 }
 
@@ -33,7 +33,7 @@ pub(in super::super) fn try_it(
 ) {
     let question = state.ids.next();
     let reading = &mut state.remote.reading;
-    reading.asked = Some(request.clone());
+    reading.requested = Some(request.clone());
     reading.question = question;
     if let Some(examples) = &reading.examples {
         effects.push(OutputsEffect::TryReading {

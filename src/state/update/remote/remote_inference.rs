@@ -48,9 +48,13 @@ pub(in super::super) fn connect(state: &mut State, effects: &mut Queue<Effect>) 
 fn samples_to_try(state: &State) -> Vec<(SampleId, Sample)> {
     let run = predict::active_run(state).and_then(|run| state.runs.get(run));
     let queued = predict::queued_samples(state, run);
-    let wanted = queued.unwrap_or_else(|| state.selection.shown().into_iter().collect());
+    let requested = queued.unwrap_or_else(|| state.selection.shown().into_iter().collect());
     let with_entry = |sample: SampleId| Some((sample, state.samples.get(sample)?.clone()));
-    wanted.iter().take(PROBES).filter_map(with_entry).collect()
+    requested
+        .iter()
+        .take(PROBES)
+        .filter_map(with_entry)
+        .collect()
 }
 
 pub(in super::super) fn connected(

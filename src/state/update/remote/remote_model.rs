@@ -68,7 +68,7 @@ fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut Q
         state.remote.reading.forget_examples();
     }
     if let (Some(first), Some(source)) = (first, state.source.as_ref().map(|open| open.id)) {
-        state.remote.reading.asked = Some(model.reading.clone());
+        state.remote.reading.requested = Some(model.reading.clone());
         reading::set_examples(state, source, Some(model.at.clone()), first, effects);
     }
 }

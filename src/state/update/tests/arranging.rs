@@ -29,12 +29,12 @@ fn send(state: &mut State, message: Message) -> Option<RequestedArrangement> {
     first
 }
 
-fn on(state: &mut State, wanted: impl Into<Command>) -> Option<RequestedArrangement> {
-    send(state, Message::Command(wanted.into()))
+fn on(state: &mut State, requested: impl Into<Command>) -> Option<RequestedArrangement> {
+    send(state, Message::Command(requested.into()))
 }
 
 /// Does what the worker does; gives what is asked for next.
-fn prediction(state: &mut State, asked: &RequestedArrangement) -> Option<RequestedArrangement> {
+fn respond(state: &mut State, asked: &RequestedArrangement) -> Option<RequestedArrangement> {
     let arrangement = arrange(&asked.request, &|| false).unwrap();
     let id = asked.id;
     let next = send(
@@ -60,7 +60,7 @@ fn prediction(state: &mut State, asked: &RequestedArrangement) -> Option<Request
 fn settle(state: &mut State, asked: Option<RequestedArrangement>) {
     let mut next = asked;
     while let Some(asked) = next {
-        next = prediction(state, &asked);
+        next = respond(state, &asked);
     }
     assert!(!state.arranging.is_under_way());
 }
@@ -159,8 +159,8 @@ fn undoing_comes_back_to_an_image_that_the_search_does_not_find() {
     assert_eq!(on_screen(&state), [0, 1, 2, 3]);
 }
 
-fn settle_command(state: &mut State, wanted: impl Into<Command>) {
-    let asked = on(state, wanted);
+fn settle_command(state: &mut State, requested: impl Into<Command>) {
+    let asked = on(state, requested);
     settle(state, asked);
 }
 
@@ -177,7 +177,7 @@ fn a_late_order_is_dropped() {
         Command::Review(ReviewCommand::SetQuery("a.".to_owned())),
     )
     .unwrap();
-    assert!(prediction(&mut state, &early).is_none());
+    assert!(respond(&mut state, &early).is_none());
     assert_eq!(on_screen(&state), [0, 1, 2, 3]);
     settle(&mut state, Some(late));
     assert_eq!(on_screen(&state), [1]);
@@ -311,9 +311,9 @@ fn what_comes_while_an_order_is_made_is_asked_for_once_it_is_done() {
     let first = send(&mut state, page_of("e.jpg")).unwrap();
     assert!(send(&mut state, page_of("f.jpg")).is_none());
     assert!(send(&mut state, page_of("g.jpg")).is_none());
-    let second = prediction(&mut state, &first).unwrap();
+    let second = respond(&mut state, &first).unwrap();
     assert_eq!(second.request.samples.len(), 7);
-    assert!(prediction(&mut state, &second).is_none());
+    assert!(respond(&mut state, &second).is_none());
 }
 
 #[test]

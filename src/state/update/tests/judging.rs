@@ -266,8 +266,8 @@ fn a_judged_outdated_prediction_is_there_when_the_project_is_opened_again() {
         "{effects:?}"
     );
     let any_version = effects.iter().any(|effect| {
-        matches!(effect, Effect::Project(ProjectEffect::LoadPredictions { wanted, .. })
-            if wanted[0].stamp.is_none())
+        matches!(effect, Effect::Project(ProjectEffect::LoadPredictions { requested, .. })
+            if requested[0].stamp.is_none())
     });
     assert!(any_version, "{effects:?}");
     let run = state.run().unwrap();
