@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::project_requests;
 use crate::domain::{Change, SampleId};
 use crate::review::{Arrangement, Query, Sort, SortBy, Statistics, Suppressed};
 use crate::state::arranging::ArrangeId;
@@ -38,7 +39,7 @@ fn save_search(state: &mut State, effects: &mut Queue<Effect>) {
         && let Ok(json) = serde_json::to_string(&search)
     {
         let name = SEARCH.to_owned();
-        super::project::save(state, vec![Change::SetView { name, json }], effects);
+        project_requests::save(state, vec![Change::SetView { name, json }], effects);
     }
 }
 

@@ -2,13 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{arrange, go_to, models, predict, project, run_tasks, s3, shown, watch};
+use super::{project_requests, arrange, go_to, models, predict, project, run_tasks, s3, shown, watch};
 use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
-use crate::state::{
-    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, Effect, FilePick,
-    Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId,
-    TaskKind, TaskOutcome, ThumbnailRequest,
-};
+use crate::state::{BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest};
 use crate::tasks::ProgressUnit;
 
 pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mut Queue<Effect>) {
@@ -271,7 +267,7 @@ fn listing_ended(
             Ok(()) => Listing::Done,
             Err(reason) => Listing::Failed(reason),
         };
-        project::load_current_run(state, effects);
+        project_requests::load_current_run(state, effects);
     }
 }
 

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use super::project;
+use super::project_requests;
 use super::run_tasks::{self, settle};
 use crate::domain::{RunId, SampleId};
 use crate::evaluation::{Agreement, ClassMap, Comparison};
 use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_changes};
-use crate::state::{
-    CompareRequest, Compared, Comparing, Effect, Failure, Loadable, Queue, ReviewEffect, Run, Runs,
-    State, TaskId, TaskKind, TaskSignal,
-};
+use crate::state::{CompareRequest, Compared, Comparing, Effect, Failure, Loadable, Queue, ReviewEffect, Run, Runs, State, TaskId, TaskKind, TaskSignal};
 use crate::tasks::ProgressUnit;
 
 /// The run on screen with this one.
@@ -53,7 +50,7 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>
         classes,
         views,
     });
-    project::read_missing(state, effects);
+    project_requests::read_missing(state, effects);
 }
 
 /// Compares the same runs again with the current filters.

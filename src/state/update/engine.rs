@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{explain, models, predict, project, remote, shown};
+use super::{project_requests, explain, models, predict, remote, shown};
 use crate::domain::{Change, DeviceReport, Problem, RunId, RunKey, SampleId, SamplePrediction};
 use crate::review::PredictionStatus;
-use crate::state::{
-    Effect, EngineFailure, InferenceCommand, InferenceEvent, Loadable, NewPrediction, Offer, Queue,
-    SourceId, State, TaskId, TaskOutcome,
-};
+use crate::state::{Effect, EngineFailure, InferenceCommand, InferenceEvent, Loadable, NewPrediction, Offer, Queue, SourceId, State, TaskId, TaskOutcome};
 
 pub(super) fn on_command(
     state: &mut State,
@@ -236,7 +233,7 @@ pub(super) fn predicted(
         run: run_id,
         predictions: predictions.iter().filter_map(with_uri).collect(),
     });
-    let ticket = project::save(state, changes, effects);
+    let ticket = project_requests::save(state, changes, effects);
     let mut shown_has_prediction = false;
     for prediction in predictions {
         let is_outdated = !is_of_file(state, &prediction);

@@ -2,14 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::run_tasks;
+use super::{task_ends, run_tasks};
 use crate::domain::{BoxChoice, ExportFormat, ModelTask, Sample};
 use crate::review::Suppressed;
-use crate::state::{
-    BoxCountId, BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest,
-    ExportEffect, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, Loadable,
-    Overlay, Queue, Run, State, TaskId, TaskKind, TaskOutcome,
-};
+use crate::state::{BoxCountId, BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest, ExportEffect, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, Loadable, Overlay, Queue, Run, State, TaskId, TaskKind, TaskOutcome};
 use crate::tasks::ProgressUnit;
 
 pub(super) fn on_command(state: &mut State, command: ExportCommand, effects: &mut Queue<Effect>) {
@@ -200,7 +196,7 @@ fn ended(
                 state.overlay = Overlay::None;
             }
             let outcome = TaskOutcome::Done(exported.summary.clone());
-            run_tasks::ended(state, task, outcome, Vec::new(), effects);
+            task_ends::ended(state, task, outcome, Vec::new(), effects);
             state.exported = Some(exported);
         }
         Err(failure) => {
@@ -210,7 +206,7 @@ fn ended(
                 // The list of problems may be closed.
                 state.show_notice(message.clone());
             }
-            run_tasks::ended(state, task, failure.into(), Vec::new(), effects);
+            task_ends::ended(state, task, failure.into(), Vec::new(), effects);
         }
     }
 }

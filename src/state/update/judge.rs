@@ -1,6 +1,6 @@
 //! Judging: every verdict, note and tag goes through here, to memory and to the project at once.
 
-use super::{browse, project};
+use super::{project_requests, browse};
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
 use crate::review::{PredictionStatus, next_less_certain};
 use crate::state::judgements::{EditOutcome, Mark, in_order};
@@ -278,7 +278,7 @@ fn save(state: &mut State, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
         })
     };
     let changes: Vec<Change> = outcome.marks.iter().filter_map(change).collect();
-    let ticket = project::save(state, changes, effects);
+    let ticket = project_requests::save(state, changes, effects);
     state.judgements.begin_saving(ticket, &outcome.samples());
 }
 
@@ -355,7 +355,7 @@ fn images_name(state: &State, samples: &SampleSet) -> String {
     let single = samples.iter().next().filter(|_| samples.len() == 1);
     match single.and_then(|sample| state.samples.get(sample)) {
         Some(entry) => entry.uri.file_name().to_owned(),
-        None => super::predict::images(samples.len()),
+        None => super::images(samples.len()),
     }
 }
 

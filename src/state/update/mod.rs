@@ -13,11 +13,13 @@ mod judge;
 mod models;
 mod predict;
 mod project;
+mod project_requests;
 mod remote;
 mod review;
 mod run_tasks;
 mod s3;
 mod shown;
+mod task_ends;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -184,7 +186,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Queue<Effect>) {
             task,
             outcome,
             notes,
-        } => run_tasks::ended(state, task, outcome, notes, effects),
+        } => task_ends::ended(state, task, outcome, notes, effects),
         Event::Notice(text) => state.show_notice(text),
         Event::Problem(problem) => report_problem(state, problem),
         Event::Jobs(event) => remote::jobs::on_event(state, event, effects),
@@ -206,4 +208,11 @@ fn report_problem(state: &mut State, problem: Problem) {
     state.show_notice(problem.to_string());
     let sample = problem.uri.as_ref().and_then(|uri| state.samples.find(uri));
     state.problems.add(problem, sample);
+}
+
+fn images(count: usize) -> String {
+    match count {
+        1 => "1 image".to_owned(),
+        count => format!("{count} images"),
+    }
 }

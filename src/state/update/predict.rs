@@ -1,16 +1,10 @@
 //! Requests for predictions: which run they go to, what waits for the model, and what is sent to it.
 
+use super::{project_requests, judge, remote, shown};
 use super::run_tasks::{self, begin};
-use super::{judge, project, remote, shown};
-use crate::domain::{
-    InferenceLocation, KeepRule, LabelSet, ModelCard, RemoteModel, RunId, RunInfo, RunKey,
-    SampleId, SampleSet,
-};
+use crate::domain::{InferenceLocation, KeepRule, LabelSet, ModelCard, RemoteModel, RunId, RunInfo, RunKey, SampleId, SampleSet};
 use crate::review::PredictionStatus;
-use crate::state::{
-    Action, Effect, ImageRequest, ImagesRequest, InferenceEffect, Loadable, Overlay,
-    PrepareRequest, Queue, QueuedImages, Run, State, TaskKind,
-};
+use crate::state::{Action, Effect, ImageRequest, ImagesRequest, InferenceEffect, Loadable, Overlay, PrepareRequest, Queue, QueuedImages, Run, State, TaskKind};
 use crate::tasks::ProgressUnit;
 
 /// Predicts with this remote model from now on; `None`: on this computer.
@@ -46,7 +40,7 @@ pub(super) fn go_to_active_run(state: &mut State, effects: &mut Queue<Effect>) {
 /// Updates what depends on the run on screen.
 pub(super) fn run_changed(state: &mut State, effects: &mut Queue<Effect>) {
     state.shown.selected_box = None;
-    project::load_current_run(state, effects);
+    project_requests::load_current_run(state, effects);
     shown::refresh(state, effects);
     predict_shown_if_wanted(state, effects);
 }
@@ -129,7 +123,7 @@ pub(super) fn begin_run(state: &mut State) -> Option<RunId> {
 
 /// Opening an image predicts it, unless it has a prediction or predicting could only fail again.
 pub(super) fn predict_shown_if_wanted(state: &mut State, effects: &mut Queue<Effect>) {
-    // While the run is being read, the project is asked for this one prediction first (`project::read_missing`).
+    // While the run is being read, the project is asked for this one prediction first (`project_requests::read_missing`).
     if state.run().is_none_or(Run::is_loaded) {
         predict_shown_if_missing(state, effects);
     }
@@ -229,7 +223,7 @@ pub(super) fn prepare_queued(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     }
     let run = begin_run(state);
-    project::load_current_run(state, effects);
+    project_requests::load_current_run(state, effects);
     if is_ready(state) {
         start_queued(state, effects);
     } else {
@@ -292,7 +286,7 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
     } else {
         key.made.to_string()
     };
-    let title = format!("Predict {} with {model}", images(entries.len()));
+    let title = format!("Predict {} with {model}", super::images(entries.len()));
     let kind = TaskKind::Predict {
         run: run_id,
         samples,
@@ -379,11 +373,4 @@ pub(super) fn load(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>
         runtime_library: state.settings.runtime_library.clone(),
         ticket,
     }));
-}
-
-pub(super) fn images(count: usize) -> String {
-    match count {
-        1 => "1 image".to_owned(),
-        count => format!("{count} images"),
-    }
 }

@@ -2,20 +2,17 @@
 
 use std::path::PathBuf;
 
-use super::{predict, run_tasks, shown};
+use super::{project_requests, predict, run_tasks, shown};
 use crate::domain::{Change, Prediction, Problem, RunId, Sample, SampleId};
 use crate::review::PredictionStatus;
 use crate::state::runs::Loading;
-use crate::state::{
-    Effect, Listing, PredictionRequest, ProjectCommand, ProjectContent, ProjectEffect,
-    ProjectEvent, Queue, Run, SourceId, State, StoredPrediction, StoredRow, TaskId, TaskKind,
-    TaskOutcome, TaskSignal,
-};
-use crate::tasks::ProgressUnit;
+use crate::state::{Effect, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, Queue, Run, SourceId, State, StoredPrediction, StoredRow, TaskId, TaskOutcome, TaskSignal};
 
 pub(super) fn on_command(state: &mut State, command: ProjectCommand, effects: &mut Queue<Effect>) {
     match command {
-        ProjectCommand::LoadPredictions(requested) => load_predictions(state, &requested, effects),
+        ProjectCommand::LoadPredictions(requested) => {
+            project_requests::load_predictions(state, &requested, effects)
+        }
         ProjectCommand::SwitchRun(run) => switch_run(state, run, effects),
         ProjectCommand::RenameRun(run, name) => rename_run(state, run, &name, effects),
         ProjectCommand::DeleteRun(run) => delete_run(state, run, effects),
@@ -52,19 +49,6 @@ pub(super) fn on_event(state: &mut State, event: ProjectEvent, effects: &mut Que
         }
         ProjectEvent::SavedAs { source, result } => saved_as(state, source, result),
     }
-}
-
-/// Sends changes to the disk. The ticket says, once it is saved, that they are there.
-pub(super) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Queue<Effect>) -> u64 {
-    let ticket = state.project.next_ticket();
-    if let Some(source) = &state.source {
-        effects.push(ProjectEffect::Save {
-            source: source.id,
-            ticket,
-            changes,
-        });
-    }
-    ticket
 }
 
 fn opened(
@@ -132,39 +116,6 @@ fn save_failed(state: &mut State, source: SourceId, reason: String, effects: &mu
         run_tasks::signal(state, *task, TaskSignal::Pause, effects);
     }
     state.project.held_back.extend(held_back);
-}
-
-/// Reads the summary of the current run, once enough images are listed to match its predictions.
-pub(super) fn load_current_run(state: &mut State, effects: &mut Queue<Effect>) {
-    let Some(source) = &state.source else {
-        return;
-    };
-    let source_id = source.id;
-    if source.listing == Listing::Running {
-        return;
-    }
-    let Some(run) = state.runs.current().map(Run::id) else {
-        return;
-    };
-    load_run(state, source_id, run, effects);
-}
-
-fn load_run(state: &mut State, source: SourceId, run_id: RunId, effects: &mut Queue<Effect>) {
-    let Some(run) = state.runs.get_mut(run_id) else {
-        return;
-    };
-    if run.loading != Loading::NotYet {
-        return;
-    }
-    run.loading = Loading::Running;
-    let title = format!("Read the predictions of {}", run.info.name);
-    let kind = TaskKind::LoadRun { run: run_id };
-    let ticket = run_tasks::begin(state, kind, ProgressUnit::Images, title);
-    effects.push(ProjectEffect::LoadRun {
-        source,
-        run: run_id,
-        ticket,
-    });
 }
 
 fn run_loaded(state: &mut State, source: SourceId, run_id: RunId, predictions: Vec<StoredRow>) {
@@ -279,65 +230,6 @@ fn report_outdated(state: &mut State, run_id: RunId) {
     }
 }
 
-/// The whole predictions that panels look at. Those that are not in memory are read.
-fn load_predictions(state: &mut State, samples: &[SampleId], effects: &mut Queue<Effect>) {
-    if let Some(run) = state.runs.current().map(Run::id) {
-        state.runs.requested = samples.iter().map(|sample| (run, *sample)).collect();
-        read_missing(state, effects);
-    }
-}
-
-/// Requests the predictions that are shown and not in memory; the shown image comes first.
-pub(super) fn read_missing(state: &mut State, effects: &mut Queue<Effect>) {
-    let shown = state
-        .runs
-        .current()
-        .map(Run::id)
-        .zip(state.selection.shown());
-    let shown = shown.filter(|(run, sample)| may_hold(state, *run, *sample));
-    let mut missing: Vec<(RunId, SampleId)> = shown.into_iter().collect();
-    let compared = state.comparing.as_ref().map(|comparing| comparing.right);
-    let compared = compared.zip(state.selection.shown());
-    missing.extend(compared.filter(|(run, sample)| may_hold(state, *run, *sample)));
-    missing.extend(
-        state
-            .runs
-            .missing()
-            .into_iter()
-            .filter(|it| Some(*it) != shown),
-    );
-    let Some(source) = state.source.as_ref().filter(|_| !missing.is_empty()) else {
-        return;
-    };
-    let with_uri = |(run, sample): (RunId, SampleId)| {
-        let entry = state.samples.get(sample)?;
-        let is_outdated = state.runs.get(run)?.is_outdated(sample);
-        Some(PredictionRequest {
-            run,
-            sample,
-            uri: entry.uri.clone(),
-            stamp: (!is_outdated).then(|| entry.stamp()),
-        })
-    };
-    effects.push(ProjectEffect::LoadPredictions {
-        source: source.id,
-        requested: missing.into_iter().filter_map(with_uri).collect(),
-    });
-}
-
-/// Whether the project may have this prediction while the memory has not.
-fn may_hold(state: &State, run: RunId, sample: SampleId) -> bool {
-    let Some(known) = state.runs.get(run) else {
-        return false;
-    };
-    let is_possible = match known.status(sample) {
-        PredictionStatus::Predicted => true,
-        PredictionStatus::Failed => false,
-        PredictionStatus::Unpredicted | PredictionStatus::Waiting => !known.is_loaded(),
-    };
-    is_possible && state.runs.prediction(run, sample).is_none()
-}
-
 fn predictions_loaded(
     state: &mut State,
     source: SourceId,
@@ -406,7 +298,7 @@ fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: &mut Queue<
     };
     name.clone_into(&mut run.info.name);
     if run.is_in_project {
-        save(
+        project_requests::save(
             state,
             vec![Change::RenameRun(run_id, name.to_owned())],
             effects,
@@ -427,7 +319,7 @@ fn delete_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     state.runs.remove(run_id);
     state.judgements.forget_run(run_id);
     if is_in_project {
-        save(state, vec![Change::DeleteRun(run_id)], effects);
+        project_requests::save(state, vec![Change::DeleteRun(run_id)], effects);
     }
     shown::take(state);
 }

@@ -1,6 +1,6 @@
 //! The prediction of the image on screen.
 
-use super::{explain, project};
+use super::{project_requests, explain};
 use crate::domain::Prediction;
 use crate::state::{Display, Effect, Explanation, Queue, State};
 
@@ -8,7 +8,7 @@ use crate::state::{Display, Effect, Explanation, Queue, State};
 pub(super) fn refresh(state: &mut State, effects: &mut Queue<Effect>) {
     take(state);
     explain::cancel_forgotten(state, effects);
-    project::read_missing(state, effects);
+    project_requests::read_missing(state, effects);
 }
 
 /// Takes the prediction of the shown image if it is in memory.

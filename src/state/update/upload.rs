@@ -3,12 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::task_ends;
 use super::run_tasks::{self, begin, settle};
 use crate::domain::{Problem, S3Place, SampleUri, UploadPlan, UploadReport, UploadStop};
-use crate::state::{
-    Effect, ExportScope, Failure, Loadable, Overlay, Queue, S3Effect, State, TaskId, TaskKind,
-    TaskOutcome, UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded,
-};
+use crate::state::{Effect, ExportScope, Failure, Loadable, Overlay, Queue, S3Effect, State, TaskId, TaskKind, TaskOutcome, UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded};
 use crate::tasks::ProgressUnit;
 
 pub(super) fn on_command(state: &mut State, command: UploadCommand, effects: &mut Queue<Effect>) {
@@ -110,7 +108,7 @@ fn ended(
     let report = match result {
         Ok(report) => report,
         Err(mistake) => {
-            run_tasks::ended(
+            task_ends::ended(
                 state,
                 task,
                 TaskOutcome::Failed(mistake),
@@ -150,7 +148,7 @@ fn ended(
     for problem in report.failures {
         state.problems.add(problem, None);
     }
-    run_tasks::ended(state, task, outcome, Vec::new(), effects);
+    task_ends::ended(state, task, outcome, Vec::new(), effects);
     state.uploaded = Some(Uploaded {
         target,
         summary,

@@ -1,10 +1,9 @@
 //! View settings: live filters, zoom, panels, theme.
 
+use super::project_requests;
 use crate::domain::{Change, ViewSettings};
 use crate::state::settings::THUMBNAIL_SIDES;
-use crate::state::{
-    Action, CanvasView, Effect, Listing, Loadable, Queue, State, ThemeChoice, ViewChange,
-};
+use crate::state::{Action, CanvasView, Effect, Listing, Loadable, Queue, State, ThemeChoice, ViewChange};
 
 const THUMBNAIL_STEP: f32 = 24.0;
 const INTERFACE_STEP: f32 = 0.1;
@@ -46,7 +45,7 @@ fn save_filters(state: &mut State, model_id: &str, effects: &mut Queue<Effect>) 
         return;
     };
     let name = ViewSettings::name_in_project(model_id);
-    super::project::save(state, vec![Change::SetView { name, json }], effects);
+    project_requests::save(state, vec![Change::SetView { name, json }], effects);
 }
 
 /// Takes over how the project was looked at last. What a newer version wrote and this one cannot read is left alone.

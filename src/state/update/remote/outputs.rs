@@ -2,16 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::{compare, predict, project, run_tasks};
+use super::super::{task_ends, project_requests, compare, predict};
 use super::{begin, reading};
-use crate::domain::{
-    Change, InferenceLocation, LabelSet, Problem, ResponseExamples, RunId, RunInfo,
-};
-use crate::state::{
-    Effect, FoundRun, OpenOutputsRequest, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd,
-    OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Queue, Run, SourceId,
-    State, TaskId, TaskKind, TaskOutcome,
-};
+use crate::domain::{Change, InferenceLocation, LabelSet, Problem, ResponseExamples, RunId, RunInfo};
+use crate::state::{Effect, FoundRun, OpenOutputsRequest, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Queue, Run, SourceId, State, TaskId, TaskKind, TaskOutcome};
 use crate::tasks::ProgressUnit;
 
 pub(in super::super) fn on_command(
@@ -218,7 +212,7 @@ fn labelled(
     run.info.labels = run.info.labels.with_more(&labels);
     let (id, is_in_project) = (run.id(), run.is_in_project);
     if is_in_project {
-        project::save(state, vec![Change::SetRunLabels(id, labels)], effects);
+        project_requests::save(state, vec![Change::SetRunLabels(id, labels)], effects);
     }
 }
 
@@ -240,7 +234,7 @@ fn outputs_read(
             state.problems.add(Problem::general(text.clone()), None);
         }
     }
-    run_tasks::ended(state, task, outcome, Vec::new(), effects);
+    task_ends::ended(state, task, outcome, Vec::new(), effects);
     if is_wanted {
         state.remote.outputs.task = None;
         if let Err(OutputsFailure::Failed {

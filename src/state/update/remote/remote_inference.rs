@@ -2,14 +2,10 @@
 //!
 //! Only the image in view and what the user asks for is sent: no neighbours, and no image twice.
 
-use super::super::{engine, predict, project, shown};
+use super::super::{project_requests, engine, predict, shown};
 use super::begin;
 use crate::domain::{LatencyMs, Problem, RunInfo, RunKey, Sample, SampleId};
-use crate::state::{
-    ConnectFailure, ConnectRequest, Effect, EngineFailure, FoundModel, InferenceEffect, Loadable,
-    Offer, Queue, QueuedImages, RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State,
-    TaskId, TaskKind, TaskOutcome,
-};
+use crate::state::{ConnectFailure, ConnectRequest, Effect, EngineFailure, FoundModel, InferenceEffect, Loadable, Offer, Queue, QueuedImages, RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State, TaskId, TaskKind, TaskOutcome};
 use crate::tasks::ProgressUnit;
 
 /// How many of the queued images are tried to find out what a model responds with.
@@ -104,7 +100,7 @@ fn model_found(
     let Some(run) = predict::begin_run(state) else {
         return;
     };
-    project::load_current_run(state, effects);
+    project_requests::load_current_run(state, effects);
     if let Some((prediction, took_ms)) = found.first {
         let queued = &mut state.inference.queued;
         if let Some(QueuedImages::These(samples)) = queued {

@@ -1,0 +1,123 @@
+//! What is asked of the project: saving changes, and loading runs and predictions.
+
+
+use super::run_tasks;
+use crate::domain::{Change, RunId, SampleId};
+use crate::review::PredictionStatus;
+use crate::state::runs::Loading;
+use crate::state::{Effect, Listing, PredictionRequest, ProjectEffect, Queue, Run, SourceId, State, TaskKind};
+use crate::tasks::ProgressUnit;
+
+/// Sends changes to the disk. The ticket says, once it is saved, that they are there.
+pub(super) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Queue<Effect>) -> u64 {
+    let ticket = state.project.next_ticket();
+    if let Some(source) = &state.source {
+        effects.push(ProjectEffect::Save {
+            source: source.id,
+            ticket,
+            changes,
+        });
+    }
+    ticket
+}
+
+/// Reads the summary of the current run, once enough images are listed to match its predictions.
+pub(super) fn load_current_run(state: &mut State, effects: &mut Queue<Effect>) {
+    let Some(source) = &state.source else {
+        return;
+    };
+    let source_id = source.id;
+    if source.listing == Listing::Running {
+        return;
+    }
+    let Some(run) = state.runs.current().map(Run::id) else {
+        return;
+    };
+    load_run(state, source_id, run, effects);
+}
+
+pub(super) fn load_run(
+    state: &mut State,
+    source: SourceId,
+    run_id: RunId,
+    effects: &mut Queue<Effect>,
+) {
+    let Some(run) = state.runs.get_mut(run_id) else {
+        return;
+    };
+    if run.loading != Loading::NotYet {
+        return;
+    }
+    run.loading = Loading::Running;
+    let title = format!("Read the predictions of {}", run.info.name);
+    let kind = TaskKind::LoadRun { run: run_id };
+    let ticket = run_tasks::begin(state, kind, ProgressUnit::Images, title);
+    effects.push(ProjectEffect::LoadRun {
+        source,
+        run: run_id,
+        ticket,
+    });
+}
+
+/// The whole predictions that panels look at. Those that are not in memory are read.
+pub(super) fn load_predictions(
+    state: &mut State,
+    samples: &[SampleId],
+    effects: &mut Queue<Effect>,
+) {
+    if let Some(run) = state.runs.current().map(Run::id) {
+        state.runs.requested = samples.iter().map(|sample| (run, *sample)).collect();
+        read_missing(state, effects);
+    }
+}
+
+/// Requests the predictions that are shown and not in memory; the shown image comes first.
+pub(super) fn read_missing(state: &mut State, effects: &mut Queue<Effect>) {
+    let shown = state
+        .runs
+        .current()
+        .map(Run::id)
+        .zip(state.selection.shown());
+    let shown = shown.filter(|(run, sample)| may_hold(state, *run, *sample));
+    let mut missing: Vec<(RunId, SampleId)> = shown.into_iter().collect();
+    let compared = state.comparing.as_ref().map(|comparing| comparing.right);
+    let compared = compared.zip(state.selection.shown());
+    missing.extend(compared.filter(|(run, sample)| may_hold(state, *run, *sample)));
+    missing.extend(
+        state
+            .runs
+            .missing()
+            .into_iter()
+            .filter(|it| Some(*it) != shown),
+    );
+    let Some(source) = state.source.as_ref().filter(|_| !missing.is_empty()) else {
+        return;
+    };
+    let with_uri = |(run, sample): (RunId, SampleId)| {
+        let entry = state.samples.get(sample)?;
+        let is_outdated = state.runs.get(run)?.is_outdated(sample);
+        Some(PredictionRequest {
+            run,
+            sample,
+            uri: entry.uri.clone(),
+            stamp: (!is_outdated).then(|| entry.stamp()),
+        })
+    };
+    effects.push(ProjectEffect::LoadPredictions {
+        source: source.id,
+        requested: missing.into_iter().filter_map(with_uri).collect(),
+    });
+}
+
+/// Whether the project may have this prediction while the memory has not.
+pub(super) fn may_hold(state: &State, run: RunId, sample: SampleId) -> bool {
+    let Some(known) = state.runs.get(run) else {
+        return false;
+    };
+    let is_possible = match known.status(sample) {
+        PredictionStatus::Predicted => true,
+        PredictionStatus::Failed => false,
+        PredictionStatus::Unpredicted | PredictionStatus::Waiting => !known.is_loaded(),
+    };
+    is_possible && state.runs.prediction(run, sample).is_none()
+}
