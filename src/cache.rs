@@ -101,10 +101,8 @@ impl CacheKey {
     }
 
     fn file_name(&self) -> String {
-        let [high, low] = [&self.hash[..16], &self.hash[16..]].map(|half| {
-            half.iter()
-                .fold(0, |number: u128, byte| number << 8 | u128::from(*byte))
-        });
+        let [high, low] = [&self.hash[..16], &self.hash[16..]]
+            .map(|half| half.iter().fold(0, |number: u128, byte| number << 8 | u128::from(*byte)));
         format!("{high:032x}{low:032x}.{}", self.kind.into_str())
     }
 }
@@ -142,10 +140,7 @@ impl DiskCache {
         if content.is_some() {
             renew(&file);
         } else {
-            log::warn!(
-                "an entry of the disk cache is damaged and will be replaced: {}",
-                path.display()
-            );
+            log::warn!("an entry of the disk cache is damaged and will be replaced: {}", path.display());
             // If that fails the new one replaces it.
             let _deleted = fs::remove_file(&path);
         }
@@ -168,11 +163,7 @@ impl DiskCache {
         written.or_else(|cause| {
             let was_broken = self.is_broken.swap(true, Ordering::Relaxed);
             let folder = self.folder.clone();
-            if was_broken {
-                Ok(())
-            } else {
-                Err(CacheError::Write { folder, cause })
-            }
+            if was_broken { Ok(()) } else { Err(CacheError::Write { folder, cause }) }
         })
     }
 
@@ -198,18 +189,8 @@ impl DiskCache {
         match fs::remove_dir_all(&self.folder) {
             Ok(()) => Ok(()),
             // There was nothing, or another program adds to it at this moment.
-            Err(cause)
-                if matches!(
-                    cause.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty
-                ) =>
-            {
-                Ok(())
-            }
-            Err(cause) => Err(CacheError::Clear {
-                folder: self.folder.clone(),
-                cause,
-            }),
+            Err(cause) if matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => Ok(()),
+            Err(cause) => Err(CacheError::Clear { folder: self.folder.clone(), cause }),
         }
     }
 
@@ -244,11 +225,7 @@ impl DiskCache {
             known.puts += 1;
             known.bytes = match known.bytes {
                 Some(bytes) if !known.puts.is_multiple_of(MEASURED_EVERY) => Some(bytes + added),
-                _ => Some(
-                    files(&self.shard_folder(shard))
-                        .map(|file| file.bytes)
-                        .sum(),
-                ),
+                _ => Some(files(&self.shard_folder(shard)).map(|file| file.bytes).sum()),
             };
             known.bytes > Some(share)
         };
@@ -305,9 +282,7 @@ fn checksum(key: &CacheKey, content: &[u8]) -> u32 {
 fn renew(file: &File) {
     let now = SystemTime::now();
     let modified = file.metadata().and_then(|metadata| metadata.modified());
-    let age = modified
-        .ok()
-        .and_then(|modified| now.duration_since(modified).ok());
+    let age = modified.ok().and_then(|modified| now.duration_since(modified).ok());
     if age.is_some_and(|age| age > RENEWED_EVERY) {
         let _renewed = file.set_modified(now);
     }
@@ -357,9 +332,7 @@ fn drop_oldest(folder: &Path, wanted_bytes: u64) -> io::Result<u64> {
     }
     for file in stored {
         let kind = file.kind().map(|kind| &mut of_kind[kind as usize]);
-        let takes_too_much = kind
-            .as_ref()
-            .is_some_and(|bytes| **bytes > wanted_bytes / 2);
+        let takes_too_much = kind.as_ref().is_some_and(|bytes| **bytes > wanted_bytes / 2);
         let is_in_the_way = left > wanted_bytes && takes_too_much;
         if !is_in_the_way && !file.is_abandoned() {
             continue;
@@ -428,10 +401,7 @@ mod tests {
         assert_eq!(cache.get(&image_key("a")), None);
         cache.put(&image_key("a"), b"").unwrap();
         assert_eq!(cache.get(&image_key("a")), Some(Vec::new()));
-        let usage = CacheUsage {
-            thumbnail_bytes: 712,
-            image_bytes: 12,
-        };
+        let usage = CacheUsage { thumbnail_bytes: 712, image_bytes: 12 };
         assert_eq!(cache.usage(), usage);
     }
 
@@ -494,21 +464,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path().to_owned(), 712 * 20 * SHARDS as u64);
         let few = || (0..4 * SHARDS).map(|number| format!("few {number}"));
-        for (few_key, many_key) in [
-            (
-                key as fn(&str) -> CacheKey,
-                image_key as fn(&str) -> CacheKey,
-            ),
-            (image_key, key),
-        ] {
+        for (few_key, many_key) in [(key as fn(&str) -> CacheKey, image_key as fn(&str) -> CacheKey), (image_key, key)]
+        {
             for name in few() {
                 cache.put(&few_key(&name), &content(1)).unwrap();
                 grow_old(&cache, &few_key(&name));
             }
             for number in 0..40 * SHARDS {
-                cache
-                    .put(&many_key(&number.to_string()), &content(2))
-                    .unwrap();
+                cache.put(&many_key(&number.to_string()), &content(2)).unwrap();
             }
             let kept = few().filter(|name| cache.get(&few_key(name)).is_some());
             // By chance, more of them than half of its share may be in one folder.
@@ -522,9 +485,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path().to_owned(), 1 << 20);
         assert_eq!(cache.max_entry_bytes(), 16 << 10);
-        cache
-            .put(&image_key("large"), &vec![1; (16 << 10) + 1])
-            .unwrap();
+        cache.put(&image_key("large"), &vec![1; (16 << 10) + 1]).unwrap();
         assert_eq!(cache.get(&image_key("large")), None);
         cache.put(&image_key("fits"), &vec![1; 16 << 10]).unwrap();
         assert!(cache.get(&image_key("fits")).is_some());
@@ -542,12 +503,7 @@ mod tests {
         cache.put(&key, &content(9)).unwrap();
         assert!(cache.get(&key).is_some());
         let old = SystemTime::now() - Duration::from_hours(2);
-        File::options()
-            .write(true)
-            .open(&unfinished)
-            .unwrap()
-            .set_modified(old)
-            .unwrap();
+        File::options().write(true).open(&unfinished).unwrap().set_modified(old).unwrap();
         drop_oldest(unfinished.parent().unwrap(), PLENTY).unwrap();
         assert!(!unfinished.exists());
         assert!(cache.get(&key).is_some());

@@ -32,9 +32,7 @@ impl AppDirs {
     pub fn find() -> Result<Self, NoHome> {
         match std::env::var_os(HOME_VARIABLE).filter(|home| !home.is_empty()) {
             Some(home) => Ok(Self::below(&PathBuf::from(home))),
-            None => ProjectDirs::from("", "", "spotcheck")
-                .map(|project| Self::of_project(&project))
-                .ok_or(NoHome),
+            None => ProjectDirs::from("", "", "spotcheck").map(|project| Self::of_project(&project)).ok_or(NoHome),
         }
     }
 
@@ -84,7 +82,5 @@ impl AppDirs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "you have no home folder; set {HOME_VARIABLE} to a folder where Spotcheck may keep its files"
-)]
+#[error("you have no home folder; set {HOME_VARIABLE} to a folder where Spotcheck may keep its files")]
 pub struct NoHome;

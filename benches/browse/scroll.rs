@@ -114,9 +114,7 @@ impl Bench {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args()
-        .skip(1)
-        .filter(|text| !text.starts_with("--"));
+    let mut arguments = std::env::args().skip(1).filter(|text| !text.starts_with("--"));
     let Some(folder) = arguments.next().map(PathBuf::from) else {
         println!("which folder?");
         return Ok(());
@@ -168,11 +166,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ]));
         std::thread::sleep(FRAME.saturating_sub(begun.elapsed()));
     }
-    let end = if bench.shows_the_last_image() {
-        "to the last image"
-    } else {
-        "without reaching the last image: no result"
-    };
+    let end =
+        if bench.shows_the_last_image() { "to the last image" } else { "without reaching the last image: no result" };
     println!("{count} images, listed in {listed_in:.2} s");
     print_costs(&listing);
     println!("{frames} frames of scrolling, {end}");
@@ -197,12 +192,7 @@ fn print_costs(costs: &[Cost]) {
         let mut values: Vec<f64> = costs.iter().map(column).collect();
         values.sort_by(f64::total_cmp);
         let at = |share: f64| values[((values.len() - 1) as f64 * share) as usize];
-        println!(
-            "{name:12} {:5.2}  {:5.2}  {:5.2}",
-            at(0.5),
-            at(0.99),
-            at(1.0)
-        );
+        println!("{name:12} {:5.2}  {:5.2}  {:5.2}", at(0.5), at(0.99), at(1.0));
     }
 }
 

@@ -18,11 +18,7 @@ const PATIENCE: Duration = Duration::from_mins(5);
 const FRAME_PERIOD: Duration = Duration::from_micros(16_667);
 
 fn main() {
-    let files: Vec<PathBuf> = std::env::args_os()
-        .skip(1)
-        .map(PathBuf::from)
-        .filter(|path| path.exists())
-        .collect();
+    let files: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).filter(|path| path.exists()).collect();
     if files.is_empty() {
         println!("give the path of a large image; make_image.py makes one");
         return;
@@ -44,18 +40,13 @@ fn measure(file: &Path) {
         dirs: AppDirs::below(&home),
         started: begun,
     };
-    let mut window = Harness::builder()
-        .with_size((1920.0, 1080.0))
-        .build_eframe(|creation| {
-            let mut app = App::new(creation, &options);
-            app.command(InferenceCommand::SetPredictOnOpen(false));
-            app
-        });
+    let mut window = Harness::builder().with_size((1920.0, 1080.0)).build_eframe(|creation| {
+        let mut app = App::new(creation, &options);
+        app.command(InferenceCommand::SetPredictOnOpen(false));
+        app
+    });
     wait(&mut window, App::image_is_complete);
-    println!(
-        "  whole image on screen after {:.2} s",
-        begun.elapsed().as_secs_f64()
-    );
+    println!("  whole image on screen after {:.2} s", begun.elapsed().as_secs_f64());
     let Display::Ready(info) = &window.state().state().shown.display else {
         panic!("the image is shown");
     };
@@ -64,19 +55,14 @@ fn measure(file: &Path) {
     let zoomed = Instant::now();
     look_at(&mut window, 1.0, [size[0] / 2.0, size[1] / 2.0]);
     wait(&mut window, App::image_is_complete);
-    println!(
-        "  every pixel of the middle after {:.2} s",
-        zoomed.elapsed().as_secs_f64()
-    );
+    println!("  every pixel of the middle after {:.2} s", zoomed.elapsed().as_secs_f64());
 
     let mut times = Vec::new();
     let mut coarse = 0;
     for frame in 0..FRAMES {
         let part = frame as f32 / FRAMES as f32;
         // In from the whole image to four times its pixels and out again, three times, on a way across it.
-        let depth = (part * 3.0 * std::f32::consts::TAU)
-            .cos()
-            .mul_add(-0.5, 0.5);
+        let depth = (part * 3.0 * std::f32::consts::TAU).cos().mul_add(-0.5, 0.5);
         let fitting = 1000.0 / size[0];
         let zoom = fitting * (4.0 / fitting).powf(depth);
         let centre = [size[0] * (0.1 + 0.8 * part), size[1] * (0.9 - 0.8 * part)];

@@ -12,9 +12,7 @@ use spotcheck::remote::outputs::{LabelSource, OutputReader, Recognition};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Cargo adds a flag of its own.
-    let path = std::env::args()
-        .skip(1)
-        .find(|text| !text.starts_with("--"));
+    let path = std::env::args().skip(1).find(|text| !text.starts_with("--"));
     let Some(path) = path else {
         println!("which file?");
         return Ok(());

@@ -7,12 +7,10 @@ use std::time::{Duration, Instant};
 
 use strum::VariantArray;
 
-use spotcheck::domain::{
-    BoundingBox, LabelSet, ModelTask, Sample, SampleId, SampleUri, ViewSettings,
-};
+use spotcheck::domain::{BoundingBox, LabelSet, ModelTask, Sample, SampleId, SampleUri, ViewSettings};
 use spotcheck::review::{
-    ArrangeRequest, Arranger, Direction, Mark, Marks, Predictions, Query, Sort, SortBy, Suppressed,
-    VerdictKind, statistics,
+    ArrangeRequest, Arranger, Direction, Mark, Marks, Predictions, Query, Sort, SortBy, Suppressed, VerdictKind,
+    statistics,
 };
 
 const IMAGES: usize = 100_000;
@@ -27,14 +25,9 @@ fn main() {
     let predictions = predictions(&mut random);
     let after = resident_bytes();
     println!("{IMAGES} images with {BOXES} boxes each, median (worst) of {ROUNDS}\n");
-    println!(
-        "memory of the predictions    {:>8.1} MB",
-        megabytes(before, after)
-    );
+    println!("memory of the predictions    {:>8.1} MB", megabytes(before, after));
     let mut request = ArrangeRequest {
-        samples: (0..IMAGES)
-            .map(|index| sample(index, &mut random))
-            .collect(),
+        samples: (0..IMAGES).map(|index| sample(index, &mut random)).collect(),
         labels: labels(),
         marks: marks(&mut random),
         predictions: Some(predictions),
@@ -48,14 +41,8 @@ fn main() {
     request.view.nms_iou = Some(0.5);
     thresholds(&mut request, &mut arranger, "the same, overlaps hidden");
     snapshots(&request);
-    println!(
-        "\nmemory of everything     {:>8.1} MB",
-        megabytes(0, resident_bytes())
-    );
-    println!(
-        "its highest              {:>8.1} MB",
-        megabytes(0, highest_resident_bytes())
-    );
+    println!("\nmemory of everything     {:>8.1} MB", megabytes(0, resident_bytes()));
+    println!("its highest              {:>8.1} MB", megabytes(0, highest_resident_bytes()));
 }
 
 fn sorts(request: &mut ArrangeRequest, arranger: &mut Arranger) {
@@ -67,28 +54,17 @@ fn sorts(request: &mut ArrangeRequest, arranger: &mut Arranger) {
         let name = format!("sort by {}", by.into_str().to_lowercase());
         measure(&name, || {
             turn = !turn;
-            let direction = if turn {
-                Direction::Descending
-            } else {
-                Direction::Ascending
-            };
+            let direction = if turn { Direction::Descending } else { Direction::Ascending };
             request.sort = Sort { by, direction };
             let arrangement = arranger.arrange(request, NEVER);
             arrangement.map_or(0, |arrangement| arrangement.order().len())
         });
     }
-    request.sort = Sort {
-        by: SortBy::TopScore,
-        direction: Direction::Descending,
-    };
+    request.sort = Sort { by: SortBy::TopScore, direction: Direction::Descending };
 }
 
 fn searches(request: &mut ArrangeRequest, arranger: &mut Arranger) {
-    for text in [
-        "img_12",
-        "class:\"class 7\" score>0.8 !verdict",
-        "boxes>3 or tag:night",
-    ] {
+    for text in ["img_12", "class:\"class 7\" score>0.8 !verdict", "boxes>3 or tag:night"] {
         let Ok(query) = Query::parse(text) else {
             println!("{text} is not a query");
             continue;
@@ -111,21 +87,12 @@ fn thresholds(request: &mut ArrangeRequest, arranger: &mut Arranger, name: &str)
         let arrangement = arranger.arrange(request, NEVER);
         let counted = request.predictions.as_ref().and_then(|predictions| {
             let suppressed = request.suppressed.as_ref();
-            statistics(
-                predictions,
-                &request.view,
-                suppressed,
-                &request.marks,
-                NEVER,
-            )
+            statistics(predictions, &request.view, suppressed, &request.marks, NEVER)
         });
         arrangement.map_or(0, |arrangement| arrangement.counts.no_box)
             + counted.map_or(0, |counted| counted.boxes_above)
     });
-    request.view = ViewSettings {
-        nms_iou: request.view.nms_iou,
-        ..ViewSettings::default()
-    };
+    request.view = ViewSettings { nms_iou: request.view.nms_iou, ..ViewSettings::default() };
 }
 
 /// The work of the window's thread to hand a snapshot to a worker.
@@ -188,11 +155,7 @@ fn suppressed(request: &ArrangeRequest, random: &mut Random) -> Suppressed {
 }
 
 fn sample(index: usize, random: &mut Random) -> Sample {
-    let name = format!(
-        "folder {}/IMG_{}.jpg",
-        index % 100,
-        random.next() % 1_000_000
-    );
+    let name = format!("folder {}/IMG_{}.jpg", index % 100, random.next() % 1_000_000);
     Sample {
         uri: SampleUri::new(format!("/photos/{name}")),
         name,

@@ -14,10 +14,7 @@ use spotcheck::source::{S3Source, Source, SourceError};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Cargo adds a flag of its own.
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|text| !text.starts_with("--"))
-        .collect();
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|text| !text.starts_with("--")).collect();
     let [what, address] = arguments.as_slice() else {
         println!("list or fetch, and which prefix?");
         return Ok(());
@@ -60,12 +57,8 @@ fn read_all(source: &S3Source, samples: &[Sample]) -> Result<u64, SourceError> {
         Ok(())
     };
     std::thread::scope(|scope| {
-        let readers: Vec<_> = (0..source.useful_reads())
-            .map(|_| scope.spawn(read))
-            .collect();
-        readers
-            .into_iter()
-            .try_for_each(|reader| reader.join().unwrap_or(Err(SourceError::Cancelled)))
+        let readers: Vec<_> = (0..source.useful_reads()).map(|_| scope.spawn(read)).collect();
+        readers.into_iter().try_for_each(|reader| reader.join().unwrap_or(Err(SourceError::Cancelled)))
     })?;
     Ok(bytes.into_inner())
 }

@@ -12,18 +12,15 @@ use spotcheck::decode::{DecodeLimits, thumbnail};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Cargo adds a flag of its own.
-    let mut arguments = std::env::args()
-        .skip(1)
-        .filter(|text| !text.starts_with("--"));
+    let mut arguments = std::env::args().skip(1).filter(|text| !text.starts_with("--"));
     let Some(folder) = arguments.next().map(PathBuf::from) else {
         println!("which folder?");
         return Ok(());
     };
     let side = arguments.next().map_or(Ok(256), |text| text.parse())?;
     let rounds: u32 = arguments.next().map_or(Ok(5), |text| text.parse())?;
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()?;
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     files.sort();
     let limits = DecodeLimits::default();
     let mut best = f64::INFINITY;
@@ -44,8 +41,5 @@ fn cpu_seconds() -> f64 {
     static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let counted = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds = counted.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    nanoseconds.map_or_else(
-        || BEGUN.elapsed().as_secs_f64(),
-        |nanoseconds| nanoseconds / 1e9,
-    )
+    nanoseconds.map_or_else(|| BEGUN.elapsed().as_secs_f64(), |nanoseconds| nanoseconds / 1e9)
 }

@@ -34,21 +34,10 @@ impl Work {
         });
         let (effects, predictions) = Effects::start(options.dirs.clone(), waker);
         let mut settings_file = SettingsFile::of(&options.dirs.config);
-        let mut work = Self {
-            state: State::new(settings_file.read()),
-            effects,
-            predictions,
-            settings_file,
-            window,
-        };
-        work.apply(Message::Command(Command::Start {
-            source: options.source.clone(),
-            model: options.model.clone(),
-        }));
+        let mut work = Self { state: State::new(settings_file.read()), effects, predictions, settings_file, window };
+        work.apply(Message::Command(Command::Start { source: options.source.clone(), model: options.model.clone() }));
         if let Some(place) = &options.place {
-            work.apply(Message::Command(Command::Browse(BrowseCommand::OpenPlace(
-                Box::new(place.clone()),
-            ))));
+            work.apply(Message::Command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place.clone())))));
         }
         work
     }
@@ -88,10 +77,7 @@ impl HeadStart {
         let worker = std::thread::Builder::new()
             .name("head start".to_owned())
             .spawn(move || Work::new(&options).go_on_until(&there))?;
-        Ok(Self {
-            worker,
-            window_is_there,
-        })
+        Ok(Self { worker, window_is_there })
     }
 
     /// Hands the work over to the window.

@@ -85,11 +85,7 @@ impl App {
         Self::take_over(creation, options, head_start)
     }
 
-    fn take_over(
-        creation: &eframe::CreationContext<'_>,
-        options: &WindowOptions,
-        head_start: HeadStart,
-    ) -> Self {
+    fn take_over(creation: &eframe::CreationContext<'_>, options: &WindowOptions, head_start: HeadStart) -> Self {
         apply_theme(&creation.egui_ctx);
         let mut app = Self {
             work: head_start.take_over(&creation.egui_ctx),
@@ -176,48 +172,22 @@ impl App {
     fn receive(&mut self, ctx: &egui::Context, delivery: Delivery) {
         let open = self.work.state.source.as_ref().map(|source| source.id);
         match delivery {
-            Delivery::Thumbnail {
-                source,
-                sample,
-                version,
-                side,
-                image,
-            } => {
+            Delivery::Thumbnail { source, sample, version, side, image } => {
                 if open == Some(source) {
-                    let thumbnail = NewThumbnail {
-                        sample,
-                        version,
-                        side,
-                        image,
-                    };
+                    let thumbnail = NewThumbnail { sample, version, side, image };
                     self.window.textures.add_thumbnail(ctx, source, &thumbnail);
                 }
             }
-            Delivery::RgbImage {
-                source,
-                sample,
-                image,
-            } => {
+            Delivery::RgbImage { source, sample, image } => {
                 if open == Some(source) && self.work.state.shown_sample() == Some(sample) {
                     self.window.textures.set_image(source, sample, image);
                 }
             }
-            Delivery::Tile {
-                source,
-                sample,
-                key,
-                tile,
-            } => {
+            Delivery::Tile { source, sample, key, tile } => {
                 let textures = &mut self.window.textures;
                 textures.add_tile(ctx, source, sample, key, &tile);
             }
-            Delivery::Crop {
-                source,
-                run,
-                sample,
-                index,
-                result,
-            } => {
+            Delivery::Crop { source, run, sample, index, result } => {
                 let textures = &mut self.window.textures;
                 let result = result.as_ref().map_err(String::clone);
                 textures.add_crop(ctx, (source, run), (sample, index), result);
@@ -320,10 +290,7 @@ fn run_with(
 ) -> Result<(), eframe::Error> {
     let config = &options.dirs.config;
     if let Err(error) = std::fs::create_dir_all(config) {
-        log::warn!(
-            "settings will not be remembered: {error}: {}",
-            config.display()
-        );
+        log::warn!("settings will not be remembered: {error}: {}", config.display());
     }
     let native = eframe::NativeOptions {
         viewport: egui::ViewportBuilder::default()
@@ -377,8 +344,7 @@ fn start_log(dirs: &AppDirs) {
 }
 
 fn icon() -> egui::IconData {
-    eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon/spotcheck-256.png"))
-        .unwrap_or_default()
+    eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon/spotcheck-256.png")).unwrap_or_default()
 }
 
 /// What draws the window, for diagnostics.

@@ -15,10 +15,7 @@ pub(super) struct SettingsFile {
 
 impl SettingsFile {
     pub(super) fn of(config: &Path) -> Self {
-        Self {
-            path: config.join(FILE_NAME),
-            written: String::new(),
-        }
+        Self { path: config.join(FILE_NAME), written: String::new() }
     }
 
     /// Defaults if there is no file. One that cannot be read is kept aside as `settings.json.unreadable`, because
@@ -57,10 +54,7 @@ impl SettingsFile {
         };
         match self.replace(&text) {
             Ok(()) => self.written = text,
-            Err(error) => log::error!(
-                "the settings could not be written: {error}: {}",
-                self.path.display()
-            ),
+            Err(error) => log::error!("the settings could not be written: {error}: {}", self.path.display()),
         }
     }
 

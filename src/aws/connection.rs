@@ -77,8 +77,7 @@ impl S3 {
         self.0.network.wait(control, async {
             let loaded = self.0.loaded().await?;
             let endpoint = loaded.endpoint.clone();
-            let identity =
-                credentials::identity(&self.0.access, loaded.config_and_renewal(), endpoint).await;
+            let identity = credentials::identity(&self.0.access, loaded.config_and_renewal(), endpoint).await;
             if let Err(error) = &identity {
                 self.0.forget_after(error).await;
             }
@@ -94,8 +93,7 @@ impl S3 {
         self.0.network.wait(control, async {
             let new = Arc::new(Loaded::new(&self.0.access, &self.0.network).await?);
             let endpoint = new.endpoint.clone();
-            let identity =
-                credentials::identity(&self.0.access, new.config_and_renewal(), endpoint).await?;
+            let identity = credentials::identity(&self.0.access, new.config_and_renewal(), endpoint).await?;
             *self.0.loaded.lock().await = Some(new);
             Ok(identity)
         })
@@ -104,12 +102,7 @@ impl S3 {
 
 impl Connection {
     pub(super) fn new(network: Arc<Network>, access: S3Access) -> Self {
-        Self {
-            network,
-            access,
-            loaded: tokio::sync::Mutex::default(),
-            regions: Mutex::default(),
-        }
+        Self { network, access, loaded: tokio::sync::Mutex::default(), regions: Mutex::default() }
     }
 
     pub(super) async fn loaded(&self) -> Result<Arc<Loaded>, AwsError> {
@@ -141,12 +134,7 @@ impl Connection {
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     {
         let loaded = self.loaded().await?;
-        let mut region = self
-            .regions
-            .lock()
-            .get(bucket)
-            .cloned()
-            .unwrap_or_else(|| loaded.region.clone());
+        let mut region = self.regions.lock().get(bucket).cloned().unwrap_or_else(|| loaded.region.clone());
         let mut tried = Vec::new();
         loop {
             let error = match request(loaded.client(&region, &self.access)).await {
@@ -190,8 +178,7 @@ impl Connection {
             return Some(region.to_owned());
         }
         let code = error.as_service_error().and_then(|error| error.code());
-        let is_remote = matches!(response.status().as_u16(), 301 | 307)
-            || code == Some("AuthorizationHeaderMalformed");
+        let is_remote = matches!(response.status().as_u16(), 301 | 307) || code == Some("AuthorizationHeaderMalformed");
         if !is_remote {
             return None;
         }
@@ -202,16 +189,11 @@ impl Connection {
         let client = loaded.client(FIRST_REGION, &self.access);
         let location = client.get_bucket_location().bucket(bucket).send().await;
         let location = location.ok()?;
-        Some(
-            match location
-                .location_constraint()
-                .map(aws_sdk_s3::types::BucketLocationConstraint::as_str)
-            {
-                None | Some("") => FIRST_REGION.to_owned(),
-                Some("EU") => "eu-west-1".to_owned(),
-                Some(region) => region.to_owned(),
-            },
-        )
+        Some(match location.location_constraint().map(aws_sdk_s3::types::BucketLocationConstraint::as_str) {
+            None | Some("") => FIRST_REGION.to_owned(),
+            Some("EU") => "eu-west-1".to_owned(),
+            Some(region) => region.to_owned(),
+        })
     }
 }
 
@@ -238,10 +220,8 @@ impl Loaded {
             }
             Credentials::Ambient | Credentials::Anonymous => None,
         };
-        let renewal = setup::read()
-            .await
-            .ok()
-            .and_then(|setup| Some(setup.renewal_of(&access.credentials)?.to_owned()));
+        let renewal =
+            setup::read().await.ok().and_then(|setup| Some(setup.renewal_of(&access.credentials)?.to_owned()));
         let region = match &access.region {
             Some(region) => Some(Region::new(region.clone())),
             None => credentials::configured_region(profile, &http).await,
@@ -264,15 +244,9 @@ impl Loaded {
                     .build(),
             )
             .stalled_stream_protection(
-                StalledStreamProtectionConfig::enabled()
-                    .grace_period(retry_policy.stall_timeout)
-                    .build(),
+                StalledStreamProtectionConfig::enabled().grace_period(retry_policy.stall_timeout).build(),
             )
-            .identity_cache(
-                aws_config::identity::IdentityCache::lazy()
-                    .load_timeout(CREDENTIALS_TIMEOUT)
-                    .build(),
-            );
+            .identity_cache(aws_config::identity::IdentityCache::lazy().load_timeout(CREDENTIALS_TIMEOUT).build());
         if let Ok(name) = AppName::new("spotcheck") {
             loader = loader.app_name(name);
         }
@@ -284,25 +258,14 @@ impl Loaded {
         }
         loader = match &access.credentials {
             Credentials::Anonymous => loader.no_credentials(),
-            Credentials::Ambient => {
-                loader.credentials_provider(Kept::new(credentials::ambient(&http, &region)))
+            Credentials::Ambient => loader.credentials_provider(Kept::new(credentials::ambient(&http, &region))),
+            Credentials::Profile(name) => {
+                loader.credentials_provider(Kept::new(credentials::of_profile(name, &http, &region)))
             }
-            Credentials::Profile(name) => loader
-                .credentials_provider(Kept::new(credentials::of_profile(name, &http, &region))),
         };
         let config = loader.load().await;
-        let endpoint = access
-            .endpoint
-            .clone()
-            .or_else(|| configured_endpoint(&config, "S3"));
-        Ok(Self {
-            config,
-            endpoint,
-            region: region.to_string(),
-            region_is_guessed,
-            renewal,
-            clients: Mutex::default(),
-        })
+        let endpoint = access.endpoint.clone().or_else(|| configured_endpoint(&config, "S3"));
+        Ok(Self { config, endpoint, region: region.to_string(), region_is_guessed, renewal, clients: Mutex::default() })
     }
 
     /// The configured region. Services other than S3 do not report the region of a resource.
@@ -321,8 +284,7 @@ impl Loaded {
 
     /// The server of a service, where it is not AWS; `service` as the configuration names it: `SageMaker Runtime`.
     pub(super) fn endpoint_of(&self, service: &str) -> Option<String> {
-        configured_endpoint(&self.config, service)
-            .map(|endpoint| endpoint.trim_end_matches('/').to_owned())
+        configured_endpoint(&self.config, service).map(|endpoint| endpoint.trim_end_matches('/').to_owned())
     }
 
     pub(super) fn client(&self, region: &str, access: &S3Access) -> Client {
@@ -336,8 +298,7 @@ impl Loaded {
             config.set_endpoint_url(self.endpoint.clone());
             if !is_aws {
                 // Other servers do not know the trailing checksums that AWS has asked for since 2025.
-                config =
-                    config.request_checksum_calculation(RequestChecksumCalculation::WhenRequired);
+                config = config.request_checksum_calculation(RequestChecksumCalculation::WhenRequired);
             }
             Client::from_conf(config.build())
         });
@@ -366,10 +327,7 @@ fn configured_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
 
 impl AwsErrorKind {
     pub(super) fn is_about_credentials(self) -> bool {
-        matches!(
-            self,
-            Self::NoCredentials | Self::ExpiredCredentials | Self::BadCredentials | Self::Profile
-        )
+        matches!(self, Self::NoCredentials | Self::ExpiredCredentials | Self::BadCredentials | Self::Profile)
     }
 }
 
@@ -379,8 +337,7 @@ mod tests {
 
     #[test]
     fn the_region_is_found_in_an_error_that_names_it() {
-        let body =
-            b"<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
+        let body = b"<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
         assert_eq!(region_in_body(body).as_deref(), Some("eu-west-1"));
         assert_eq!(region_in_body(b"<Error/>"), None);
     }

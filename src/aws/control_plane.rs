@@ -9,9 +9,7 @@ use aws_config::BehaviorVersion;
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::ProvideCredentials;
 use aws_sdk_s3::error::{ErrorMetadata, ProvideErrorMetadata};
-use aws_sigv4::http_request::{
-    SignableBody, SignableRequest, SigningParams, SigningSettings, sign,
-};
+use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningParams, SigningSettings, sign};
 use aws_sigv4::sign::v4;
 use aws_smithy_runtime::client::orchestrator::operation::Operation as HttpOperation;
 use aws_smithy_runtime::client::retries::classifiers::{
@@ -78,11 +76,7 @@ impl Service {
     /// AWS's URL of the service, by the rules of botocore's `endpoint-rule-set-1.json`.
     fn url(self, region: &str, hosts: Hosts) -> String {
         let partition = Partition::of(region);
-        let suffix = if hosts.dual_stack {
-            partition.dual_stack_suffix
-        } else {
-            partition.suffix
-        };
+        let suffix = if hosts.dual_stack { partition.dual_stack_suffix } else { partition.suffix };
         let host = match self {
             Self::SageMaker if !hosts.fips => format!("api.sagemaker.{region}"),
             // The two oldest partitions have names of their own.
@@ -125,10 +119,7 @@ impl Partition {
         ];
         let other = OTHERS.iter().find(|(start, ..)| region.starts_with(start));
         let &(_, suffix, dual_stack_suffix) = other.unwrap_or(&("", "amazonaws.com", "api.aws"));
-        Self {
-            suffix,
-            dual_stack_suffix,
-        }
+        Self { suffix, dual_stack_suffix }
     }
 }
 
@@ -155,11 +146,7 @@ impl Call {
 
 impl Connection {
     /// Asks, and reads the response.
-    pub(super) async fn call<A: DeserializeOwned>(
-        &self,
-        call: &Call,
-        request: &impl Serialize,
-    ) -> Result<A, AwsError> {
+    pub(super) async fn call<A: DeserializeOwned>(&self, call: &Call, request: &impl Serialize) -> Result<A, AwsError> {
         let operation = call.operation();
         let loaded = self.loaded().await?;
         let region = loaded.known_region(&operation)?;
@@ -199,19 +186,12 @@ impl Connection {
     }
 
     pub(super) fn caller_at(&self, loaded: &Loaded, endpoint: Option<String>) -> Caller {
-        Caller {
-            endpoint,
-            ..self.caller(loaded, None)
-        }
+        Caller { endpoint, ..self.caller(loaded, None) }
     }
 }
 
 impl Loaded {
-    async fn credentials(
-        &self,
-        operation: &Operation<'_>,
-        caller: &Caller,
-    ) -> Result<Credentials, AwsError> {
+    async fn credentials(&self, operation: &Operation<'_>, caller: &Caller) -> Result<Credentials, AwsError> {
         let provider = self.config.credentials_provider().ok_or_else(|| {
             AwsError::new(
                 AwsErrorKind::NoCredentials,
@@ -231,14 +211,8 @@ fn http_operation(
     signer: Signer,
 ) -> HttpOperation<(), Vec<u8>, Refusal> {
     let config = &loaded.config;
-    let retry = config
-        .retry_config()
-        .cloned()
-        .unwrap_or_else(RetryConfig::standard);
-    let timeouts = config
-        .timeout_config()
-        .cloned()
-        .unwrap_or_else(TimeoutConfig::disabled);
+    let retry = config.retry_config().cloned().unwrap_or_else(RetryConfig::standard);
+    let timeouts = config.timeout_config().cloned().unwrap_or_else(TimeoutConfig::disabled);
     let target = format!("{}.{}", call.service.target(), call.operation);
     let mut builder = HttpOperation::builder()
         .service_name(call.service.id())
@@ -271,10 +245,7 @@ fn http_operation(
             headers.try_insert("content-type", "application/x-amz-json-1.1")?;
             headers.try_insert("content-length", body.len().to_string())?;
             headers.try_insert("x-amz-target", target.clone())?;
-            headers.try_insert(
-                "user-agent",
-                concat!("spotcheck/", env!("CARGO_PKG_VERSION")),
-            )?;
+            headers.try_insert("user-agent", concat!("spotcheck/", env!("CARGO_PKG_VERSION")))?;
             Ok(request)
         })
         .deserializer(|response: &HttpResponse| {
@@ -289,17 +260,9 @@ fn http_operation(
         .build()
 }
 
-fn read<A: DeserializeOwned>(
-    body: &[u8],
-    operation: &Operation<'_>,
-    caller: &Caller,
-) -> Result<A, AwsError> {
+fn read<A: DeserializeOwned>(body: &[u8], operation: &Operation<'_>, caller: &Caller) -> Result<A, AwsError> {
     // An operation without a result has an empty response.
-    let body = if body.trim_ascii().is_empty() {
-        b"{}"
-    } else {
-        body
-    };
+    let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
     serde_json::from_slice(body).map_err(|error| {
         AwsError::new(
             AwsErrorKind::NotS3,
@@ -333,9 +296,7 @@ impl Intercept for Signer {
         components: &RuntimeComponents,
         _config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let now = components
-            .time_source()
-            .map_or_else(SystemTime::now, |source| source.now());
+        let now = components.time_source().map_or_else(SystemTime::now, |source| source.now());
         let identity = self.credentials.clone().into();
         let params = SigningParams::V4(
             v4::SigningParams::builder()
@@ -415,9 +376,7 @@ impl ProvideErrorMetadata for Refusal {
 impl ProvideErrorKind for Refusal {
     fn retryable_error_kind(&self) -> Option<ErrorKind> {
         let code = self.0.code()?;
-        THROTTLING
-            .contains(&code)
-            .then_some(ErrorKind::ThrottlingError)
+        THROTTLING.contains(&code).then_some(ErrorKind::ThrottlingError)
     }
 
     fn code(&self) -> Option<&str> {
@@ -433,14 +392,8 @@ mod tests {
     fn the_reason_of_a_refusal_is_found_wherever_the_protocol_allows_it() {
         for (header, body) in [
             (None, r#"{"__type":"ValidationException","message":"no"}"#),
-            (
-                None,
-                r#"{"__type":"com.amazon.coral.validate#ValidationException","Message":"no"}"#,
-            ),
-            (
-                Some("ValidationException:http://internal.amazon.com/"),
-                r#"{"message":"no"}"#,
-            ),
+            (None, r#"{"__type":"com.amazon.coral.validate#ValidationException","Message":"no"}"#),
+            (Some("ValidationException:http://internal.amazon.com/"), r#"{"message":"no"}"#),
         ] {
             let refusal = Refusal::read(header, body.as_bytes());
             assert_eq!(refusal.0.code(), Some("ValidationException"), "{body}");
@@ -453,15 +406,9 @@ mod tests {
     fn services_are_found_where_botocore_finds_them() {
         let table = include_str!("../../tests/aws/endpoints.txt");
         for line in table.lines().filter(|line| !line.starts_with('#')) {
-            let [service, region, fips, dual_stack, url] = line
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .try_into()
-                .unwrap();
-            let hosts = Hosts {
-                fips: fips == "true",
-                dual_stack: dual_stack == "true",
-            };
+            let [service, region, fips, dual_stack, url] =
+                line.split_whitespace().collect::<Vec<_>>().try_into().unwrap();
+            let hosts = Hosts { fips: fips == "true", dual_stack: dual_stack == "true" };
             let service = match service {
                 "sagemaker" => Service::SageMaker,
                 _ => Service::Logs,
@@ -474,30 +421,18 @@ mod tests {
     fn only_being_asked_too_much_is_worth_asking_again() {
         let throttled = Refusal::read(None, br#"{"__type":"ThrottlingException"}"#);
         let refused = Refusal::read(None, br#"{"__type":"ValidationException"}"#);
-        assert_eq!(
-            throttled.retryable_error_kind(),
-            Some(ErrorKind::ThrottlingError)
-        );
+        assert_eq!(throttled.retryable_error_kind(), Some(ErrorKind::ThrottlingError));
         assert_eq!(refused.retryable_error_kind(), None);
     }
 
     #[test]
     fn a_signer_shows_no_secret() {
         let signer = Signer {
-            credentials: Credentials::new(
-                "AKIA",
-                "very-secret",
-                Some("token".into()),
-                None,
-                "test",
-            ),
+            credentials: Credentials::new("AKIA", "very-secret", Some("token".into()), None, "test"),
             region: "eu-west-1".to_owned(),
             name: "sagemaker",
         };
         let text = format!("{signer:?}");
-        assert!(
-            !text.contains("very-secret") && !text.contains("\"token\""),
-            "{text}"
-        );
+        assert!(!text.contains("very-secret") && !text.contains("\"token\""), "{text}");
     }
 }

@@ -4,17 +4,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_config::SdkConfig;
 use aws_config::ecs::EcsCredentialsProvider;
-use aws_config::environment::{
-    EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider,
-};
+use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
 use aws_config::meta::credentials::CredentialsProviderChain;
 use aws_config::meta::region::ProvideRegion;
 use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileRegionProvider};
 use aws_config::provider_config::ProviderConfig;
 use aws_config::web_identity_token::WebIdentityTokenCredentialsProvider;
-use aws_credential_types::provider::{
-    self, ProvideCredentials, future::ProvideCredentials as ProvideFuture,
-};
+use aws_credential_types::provider::{self, ProvideCredentials, future::ProvideCredentials as ProvideFuture};
 use aws_sdk_s3::config::Region;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_types::os_shim_internal::{Env, Fs};
@@ -40,17 +36,11 @@ pub(super) async fn require_profile(name: &str) -> Result<(), AwsError> {
     } else {
         format!("it has {}", known.join(", "))
     };
-    Err(AwsError::new(
-        AwsErrorKind::Profile,
-        format!("The AWS configuration does not have a profile {name}; {known}"),
-    ))
+    Err(AwsError::new(AwsErrorKind::Profile, format!("The AWS configuration does not have a profile {name}; {known}")))
 }
 
 /// Environment, then the profile (`profile`, or what `AWS_PROFILE` names). Never the metadata service.
-pub(super) async fn configured_region(
-    profile: Option<&str>,
-    http: &SharedHttpClient,
-) -> Option<Region> {
+pub(super) async fn configured_region(profile: Option<&str>, http: &SharedHttpClient) -> Option<Region> {
     if let Some(region) = EnvironmentVariableRegionProvider::new().region().await {
         return Some(region);
     }
@@ -69,39 +59,16 @@ fn provider_config(http: &SharedHttpClient) -> ProviderConfig {
 /// desktop.
 pub(super) fn ambient(http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
     let config = provider_config(http).with_region(Some(region.clone()));
-    CredentialsProviderChain::first_try(
-        "environment",
-        EnvironmentVariableCredentialsProvider::new(),
-    )
-    .or_else(
-        "profile",
-        ProfileFileCredentialsProvider::builder()
-            .configure(&config)
-            .build(),
-    )
-    .or_else(
-        "web identity",
-        WebIdentityTokenCredentialsProvider::builder()
-            .configure(&config)
-            .build(),
-    )
-    .or_else(
-        "container",
-        EcsCredentialsProvider::builder().configure(&config).build(),
-    )
+    CredentialsProviderChain::first_try("environment", EnvironmentVariableCredentialsProvider::new())
+        .or_else("profile", ProfileFileCredentialsProvider::builder().configure(&config).build())
+        .or_else("web identity", WebIdentityTokenCredentialsProvider::builder().configure(&config).build())
+        .or_else("container", EcsCredentialsProvider::builder().configure(&config).build())
 }
 
 /// The credentials of one profile, regardless of the environment.
-pub(super) fn of_profile(
-    name: &str,
-    http: &SharedHttpClient,
-    region: &Region,
-) -> impl ProvideCredentials + use<> {
+pub(super) fn of_profile(name: &str, http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
     let config = provider_config(http).with_region(Some(region.clone()));
-    ProfileFileCredentialsProvider::builder()
-        .profile_name(name)
-        .configure(&config)
-        .build()
+    ProfileFileCredentialsProvider::builder().profile_name(name).configure(&config).build()
 }
 
 /// Caches the credentials of a provider until they expire: a credential process may ask a person.
@@ -113,10 +80,7 @@ pub(super) struct Kept<P> {
 
 impl<P: ProvideCredentials> Kept<P> {
     pub(super) fn new(provider: P) -> Self {
-        Self {
-            provider,
-            credentials: tokio::sync::Mutex::default(),
-        }
+        Self { provider, credentials: tokio::sync::Mutex::default() }
     }
 
     async fn get(&self) -> provider::Result {
@@ -154,16 +118,9 @@ pub(super) async fn identity(
         return Ok(Identity::unasked(Credentials::Anonymous.to_string(), None));
     };
     let operation = Operation::Identity;
-    let caller = Caller {
-        credentials: access.credentials.clone(),
-        endpoint,
-        region: String::new(),
-        renewal,
-    };
-    let credentials = provider
-        .provide_credentials()
-        .await
-        .map_err(|error| AwsError::of_credentials(&error, &operation, &caller))?;
+    let caller = Caller { credentials: access.credentials.clone(), endpoint, region: String::new(), renewal };
+    let credentials =
+        provider.provide_credentials().await.map_err(|error| AwsError::of_credentials(&error, &operation, &caller))?;
     let expires = credentials
         .expiry()
         .and_then(|expiry| expiry.duration_since(UNIX_EPOCH).ok())
@@ -189,11 +146,7 @@ pub(super) async fn identity(
             return Ok(unasked("could not ask AWS"));
         }
     };
-    Ok(Identity::of_arn(
-        response.account().unwrap_or_default(),
-        response.arn().unwrap_or_default(),
-        expires,
-    ))
+    Ok(Identity::of_arn(response.account().unwrap_or_default(), response.arn().unwrap_or_default(), expires))
 }
 
 /// The last four letters: enough to tell one's keys apart.

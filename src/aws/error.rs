@@ -98,10 +98,7 @@ impl AwsErrorKind {
 
     /// Whether the server may have carried out the request although its response was lost.
     pub fn is_in_doubt(self) -> bool {
-        matches!(
-            self,
-            Self::Cancelled | Self::Timeout | Self::Cut | Self::Server | Self::Unreachable
-        )
+        matches!(self, Self::Cancelled | Self::Timeout | Self::Cut | Self::Server | Self::Unreachable)
     }
 }
 
@@ -162,10 +159,7 @@ pub(super) struct Caller {
 
 impl AwsError {
     pub(super) fn new(kind: AwsErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-        }
+        Self { kind, message: message.into() }
     }
 
     pub(super) fn changed(operation: &Operation<'_>) -> Self {
@@ -178,11 +172,7 @@ impl AwsError {
     }
 
     /// The error of a request after all its retries.
-    pub(super) fn of<E>(
-        error: &SdkError<E, HttpResponse>,
-        operation: &Operation<'_>,
-        caller: &Caller,
-    ) -> Self
+    pub(super) fn of<E>(error: &SdkError<E, HttpResponse>, operation: &Operation<'_>, caller: &Caller) -> Self
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
@@ -210,26 +200,17 @@ impl AwsError {
                 not_s3(status, operation, caller)
             }
             SdkError::TimeoutError(_) => timeout(operation, caller),
-            SdkError::DispatchFailure(failure) if failure.is_timeout() => {
-                timeout(operation, caller)
-            }
+            SdkError::DispatchFailure(failure) if failure.is_timeout() => timeout(operation, caller),
             SdkError::ConstructionFailure(_) => Self::new(
                 AwsErrorKind::Other,
-                format!(
-                    "Could not {operation}: {}; check the endpoint URL and the region",
-                    causes_text(error)
-                ),
+                format!("Could not {operation}: {}; check the endpoint URL and the region", causes_text(error)),
             ),
             _ => of_connection(&causes_text(error), operation, caller),
         }
     }
 
     /// The error of credentials that could not be obtained.
-    pub(super) fn of_credentials(
-        error: &CredentialsError,
-        operation: &Operation<'_>,
-        caller: &Caller,
-    ) -> Self {
+    pub(super) fn of_credentials(error: &CredentialsError, operation: &Operation<'_>, caller: &Caller) -> Self {
         let text = chain_text(error);
         let whose = &caller.credentials;
         if text.contains("SSO token") || text.contains("UnauthorizedException") {
@@ -257,37 +238,24 @@ impl AwsError {
                                 "choose a profile, create one with `aws configure`, or read a public bucket anonymously"
                             }
                         };
-                        format!(
-                            "No AWS credentials found in the environment or in the AWS configuration; {ways_out}"
-                        )
+                        format!("No AWS credentials found in the environment or in the AWS configuration; {ways_out}")
                     }
                 },
             ),
             CredentialsError::ProviderTimedOut(_) => Self::new(
                 AwsErrorKind::Timeout,
-                format!(
-                    "Timed out getting credentials for {whose}; try again, or check the credential provider"
-                ),
+                format!("Timed out getting credentials for {whose}; try again, or check the credential provider"),
             ),
             CredentialsError::InvalidConfiguration(_) => Self::new(
                 AwsErrorKind::Profile,
-                format!(
-                    "Could not use the AWS configuration of {whose}: {text}; correct it in ~/.aws/config"
-                ),
+                format!("Could not use the AWS configuration of {whose}: {text}; correct it in ~/.aws/config"),
             ),
-            _ => Self::new(
-                AwsErrorKind::NoCredentials,
-                format!("Could not get credentials for {whose}: {text}"),
-            ),
+            _ => Self::new(AwsErrorKind::NoCredentials, format!("Could not get credentials for {whose}: {text}")),
         }
     }
 
     /// The error of a download that was cut too often.
-    pub(super) fn cut(
-        error: &(dyn Error + 'static),
-        operation: &Operation<'_>,
-        caller: &Caller,
-    ) -> Self {
+    pub(super) fn cut(error: &(dyn Error + 'static), operation: &Operation<'_>, caller: &Caller) -> Self {
         let text = chain_text(error);
         let kind = if text.contains("minimum throughput") || text.contains("throughput was") {
             AwsErrorKind::Timeout
@@ -326,16 +294,12 @@ impl std::fmt::Display for Operation<'_> {
             Self::Delete { bucket, key } => {
                 write!(formatter, "delete {}", S3Address::new(bucket, key))
             }
-            Self::Parts { bucket, key } => write!(
-                formatter,
-                "list the uploaded parts of {}",
-                S3Address::new(bucket, key)
-            ),
-            Self::Abort { bucket, key } => write!(
-                formatter,
-                "abort the unfinished upload of {}",
-                S3Address::new(bucket, key)
-            ),
+            Self::Parts { bucket, key } => {
+                write!(formatter, "list the uploaded parts of {}", S3Address::new(bucket, key))
+            }
+            Self::Abort { bucket, key } => {
+                write!(formatter, "abort the unfinished upload of {}", S3Address::new(bucket, key))
+            }
             Self::Buckets => formatter.write_str("list the buckets"),
             Self::Identity => formatter.write_str("get the signed-in identity from AWS"),
             Self::Call { what, .. } => formatter.write_str(what),
@@ -357,20 +321,13 @@ impl Operation<'_> {
             Self::Delete { bucket, key } => {
                 format!("s3:DeleteObject on {}", S3Address::new(bucket, key))
             }
-            Self::Parts { bucket, key } => format!(
-                "s3:ListMultipartUploadParts on {}",
-                S3Address::new(bucket, key)
-            ),
+            Self::Parts { bucket, key } => format!("s3:ListMultipartUploadParts on {}", S3Address::new(bucket, key)),
             Self::Abort { bucket, key } => {
                 format!("s3:AbortMultipartUpload on {}", S3Address::new(bucket, key))
             }
             Self::Buckets => "s3:ListAllMyBuckets".to_owned(),
             Self::Identity => "sts:GetCallerIdentity".to_owned(),
-            Self::Call {
-                namespace,
-                operation,
-                ..
-            } => format!("{namespace}:{operation}"),
+            Self::Call { namespace, operation, .. } => format!("{namespace}:{operation}"),
         }
     }
 
@@ -416,32 +373,21 @@ fn of_response(response: &Response<'_>, operation: &Operation<'_>, caller: &Call
 }
 
 /// Errors about the caller: its credentials and permissions.
-fn caller_error(
-    response: &Response<'_>,
-    operation: &Operation<'_>,
-    caller: &Caller,
-) -> Option<AwsError> {
+fn caller_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> Option<AwsError> {
     use AwsErrorKind as Kind;
     let whose = &caller.credentials;
     let server = caller.server();
     let said = server_message(response, caller);
     let error = |kind, why: String| AwsError::new(kind, format!("Could not {operation}: {why}"));
     Some(match response.code.unwrap_or_default() {
-        "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => {
-            expired_session(&said, caller)
-        }
-        "InvalidAccessKeyId"
-        | "InvalidClientTokenId"
-        | "UnrecognizedClientException"
-        | "InvalidToken" => error(
+        "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => expired_session(&said, caller),
+        "InvalidAccessKeyId" | "InvalidClientTokenId" | "UnrecognizedClientException" | "InvalidToken" => error(
             Kind::BadCredentials,
             format!(
                 "{server} does not know the access key of {whose}{said}; choose another profile, or correct the key"
             ),
         ),
-        "InvalidSignatureException" if is_about_time(response.message) => {
-            clock_skew(response, operation, caller)
-        }
+        "InvalidSignatureException" if is_about_time(response.message) => clock_skew(response, operation, caller),
         "SignatureDoesNotMatch" | "InvalidSignatureException" => error(
             Kind::BadCredentials,
             format!(
@@ -463,11 +409,7 @@ fn server_message(response: &Response<'_>, caller: &Caller) -> String {
         let end = ends.into_iter().flatten().min().unwrap_or(message.len());
         message[..end].trim()
     });
-    let parts: Vec<&str> = [response.code, message]
-        .into_iter()
-        .flatten()
-        .filter(|part| !part.is_empty())
-        .collect();
+    let parts: Vec<&str> = [response.code, message].into_iter().flatten().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() {
         return String::new();
     }
@@ -476,16 +418,11 @@ fn server_message(response: &Response<'_>, caller: &Caller) -> String {
 
 /// “Signature expired: 20261121T100000Z is now earlier than …”, “Signature not yet current: …”.
 fn is_about_time(message: Option<&str>) -> bool {
-    message.is_some_and(|message| {
-        message.contains("Signature expired") || message.contains("not yet current")
-    })
+    message.is_some_and(|message| message.contains("Signature expired") || message.contains("not yet current"))
 }
 
 fn clock_skew(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
-    let by = response
-        .date
-        .and_then(clock_difference)
-        .map_or_else(String::new, |by| format!(" by {by}"));
+    let by = response.date.and_then(clock_difference).map_or_else(String::new, |by| format!(" by {by}"));
     let (server, said) = (caller.server(), server_message(response, caller));
     AwsError::new(
         AwsErrorKind::ClockSkew,
@@ -497,27 +434,17 @@ fn clock_skew(response: &Response<'_>, operation: &Operation<'_>, caller: &Calle
 }
 
 /// Refusals of an object that is to be written.
-fn writing_error(
-    response: &Response<'_>,
-    operation: &Operation<'_>,
-    caller: &Caller,
-) -> Option<AwsError> {
+fn writing_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> Option<AwsError> {
     use AwsErrorKind as Kind;
     let (kind, why) = match (response.code.unwrap_or_default(), response.status, operation) {
-        ("NoSuchUpload", ..) => (
-            Kind::NotFound,
-            "the upload no longer exists; it was completed or aborted".to_owned(),
-        ),
+        ("NoSuchUpload", ..) => (Kind::NotFound, "the upload no longer exists; it was completed or aborted".to_owned()),
         ("PreconditionFailed" | "ConditionalRequestConflict", _, Operation::Write { .. })
-        | (_, 412, Operation::Write { .. }) => (
-            Kind::Changed,
-            "an unexpected object exists already; check it first"
-                .to_owned(),
-        ),
+        | (_, 412, Operation::Write { .. }) => {
+            (Kind::Changed, "an unexpected object exists already; check it first".to_owned())
+        }
         ("BadDigest" | "XAmzContentSHA256Mismatch" | "XAmzContentChecksumMismatch", ..) => (
             Kind::Cut,
-            "the data was damaged in transit and was not written; check your network, then try again"
-                .to_owned(),
+            "the data was damaged in transit and was not written; check your network, then try again".to_owned(),
         ),
         ("NotImplemented", ..) | (_, 501, _) => (
             Kind::Unsupported,
@@ -537,27 +464,18 @@ fn target_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Cal
     match (response.code.unwrap_or_default(), response.status) {
         ("NoSuchBucket", _) => error(
             Kind::NoSuchBucket,
-            format!(
-                "bucket {} does not exist at {server}; check the spelling",
-                operation.bucket()
-            ),
+            format!("bucket {} does not exist at {server}; check the spelling", operation.bucket()),
         ),
-        ("InvalidBucketName", _) => error(
-            Kind::NoSuchBucket,
-            format!(
-                "{} is not a valid bucket name; check the spelling",
-                operation.bucket()
-            ),
-        ),
+        ("InvalidBucketName", _) => {
+            error(Kind::NoSuchBucket, format!("{} is not a valid bucket name; check the spelling", operation.bucket()))
+        }
         ("NoSuchKey" | "NotFound", _) | (_, 404) => error(
             Kind::NotFound,
-            "the object does not exist; it may have been moved or deleted since it was listed"
-                .to_owned(),
+            "the object does not exist; it may have been moved or deleted since it was listed".to_owned(),
         ),
         ("InvalidObjectState", _) => error(
             Kind::Archived,
-            "the object is archived (Glacier); restore it in the AWS console, then try again"
-                .to_owned(),
+            "the object is archived (Glacier); restore it in the AWS console, then try again".to_owned(),
         ),
         (
             "PermanentRedirect"
@@ -574,52 +492,32 @@ fn target_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Cal
                 caller.region
             ),
         ),
-        (
-            "SlowDown"
-            | "ServiceUnavailable"
-            | "TooManyRequestsException"
-            | "RequestLimitExceeded"
-            | "Busy",
-            _,
-        )
-        | (_, 429 | 503) => error(
-            Kind::Throttled,
-            format!("{server} limits the request rate; wait, then try again"),
-        ),
+        ("SlowDown" | "ServiceUnavailable" | "TooManyRequestsException" | "RequestLimitExceeded" | "Busy", _)
+        | (_, 429 | 503) => error(Kind::Throttled, format!("{server} limits the request rate; wait, then try again")),
         ("PreconditionFailed", _) | (_, 412) => error(Kind::Changed, CHANGED.to_owned()),
         ("InvalidRange", _) | (_, 416) => error(
             Kind::BehindEnd,
-            "the requested range is past the end of the object; it may have changed since it was listed"
-                .to_owned(),
+            "the requested range is past the end of the object; it may have changed since it was listed".to_owned(),
         ),
         ("RequestTimeout", _) | (_, 408 | 504) => timeout(operation, caller),
         (_, 407) => error(
             Kind::NotS3,
-            "the proxy requires a user name and password; add them to HTTPS_PROXY, or ask its administrator"
-                .to_owned(),
+            "the proxy requires a user name and password; add them to HTTPS_PROXY, or ask its administrator".to_owned(),
         ),
         (code, 401 | 403) => {
             let is_key = code.contains("KMS") || said.contains("kms:");
             denied(is_key, &said, operation, caller)
         }
-        (_, 500..) => error(
-            Kind::Server,
-            format!("{server} failed{said}; wait, then try again"),
-        ),
+        (_, 500..) => error(Kind::Server, format!("{server} failed{said}; wait, then try again")),
         ("", status) => not_s3(status, operation, caller),
-        (code, _) => error(
-            Kind::Other,
-            format!("{server} refused it with {code}{said}"),
-        ),
+        (code, _) => error(Kind::Other, format!("{server} refused it with {code}{said}")),
     }
 }
 
 fn denied(is_key: bool, said: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     let permission = if is_key {
         match operation {
-            Operation::Write { .. } => {
-                "kms:GenerateDataKey and kms:Decrypt on the bucket's encryption key"
-            }
+            Operation::Write { .. } => "kms:GenerateDataKey and kms:Decrypt on the bucket's encryption key",
             _ => "kms:Decrypt on its encryption key",
         }
         .to_owned()
@@ -627,9 +525,9 @@ fn denied(is_key: bool, said: &str, operation: &Operation<'_>, caller: &Caller) 
         operation.permission()
     };
     let why = match &caller.credentials {
-        Credentials::Anonymous => format!(
-            "anonymous access is denied; choose a profile with the permission {permission}{said}"
-        ),
+        Credentials::Anonymous => {
+            format!("anonymous access is denied; choose a profile with the permission {permission}{said}")
+        }
         whose => {
             // Without the right to list, S3 does not tell a missing object from a forbidden one.
             let or_missing = match operation {
@@ -646,19 +544,13 @@ fn denied(is_key: bool, said: &str, operation: &Operation<'_>, caller: &Caller) 
             )
         }
     };
-    AwsError::new(
-        AwsErrorKind::AccessDenied,
-        format!("Could not {operation}: {why}"),
-    )
+    AwsError::new(AwsErrorKind::AccessDenied, format!("Could not {operation}: {why}"))
 }
 
 /// The difference between the clocks, from the `Date` of a response.
 fn clock_difference(date: &str) -> Option<String> {
     let there = DateTime::from_str(date, Format::HttpDate).ok()?.secs();
-    let here = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .ok()?
-        .as_secs();
+    let here = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?.as_secs();
     let minutes = there.abs_diff(i64::try_from(here).ok()?) / 60;
     Some(match minutes {
         0 => return None,
@@ -675,9 +567,7 @@ fn expired_sign_in(caller: &Caller) -> AwsError {
     let command = caller.renewal.as_deref().unwrap_or("aws sso login");
     AwsError::new(
         AwsErrorKind::ExpiredCredentials,
-        format!(
-            "{whose} is not signed in, or the sign-in has expired; run `{command}`, then try again"
-        ),
+        format!("{whose} is not signed in, or the sign-in has expired; run `{command}`, then try again"),
     )
 }
 
@@ -724,12 +614,7 @@ fn of_connection(text: &str, operation: &Operation<'_>, caller: &Caller) -> AwsE
             Some(endpoint) => endpoint.clone(),
             None => format!("{} in the region {}", operation.service(), caller.region),
         };
-        (
-            AwsErrorKind::Dns,
-            format!(
-                "host {host} was not found; check your network, the region and the endpoint URL"
-            ),
-        )
+        (AwsErrorKind::Dns, format!("host {host} was not found; check your network, the region and the endpoint URL"))
     } else if text.contains("certificate") {
         (
             AwsErrorKind::Unreachable,
@@ -741,9 +626,7 @@ fn of_connection(text: &str, operation: &Operation<'_>, caller: &Caller) -> AwsE
     } else if text.contains("refused") {
         (
             AwsErrorKind::Unreachable,
-            format!(
-                "{server} refused the connection; check that it is running, and the endpoint URL"
-            ),
+            format!("{server} refused the connection; check that it is running, and the endpoint URL"),
         )
     } else {
         (
@@ -756,9 +639,7 @@ fn of_connection(text: &str, operation: &Operation<'_>, caller: &Caller) -> AwsE
 
 /// The one that the environment chooses.
 fn chosen_profile() -> Option<String> {
-    std::env::var("AWS_PROFILE")
-        .ok()
-        .filter(|name| !name.is_empty())
+    std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty())
 }
 
 /// The causes of an error whose own text says nothing.
@@ -812,68 +693,21 @@ mod tests {
             message: None,
             date: Some("Sat, 21 Nov 2020 10:00:00 GMT"),
         };
-        let operation = Operation::List {
-            bucket: "photos",
-            prefix: "cats/",
-        };
-        of_response(
-            &response,
-            &operation,
-            &caller(Credentials::Profile("work".to_owned())),
-        )
+        let operation = Operation::List { bucket: "photos", prefix: "cats/" };
+        of_response(&response, &operation, &caller(Credentials::Profile("work".to_owned())))
     }
 
     #[test]
     fn each_refusal_says_what_and_what_to_do() {
         for (status, code, kind, words) in [
-            (
-                403,
-                "AccessDenied",
-                AwsErrorKind::AccessDenied,
-                "s3:ListBucket on the bucket photos",
-            ),
-            (
-                400,
-                "ExpiredToken",
-                AwsErrorKind::ExpiredCredentials,
-                "aws sso login --profile work",
-            ),
-            (
-                403,
-                "InvalidAccessKeyId",
-                AwsErrorKind::BadCredentials,
-                "profile work",
-            ),
-            (
-                403,
-                "SignatureDoesNotMatch",
-                AwsErrorKind::BadCredentials,
-                "secret key",
-            ),
-            (
-                403,
-                "RequestTimeTooSkewed",
-                AwsErrorKind::ClockSkew,
-                "hours from that of AWS",
-            ),
-            (
-                404,
-                "NoSuchBucket",
-                AwsErrorKind::NoSuchBucket,
-                "bucket photos does not exist",
-            ),
-            (
-                301,
-                "PermanentRedirect",
-                AwsErrorKind::WrongRegion,
-                "eu-west-1",
-            ),
-            (
-                503,
-                "SlowDown",
-                AwsErrorKind::Throttled,
-                "limits the request rate",
-            ),
+            (403, "AccessDenied", AwsErrorKind::AccessDenied, "s3:ListBucket on the bucket photos"),
+            (400, "ExpiredToken", AwsErrorKind::ExpiredCredentials, "aws sso login --profile work"),
+            (403, "InvalidAccessKeyId", AwsErrorKind::BadCredentials, "profile work"),
+            (403, "SignatureDoesNotMatch", AwsErrorKind::BadCredentials, "secret key"),
+            (403, "RequestTimeTooSkewed", AwsErrorKind::ClockSkew, "hours from that of AWS"),
+            (404, "NoSuchBucket", AwsErrorKind::NoSuchBucket, "bucket photos does not exist"),
+            (301, "PermanentRedirect", AwsErrorKind::WrongRegion, "eu-west-1"),
+            (503, "SlowDown", AwsErrorKind::Throttled, "limits the request rate"),
             (500, "InternalError", AwsErrorKind::Server, "failed"),
             (400, "", AwsErrorKind::NotS3, "HTTP status 400"),
             (407, "", AwsErrorKind::NotS3, "proxy"),
@@ -887,21 +721,16 @@ mod tests {
     #[test]
     fn a_sign_in_that_is_over_names_the_command_that_renews_it() {
         let whose = Credentials::Profile("work".to_owned());
-        let expired =
-            CredentialsError::provider_error("the SSO token has expired and cannot be refreshed");
+        let expired = CredentialsError::provider_error("the SSO token has expired and cannot be refreshed");
         let error = AwsError::of_credentials(&expired, &Operation::Buckets, &caller(whose));
         assert_eq!(error.kind, AwsErrorKind::ExpiredCredentials);
-        assert!(
-            error.message.contains("`aws sso login --profile work`"),
-            "{error}"
-        );
+        assert!(error.message.contains("`aws sso login --profile work`"), "{error}");
     }
 
     #[test]
     fn no_credentials_at_all_name_the_ways_out() {
         let none = CredentialsError::not_loaded_no_source();
-        let refused =
-            |operation| AwsError::of_credentials(&none, &operation, &caller(Credentials::Ambient));
+        let refused = |operation| AwsError::of_credentials(&none, &operation, &caller(Credentials::Ambient));
         let error = refused(Operation::Buckets);
         assert_eq!(error.kind, AwsErrorKind::NoCredentials);
         assert!(error.message.contains("anonymously"), "{error}");

@@ -28,10 +28,7 @@ impl S3 {
         let task = self.0.network.handle()?.spawn(async move {
             loop {
                 let page = connection.page(&request).await;
-                let next = page
-                    .as_ref()
-                    .ok()
-                    .and_then(|page| page.continuation.clone());
+                let next = page.as_ref().ok().and_then(|page| page.continuation.clone());
                 // The listing was dropped.
                 if sender.send(page).await.is_err() {
                     return;
@@ -42,25 +39,16 @@ impl S3 {
                 }
             }
         });
-        Ok(Listing {
-            s3: self.clone(),
-            pages,
-            task,
-        })
+        Ok(Listing { s3: self.clone(), pages, task })
     }
 }
 
 impl Listing {
     /// Waits for the next page; `None` after the last one, and after an error.
-    pub fn next_page(
-        &mut self,
-        control: Option<&TaskControl>,
-    ) -> Option<Result<ListedPage, AwsError>> {
+    pub fn next_page(&mut self, control: Option<&TaskControl>) -> Option<Result<ListedPage, AwsError>> {
         let pages = &mut self.pages;
         let network = &self.s3.0.network;
-        network
-            .wait(control, async { Ok(pages.recv().await) })
-            .unwrap_or_else(|error| Some(Err(error)))
+        network.wait(control, async { Ok(pages.recv().await) }).unwrap_or_else(|error| Some(Err(error)))
     }
 }
 

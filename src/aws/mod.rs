@@ -25,12 +25,9 @@ pub use error::{AwsError, AwsErrorKind};
 pub use listing::Listing;
 pub use network::RetryPolicy;
 pub use objects::{BucketInfo, ListRequest, ListedPage, ObjectInfo};
-pub use sagemaker::{
-    Invocation, MAX_INVOCATION_BYTES, SageMaker, create_model_request, create_transform_job_request,
-};
+pub use sagemaker::{Invocation, MAX_INVOCATION_BYTES, SageMaker, create_model_request, create_transform_job_request};
 pub use writing::{
-    Content, NewObject, SentPart, Sha256Digest, StoredObject, UnfinishedUpload, WriteCondition,
-    hexadecimal,
+    Content, NewObject, SentPart, Sha256Digest, StoredObject, UnfinishedUpload, WriteCondition, hexadecimal,
 };
 
 use crate::domain::{AwsSetup, S3Access, SageMakerAccess};
@@ -58,10 +55,7 @@ impl Aws {
     }
 
     pub fn with_retry_policy(retry_policy: RetryPolicy) -> Self {
-        Self(Arc::new(Inner {
-            network: Arc::new(Network::new(retry_policy)),
-            connections: Mutex::default(),
-        }))
+        Self(Arc::new(Inner { network: Arc::new(Network::new(retry_policy)), connections: Mutex::default() }))
     }
 
     /// The sign-in options of the user's AWS configuration. Reads its files; sends no request.

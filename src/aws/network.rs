@@ -65,18 +65,11 @@ struct Started {
 
 impl Network {
     pub(super) fn new(retry_policy: RetryPolicy) -> Self {
-        Self {
-            retry_policy,
-            started: OnceLock::new(),
-            requests: Semaphore::new(MAX_REQUESTS),
-        }
+        Self { retry_policy, started: OnceLock::new(), requests: Semaphore::new(MAX_REQUESTS) }
     }
 
     fn started(&self) -> Result<&Started, AwsError> {
-        self.started
-            .get_or_init(Started::new)
-            .as_ref()
-            .map_err(Clone::clone)
+        self.started.get_or_init(Started::new).as_ref().map_err(Clone::clone)
     }
 
     pub(super) fn handle(&self) -> Result<Handle, AwsError> {
@@ -93,10 +86,7 @@ impl Network {
     /// Waits for one of the requests that may be in flight at once.
     pub(super) async fn request(&self) -> Result<SemaphorePermit<'_>, AwsError> {
         // The semaphore is never closed.
-        self.requests
-            .acquire()
-            .await
-            .map_err(|_| AwsError::cancelled())
+        self.requests.acquire().await.map_err(|_| AwsError::cancelled())
     }
 
     /// Lets this thread wait for `work`, but no longer than until `control` is cancelled. Not for the threads of the
@@ -130,10 +120,7 @@ impl Network {
 impl Started {
     fn new() -> Result<Self, AwsError> {
         let failed = |error: &dyn std::fmt::Display| {
-            AwsError::new(
-                AwsErrorKind::Local,
-                format!("Could not use the network: {error}"),
-            )
+            AwsError::new(AwsErrorKind::Local, format!("Could not use the network: {error}"))
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -152,10 +139,7 @@ impl Started {
                 .tls_context(tls.clone())
                 .build()
         });
-        Ok(Self {
-            runtime: Some(runtime),
-            http,
-        })
+        Ok(Self { runtime: Some(runtime), http })
     }
 }
 
@@ -175,8 +159,10 @@ fn tls_context() -> Result<TlsContext, AwsError> {
             let path = path.display();
             AwsError::new(
                 AwsErrorKind::Local,
-                format!("Could not read the certificates of AWS_CA_BUNDLE ({error}); correct or remove the variable: \
-                    {path}"),
+                format!(
+                    "Could not read the certificates of AWS_CA_BUNDLE ({error}); correct or remove the variable: \
+                    {path}"
+                ),
             )
         })?;
         trusted = trusted.with_pem_certificate(certificates);
@@ -184,12 +170,7 @@ fn tls_context() -> Result<TlsContext, AwsError> {
     TlsContext::builder()
         .with_trust_store(trusted)
         .build()
-        .map_err(|error| {
-            AwsError::new(
-                AwsErrorKind::Local,
-                format!("Could not set up TLS: {error}"),
-            )
-        })
+        .map_err(|error| AwsError::new(AwsErrorKind::Local, format!("Could not set up TLS: {error}")))
 }
 
 #[cfg(test)]
@@ -204,12 +185,8 @@ mod tests {
         let network = Arc::new(Network::new(RetryPolicy::default()));
         let control = TaskControl::new(ProgressUnit::Images);
         let (owner, waiting) = (control.clone(), Arc::clone(&network));
-        let waiter = std::thread::spawn(move || {
-            waiting.wait(
-                Some(&control),
-                std::future::pending::<Result<(), AwsError>>(),
-            )
-        });
+        let waiter =
+            std::thread::spawn(move || waiting.wait(Some(&control), std::future::pending::<Result<(), AwsError>>()));
         owner.cancel();
         let error = waiter.join().unwrap().unwrap_err();
         assert_eq!(error.kind, AwsErrorKind::Cancelled);

@@ -34,11 +34,7 @@ pub struct ListRequest {
 impl ListRequest {
     /// Everything below a prefix.
     pub fn of(prefix: &S3Address) -> Self {
-        Self {
-            bucket: prefix.bucket.clone(),
-            prefix: prefix.prefix.clone(),
-            ..Self::default()
-        }
+        Self { bucket: prefix.bucket.clone(), prefix: prefix.prefix.clone(), ..Self::default() }
     }
 }
 
@@ -96,11 +92,7 @@ impl S3 {
         })
     }
 
-    pub fn list_page(
-        &self,
-        request: &ListRequest,
-        control: Option<&TaskControl>,
-    ) -> Result<ListedPage, AwsError> {
+    pub fn list_page(&self, request: &ListRequest, control: Option<&TaskControl>) -> Result<ListedPage, AwsError> {
         self.0.network.wait(control, self.0.page(request))
     }
 
@@ -110,40 +102,23 @@ impl S3 {
         prefix: &S3Address,
         control: Option<&TaskControl>,
     ) -> Result<Option<ObjectInfo>, AwsError> {
-        let request = ListRequest {
-            max_keys: Some(1),
-            ..ListRequest::of(prefix)
-        };
+        let request = ListRequest { max_keys: Some(1), ..ListRequest::of(prefix) };
         let listed = self.list_page(&request, control)?;
         Ok(listed.objects.into_iter().next())
     }
 
     /// The region of a bucket; `None` if the server does not report it. Needs permission to list it.
-    pub fn bucket_region(
-        &self,
-        bucket: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<Option<String>, AwsError> {
+    pub fn bucket_region(&self, bucket: &str, control: Option<&TaskControl>) -> Result<Option<String>, AwsError> {
         self.0.network.wait(control, async {
             let _permit = self.0.network.request().await?;
             let operation = Operation::List { bucket, prefix: "" };
-            let response = self
-                .0
-                .ask(bucket, &operation, |client| {
-                    client.head_bucket().bucket(bucket).send()
-                })
-                .await?;
+            let response = self.0.ask(bucket, &operation, |client| client.head_bucket().bucket(bucket).send()).await?;
             Ok(response.bucket_region)
         })
     }
 
     /// The metadata of an object. Needs permission to read it, not to list the bucket.
-    pub fn object(
-        &self,
-        bucket: &str,
-        key: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<ObjectInfo, AwsError> {
+    pub fn object(&self, bucket: &str, key: &str, control: Option<&TaskControl>) -> Result<ObjectInfo, AwsError> {
         self.0.network.wait(control, self.0.head(bucket, key))
     }
 
@@ -156,12 +131,7 @@ impl S3 {
         etag: Option<&str>,
         control: Option<&TaskControl>,
     ) -> Result<Vec<u8>, AwsError> {
-        let request = ReadRequest {
-            bucket,
-            key,
-            range: None,
-            etag,
-        };
+        let request = ReadRequest { bucket, key, range: None, etag };
         self.0.network.wait(control, self.0.read(request))
     }
 
@@ -175,12 +145,7 @@ impl S3 {
         etag: Option<&str>,
         control: Option<&TaskControl>,
     ) -> Result<Vec<u8>, AwsError> {
-        let request = ReadRequest {
-            bucket,
-            key,
-            range: Some(range),
-            etag,
-        };
+        let request = ReadRequest { bucket, key, range: Some(range), etag };
         self.0.network.wait(control, self.0.read(request))
     }
 }
@@ -194,31 +159,21 @@ struct ReadRequest<'a> {
 
 impl Connection {
     pub(super) fn payer(&self) -> Option<RequestPayer> {
-        self.access
-            .requester_pays
-            .then_some(RequestPayer::Requester)
+        self.access.requester_pays.then_some(RequestPayer::Requester)
     }
 
-    async fn buckets_after(
-        &self,
-        continuation: Option<String>,
-    ) -> Result<(Vec<BucketInfo>, Option<String>), AwsError> {
+    async fn buckets_after(&self, continuation: Option<String>) -> Result<(Vec<BucketInfo>, Option<String>), AwsError> {
         let _permit = self.network.request().await?;
         let response = self
             .ask("", &Operation::Buckets, |client| {
-                client
-                    .list_buckets()
-                    .set_continuation_token(continuation.clone())
-                    .send()
+                client.list_buckets().set_continuation_token(continuation.clone()).send()
             })
             .await?;
         let bucket = |bucket: &aws_sdk_s3::types::Bucket| {
             Some(BucketInfo {
                 name: bucket.name()?.to_owned(),
                 region: bucket.bucket_region().map(str::to_owned),
-                created_ms: bucket
-                    .creation_date()
-                    .and_then(|date| date.to_millis().ok()),
+                created_ms: bucket.creation_date().and_then(|date| date.to_millis().ok()),
             })
         };
         let buckets = response.buckets().iter().filter_map(bucket).collect();
@@ -227,10 +182,7 @@ impl Connection {
 
     pub(super) async fn page(&self, request: &ListRequest) -> Result<ListedPage, AwsError> {
         let _permit = self.network.request().await?;
-        let operation = Operation::List {
-            bucket: &request.bucket,
-            prefix: &request.prefix,
-        };
+        let operation = Operation::List { bucket: &request.bucket, prefix: &request.prefix };
         let response = self
             .ask(&request.bucket, &operation, |client| {
                 client
@@ -258,16 +210,9 @@ impl Connection {
                 .unwrap_or_default()
                 .into_iter()
                 .filter_map(object_info)
-                .map(|object| ObjectInfo {
-                    key: plain(object.key),
-                    ..object
-                })
+                .map(|object| ObjectInfo { key: plain(object.key), ..object })
                 .collect(),
-            folders: folders
-                .into_iter()
-                .filter_map(|folder| folder.prefix)
-                .map(plain)
-                .collect(),
+            folders: folders.into_iter().filter_map(|folder| folder.prefix).map(plain).collect(),
             continuation,
         })
     }
@@ -277,12 +222,7 @@ impl Connection {
         let operation = Operation::Read { bucket, key };
         let response = self
             .ask(bucket, &operation, |client| {
-                client
-                    .head_object()
-                    .bucket(bucket)
-                    .key(key)
-                    .set_request_payer(self.payer())
-                    .send()
+                client.head_object().bucket(bucket).key(key).set_request_payer(self.payer()).send()
             })
             .await?;
         Ok(ObjectInfo {
@@ -365,11 +305,7 @@ impl Connection {
 /// The `Range` of what is missing of a wanted part after `done` bytes; `None` for a whole object.
 fn range_after(range: Option<&Range<u64>>, done: usize) -> Option<String> {
     match range {
-        Some(range) => Some(format!(
-            "bytes={}-{}",
-            range.start + done as u64,
-            range.end - 1
-        )),
+        Some(range) => Some(format!("bytes={}-{}", range.start + done as u64, range.end - 1)),
         None if done > 0 => Some(format!("bytes={done}-")),
         None => None,
     }
@@ -397,9 +333,7 @@ fn object_info(object: aws_sdk_s3::types::Object) -> Option<ObjectInfo> {
 }
 
 pub(super) fn size_of(bytes: Option<i64>) -> u64 {
-    bytes
-        .and_then(|bytes| u64::try_from(bytes).ok())
-        .unwrap_or_default()
+    bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default()
 }
 
 fn nanoseconds(time: &DateTime) -> Option<i64> {
@@ -435,13 +369,7 @@ mod tests {
     fn what_is_missing_after_a_cut_is_asked_for() {
         assert_eq!(range_after(None, 0), None);
         assert_eq!(range_after(None, 7).as_deref(), Some("bytes=7-"));
-        assert_eq!(
-            range_after(Some(&(10..20)), 0).as_deref(),
-            Some("bytes=10-19")
-        );
-        assert_eq!(
-            range_after(Some(&(10..20)), 4).as_deref(),
-            Some("bytes=14-19")
-        );
+        assert_eq!(range_after(Some(&(10..20)), 0).as_deref(), Some("bytes=10-19"));
+        assert_eq!(range_after(Some(&(10..20)), 4).as_deref(), Some("bytes=14-19"));
     }
 }

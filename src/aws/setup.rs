@@ -27,17 +27,15 @@ async fn setup_of(fs: &Fs, env: &Env) -> Result<AwsSetup, AwsError> {
 pub(super) async fn profiles(fs: &Fs, env: &Env) -> Result<ProfileSet, AwsError> {
     #[expect(deprecated, reason = "its new home is a crate of the SDK's own")]
     let files = aws_config::profile::profile_file::ProfileFiles::default();
-    aws_config::profile::load(fs, env, &files, None)
-        .await
-        .map_err(|error| {
-            AwsError::new(
-                AwsErrorKind::Profile,
-                format!(
-                    "Could not read the AWS configuration: {}; correct it in ~/.aws/config and ~/.aws/credentials",
-                    chain_text(&error)
-                ),
-            )
-        })
+    aws_config::profile::load(fs, env, &files, None).await.map_err(|error| {
+        AwsError::new(
+            AwsErrorKind::Profile,
+            format!(
+                "Could not read the AWS configuration: {}; correct it in ~/.aws/config and ~/.aws/credentials",
+                chain_text(&error)
+            ),
+        )
+    })
 }
 
 fn describe(profiles: &ProfileSet, profile: &Profile) -> AwsProfile {
@@ -55,9 +53,7 @@ fn means_of(profile: &Profile) -> SignInMeans {
     if has("web_identity_token_file") {
         SignInMeans::WebIdentity
     } else if has("role_arn") {
-        SignInMeans::Role {
-            source: profile.get("source_profile").map(str::to_owned),
-        }
+        SignInMeans::Role { source: profile.get("source_profile").map(str::to_owned) }
     } else if has("sso_session") || has("sso_start_url") {
         SignInMeans::SingleSignOn
     } else if has("credential_process") {
@@ -97,9 +93,7 @@ fn ambient(profiles: &ProfileSet, env: &Env) -> AmbientSignIn {
         Some(name) => AmbientSignIn::MissingProfile(name),
         None if default_signs_in(profiles) => AmbientSignIn::DefaultProfile,
         None if is_set("AWS_WEB_IDENTITY_TOKEN_FILE") => AmbientSignIn::WebIdentity,
-        None if is_set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
-            || is_set("AWS_CONTAINER_CREDENTIALS_FULL_URI") =>
-        {
+        None if is_set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") || is_set("AWS_CONTAINER_CREDENTIALS_FULL_URI") => {
             AmbientSignIn::Container
         }
         None => AmbientSignIn::Nothing,
@@ -108,9 +102,7 @@ fn ambient(profiles: &ProfileSet, env: &Env) -> AmbientSignIn {
 
 /// A default profile may contain only a region.
 fn default_signs_in(profiles: &ProfileSet) -> bool {
-    profiles
-        .get_profile("default")
-        .is_some_and(|profile| means_of(profile) != SignInMeans::Nothing)
+    profiles.get_profile("default").is_some_and(|profile| means_of(profile) != SignInMeans::Nothing)
 }
 
 #[cfg(test)]
@@ -152,22 +144,14 @@ source_profile = circle
 [profile tool]
 credential_process = /opt/give-keys --secret hidden
 ";
-    const CREDENTIALS: &str =
-        "[ci]\naws_access_key_id = AKIAOTHER\naws_secret_access_key = not/shown/either\n";
+    const CREDENTIALS: &str = "[ci]\naws_access_key_id = AKIAOTHER\naws_secret_access_key = not/shown/either\n";
 
     fn setup(env: &[(&str, &str)]) -> AwsSetup {
-        let fs = Fs::from_slice(&[
-            ("/home/.aws/config", CONFIG),
-            ("/home/.aws/credentials", CREDENTIALS),
-        ]);
+        let fs = Fs::from_slice(&[("/home/.aws/config", CONFIG), ("/home/.aws/credentials", CREDENTIALS)]);
         let mut all = vec![("HOME", "/home")];
         all.extend(env);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
-        runtime
-            .block_on(setup_of(&fs, &Env::from_slice(&all)))
-            .unwrap()
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(setup_of(&fs, &Env::from_slice(&all))).unwrap()
     }
 
     #[test]
@@ -204,23 +188,13 @@ credential_process = /opt/give-keys --secret hidden
 
     #[test]
     fn what_the_usual_credentials_come_down_to_is_said() {
-        let keys = [
-            ("AWS_ACCESS_KEY_ID", "a"),
-            ("AWS_SECRET_ACCESS_KEY", "b"),
-            ("AWS_PROFILE", "work"),
-        ];
+        let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_PROFILE", "work")];
         for (env, expected) in [
             (&keys[..], AmbientSignIn::Environment),
             (&keys[2..], AmbientSignIn::NamedProfile("work".to_owned())),
-            (
-                &[("AWS_PROFILE", "gone")],
-                AmbientSignIn::MissingProfile("gone".to_owned()),
-            ),
+            (&[("AWS_PROFILE", "gone")], AmbientSignIn::MissingProfile("gone".to_owned())),
             (&keys[..1], AmbientSignIn::Nothing),
-            (
-                &[("AWS_WEB_IDENTITY_TOKEN_FILE", "/token")],
-                AmbientSignIn::WebIdentity,
-            ),
+            (&[("AWS_WEB_IDENTITY_TOKEN_FILE", "/token")], AmbientSignIn::WebIdentity),
             (&[], AmbientSignIn::Nothing),
         ] {
             assert_eq!(setup(env).ambient, expected, "{env:?}");
@@ -229,13 +203,9 @@ credential_process = /opt/give-keys --secret hidden
 
     #[test]
     fn without_a_configuration_there_are_no_profiles_and_nothing_to_sign_in_with() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let env = Env::from_slice(&[("HOME", "/nowhere")]);
-        let found = runtime
-            .block_on(setup_of(&Fs::from_slice(&[]), &env))
-            .unwrap();
+        let found = runtime.block_on(setup_of(&Fs::from_slice(&[]), &env)).unwrap();
         assert_eq!(found, AwsSetup::default());
     }
 }

@@ -107,12 +107,7 @@ impl WriteCondition {
 
 impl S3 {
     /// The metadata of an object, with its checksum. Needs permission to read it.
-    pub fn stored(
-        &self,
-        bucket: &str,
-        key: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<StoredObject, AwsError> {
+    pub fn stored(&self, bucket: &str, key: &str, control: Option<&TaskControl>) -> Result<StoredObject, AwsError> {
         self.0.network.wait(control, self.0.stored(bucket, key))
     }
 
@@ -129,12 +124,7 @@ impl S3 {
     }
 
     /// Deletes an object that this program wrote. It is not an error if there is none any more.
-    pub fn delete(
-        &self,
-        bucket: &str,
-        key: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<(), AwsError> {
+    pub fn delete(&self, bucket: &str, key: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let delete = self.0.delete(bucket, key);
         ignore_missing(self.0.network.wait(control, delete))
     }
@@ -227,12 +217,7 @@ impl Connection {
         })
     }
 
-    async fn put(
-        &self,
-        object: &NewObject<'_>,
-        content: &Content,
-        condition: &WriteCondition,
-    ) -> Result<(), AwsError> {
+    async fn put(&self, object: &NewObject<'_>, content: &Content, condition: &WriteCondition) -> Result<(), AwsError> {
         let &NewObject { bucket, key, .. } = object;
         let _permit = self.network.request().await?;
         self.ask(bucket, &Operation::Write { bucket, key }, |client| {
@@ -258,12 +243,7 @@ impl Connection {
     async fn delete(&self, bucket: &str, key: &str) -> Result<(), AwsError> {
         let _permit = self.network.request().await?;
         self.ask(bucket, &Operation::Delete { bucket, key }, |client| {
-            client
-                .delete_object()
-                .bucket(bucket)
-                .key(key)
-                .set_request_payer(self.payer())
-                .send()
+            client.delete_object().bucket(bucket).key(key).set_request_payer(self.payer()).send()
         })
         .await?;
         Ok(())
@@ -289,16 +269,10 @@ impl Connection {
         let id = response.upload_id.ok_or_else(|| {
             AwsError::new(
                 AwsErrorKind::NotS3,
-                format!(
-                    "Could not {operation}: the server returned no upload id; check the endpoint URL"
-                ),
+                format!("Could not {operation}: the server returned no upload id; check the endpoint URL"),
             )
         })?;
-        Ok(UnfinishedUpload {
-            bucket: bucket.to_owned(),
-            key: key.to_owned(),
-            id,
-        })
+        Ok(UnfinishedUpload { bucket: bucket.to_owned(), key: key.to_owned(), id })
     }
 
     async fn put_part(
@@ -325,18 +299,12 @@ impl Connection {
                     .send()
             })
             .await?;
-        Ok(SentPart {
-            etag: response.e_tag.unwrap_or_default(),
-            crc32,
-        })
+        Ok(SentPart { etag: response.e_tag.unwrap_or_default(), crc32 })
     }
 
     async fn parts(&self, upload: &UnfinishedUpload) -> Result<BTreeMap<u32, String>, AwsError> {
         let _permit = self.network.request().await?;
-        let operation = Operation::Parts {
-            bucket: &upload.bucket,
-            key: &upload.key,
-        };
+        let operation = Operation::Parts { bucket: &upload.bucket, key: &upload.key };
         let mut parts = BTreeMap::new();
         let mut marker = None;
         loop {
@@ -377,9 +345,7 @@ impl Connection {
                 .checksum_crc32(crc32_text(part.crc32))
                 .build()
         });
-        let parts = CompletedMultipartUpload::builder()
-            .set_parts(Some(parts.collect()))
-            .build();
+        let parts = CompletedMultipartUpload::builder().set_parts(Some(parts.collect())).build();
         self.ask(&upload.bucket, &upload.operation(), |client| {
             client
                 .complete_multipart_upload()
@@ -400,10 +366,7 @@ impl Connection {
 
     async fn abort_parts(&self, upload: &UnfinishedUpload) -> Result<(), AwsError> {
         let _permit = self.network.request().await?;
-        let operation = Operation::Abort {
-            bucket: &upload.bucket,
-            key: &upload.key,
-        };
+        let operation = Operation::Abort { bucket: &upload.bucket, key: &upload.key };
         self.ask(&upload.bucket, &operation, |client| {
             client
                 .abort_multipart_upload()
@@ -430,18 +393,13 @@ impl Connection {
 
 impl UnfinishedUpload {
     fn operation(&self) -> Operation<'_> {
-        Operation::Write {
-            bucket: &self.bucket,
-            key: &self.key,
-        }
+        Operation::Write { bucket: &self.bucket, key: &self.key }
     }
 }
 
 /// The checksum that was stored by Spotcheck, or that S3 computed of the whole content for the writer.
 fn sha256_of(response: &HeadObjectOutput) -> Option<Sha256Digest> {
-    let kept = response
-        .metadata()
-        .and_then(|metadata| from_hexadecimal(metadata.get(SHA256_METADATA)?));
+    let kept = response.metadata().and_then(|metadata| from_hexadecimal(metadata.get(SHA256_METADATA)?));
     // For an object in parts it is a checksum of checksums, followed by a hyphen and their number.
     kept.or_else(|| {
         let whole = BASE64_STANDARD.decode(response.checksum_sha256()?).ok()?;

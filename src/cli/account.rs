@@ -60,10 +60,7 @@ impl Account for AccountArgs {
     /// A bucket's region is found by asking.
     fn over(&self, access: S3Access) -> S3Access {
         match &self.profile {
-            Some(name) => S3Access {
-                credentials: Credentials::Profile(name.clone()),
-                ..access
-            },
+            Some(name) => S3Access { credentials: Credentials::Profile(name.clone()), ..access },
             None => access,
         }
     }

@@ -64,9 +64,7 @@ struct OutFile {
 
 fn parse_out(text: &str) -> Result<OutFile, String> {
     let path = PathBuf::from(text);
-    let end = path
-        .extension()
-        .map(|end| end.to_string_lossy().to_lowercase());
+    let end = path.extension().map(|end| end.to_string_lossy().to_lowercase());
     let format = end.unwrap_or_default().parse();
     let format = format.map_err(|_| "the name ends in .json or .csv".to_owned())?;
     Ok(OutFile { path, format })
@@ -111,14 +109,10 @@ pub(super) fn hold(
     let root = project.root();
     let source = open_source(project, &args.s3, &control)?;
     let source = for_task(&source, &control);
-    let context = ComparisonContext {
-        runs,
-        views,
-        source_name: root.as_deref().unwrap_or("several places").to_owned(),
-    };
-    let summary = with_progress("Comparing", &control, || {
-        compare(project.clone(), &*source, &context, args, see, &control)
-    })?;
+    let context =
+        ComparisonContext { runs, views, source_name: root.as_deref().unwrap_or("several places").to_owned() };
+    let summary =
+        with_progress("Comparing", &control, || compare(project.clone(), &*source, &context, args, see, &control))?;
     Ok(summary_text(&context, &summary))
 }
 
@@ -127,9 +121,7 @@ pub(super) fn print_note(args: &RunPairArgs, text: &str) -> anyhow::Result<()> {
     if args.out.is_some() {
         eprint!("{text}");
     } else {
-        stdout()
-            .write_all(text.as_bytes())
-            .context("Could not write to stdout")?;
+        stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
     }
     Ok(())
 }
@@ -143,12 +135,8 @@ fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo;
         }
         return Ok(chosen);
     }
-    <[RunInfo; 2]>::try_from(runs).map_err(|runs| {
-        anyhow::anyhow!(
-            "Choose two runs with --runs A B. Runs of the project:{}",
-            list_of_runs(&runs)
-        )
-    })
+    <[RunInfo; 2]>::try_from(runs)
+        .map_err(|runs| anyhow::anyhow!("Choose two runs with --runs A B. Runs of the project:{}", list_of_runs(&runs)))
 }
 
 /// The runs that can be compared, as a list.
@@ -158,20 +146,13 @@ fn comparable(runs: &[RunInfo]) -> String {
         let of_kind = runs.iter().filter(|run| run.card.task == task).cloned();
         let of_kind: Vec<RunInfo> = of_kind.collect();
         if of_kind.len() > 1 {
-            kinds.push(format!(
-                "each a {}:{}",
-                task.into_str(),
-                list_of_runs(&of_kind)
-            ));
+            kinds.push(format!("each a {}:{}", task.into_str(), list_of_runs(&of_kind)));
         }
     }
     if kinds.is_empty() {
         return "the project does not have two runs of one kind yet".to_owned();
     }
-    format!(
-        "choose two of one kind with --runs A B, {}",
-        kinds.join("\n")
-    )
+    format!("choose two of one kind with --runs A B, {}", kinds.join("\n"))
 }
 
 fn compare(
@@ -196,11 +177,7 @@ fn compare(
     if let Some(out) = &args.out {
         let target = ExportTarget {
             path: out.path.clone(),
-            existing: if args.force {
-                Existing::Replace
-            } else {
-                Existing::Keep
-            },
+            existing: if args.force { Existing::Replace } else { Existing::Keep },
         };
         let report = export_comparison(pairs, context, out.format, &target, control)
             .context("Could not export the comparison")?;
@@ -220,11 +197,7 @@ fn compare(
 
 /// The images that a run has a prediction for, as they are listed today; those that are not there any more come last,
 /// as they were when they were predicted.
-fn samples(
-    project: &Project,
-    context: &ComparisonContext,
-    source: &dyn Source,
-) -> anyhow::Result<Vec<Sample>> {
+fn samples(project: &Project, context: &ComparisonContext, source: &dyn Source) -> anyhow::Result<Vec<Sample>> {
     let mut stored: HashMap<SampleUri, _> = HashMap::new();
     for run in &context.runs {
         for (uri, known) in project.stamps(run.id)? {
@@ -232,9 +205,7 @@ fn samples(
         }
     }
     let listed = source.pages().flat_map(|page| page.samples);
-    let mut samples: Vec<Sample> = listed
-        .filter(|sample| stored.remove(&sample.uri).is_some())
-        .collect();
+    let mut samples: Vec<Sample> = listed.filter(|sample| stored.remove(&sample.uri).is_some()).collect();
     let root = project.root();
     let gone: BTreeMap<SampleUri, _> = stored.into_iter().collect();
     samples.extend(gone.into_iter().map(|(uri, stamp)| {
@@ -276,20 +247,12 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
     }
     let differences = summary.differences.text();
     lines.extend(differences.map(|text| format!("their scores {text}")));
-    let alone = [
-        ("A", summary.predicted_only_left),
-        ("B", summary.predicted_only_right),
-    ];
+    let alone = [("A", summary.predicted_only_left), ("B", summary.predicted_only_right)];
     for (letter, count) in alone.into_iter().filter(|(_, count)| *count > 0) {
         lines.push(format!("predicted by {letter} only: {count}"));
     }
     for change in summary.confusion.iter().take(MAX_CLASS_CHANGES) {
-        lines.push(format!(
-            "{} -> {}: {}",
-            a.labels.name(change.left),
-            b.labels.name(change.right),
-            change.count
-        ));
+        lines.push(format!("{} -> {}: {}", a.labels.name(change.left), b.labels.name(change.right), change.count));
     }
     let more = summary.confusion.len().saturating_sub(MAX_CLASS_CHANGES);
     if more > 0 {

@@ -15,24 +15,17 @@ use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    AnnotatedKind, BoundingBox, BoxChoice, ClassChoice, ExportFormat, ExportOptions, JudgedSample,
-    RunId, RunInfo, S3Link, S3Place, Sample, SampleId, SampleUri, VerdictChoice, ViewSettings,
+    AnnotatedKind, BoundingBox, BoxChoice, ClassChoice, ExportFormat, ExportOptions, JudgedSample, RunId, RunInfo,
+    S3Link, S3Place, Sample, SampleId, SampleUri, VerdictChoice, ViewSettings,
 };
 use crate::export::{Existing, ExportContext, ExportReport, ExportTarget, ProjectRows, export};
-use crate::review::{
-    ArrangeRequest, Mark, Marks, Predictions, Query, Suppressed, VerdictKind, arrange,
-};
+use crate::review::{ArrangeRequest, Mark, Marks, Predictions, Query, Suppressed, VerdictKind, arrange};
 use crate::source::{Source, WithRecords, absolute, for_task};
-use crate::store::{
-    OpenMode, OpenRequest, Project, StoredStamp, default_path, default_path_of_place,
-};
+use crate::store::{OpenMode, OpenRequest, Project, StoredStamp, default_path, default_path_of_place};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct ExportArgs {
     /// Project file (`*.spotcheck`), or the folder of images or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
@@ -84,17 +77,9 @@ impl ExportArgs {
     fn options(&self) -> ExportOptions {
         ExportOptions {
             format: self.format,
-            boxes: if self.all_boxes {
-                BoxChoice::All
-            } else {
-                BoxChoice::Visible
-            },
+            boxes: if self.all_boxes { BoxChoice::All } else { BoxChoice::Visible },
             verdicts: self.verdicts,
-            classes: if self.model_classes {
-                ClassChoice::Model
-            } else {
-                ClassChoice::Judged
-            },
+            classes: if self.model_classes { ClassChoice::Model } else { ClassChoice::Judged },
             yolo_scores: self.yolo_scores,
             with_images: self.with_images,
             annotated_kind: self.annotated_kind,
@@ -102,14 +87,7 @@ impl ExportArgs {
     }
 
     fn target(&self) -> ExportTarget {
-        ExportTarget {
-            path: self.out.clone(),
-            existing: if self.force {
-                Existing::Replace
-            } else {
-                Existing::Keep
-            },
-        }
+        ExportTarget { path: self.out.clone(), existing: if self.force { Existing::Replace } else { Existing::Keep } }
     }
 }
 
@@ -151,13 +129,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         };
         let samples = samples.into_iter();
         let mut rows = ProjectRows::new(project.clone(), run.id, samples, judgements.clone());
-        let exported = export(
-            &mut rows,
-            &context,
-            args.options(),
-            &args.target(),
-            &control,
-        );
+        let exported = export(&mut rows, &context, args.options(), &args.target(), &control);
         exported.with_context(|| format!("Could not export as {}", args.format.name()))
     })?;
     Ok(conclude(&report))
@@ -168,12 +140,7 @@ fn parse_query(text: &str) -> anyhow::Result<Query> {
 }
 
 /// `program` is the name that other programs show while the project is locked.
-pub(super) fn open_project(
-    path: &Path,
-    s3: &S3Args,
-    dirs: &AppDirs,
-    program: &'static str,
-) -> anyhow::Result<Project> {
+pub(super) fn open_project(path: &Path, s3: &S3Args, dirs: &AppDirs, program: &'static str) -> anyhow::Result<Project> {
     let path = match default_project(path, s3, dirs)? {
         Some((of, project)) if !project.exists() => {
             bail!("{of} has no project yet; open it in the window, or predict with --project")
@@ -181,12 +148,7 @@ pub(super) fn open_project(
         Some((_, project)) => project,
         None => path.to_owned(),
     };
-    let request = OpenRequest {
-        path: &path,
-        root: None,
-        mode: OpenMode::Read,
-        program,
-    };
+    let request = OpenRequest { path: &path, root: None, mode: OpenMode::Read, program };
     let opened = Project::open(&request, |_| ())?;
     for note in &opened.notes {
         eprintln!("note: {note}");
@@ -195,11 +157,7 @@ pub(super) fn open_project(
 }
 
 /// The root and project of a folder or a prefix in S3; `None` for a project file.
-fn default_project(
-    path: &Path,
-    s3: &S3Args,
-    dirs: &AppDirs,
-) -> anyhow::Result<Option<(String, PathBuf)>> {
+fn default_project(path: &Path, s3: &S3Args, dirs: &AppDirs) -> anyhow::Result<Option<(String, PathBuf)>> {
     if path.is_dir() {
         let root = absolute(path)?;
         let root = root.to_string_lossy();
@@ -212,15 +170,9 @@ fn default_project(
         return Ok(None);
     };
     let server = Aws::new().s3(&place.access).endpoint(None)?;
-    let folder = S3Place {
-        address: place.address.as_folder(),
-        ..place
-    };
+    let folder = S3Place { address: place.address.as_folder(), ..place };
     let folder = folder.on_server(server.as_deref());
-    Ok(Some((
-        folder.identity(),
-        default_path_of_place(dirs, &folder),
-    )))
+    Ok(Some((folder.identity(), default_path_of_place(dirs, &folder))))
 }
 
 /// The run with this name or number, or the newest.
@@ -231,11 +183,7 @@ fn choose_run(project: &Project, wanted: Option<&str>) -> anyhow::Result<RunInfo
             bail!("the project has no runs yet; run spotcheck predict first");
         };
         if !runs.is_empty() {
-            eprintln!(
-                "exporting the newest run, “{}”; --run chooses another:{}",
-                newest.name,
-                list_of_runs(&runs)
-            );
+            eprintln!("exporting the newest run, “{}”; --run chooses another:{}", newest.name, list_of_runs(&runs));
         }
         return Ok(newest);
     };
@@ -255,9 +203,7 @@ pub(super) fn find_run(runs: &[RunInfo], wanted: &str) -> anyhow::Result<RunInfo
 
 /// A line each, with its number.
 pub(super) fn list_of_runs(runs: &[RunInfo]) -> String {
-    let lines = runs
-        .iter()
-        .map(|run| format!("\n  {}  {}", run.id.0, run.name));
+    let lines = runs.iter().map(|run| format!("\n  {}  {}", run.id.0, run.name));
     lines.collect()
 }
 
@@ -268,9 +214,7 @@ pub(super) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<Vi
         return Ok(ViewSettings::default());
     };
     Ok(serde_json::from_str(&json).unwrap_or_else(|error| {
-        eprintln!(
-            "note: could not read the view settings of the project ({error}); using the defaults"
-        );
+        eprintln!("note: could not read the view settings of the project ({error}); using the defaults");
         ViewSettings::default()
     }))
 }
@@ -290,11 +234,7 @@ fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Resul
 }
 
 /// The source of the images. If it does not exist any more, only formats with images fail.
-pub(super) fn open_source(
-    project: &Project,
-    args: &S3Args,
-    control: &TaskControl,
-) -> anyhow::Result<Arc<dyn Source>> {
+pub(super) fn open_source(project: &Project, args: &S3Args, control: &TaskControl) -> anyhow::Result<Arc<dyn Source>> {
     let nothing = || Arc::new(WithRecords::from_paths([]));
     let Some(root) = project.root() else {
         return Ok(nothing());
@@ -342,9 +282,7 @@ impl Known {
                 add(&summary.sample);
             }
         })?;
-        let only_judged = judgements
-            .iter()
-            .filter(|judged| !stamps.contains_key(&judged.sample));
+        let only_judged = judgements.iter().filter(|judged| !stamps.contains_key(&judged.sample));
         for judged in only_judged {
             add(&judged.sample);
         }
@@ -354,27 +292,18 @@ impl Known {
     /// Sorts the images as `predict` lists them, with the current files; unlisted ones come last.
     fn follow_listing(&mut self, source: &dyn Source) {
         let listed = source.pages().flat_map(|page| page.samples);
-        let places: HashMap<SampleUri, (usize, Sample)> = listed
-            .zip(0..)
-            .map(|(sample, place)| (sample.uri.clone(), (place, sample)))
-            .collect();
+        let places: HashMap<SampleUri, (usize, Sample)> =
+            listed.zip(0..).map(|(sample, place)| (sample.uri.clone(), (place, sample))).collect();
         for sample in &mut self.samples {
             if let Some((_, now)) = places.get(&sample.uri) {
                 // A record is named after its file.
-                let name = if sample.uri.record().is_some() {
-                    now.name.clone()
-                } else {
-                    std::mem::take(&mut sample.name)
-                };
-                *sample = Sample {
-                    name,
-                    ..now.clone()
-                };
+                let name =
+                    if sample.uri.record().is_some() { now.name.clone() } else { std::mem::take(&mut sample.name) };
+                *sample = Sample { name, ..now.clone() };
             }
         }
         let place = |sample: &Sample| places.get(&sample.uri).map(|(place, _)| *place);
-        self.samples
-            .sort_by_key(|sample| place(sample).unwrap_or(usize::MAX));
+        self.samples.sort_by_key(|sample| place(sample).unwrap_or(usize::MAX));
     }
 
     /// The images that match the query.
@@ -390,12 +319,8 @@ impl Known {
         if query.is_empty() {
             return Ok(self.samples);
         }
-        let ids: HashMap<&SampleUri, SampleId> = self
-            .samples
-            .iter()
-            .enumerate()
-            .map(|(index, sample)| (&sample.uri, SampleId::from_index(index)))
-            .collect();
+        let ids: HashMap<&SampleUri, SampleId> =
+            self.samples.iter().enumerate().map(|(index, sample)| (&sample.uri, SampleId::from_index(index))).collect();
         let mut predictions = Predictions::new(run.card.task);
         project.each_summary(run.id, control, |page| {
             for summary in page {
@@ -405,13 +330,7 @@ impl Known {
                 match summary.result {
                     Ok(found) => {
                         let (width, height) = (found.width, found.height);
-                        predictions.record_summary(
-                            id,
-                            width,
-                            height,
-                            &found.classes,
-                            &found.scores,
-                        );
+                        predictions.record_summary(id, width, height, &found.classes, &found.scores);
                         predictions.set_warnings(id, found.warnings);
                     }
                     Err(reason) => predictions.record_failure(id, reason),
@@ -459,8 +378,7 @@ fn suppressed(
     let mut suppressed = Suppressed::new(max_iou);
     project.each_prediction(run.id, control, |page| {
         for prediction in page {
-            let (Some(&id), Ok(prediction)) = (ids.get(&prediction.sample), &prediction.result)
-            else {
+            let (Some(&id), Ok(prediction)) = (ids.get(&prediction.sample), &prediction.result) else {
                 continue;
             };
             let boxes = prediction.detections();
@@ -508,11 +426,7 @@ pub(super) fn name_below(root: Option<&str>, uri: &SampleUri) -> String {
         below.strip_prefix(std::path::is_separator)
     });
     let name = below.unwrap_or(uri.as_str());
-    if std::path::MAIN_SEPARATOR == '/' {
-        name.to_owned()
-    } else {
-        name.replace(std::path::MAIN_SEPARATOR, "/")
-    }
+    if std::path::MAIN_SEPARATOR == '/' { name.to_owned() } else { name.replace(std::path::MAIN_SEPARATOR, "/") }
 }
 
 /// Reports the result, and returns the outcome for the exit code.
@@ -524,9 +438,5 @@ fn conclude(report: &ExportReport) -> Outcome {
         eprintln!("failed {problem}");
     }
     eprintln!("{report}");
-    if report.problems.is_empty() {
-        Outcome::AllWell
-    } else {
-        Outcome::SomeImagesFailed
-    }
+    if report.problems.is_empty() { Outcome::AllWell } else { Outcome::SomeImagesFailed }
 }

@@ -76,16 +76,11 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         let recognition = inspection.recognise(labels.as_ref(), &overrules, &control)?;
         let card = write_card(&recognition.card)?;
         print(&findings_text(&recognition))?;
-        print(&format!(
-            "\nthe card that `spotcheck models add` would write\n\n{card}"
-        ))?;
+        print(&format!("\nthe card that `spotcheck models add` would write\n\n{card}"))?;
         return preview_tensor(args, &recognition.card);
     }
     if args.hints.labels.is_some() || !overrules.is_empty() {
-        bail!(
-            "--labels and --set are for an ONNX file; {} already has a card",
-            args.model
-        );
+        bail!("--labels and --set are for an ONNX file; {} already has a card", args.model);
     }
     let model = Library::open(dirs).find(&args.model)?;
     let inspection = Inspection::open(&load_runtime(dirs, &control)?, &model.weights)?;
@@ -109,37 +104,22 @@ pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
         }
         found => {
             let model = found?;
-            if let Some(known) = library
-                .entries()
-                .iter()
-                .find(|entry| entry.card.id == model.card.id)
-            {
+            if let Some(known) = library.entries().iter().find(|entry| entry.card.id == model.card.id) {
                 bail!("this model is in the library already, as {}", known.card.id);
             }
             eprintln!("the card beside the file is used");
             let own_labels = model.card.labels.is_some().then_some(model.labels);
-            (
-                overrules.apply("", &model.card)?,
-                given_labels.or(own_labels),
-            )
+            (overrules.apply("", &model.card)?, given_labels.or(own_labels))
         }
     };
     let label_file = labels.map(|labels| write_labels(&labels)).transpose()?;
     let label_path = label_file.as_ref().map(tempfile::NamedTempFile::path);
     let model = library.add(&args.file, card, label_path)?;
-    print(&format!(
-        "added {id}: {}\nuse it with --model {id}\n",
-        model.weights.display(),
-        id = model.card.id
-    ))
+    print(&format!("added {id}: {}\nuse it with --model {id}\n", model.weights.display(), id = model.card.id))
 }
 
 /// The recognised model of an ONNX file, for one run; prints what was recognised to stderr.
-pub(super) fn recognise_for_run(
-    runtime: &Loaded,
-    path: &Path,
-    control: &TaskControl,
-) -> anyhow::Result<Model> {
+pub(super) fn recognise_for_run(runtime: &Loaded, path: &Path, control: &TaskControl) -> anyhow::Result<Model> {
     let (model, recognition) = recognise_file(runtime, path, control)?;
     for finding in recognition.with_basis(Basis::Recognised) {
         eprintln!("recognised: {} = {}", finding.field, finding.value);
@@ -152,24 +132,19 @@ pub(super) fn recognise_for_run(
 }
 
 fn load_runtime(dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Loaded> {
-    Ok(with_progress("ONNX Runtime", control, || {
-        runtime::ensure_loaded(dirs, None, control)
-    })?)
+    Ok(with_progress("ONNX Runtime", control, || runtime::ensure_loaded(dirs, None, control))?)
 }
 
 fn is_file(path: &Path) -> bool {
-    let is_onnx = path
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"));
+    let is_onnx = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"));
     is_onnx || path.components().count() > 1 || path.is_file()
 }
 
 fn read_labels(path: Option<&Path>) -> anyhow::Result<Option<LabelSet>> {
     let Some(path) = path else { return Ok(None) };
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("Could not read the label file {}", path.display()))?;
-    let labels = LabelSet::parse(&text)
-        .with_context(|| format!("Could not use the label file {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("Could not read the label file {}", path.display()))?;
+    let labels = LabelSet::parse(&text).with_context(|| format!("Could not use the label file {}", path.display()))?;
     Ok(Some(labels))
 }
 
@@ -180,8 +155,7 @@ fn write_labels(labels: &LabelSet) -> anyhow::Result<tempfile::NamedTempFile> {
         lines
     });
     let mut file = tempfile::NamedTempFile::new().context("Could not make a temporary file")?;
-    file.write_all(lines.as_bytes())
-        .context("Could not write the label file")?;
+    file.write_all(lines.as_bytes()).context("Could not write the label file")?;
     Ok(file)
 }
 
@@ -196,12 +170,7 @@ fn signature_text(name: &str, signature: &GraphSignature) -> String {
     for port in &signature.outputs {
         line("output", port.to_string());
     }
-    line(
-        "opset",
-        signature
-            .opset
-            .map_or_else(|| "unknown".to_owned(), |opset| opset.to_string()),
-    );
+    line("opset", signature.opset.map_or_else(|| "unknown".to_owned(), |opset| opset.to_string()));
     if !signature.producer.is_empty() {
         line("producer", signature.producer.clone());
     }
@@ -216,11 +185,7 @@ fn shortened(value: &str) -> String {
     const MAX_CHARACTERS: usize = 120;
     let mut characters = value.chars();
     let start: String = characters.by_ref().take(MAX_CHARACTERS).collect();
-    if characters.next().is_some() {
-        start + "…"
-    } else {
-        start
-    }
+    if characters.next().is_some() { start + "…" } else { start }
 }
 
 fn findings_text(recognition: &Recognition) -> String {
@@ -228,10 +193,7 @@ fn findings_text(recognition: &Recognition) -> String {
     for (basis, heading) in [
         (Basis::Given, "given by you"),
         (Basis::Recognised, "recognised"),
-        (
-            Basis::Assumed,
-            "assumed: ONNX does not record this; correct it with --set FIELD=VALUE",
-        ),
+        (Basis::Assumed, "assumed: ONNX does not record this; correct it with --set FIELD=VALUE"),
     ] {
         let findings: Vec<&Finding> = recognition.with_basis(basis).collect();
         if findings.is_empty() {
@@ -249,11 +211,7 @@ fn findings_text(recognition: &Recognition) -> String {
         }
     }
     if !recognition.ignored_outputs.is_empty() {
-        let _ = writeln!(
-            text,
-            "\noutputs not used: {}",
-            recognition.ignored_outputs.join(", ")
-        );
+        let _ = writeln!(text, "\noutputs not used: {}", recognition.ignored_outputs.join(", "));
     }
     text
 }
@@ -262,17 +220,15 @@ fn preview_tensor(args: &InspectArgs, card: &ModelCard) -> anyhow::Result<()> {
     let (Some(target), Some(image)) = (&args.preview, &args.image) else {
         return Ok(());
     };
-    let bytes =
-        std::fs::read(image).with_context(|| format!("Could not read {}", image.display()))?;
-    let decoded = decode(&bytes, &DecodeLimits::default())
-        .with_context(|| format!("Could not decode {}", image.display()))?;
+    let bytes = std::fs::read(image).with_context(|| format!("Could not read {}", image.display()))?;
+    let decoded =
+        decode(&bytes, &DecodeLimits::default()).with_context(|| format!("Could not decode {}", image.display()))?;
     if let Some(warning) = &decoded.warning {
         eprintln!("note: {} {warning}", image.display());
     }
     let prepared = preprocess(&card.input, &decoded.image)?;
     let preview = preview(&card.input, &prepared.tensor)?;
-    write_image(&preview.image, target)
-        .with_context(|| format!("Could not write {}", target.display()))?;
+    write_image(&preview.image, target).with_context(|| format!("Could not write {}", target.display()))?;
     let mut text = format!(
         "\nthe tensor for {}: {:?}, with the normalisation undone in {}\n",
         image.display(),
@@ -280,11 +236,7 @@ fn preview_tensor(args: &InspectArgs, card: &ModelCard) -> anyhow::Result<()> {
         target.display()
     );
     for (channel, range) in preview.channels.iter().enumerate() {
-        let _ = writeln!(
-            text,
-            "  channel {channel}: {:.4} to {:.4}, mean {:.4}",
-            range.min, range.max, range.mean
-        );
+        let _ = writeln!(text, "  channel {channel}: {:.4} to {:.4}, mean {:.4}", range.min, range.max, range.mean);
     }
     print(&text)
 }

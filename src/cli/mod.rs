@@ -142,24 +142,13 @@ fn describe_latency(report: &DeviceReport) -> Option<String> {
     Some(format!(
         "model call: p50 {:.1} ms, p95 {:.1} ms, without the warm-up of {:.0} ms; sessions: {}, threads per session: \
         {}, images per call: {}",
-        latency.p50,
-        latency.p95,
-        report.warm_up_ms,
-        report.sessions,
-        report.threads_per_session,
-        report.batch
+        latency.p50, latency.p95, report.warm_up_ms, report.sessions, report.threads_per_session, report.batch
     ))
 }
 
 /// `not on CUDA because …`, a line for each device that would be faster.
 fn describe_refused(refused: &[RefusedDevice]) -> impl Iterator<Item = String> {
-    refused.iter().map(|refused| {
-        format!(
-            "not on {} because {}",
-            refused.device.name(),
-            refused.reason
-        )
-    })
+    refused.iter().map(|refused| format!("not on {} because {}", refused.device.name(), refused.reason))
 }
 
 /// The advice for errors of lower layers, which know nothing of flags, and for errors of the system.
@@ -217,10 +206,7 @@ mod tests {
         let said = anyhow!("cancelled").context("cancelled");
         assert_eq!(message_of(&said), "cancelled");
         let inside = anyhow!("no such file").context("could not read it: no such file: a.txt");
-        assert_eq!(
-            message_of(&inside),
-            "could not read it: no such file: a.txt"
-        );
+        assert_eq!(message_of(&inside), "could not read it: no such file: a.txt");
         let more = anyhow!("no such file").context("Could not pack the model");
         assert_eq!(message_of(&more), "Could not pack the model: no such file");
     }

@@ -78,16 +78,10 @@ fn list(library: &Library) -> String {
         .filter_map(|task| library.default_for(task).ok())
         .map(|model| model.card.id)
         .collect();
-    let header = [
-        "", "ID", "NAME", "TASK", "SIZE", "LICENCE", "ACCURACY", "STATE",
-    ];
+    let header = ["", "ID", "NAME", "TASK", "SIZE", "LICENCE", "ACCURACY", "STATE"];
     let mut rows = vec![header.map(str::to_owned)];
     rows.extend(entries.iter().map(|entry| {
-        let mark = if defaults.contains(&entry.card.id) {
-            "*"
-        } else {
-            ""
-        };
+        let mark = if defaults.contains(&entry.card.id) { "*" } else { "" };
         row(mark, entry)
     }));
     let used: u64 = entries.iter().map(|entry| entry.disk_bytes).sum();
@@ -121,9 +115,7 @@ fn state(entry: &LibraryEntry) -> String {
         (WeightsState::Missing, None) if entry.card.file.urls.is_empty() => {
             format!("missing; import it with: spotcheck models fetch {id} --from FILE")
         }
-        (WeightsState::Missing, None)
-            if entry.origin == EntryOrigin::BuiltIn && entry.disk_bytes > 0 =>
-        {
+        (WeightsState::Missing, None) if entry.origin == EntryOrigin::BuiltIn && entry.disk_bytes > 0 => {
             let here = human_bytes(entry.disk_bytes);
             format!("incomplete ({here} downloaded); resume with: spotcheck models fetch {id}")
         }
@@ -142,9 +134,7 @@ fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let widths: [usize; COLUMNS] = std::array::from_fn(width);
     let line = |row: &[String; COLUMNS]| {
         let cells = row.iter().zip(widths);
-        let padded: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
+        let padded: Vec<String> = cells.map(|(cell, width)| format!("{cell:width$}")).collect();
         padded.join("  ").trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()
@@ -162,9 +152,7 @@ fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<
             library.folder(id).display()
         );
     }
-    let fetched = with_progress(id, &control, || {
-        library.fetch(id, from.map(PathBuf::as_path), &control)
-    });
+    let fetched = with_progress(id, &control, || library.fetch(id, from.map(PathBuf::as_path), &control));
     match fetched {
         Ok(model) => {
             for note in control.notes() {
@@ -175,9 +163,9 @@ fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<
         Err(FetchError::Cancelled(_)) => {
             bail!("cancelled; resume with: spotcheck models fetch {id}")
         }
-        Err(error @ FetchError::NoMirrorWorks { .. }) => bail!(
-            "{error}\nWithout a connection, copy the file here and run: spotcheck models fetch {id} --from FILE"
-        ),
+        Err(error @ FetchError::NoMirrorWorks { .. }) => {
+            bail!("{error}\nWithout a connection, copy the file here and run: spotcheck models fetch {id} --from FILE")
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -33,11 +33,7 @@ pub(in crate::cli) enum Replaceable {
 /// # Errors
 /// What is at `out` would be lost, it is something that the command reads (`inputs`, whether they are there yet or
 /// not), or its folder is not there.
-pub(in crate::cli) fn check_out(
-    out: &Path,
-    replaceable: Replaceable,
-    inputs: &[Input<'_>],
-) -> anyhow::Result<()> {
+pub(in crate::cli) fn check_out(out: &Path, replaceable: Replaceable, inputs: &[Input<'_>]) -> anyhow::Result<()> {
     let found = out.metadata().ok();
     if is_stdout(out) || found.as_ref().is_some_and(is_device) {
         return Ok(());
@@ -58,10 +54,9 @@ pub(in crate::cli) fn check_out(
             {}",
             out.display()
         ),
-        Replaceable::Empty => bail!(
-            "the file exists and was not replaced; choose another name, or delete it first: {}",
-            out.display()
-        ),
+        Replaceable::Empty => {
+            bail!("the file exists and was not replaced; choose another name, or delete it first: {}", out.display())
+        }
     }
 }
 
@@ -71,10 +66,7 @@ pub(in crate::cli) fn check_is_no_input(out: &Path, inputs: &[Input<'_>]) -> any
     let place = place_of(out);
     for (what, path) in inputs {
         if path.is_some_and(|path| place_of(path) == place) {
-            bail!(
-                "the output would overwrite {what}; choose another name: {}",
-                out.display()
-            );
+            bail!("the output would overwrite {what}; choose another name: {}", out.display());
         }
     }
     Ok(())
@@ -88,14 +80,9 @@ pub(in crate::cli) fn check_is_no_image(out: &Path, samples: &[Sample]) -> anyho
     };
     let place = place_of(out);
     // Files of different sizes are not the same; only equal ones need a read.
-    let mut alike = samples
-        .iter()
-        .filter(|sample| sample.size_bytes == found.len());
+    let mut alike = samples.iter().filter(|sample| sample.size_bytes == found.len());
     if alike.any(|sample| place_of(Path::new(sample.uri.as_str())) == place) {
-        bail!(
-            "the output would overwrite one of the images; choose another name: {}",
-            out.display()
-        );
+        bail!("the output would overwrite one of the images; choose another name: {}", out.display());
     }
     Ok(())
 }
@@ -118,10 +105,7 @@ pub(in crate::cli) fn partial_beside(out: &Path) -> anyhow::Result<tempfile::Nam
 fn check_folder(out: &Path) -> anyhow::Result<()> {
     let folder = folder_of(out);
     if !folder.is_dir() {
-        bail!(
-            "the output folder does not exist; create it, or choose another one: {}",
-            folder.display()
-        );
+        bail!("the output folder does not exist; create it, or choose another one: {}", folder.display());
     }
     Ok(())
 }

@@ -106,10 +106,7 @@ impl Place {
     pub(super) fn parse(text: &Path, args: &S3Args) -> anyhow::Result<Self> {
         if let Some(address) = text.to_str().filter(|text| S3Link::is_address(text)) {
             let place = S3Place::of_link(S3Link::parse(address)?);
-            return Ok(Self::S3(S3Place {
-                access: args.over(place.access),
-                ..place
-            }));
+            return Ok(Self::S3(S3Place { access: args.over(place.access), ..place }));
         }
         if args.is_given() {
             bail!(
@@ -125,16 +122,9 @@ impl Place {
     }
 
     /// The images of a project: in S3 with the last access, changed by `args`, or in a folder.
-    pub(super) fn of_project(
-        root: &str,
-        remembered: Option<S3Place>,
-        args: &S3Args,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn of_project(root: &str, remembered: Option<S3Place>, args: &S3Args) -> anyhow::Result<Self> {
         match remembered {
-            Some(place) => Ok(Self::S3(S3Place {
-                access: args.over(place.access),
-                ..place
-            })),
+            Some(place) => Ok(Self::S3(S3Place { access: args.over(place.access), ..place })),
             None => Self::parse(Path::new(root), args),
         }
     }
@@ -158,32 +148,19 @@ impl Place {
     pub(super) fn open(&self, control: &TaskControl) -> anyhow::Result<Opened> {
         match self {
             Self::Stdin => {
-                let paths = paths_of_lines(std::io::stdin().lock())
-                    .context("Could not read the list of paths on stdin")?;
-                Ok(Opened {
-                    source: Arc::new(WithRecords::from_paths(paths)),
-                    root: None,
-                    place: None,
-                })
+                let paths =
+                    paths_of_lines(std::io::stdin().lock()).context("Could not read the list of paths on stdin")?;
+                Ok(Opened { source: Arc::new(WithRecords::from_paths(paths)), root: None, place: None })
             }
             Self::Path(path) => {
-                let source = WithRecords::open(path)
-                    .with_context(|| format!("Could not open {}", path.display()))?;
+                let source = WithRecords::open(path).with_context(|| format!("Could not open {}", path.display()))?;
                 let from_root = absolute(path).ok();
                 let root = from_root.and_then(|path| folder_of(&path).to_str().map(str::to_owned));
-                Ok(Opened {
-                    source: LinesSource::in_place_of(Arc::new(source), control),
-                    root,
-                    place: None,
-                })
+                Ok(Opened { source: LinesSource::in_place_of(Arc::new(source), control), root, place: None })
             }
             Self::S3(place) => {
-                let (source, of_s3) =
-                    WithRecords::in_s3(&Aws::new(), place, Some(control), |source| source)?;
-                let folder = S3Place {
-                    address: of_s3.folder(),
-                    ..place.clone()
-                };
+                let (source, of_s3) = WithRecords::in_s3(&Aws::new(), place, Some(control), |source| source)?;
+                let folder = S3Place { address: of_s3.folder(), ..place.clone() };
                 Ok(Opened {
                     root: Some(folder.address.to_string()),
                     place: Some(folder.on_server(source.server())),
@@ -237,14 +214,8 @@ mod tests {
 
     #[test]
     fn what_is_given_counts_before_what_a_link_says() {
-        let args = S3Args {
-            region: Some("eu-west-1".to_owned()),
-            anonymous: true,
-            ..S3Args::default()
-        };
-        let Place::S3(place) =
-            parse("https://bucket.s3.us-east-2.amazonaws.com/a/", &args).unwrap()
-        else {
+        let args = S3Args { region: Some("eu-west-1".to_owned()), anonymous: true, ..S3Args::default() };
+        let Place::S3(place) = parse("https://bucket.s3.us-east-2.amazonaws.com/a/", &args).unwrap() else {
             panic!("it is in S3");
         };
         assert_eq!(place.address.to_string(), "s3://bucket/a/");
@@ -252,40 +223,26 @@ mod tests {
         assert_eq!(place.access.credentials, Credentials::Anonymous);
         let error = parse("photos", &args).unwrap_err();
         assert!(error.to_string().contains("not for: photos"), "{error}");
-        assert!(matches!(
-            parse("photos", &S3Args::default()),
-            Ok(Place::Path(_))
-        ));
+        assert!(matches!(parse("photos", &S3Args::default()), Ok(Place::Path(_))));
     }
 
     #[test]
     fn only_a_place_in_s3_has_a_layout() {
-        let folder = LayoutArgs {
-            layout: Some(Layout::Folder),
-        };
+        let folder = LayoutArgs { layout: Some(Layout::Folder) };
         let listed = |text, layout| parse(text, &S3Args::default())?.listed(layout);
         let layout_of = |place| match place {
             Ok(Place::S3(place)) => Some(place.layout),
             _ => None,
         };
-        assert_eq!(
-            layout_of(listed("s3://bucket/a/", folder)),
-            Some(S3Layout::Folder)
-        );
-        assert_eq!(
-            layout_of(listed("s3://bucket/a/", LayoutArgs::default())),
-            Some(S3Layout::Flat)
-        );
+        assert_eq!(layout_of(listed("s3://bucket/a/", folder)), Some(S3Layout::Folder));
+        assert_eq!(layout_of(listed("s3://bucket/a/", LayoutArgs::default())), Some(S3Layout::Flat));
         assert!(listed("photos", folder).is_err());
         assert!(listed("photos", LayoutArgs::default()).is_ok());
     }
 
     #[test]
     fn an_endpoint_is_a_url() {
-        assert_eq!(
-            parse_endpoint("http://host:9000/").unwrap(),
-            "http://host:9000"
-        );
+        assert_eq!(parse_endpoint("http://host:9000/").unwrap(), "http://host:9000");
         for wrong in ["host:9000", "", "http://me:secret@host:9000"] {
             let error = parse_endpoint(wrong).unwrap_err();
             assert!(!error.contains("secret"), "{error}");

@@ -17,11 +17,7 @@ pub(super) fn with_progress<T>(label: &str, control: &TaskControl, work: impl Fn
     let finished = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
-            let watch = if std::io::stderr().is_terminal() {
-                draw_bar
-            } else {
-                print_lines
-            };
+            let watch = if std::io::stderr().is_terminal() { draw_bar } else { print_lines };
             watch(label, control, &finished);
         });
         let _finish = SetOnDrop(&finished, watcher.thread().clone());
@@ -42,8 +38,7 @@ impl Drop for SetOnDrop<'_> {
 fn draw_bar(label: &str, control: &TaskControl, finished: &AtomicBool) {
     let bar = ProgressBar::new(u64::MAX);
     bar.set_style(
-        ProgressStyle::with_template("{prefix} {bar:30} {msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar()),
+        ProgressStyle::with_template("{prefix} {bar:30} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
     bar.set_prefix(label.to_owned());
     while !finished.load(Ordering::Acquire) {
@@ -81,11 +76,7 @@ fn print_lines(label: &str, control: &TaskControl, finished: &AtomicBool) {
 fn describe(progress: &Progress) -> String {
     let bytes = progress.unit == ProgressUnit::Bytes;
     let amount = |amount: u64| {
-        if bytes {
-            HumanBytes(amount).to_string()
-        } else {
-            amount.to_string()
-        }
+        if bytes { HumanBytes(amount).to_string() } else { amount.to_string() }
     };
     let mut parts = Vec::new();
     match progress.total {
@@ -98,10 +89,7 @@ fn describe(progress: &Progress) -> String {
         (ProgressUnit::Bytes, Some(rate)) => parts.push(format!("{}/s", HumanBytes(rate as u64))),
         _ => {}
     }
-    if let Some(left) = progress
-        .time_left()
-        .filter(|left| *left >= Duration::from_secs(1))
-    {
+    if let Some(left) = progress.time_left().filter(|left| *left >= Duration::from_secs(1)) {
         parts.push(format!("{} left", HumanDuration(left)));
     }
     parts.extend(progress.count_age_text());
@@ -114,11 +102,6 @@ fn describe(progress: &Progress) -> String {
 pub(super) fn summary(progress: &Progress) -> String {
     let done = progress.done.saturating_sub(progress.done_before);
     let images = if done == 1 { "image" } else { "images" };
-    let rate = progress
-        .rate()
-        .map_or_else(String::new, |rate| format!(", {rate:.1} images/s"));
-    format!(
-        "{done} {images} in {:.1} s{rate}",
-        progress.elapsed.as_secs_f64()
-    )
+    let rate = progress.rate().map_or_else(String::new, |rate| format!(", {rate:.1} images/s"));
+    format!("{done} {images} in {:.1} s{rate}", progress.elapsed.as_secs_f64())
 }

@@ -40,11 +40,7 @@ enum ProjectCommand {
 pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         ProjectCommand::Info { project } => info(&open(project, OpenMode::Read)?)?,
-        ProjectCommand::Relocate {
-            project,
-            folder,
-            s3,
-        } => {
+        ProjectCommand::Relocate { project, folder, s3 } => {
             let place = Place::parse(folder, s3)?;
             if !matches!(place, Place::S3(_)) && !folder.is_dir() {
                 bail!("the folder does not exist: {}", folder.display());
@@ -53,9 +49,7 @@ pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
                 bail!("the project does not exist: {}", project.display());
             }
             let opened = place.open(&TaskControl::new(ProgressUnit::Images))?;
-            let folder = opened
-                .root
-                .context("the folder's name is not valid Unicode; rename it")?;
+            let folder = opened.root.context("the folder's name is not valid Unicode; rename it")?;
             let project = open(project, OpenMode::Write)?;
             if let Access::ReadOnly { reason } = project.access() {
                 bail!("the project is read-only: {reason}; close it there");
@@ -71,12 +65,7 @@ pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
 }
 
 fn open(path: &std::path::Path, mode: OpenMode) -> anyhow::Result<Project> {
-    let request = OpenRequest {
-        path,
-        root: None,
-        mode,
-        program: "spotcheck project",
-    };
+    let request = OpenRequest { path, root: None, mode, program: "spotcheck project" };
     let opened = Project::open(&request, |_| ())?;
     if mode == OpenMode::Write {
         for note in opened.notes {
@@ -100,14 +89,12 @@ fn describe(access: &S3Access) -> String {
 fn info(project: &Project) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     match project.root() {
-        Some(root) if let Some(place) = project.place()? => lines.push(format!(
-            "images in {root}, reached as {}",
-            describe(&place.access)
-        )),
+        Some(root) if let Some(place) = project.place()? => {
+            lines.push(format!("images in {root}, reached as {}", describe(&place.access)));
+        }
         Some(root) if std::path::Path::new(&*root).is_dir() => lines.push(format!("images in {root}")),
-        Some(root) => lines.push(format!(
-            "images in {root}, which does not exist; set the folder with `spotcheck project relocate`"
-        )),
+        Some(root) => lines
+            .push(format!("images in {root}, which does not exist; set the folder with `spotcheck project relocate`")),
         None => lines.push("images from several folders".to_owned()),
     }
     for run in project.runs()? {
@@ -123,9 +110,7 @@ fn info(project: &Project) -> anyhow::Result<()> {
         }
     }
     let judged = project.judgements()?;
-    let count = |is_counted: fn(&JudgedSample) -> bool| {
-        judged.iter().filter(|judged| is_counted(judged)).count()
-    };
+    let count = |is_counted: fn(&JudgedSample) -> bool| judged.iter().filter(|judged| is_counted(judged)).count();
     lines.push(format!(
         "{} images judged, {} with a note, {} with tags",
         count(|judged| !judged.verdicts.is_empty()),
@@ -133,8 +118,5 @@ fn info(project: &Project) -> anyhow::Result<()> {
         count(|judged| !judged.tags.is_empty()),
     ));
     let mut stdout = stdout();
-    lines
-        .iter()
-        .try_for_each(|line| writeln!(stdout, "{line}"))
-        .context("Could not write to stdout")
+    lines.iter().try_for_each(|line| writeln!(stdout, "{line}")).context("Could not write to stdout")
 }

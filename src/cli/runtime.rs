@@ -12,9 +12,7 @@ use super::{Outcome, describe_latency, describe_refused};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{Device, DeviceReport, ModelTask, RgbImage};
-use crate::inference::runtime::{
-    self, InstalledPackage, Loaded, RuntimeError, RuntimePackage, SearchStep,
-};
+use crate::inference::runtime::{self, InstalledPackage, Loaded, RuntimeError, RuntimePackage, SearchStep};
 use crate::inference::{DeviceSurvey, LoadOptions, OnnxPredictor, survey};
 use crate::library::Library;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -96,19 +94,9 @@ fn status(dirs: &AppDirs) -> anyhow::Result<Outcome> {
     // Only what is there already: asking for the status must not install anything.
     let library = runtime::locate(dirs, None)?;
     let loaded = runtime::load(library)?;
-    say(&format!(
-        "ONNX Runtime {} from {}: {}",
-        loaded.version,
-        loaded.found_in.name(),
-        loaded.path.display()
-    ))?;
+    say(&format!("ONNX Runtime {} from {}: {}", loaded.version, loaded.found_in.name(), loaded.path.display()))?;
     for plugin in &loaded.plugins {
-        say(&format!(
-            "with {} {}: {}",
-            plugin.package.name(),
-            plugin.version,
-            plugin.library.display()
-        ))?;
+        say(&format!("with {} {}: {}", plugin.package.name(), plugin.version, plugin.library.display()))?;
     }
     let survey = survey(&loaded)?;
     for line in describe_devices(&survey) {
@@ -116,8 +104,7 @@ fn status(dirs: &AppDirs) -> anyhow::Result<Outcome> {
     }
     match measure(dirs, &loaded) {
         Ok((model, report)) => {
-            let latency =
-                describe_latency(&report).unwrap_or_else(|| "too slow to measure".to_owned());
+            let latency = describe_latency(&report).unwrap_or_else(|| "too slow to measure".to_owned());
             say(&format!("{model}: {latency}"))?;
         }
         Err(error) => say(&format!("speed not measured: {error:#}"))?,
@@ -132,10 +119,7 @@ fn status(dirs: &AppDirs) -> anyhow::Result<Outcome> {
 fn measure(dirs: &AppDirs, loaded: &Loaded) -> anyhow::Result<(String, DeviceReport)> {
     let control = TaskControl::new(ProgressUnit::Steps);
     let model = Library::open(dirs).default_for(ModelTask::Classification)?;
-    let options = LoadOptions {
-        batch: Some(1),
-        ..LoadOptions::default()
-    };
+    let options = LoadOptions { batch: Some(1), ..LoadOptions::default() };
     let predictor = OnnxPredictor::load(loaded, &model, &options, &control)?;
     let grey = vec![128; 224 * 224 * 3];
     let image = RgbImage::new(224, 224, grey).context("a grey image")?;
@@ -164,28 +148,18 @@ fn describe_step(step: &SearchStep) -> String {
 fn describe_devices(survey: &DeviceSurvey) -> Vec<String> {
     let adapter = survey.adapter.as_ref();
     let adapter = adapter.map_or_else(String::new, |adapter| format!(" ({adapter})"));
-    let running = format!(
-        "running on {}{adapter} because {}",
-        survey.device.name(),
-        survey.reason
-    );
-    std::iter::once(running)
-        .chain(describe_refused(&survey.refused))
-        .collect()
+    let running = format!("running on {}{adapter} because {}", survey.device.name(), survey.reason);
+    std::iter::once(running).chain(describe_refused(&survey.refused)).collect()
 }
 
 /// The command that installs a faster device, if there is one.
 fn next_command(loaded: &Loaded, survey: &DeviceSurvey) -> Option<String> {
     let has_plugin = !loaded.plugins.is_empty();
-    let is_refused = |device: Device| {
-        survey
-            .refused
-            .iter()
-            .any(|refused| refused.device == device)
-    };
+    let is_refused = |device: Device| survey.refused.iter().any(|refused| refused.device == device);
     (!has_plugin && is_refused(Device::WebGpu)).then(|| {
         "to use a graphics card: `spotcheck runtime install webgpu` (any), `spotcheck runtime install cuda` \
-        (NVIDIA)".to_owned()
+        (NVIDIA)"
+            .to_owned()
     })
 }
 

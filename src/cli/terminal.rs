@@ -14,16 +14,12 @@ pub(in crate::cli) fn print_note(text: &str) {
 
 /// Standard output for people.
 pub(in crate::cli) fn stdout() -> impl Write {
-    Stdout {
-        is_for_people: true,
-    }
+    Stdout { is_for_people: true }
 }
 
 /// Standard output for programs: what is written stays as it is.
 pub(in crate::cli) fn raw_stdout() -> impl Write {
-    Stdout {
-        is_for_people: false,
-    }
+    Stdout { is_for_people: false }
 }
 
 struct Stdout {
@@ -62,11 +58,7 @@ fn marked(error: io::Error) -> io::Error {
 
 /// Whether a command ended because its standard output was closed.
 pub(in crate::cli) fn is_output_closed(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain().filter_map(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref)
-    });
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref));
     causes.any(<dyn std::error::Error + Send + Sync>::is::<OutputClosed>)
 }
 
@@ -88,8 +80,7 @@ fn outlives_terminal() -> bool {
     // SAFETY: all zeros is a valid action, and without a new one only the present one is written.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut action) == 0
-            && action.sa_sigaction == libc::SIG_IGN
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
     }
 }
 

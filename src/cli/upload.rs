@@ -12,13 +12,9 @@ use super::progress::with_progress;
 use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{
-    FileAmount, PlannedState, S3Place, UploadPlan, UploadReport, UploadStop, human_bytes, visible,
-};
+use crate::domain::{FileAmount, PlannedState, S3Place, UploadPlan, UploadReport, UploadStop, human_bytes, visible};
 use crate::tasks::{ProgressUnit, TaskControl};
-use crate::upload::{
-    DEFAULT_CONCURRENCY, Existing, MAX_CONCURRENCY, UploadOptions, files_below, plan, upload,
-};
+use crate::upload::{DEFAULT_CONCURRENCY, Existing, MAX_CONCURRENCY, UploadOptions, files_below, plan, upload};
 
 #[derive(Debug, Args)]
 pub(super) struct UploadArgs {
@@ -50,15 +46,12 @@ pub(super) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Bytes)?;
     let aws = Aws::new();
     let plan = with_progress("Looking", &control, || -> anyhow::Result<UploadPlan> {
-        let local = files_below(&args.folder, &control)
-            .with_context(|| format!("Could not read {}", args.folder.display()))?;
+        let local =
+            files_below(&args.folder, &control).with_context(|| format!("Could not read {}", args.folder.display()))?;
         Ok(plan(&aws, &target, local, &control)?)
     })?;
     if plan.files.is_empty() && plan.problems.is_empty() {
-        bail!(
-            "{} contains no images and no TFRecord files",
-            args.folder.display()
-        );
+        bail!("{} contains no images and no TFRecord files", args.folder.display());
     }
     describe(&plan, args);
     if args.dry_run {
@@ -66,26 +59,19 @@ pub(super) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
     }
     let options = UploadOptions {
         concurrency: args.concurrency as usize,
-        existing: if args.overwrite {
-            Existing::Replace
-        } else {
-            Existing::Keep
-        },
+        existing: if args.overwrite { Existing::Replace } else { Existing::Keep },
         unfinished: &dirs.uploads(),
     };
-    let report = with_progress("Uploading", &control, || {
-        upload(&aws, &plan, options, &control)
-    });
+    let report = with_progress("Uploading", &control, || upload(&aws, &plan, options, &control));
     conclude(&report, &plan, &control)
 }
 
 fn target(args: &UploadArgs) -> anyhow::Result<S3Place> {
     match Place::parse(&args.target, &args.s3)? {
         Place::S3(place) => Ok(place),
-        Place::Stdin | Place::Path(_) => bail!(
-            "the second argument must be s3://bucket/prefix/, not {}",
-            args.target.display()
-        ),
+        Place::Stdin | Place::Path(_) => {
+            bail!("the second argument must be s3://bucket/prefix/, not {}", args.target.display())
+        }
     }
 }
 
@@ -98,11 +84,7 @@ fn describe(plan: &UploadPlan, args: &UploadArgs) {
     }
     let conflicts = plan.conflicting_files();
     if conflicts != nothing {
-        let fate = if args.overwrite {
-            "will be replaced"
-        } else {
-            "are kept; replace them with --overwrite"
-        };
+        let fate = if args.overwrite { "will be replaced" } else { "are kept; replace them with --overwrite" };
         eprintln!("{conflicts} exist in S3 with other content and {fate}");
     }
     if let Some(left_out) = plan.left_out.describe() {
@@ -124,29 +106,17 @@ fn list(plan: &UploadPlan, args: &UploadArgs) -> anyhow::Result<Outcome> {
             }
         };
         let size = human_bytes(planned.file.size_bytes);
-        writeln!(
-            stdout(),
-            "{what:8} {size:>8}  {}{why}",
-            visible(&planned.file.name)
-        )?;
+        writeln!(stdout(), "{what:8} {size:>8}  {}{why}", visible(&planned.file.name))?;
     }
     for problem in &plan.problems {
         eprintln!("failed {problem}");
     }
     eprintln!("dry run: nothing was sent");
-    Ok(if conflicts == 0 && plan.problems.is_empty() {
-        Outcome::AllWell
-    } else {
-        Outcome::SomeImagesFailed
-    })
+    Ok(if conflicts == 0 && plan.problems.is_empty() { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }
 
 /// Reports the result, and returns the outcome for the exit code.
-fn conclude(
-    report: &UploadReport,
-    plan: &UploadPlan,
-    control: &TaskControl,
-) -> anyhow::Result<Outcome> {
+fn conclude(report: &UploadReport, plan: &UploadPlan, control: &TaskControl) -> anyhow::Result<Outcome> {
     for note in &report.notes {
         eprintln!("note: {note}");
     }
@@ -160,14 +130,12 @@ fn conclude(
     let sent = report.sent;
     match &report.stopped {
         None => eprintln!("{sent} sent in {elapsed:.1} s"),
-        Some(UploadStop::Cancelled) => bail!(
-            "cancelled with {} left; {sent} sent; repeat the command for the rest",
-            report.not_tried
-        ),
-        Some(UploadStop::Failed(why)) => bail!(
-            "{why}\nStopped with {} left; {sent} sent; repeat the command for the rest",
-            report.not_tried
-        ),
+        Some(UploadStop::Cancelled) => {
+            bail!("cancelled with {} left; {sent} sent; repeat the command for the rest", report.not_tried)
+        }
+        Some(UploadStop::Failed(why)) => {
+            bail!("{why}\nStopped with {} left; {sent} sent; repeat the command for the rest", report.not_tried)
+        }
     }
     if report.is_complete() {
         return Ok(Outcome::AllWell);

@@ -33,9 +33,7 @@ pub(in crate::cli) fn parse_job_name(text: &str) -> Result<String, String> {
 /// A profile name. An empty one comes from an unset variable; it is an error, not “no profile”.
 pub(in crate::cli) fn parse_profile(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
-        return Err(
-            "the profile name is empty; omit --profile for the default credentials".to_owned(),
-        );
+        return Err("the profile name is empty; omit --profile for the default credentials".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -53,10 +51,7 @@ pub(in crate::cli) fn parse_positive(text: &str) -> Result<f64, String> {
 }
 
 pub(in crate::cli) fn parse_score(text: &str) -> Result<f32, String> {
-    let score = text
-        .parse()
-        .ok()
-        .filter(|score| (0.0..=1.0).contains(score));
+    let score = text.parse().ok().filter(|score| (0.0..=1.0).contains(score));
     score.ok_or_else(|| "expected a score from 0 to 1".to_owned())
 }
 

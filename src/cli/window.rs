@@ -37,18 +37,13 @@ enum Renderer {
 /// Whether it may be a misspelt command: it has no folder or file extension.
 fn is_word(source: &Path) -> bool {
     let text = source.to_string_lossy();
-    !text.is_empty()
-        && text
-            .chars()
-            .all(|letter| letter.is_alphanumeric() || letter == '-')
+    !text.is_empty() && text.chars().all(|letter| letter.is_alphanumeric() || letter == '-')
 }
 
 fn no_such_word(word: &str, program: &clap::Command) -> String {
     let names = program.get_subcommands().map(clap::Command::get_name);
-    let nearest = names
-        .map(|name| (distance(word, name), name))
-        .min()
-        .filter(|(distance, name)| *distance <= name.len() / 3);
+    let nearest =
+        names.map(|name| (distance(word, name), name)).min().filter(|(distance, name)| *distance <= name.len() / 3);
     let meant = nearest.map_or_else(String::new, |(_, name)| format!("did you mean `{name}`? "));
     format!("“{word}” is not a command, file or folder; {meant}`spotcheck help` lists the commands")
 }

@@ -25,12 +25,8 @@ pub fn crops(
     bounds
         .iter()
         .map(|bounds| {
-            let scaled = BoundingBox::new(
-                bounds.x1 * scale_x,
-                bounds.y1 * scale_y,
-                bounds.x2 * scale_x,
-                bounds.y2 * scale_y,
-            );
+            let scaled =
+                BoundingBox::new(bounds.x1 * scale_x, bounds.y1 * scale_y, bounds.x2 * scale_x, bounds.y2 * scale_y);
             shrunk(&cut(&image, scaled), max_side)
         })
         .collect()
@@ -38,16 +34,10 @@ pub fn crops(
 
 /// How often the image may be halved before the smallest part gets too few pixels.
 fn level_for(bounds: &[BoundingBox], max_side: u32) -> usize {
-    let longer_sides = bounds
-        .iter()
-        .map(|bounds| bounds.width().max(bounds.height()));
+    let longer_sides = bounds.iter().map(|bounds| bounds.width().max(bounds.height()));
     let smallest = longer_sides.fold(f32::INFINITY, f32::min);
     let halvings = (smallest / max_side.max(1) as f32).log2().floor();
-    if halvings.is_finite() {
-        halvings.max(0.0) as usize
-    } else {
-        0
-    }
+    if halvings.is_finite() { halvings.max(0.0) as usize } else { 0 }
 }
 
 /// The part of the image inside `bounds`, at least one pixel.
@@ -87,9 +77,7 @@ mod tests {
     use crate::decode::{encode_jpeg, encode_png};
 
     fn image(width: u32, height: u32) -> RgbImage {
-        let rgb = (0..height)
-            .flat_map(|y| (0..width).flat_map(move |x| [(x / 8) as u8, (y / 8) as u8, 0]))
-            .collect();
+        let rgb = (0..height).flat_map(|y| (0..width).flat_map(move |x| [(x / 8) as u8, (y / 8) as u8, 0])).collect();
         RgbImage::new(width, height, rgb).unwrap()
     }
 
@@ -115,9 +103,6 @@ mod tests {
         let parts = crops(&bytes, &bounds, 100, &DecodeLimits::default()).unwrap();
         let [red, green, _] = parts[0].pixel(50, 50).unwrap();
         assert_eq!((parts[0].width(), parts[0].height()), (100, 100));
-        assert!(
-            red.abs_diff(150) <= 3 && green.abs_diff(100) <= 3,
-            "{red} {green}"
-        );
+        assert!(red.abs_diff(150) <= 3 && green.abs_diff(100) <= 3, "{red} {green}");
     }
 }

@@ -23,11 +23,7 @@ impl ImageDetails {
     /// Width and height of the upright image, in pixels; `None` if the header cannot be read.
     pub fn upright_size(&self) -> Option<[u32; 2]> {
         let (width, height) = self.stored_size?;
-        Some(if self.orientation.swaps_sides() {
-            [height, width]
-        } else {
-            [width, height]
-        })
+        Some(if self.orientation.swaps_sides() { [height, width] } else { [width, height] })
     }
 }
 
@@ -39,9 +35,7 @@ pub fn details(bytes: &[u8]) -> ImageDetails {
     let exif = metadata::exif(bytes, format);
     let mut details = ImageDetails {
         format: Some(format),
-        orientation: exif
-            .as_ref()
-            .map_or_else(Orientation::default, metadata::orientation_of),
+        orientation: exif.as_ref().map_or_else(Orientation::default, metadata::orientation_of),
         exif: exif.as_ref().map(exif_rows).unwrap_or_default(),
         ..ImageDetails::default()
     };
@@ -66,11 +60,7 @@ fn add_jpeg_header(details: &mut ImageDetails, bytes: &[u8]) {
         Colorspace::CMYK => "CMYK",
         Colorspace::YCCK => "YCCK",
     };
-    let progressive = if header.is_progressive {
-        ", progressive"
-    } else {
-        ""
-    };
+    let progressive = if header.is_progressive { ", progressive" } else { "" };
     details.colour = Some(format!("{model}, 8 bits per channel{progressive}"));
 }
 
@@ -89,10 +79,7 @@ fn colour_name(colour: ColorType) -> &'static str {
 }
 
 fn exif_rows(exif: &Exif) -> Vec<(String, String)> {
-    let shown = |tag| {
-        exif.get_field(tag, In::PRIMARY)
-            .and_then(|field| value(exif, field))
-    };
+    let shown = |tag| exif.get_field(tag, In::PRIMARY).and_then(|field| value(exif, field));
     [
         ("Camera", camera(exif)),
         ("Lens", shown(Tag::LensModel)),
@@ -101,10 +88,7 @@ fn exif_rows(exif: &Exif) -> Vec<(String, String)> {
         ("ISO", shown(Tag::PhotographicSensitivity)),
         ("Focal length", shown(Tag::FocalLength)),
         ("Flash", shown(Tag::Flash)),
-        (
-            "Date",
-            shown(Tag::DateTimeOriginal).or_else(|| shown(Tag::DateTime)),
-        ),
+        ("Date", shown(Tag::DateTimeOriginal).or_else(|| shown(Tag::DateTime))),
         ("Place", place(exif)),
         ("Altitude", shown(Tag::GPSAltitude)),
         ("Description", shown(Tag::ImageDescription)),
@@ -121,27 +105,18 @@ fn exif_rows(exif: &Exif) -> Vec<(String, String)> {
 fn value(exif: &Exif, field: &Field) -> Option<String> {
     const LONGEST: usize = 200;
     let text = match &field.value {
-        Value::Ascii(lines) => lines
-            .iter()
-            .map(|line| String::from_utf8_lossy(line).trim().to_owned())
-            .collect::<Vec<_>>()
-            .join(" "),
+        Value::Ascii(lines) => {
+            lines.iter().map(|line| String::from_utf8_lossy(line).trim().to_owned()).collect::<Vec<_>>().join(" ")
+        }
         _ => field.display_value().with_unit(exif).to_string(),
     };
-    let text: String = text
-        .chars()
-        .filter(|letter| !letter.is_control())
-        .take(LONGEST)
-        .collect();
+    let text: String = text.chars().filter(|letter| !letter.is_control()).take(LONGEST).collect();
     (!text.trim().is_empty()).then_some(text)
 }
 
 /// Maker and model; many models begin with their maker's name already.
 fn camera(exif: &Exif) -> Option<String> {
-    let text = |tag| {
-        exif.get_field(tag, In::PRIMARY)
-            .and_then(|field| value(exif, field))
-    };
+    let text = |tag| exif.get_field(tag, In::PRIMARY).and_then(|field| value(exif, field));
     match (text(Tag::Make), text(Tag::Model)) {
         (Some(make), Some(model)) if !model.starts_with(&make) => Some(format!("{make} {model}")),
         (make, model) => model.or(make),
@@ -160,16 +135,10 @@ fn degrees(exif: &Exif, tag: Tag, hemisphere: Tag, negative: u8) -> Option<f64> 
     let Value::Rational(parts) = &exif.get_field(tag, In::PRIMARY)?.value else {
         return None;
     };
-    let total: f64 = parts
-        .iter()
-        .zip([1.0, 60.0, 3600.0])
-        .map(|(part, divisor)| part.to_f64() / divisor)
-        .sum();
+    let total: f64 = parts.iter().zip([1.0, 60.0, 3600.0]).map(|(part, divisor)| part.to_f64() / divisor).sum();
     let is_negative = matches!(
         exif.get_field(hemisphere, In::PRIMARY).map(|field| &field.value),
         Some(Value::Ascii(text)) if text.first().and_then(|line| line.first()) == Some(&negative)
     );
-    total
-        .is_finite()
-        .then_some(if is_negative { -total } else { total })
+    total.is_finite().then_some(if is_negative { -total } else { total })
 }

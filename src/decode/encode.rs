@@ -18,16 +18,8 @@ pub struct EncodeError {
 pub fn encode_png(image: &RgbImage) -> Result<Vec<u8>, EncodeError> {
     let mut file = Vec::new();
     PngEncoder::new_with_quality(&mut file, CompressionType::Fast, FilterType::Adaptive)
-        .write_image(
-            image.rgb(),
-            image.width(),
-            image.height(),
-            ExtendedColorType::Rgb8,
-        )
-        .map_err(|error| EncodeError {
-            format: "PNG",
-            reason: error.to_string(),
-        })?;
+        .write_image(image.rgb(), image.width(), image.height(), ExtendedColorType::Rgb8)
+        .map_err(|error| EncodeError { format: "PNG", reason: error.to_string() })?;
     Ok(file)
 }
 
@@ -52,10 +44,7 @@ fn compress(image: &RgbImage, quality: u8, subsampling: Subsamp) -> Result<Vec<u
     let quality = i32::from(quality.clamp(1, 100));
     turbojpeg::compress(image, quality, subsampling)
         .map(|file| file.to_vec())
-        .map_err(|error| EncodeError {
-            format: "JPEG",
-            reason: error.to_string(),
-        })
+        .map_err(|error| EncodeError { format: "JPEG", reason: error.to_string() })
 }
 
 #[cfg(test)]

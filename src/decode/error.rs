@@ -5,9 +5,7 @@
 pub enum DecodeError {
     #[error("is empty: it has no bytes; copy or download it again")]
     Empty,
-    #[error(
-        "is not a supported image: it begins with {beginning}; Spotcheck reads JPEG, PNG, WebP, BMP, TIFF and GIF"
-    )]
+    #[error("is not a supported image: it begins with {beginning}; Spotcheck reads JPEG, PNG, WebP, BMP, TIFF and GIF")]
     UnknownFormat {
         /// The first bytes, as text if they are text.
         beginning: String,
@@ -15,10 +13,7 @@ pub enum DecodeError {
     #[error("is a {name}, which Spotcheck cannot read; convert it to JPEG or PNG")]
     UnsupportedFormat { name: &'static str },
     #[error("is an unsupported kind of {format}: {reason}; save it as JPEG or 8-bit PNG")]
-    UnsupportedKind {
-        format: &'static str,
-        reason: String,
-    },
+    UnsupportedKind { format: &'static str, reason: String },
     #[error("is truncated: the {format} data ends early; copy or download it again")]
     Truncated { format: &'static str },
     #[error("is damaged: {reason}; copy or download it again")]
@@ -29,11 +24,7 @@ pub enum DecodeError {
         image down",
         megapixels(*width, *height)
     )]
-    TooLarge {
-        width: u64,
-        height: u64,
-        max_megapixels: u64,
-    },
+    TooLarge { width: u64, height: u64, max_megapixels: u64 },
     #[error(
         "needs too much memory: {} MB to decode, more than the limit of {}; raise the limit (“Refuse images above” \
         under Device in the window, `--max-megapixels` on the command line: 3 MB per megapixel), or save it smaller \

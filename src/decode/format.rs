@@ -31,9 +31,7 @@ impl Format {
         }
         Err(match foreign_format(bytes) {
             Some(name) => DecodeError::UnsupportedFormat { name },
-            None => DecodeError::UnknownFormat {
-                beginning: beginning(bytes),
-            },
+            None => DecodeError::UnknownFormat { beginning: beginning(bytes) },
         })
     }
 
@@ -72,10 +70,7 @@ impl Format {
 /// Formats that are common beside images, so that the message can name them.
 fn foreign_format(bytes: &[u8]) -> Option<&'static str> {
     let starts = |magic: &[u8]| bytes.starts_with(magic);
-    let brand = bytes
-        .get(4..8)
-        .filter(|kind| kind == b"ftyp")
-        .and_then(|_| bytes.get(8..12));
+    let brand = bytes.get(4..8).filter(|kind| kind == b"ftyp").and_then(|_| bytes.get(8..12));
     match brand {
         Some(b"heic" | b"heix" | b"hevc" | b"heim" | b"heis" | b"mif1" | b"msf1") => {
             return Some("HEIC image");
@@ -84,27 +79,25 @@ fn foreign_format(bytes: &[u8]) -> Option<&'static str> {
         Some(_) => return Some("video"),
         None => {}
     }
-    Some(
-        if starts(b"\0\0\0\x0cjP  ") || starts(b"\xff\x4f\xff\x51") {
-            "JPEG 2000 image"
-        } else if starts(b"\xff\x0a") || starts(b"\0\0\0\x0cJXL ") {
-            "JPEG XL image"
-        } else if starts(b"8BPS") {
-            "Photoshop document"
-        } else if starts(b"%PDF") {
-            "PDF document"
-        } else if starts(b"PK\x03\x04") {
-            "ZIP archive"
-        } else if starts(b"\0\0\x01\0") {
-            "Windows icon"
-        } else if starts(b"qoif") {
-            "QOI image"
-        } else if starts(b"\x76\x2f\x31\x01") {
-            "OpenEXR image"
-        } else {
-            return None;
-        },
-    )
+    Some(if starts(b"\0\0\0\x0cjP  ") || starts(b"\xff\x4f\xff\x51") {
+        "JPEG 2000 image"
+    } else if starts(b"\xff\x0a") || starts(b"\0\0\0\x0cJXL ") {
+        "JPEG XL image"
+    } else if starts(b"8BPS") {
+        "Photoshop document"
+    } else if starts(b"%PDF") {
+        "PDF document"
+    } else if starts(b"PK\x03\x04") {
+        "ZIP archive"
+    } else if starts(b"\0\0\x01\0") {
+        "Windows icon"
+    } else if starts(b"qoif") {
+        "QOI image"
+    } else if starts(b"\x76\x2f\x31\x01") {
+        "OpenEXR image"
+    } else {
+        return None;
+    })
 }
 
 /// The first bytes for a message: quoted if they are text, in hexadecimal otherwise.
@@ -113,23 +106,16 @@ fn beginning(bytes: &[u8]) -> String {
     let text = match std::str::from_utf8(head) {
         Ok(text) => Some(text),
         // The cut may fall into a letter of several bytes.
-        Err(error) if error.error_len().is_none() => {
-            std::str::from_utf8(&head[..error.valid_up_to()]).ok()
-        }
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&head[..error.valid_up_to()]).ok(),
         Err(_) => None,
     };
-    let printable = |text: &&str| {
-        !text.is_empty() && text.chars().all(|c| !c.is_control() || c.is_whitespace())
-    };
+    let printable = |text: &&str| !text.is_empty() && text.chars().all(|c| !c.is_control() || c.is_whitespace());
     if let Some(text) = text.filter(printable) {
         let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let ellipsis = if bytes.len() > head.len() { "…" } else { "" };
         return format!("the text “{line}{ellipsis}”");
     }
-    let hex: Vec<String> = head[..head.len().min(8)]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hex: Vec<String> = head[..head.len().min(8)].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("the bytes {}", hex.join(" "))
 }
 
@@ -148,18 +134,13 @@ mod tests {
 
     #[test]
     fn well_known_formats_that_cannot_be_read_are_named() {
-        let message = Format::of(b"\0\0\0\x18ftypheic\0\0\0\0")
-            .unwrap_err()
-            .to_string();
+        let message = Format::of(b"\0\0\0\x18ftypheic\0\0\0\0").unwrap_err().to_string();
         assert!(message.starts_with("is a HEIC image"), "{message}");
     }
 
     #[test]
     fn a_word_that_begins_with_bm_is_no_bitmap() {
         let text = b"BMW models and their prices in a long list";
-        assert!(matches!(
-            Format::of(text),
-            Err(DecodeError::UnknownFormat { .. })
-        ));
+        assert!(matches!(Format::of(text), Err(DecodeError::UnknownFormat { .. })));
     }
 }

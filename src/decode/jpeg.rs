@@ -10,8 +10,7 @@ use std::borrow::Cow;
 use turbojpeg::{Colorspace, DecompressHeader, Decompressor, Image, PixelFormat, ScalingFactor};
 
 use super::jpeg_segments::{
-    END_OF_IMAGE, Frame, START_OF_SCAN, Segment, first_scan, is_start_of_frame, next_marker,
-    segments,
+    END_OF_IMAGE, Frame, START_OF_SCAN, Segment, first_scan, is_start_of_frame, next_marker, segments,
 };
 use super::limits::zeroed;
 use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Scale, metadata};
@@ -39,33 +38,21 @@ const QUICK_PIXELS: usize = 16_000_000;
 /// The longer side of a coarse image that is shown before a large one is decoded.
 const FIRST_SIDE: u32 = 1024;
 
-pub(super) fn decode(
-    bytes: &[u8],
-    limits: &DecodeLimits,
-    scale: Scale,
-) -> Result<Decoded, DecodeError> {
+pub(super) fn decode(bytes: &[u8], limits: &DecodeLimits, scale: Scale) -> Result<Decoded, DecodeError> {
     let bytes = with_plain_header(bytes);
     let header = read_header(&bytes)?;
     check_header(&header, bytes.len(), limits)?;
     let orientation = metadata::orientation(&bytes, Format::Jpeg);
     let factor = scaling_factor(&header, scale);
     let scaled = header.scaled(factor);
-    let copies = if orientation == super::Orientation::Upright || scale.stays_as_stored() {
-        1
-    } else {
-        2
-    };
+    let copies = if orientation == super::Orientation::Upright || scale.stays_as_stored() { 1 } else { 2 };
     let is_thumbnail = matches!(scale, Scale::AtLeast(_));
     let mut needed_bytes = pixel_bytes(&scaled, copies) + coefficient_bytes(&bytes, &header);
     if is_thumbnail {
         needed_bytes += reduced::working_bytes(&bytes);
     }
     let reservation = limits.reserve(needed_bytes)?;
-    let reduced = if is_thumbnail {
-        reduced::decode(&bytes, &header, factor)
-    } else {
-        None
-    };
+    let reduced = if is_thumbnail { reduced::decode(&bytes, &header, factor) } else { None };
     let (rgb, flaw) = match reduced {
         Some(rgb) => (rgb, None),
         None => decompress(&bytes, &header, factor)?,
@@ -95,11 +82,7 @@ pub(super) fn read_header(bytes: &[u8]) -> Result<DecompressHeader, DecodeError>
     })
 }
 
-fn check_header(
-    header: &DecompressHeader,
-    length: usize,
-    limits: &DecodeLimits,
-) -> Result<(), DecodeError> {
+fn check_header(header: &DecompressHeader, length: usize, limits: &DecodeLimits) -> Result<(), DecodeError> {
     let (width, height) = (header.width as u64, header.height as u64);
     limits.check(width, height)?;
     let possible_pixels = (length as u64).saturating_mul(MAX_PIXELS_PER_BYTE);
@@ -131,19 +114,12 @@ fn coefficient_bytes(bytes: &[u8], header: &DecompressHeader) -> u64 {
     if !has_several_scans(bytes, header) {
         return 0;
     }
-    let factors: Vec<_> = Frame::of(bytes)
-        .iter()
-        .flat_map(Frame::sampling_factors)
-        .collect();
-    let [across, down] =
-        [0, 1].map(|axis| factors.iter().map(|pair| pair[axis]).max().unwrap_or(1));
+    let factors: Vec<_> = Frame::of(bytes).iter().flat_map(Frame::sampling_factors).collect();
+    let [across, down] = [0, 1].map(|axis| factors.iter().map(|pair| pair[axis]).max().unwrap_or(1));
     let (width, height) = (header.width as u64, header.height as u64);
     // A unit holds as many blocks of each component as its factors say (A.2.3).
     let units = width.div_ceil(8 * across) * height.div_ceil(8 * down);
-    let blocks: u64 = factors
-        .iter()
-        .map(|[across, down]| units * across * down)
-        .sum();
+    let blocks: u64 = factors.iter().map(|[across, down]| units * across * down).sum();
     blocks * 64 * BYTES_PER_COEFFICIENT
 }
 
@@ -165,14 +141,10 @@ fn scaling_factor(header: &DecompressHeader, scale: Scale) -> ScalingFactor {
         Scale::AtLeast(side) => side,
     };
     let longer_side = header.width.max(header.height);
-    [
-        ScalingFactor::ONE_EIGHTH,
-        ScalingFactor::ONE_QUARTER,
-        ScalingFactor::ONE_HALF,
-    ]
-    .into_iter()
-    .find(|factor| factor.scale(longer_side) >= side as usize)
-    .unwrap_or(ScalingFactor::ONE)
+    [ScalingFactor::ONE_EIGHTH, ScalingFactor::ONE_QUARTER, ScalingFactor::ONE_HALF]
+        .into_iter()
+        .find(|factor| factor.scale(longer_side) >= side as usize)
+        .unwrap_or(ScalingFactor::ONE)
 }
 
 /// RGB pixels, and what is wrong with them.
@@ -185,21 +157,11 @@ fn decompress(
     factor: ScalingFactor,
 ) -> Result<(Vec<u8>, Option<Flaw>), DecodeError> {
     let scaled = header.scaled(factor);
-    let format = if is_ink(header) {
-        PixelFormat::CMYK
-    } else {
-        PixelFormat::RGB
-    };
+    let format = if is_ink(header) { PixelFormat::CMYK } else { PixelFormat::RGB };
     let pitch = scaled.width * format.size();
     let mut pixels = zeroed((pitch * scaled.height) as u64)?;
     let mut run = |bytes: &[u8]| {
-        let output = Image {
-            pixels: pixels.as_mut_slice(),
-            width: scaled.width,
-            pitch,
-            height: scaled.height,
-            format,
-        };
+        let output = Image { pixels: pixels.as_mut_slice(), width: scaled.width, pitch, height: scaled.height, format };
         let mut decompressor = Decompressor::new()?;
         decompressor.set_scan_limit(max_scans(header))?;
         decompressor.set_scaling_factor(factor)?;
@@ -210,9 +172,7 @@ fn decompress(
         // libjpeg reports only its first warning: what looks harmless may hide that the end is missing.
         Err(error) => match (Trouble::of(&error), is_complete(bytes, header)) {
             // Between two scans stray bytes are what is left of a damaged one.
-            (Trouble::Harmless, true) if has_several_scans(bytes, header) => {
-                Some(Flaw::Damage(damage(&error)))
-            }
+            (Trouble::Harmless, true) if has_several_scans(bytes, header) => Some(Flaw::Damage(damage(&error))),
             (Trouble::Harmless | Trouble::Truncated, true) => None,
             (Trouble::Lost, true) => Some(Flaw::Damage(damage(&error))),
             (Trouble::Fatal, true) => Some(Flaw::Loss(damaged(&error))),
@@ -281,27 +241,16 @@ fn truncated() -> DecodeError {
 /// libjpeg's words for what is wrong.
 fn damage(error: &turbojpeg::Error) -> String {
     let message = error.to_string();
-    message
-        .trim_start_matches("TurboJPEG error: ")
-        .trim_start_matches("Corrupt JPEG data: ")
-        .to_owned()
+    message.trim_start_matches("TurboJPEG error: ").trim_start_matches("Corrupt JPEG data: ").to_owned()
 }
 
 fn damaged(error: &turbojpeg::Error) -> DecodeError {
     let reason = damage(error);
-    let is_exotic = [
-        "Unsupported JPEG",
-        "precision",
-        "color conversion",
-        "Requested feature",
-    ]
-    .iter()
-    .any(|part| reason.contains(part));
+    let is_exotic = ["Unsupported JPEG", "precision", "color conversion", "Requested feature"]
+        .iter()
+        .any(|part| reason.contains(part));
     if is_exotic {
-        return DecodeError::UnsupportedKind {
-            format: "JPEG",
-            reason,
-        };
+        return DecodeError::UnsupportedKind { format: "JPEG", reason };
     }
     DecodeError::Damaged { reason }
 }
@@ -381,12 +330,7 @@ fn with_plain_header(bytes: &[u8]) -> Cow<'_, [u8]> {
     let mut end = 2;
     // What is between segments, the last first.
     let mut strays = Vec::new();
-    for Segment {
-        start,
-        marker,
-        payload,
-    } in segments(bytes)
-    {
+    for Segment { start, marker, payload } in segments(bytes) {
         let content = &bytes[payload.clone()];
         match marker {
             APP0 if content.starts_with(b"JFIF\0") && content.len() >= 14 && content[5] != 1 => {
@@ -431,18 +375,9 @@ mod tests {
         for (message, expected) in [
             ("Premature end of JPEG file", Trouble::Truncated),
             ("Corrupt JPEG data: bad Huffman code", Trouble::Lost),
-            (
-                "Corrupt JPEG data: premature end of data segment",
-                Trouble::Lost,
-            ),
-            (
-                "Corrupt JPEG data: found marker 0xd5 instead of RST3",
-                Trouble::Lost,
-            ),
-            (
-                "Corrupt JPEG data: 27 extraneous bytes before marker 0xd9",
-                Trouble::Harmless,
-            ),
+            ("Corrupt JPEG data: premature end of data segment", Trouble::Lost),
+            ("Corrupt JPEG data: found marker 0xd5 instead of RST3", Trouble::Lost),
+            ("Corrupt JPEG data: 27 extraneous bytes before marker 0xd9", Trouble::Harmless),
             ("Bogus Huffman table definition", Trouble::Fatal),
         ] {
             let error = turbojpeg::Error::TurboJpegError(message.to_owned());

@@ -37,11 +37,7 @@ pub(super) fn segments(bytes: &[u8]) -> impl Iterator<Item = Segment> + '_ {
         let payload = at + 3..(at + 1 + length).min(bytes.len());
         position = at + 1 + length;
         finished = bytes[at] == START_OF_SCAN;
-        (payload.start <= payload.end).then_some(Segment {
-            start: at - 1,
-            marker: bytes[at],
-            payload,
-        })
+        (payload.start <= payload.end).then_some(Segment { start: at - 1, marker: bytes[at], payload })
     })
 }
 
@@ -64,9 +60,7 @@ pub(super) fn up_to_scan(bytes: &[u8]) -> &[u8] {
 
 /// The entropy-coded data of the first scan and all that follows.
 pub(super) fn first_scan(bytes: &[u8]) -> Option<&[u8]> {
-    segments(bytes)
-        .find(|segment| segment.marker == START_OF_SCAN)
-        .map(|segment| &bytes[segment.payload.end..])
+    segments(bytes).find(|segment| segment.marker == START_OF_SCAN).map(|segment| &bytes[segment.payload.end..])
 }
 
 /// The frame header (B.2.2).
@@ -106,10 +100,7 @@ impl<'a> Frame<'a> {
 
     /// The sampling factors of each component, across and down.
     pub(super) fn sampling_factors(&self) -> impl Iterator<Item = [u64; 2]> {
-        let factors = self
-            .components
-            .iter()
-            .map(|[_, factors, _]| [factors >> 4, factors & 15]);
+        let factors = self.components.iter().map(|[_, factors, _]| [factors >> 4, factors & 15]);
         factors.map(|pair| pair.map(|factor| factor.max(1).into()))
     }
 }

@@ -17,10 +17,7 @@ pub struct DecodeLimits {
 
 impl Default for DecodeLimits {
     fn default() -> Self {
-        Self {
-            max_megapixels: 512,
-            budget: MemoryBudget::of_process(),
-        }
+        Self { max_megapixels: 512, budget: MemoryBudget::of_process() }
     }
 }
 
@@ -30,11 +27,7 @@ impl DecodeLimits {
             return Err(DecodeError::NoPixels);
         }
         if width.saturating_mul(height) > self.max_megapixels.saturating_mul(1_000_000) {
-            return Err(DecodeError::TooLarge {
-                width,
-                height,
-                max_megapixels: self.max_megapixels,
-            });
+            return Err(DecodeError::TooLarge { width, height, max_megapixels: self.max_megapixels });
         }
         Ok(())
     }
@@ -94,17 +87,13 @@ impl MemoryBudget {
             changed: Condvar::new(),
             lenders: Mutex::default(),
         };
-        Self {
-            shared: Arc::new(shared),
-        }
+        Self { shared: Arc::new(shared) }
     }
 
     /// The budget that all of this process shares.
     pub fn of_process() -> Self {
         static PROCESS: OnceLock<MemoryBudget> = OnceLock::new();
-        PROCESS
-            .get_or_init(|| Self::new(Self::DEFAULT_CAPACITY))
-            .clone()
+        PROCESS.get_or_init(|| Self::new(Self::DEFAULT_CAPACITY)).clone()
     }
 
     /// Takes `bytes`, waiting in line until they are free. A request larger than the whole budget waits until it is
@@ -125,10 +114,7 @@ impl MemoryBudget {
         state.used += bytes;
         drop(state);
         self.shared.changed.notify_all();
-        Reservation {
-            shared: Arc::clone(&self.shared),
-            bytes,
-        }
+        Reservation { shared: Arc::clone(&self.shared), bytes }
     }
 
     /// Calls `release` whenever a reservation has to wait for memory, until the returned guard is dropped. For what is
@@ -141,10 +127,7 @@ impl MemoryBudget {
         let id = lenders.next;
         lenders.next += 1;
         lenders.release.insert(id, Arc::new(release));
-        Lending {
-            shared: Arc::clone(&self.shared),
-            id,
-        }
+        Lending { shared: Arc::clone(&self.shared), id }
     }
 
     /// Whether a reservation waits for memory at this moment.
@@ -175,12 +158,7 @@ impl Shared {
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            formatter,
-            "{:?} of {} bytes",
-            self.state.lock(),
-            self.capacity
-        )
+        write!(formatter, "{:?} of {} bytes", self.state.lock(), self.capacity)
     }
 }
 
@@ -215,10 +193,7 @@ impl Reservation {
     pub fn split_off(&mut self, bytes: u64) -> Self {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
-        Self {
-            shared: Arc::clone(&self.shared),
-            bytes,
-        }
+        Self { shared: Arc::clone(&self.shared), bytes }
     }
 
     pub fn bytes(&self) -> u64 {
@@ -330,10 +305,7 @@ mod tests {
 
     #[test]
     fn an_image_over_the_limit_is_refused_with_its_size() {
-        let limits = DecodeLimits {
-            max_megapixels: 1,
-            ..DecodeLimits::default()
-        };
+        let limits = DecodeLimits { max_megapixels: 1, ..DecodeLimits::default() };
         assert_eq!(limits.check(1000, 1000), Ok(()));
         let message = limits.check(1001, 1000).unwrap_err().to_string();
         assert!(message.contains("1001 x 1000 is 2 megapixels"), "{message}");

@@ -6,24 +6,14 @@ use super::{Format, Orientation, jpeg_segments};
 
 /// The EXIF block, as far as it can be read; `None` if there is none. Broken metadata never spoils an image.
 pub(super) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
-    if !matches!(
-        format,
-        Format::Jpeg | Format::Png | Format::WebP | Format::Tiff
-    ) {
+    if !matches!(format, Format::Jpeg | Format::Png | Format::WebP | Format::Tiff) {
         return None;
     }
     // The reader would look through all of a JPEG for an EXIF block that is not there.
-    let bytes = if format == Format::Jpeg {
-        jpeg_segments::up_to_scan(bytes)
-    } else {
-        bytes
-    };
+    let bytes = if format == Format::Jpeg { jpeg_segments::up_to_scan(bytes) } else { bytes };
     let mut reader = exif::Reader::new();
     reader.continue_on_error(true);
-    reader
-        .read_from_container(&mut Cursor::new(bytes))
-        .or_else(|error| error.distill_partial_result(|_| ()))
-        .ok()
+    reader.read_from_container(&mut Cursor::new(bytes)).or_else(|error| error.distill_partial_result(|_| ())).ok()
 }
 
 pub(super) fn orientation(bytes: &[u8], format: Format) -> Orientation {

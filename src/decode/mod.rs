@@ -50,10 +50,7 @@ pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<DecodedImage, Decod
 
 /// As [`decode`]; the image's share of the memory budget stays taken until the reservation is dropped. Keep it as
 /// long as the image, so that two giants are never in memory at once.
-pub fn decode_reserved(
-    bytes: &[u8],
-    limits: &DecodeLimits,
-) -> Result<(DecodedImage, Reservation), DecodeError> {
+pub fn decode_reserved(bytes: &[u8], limits: &DecodeLimits) -> Result<(DecodedImage, Reservation), DecodeError> {
     let decoded = decode_stored(bytes, limits, Scale::Full)?;
     match decoded.flaw {
         Some(Flaw::Loss(loss)) => Err(loss),
@@ -62,10 +59,7 @@ pub fn decode_reserved(
 }
 
 /// Decodes as much as there is for the user: a truncated JPEG or PNG is shown as far as it goes, with a warning.
-pub fn decode_for_display(
-    bytes: &[u8],
-    limits: &DecodeLimits,
-) -> Result<DecodedImage, DecodeError> {
+pub fn decode_for_display(bytes: &[u8], limits: &DecodeLimits) -> Result<DecodedImage, DecodeError> {
     let decoded = decode_stored(bytes, limits, Scale::Full)?;
     decoded.into_image().map(|(image, _)| image)
 }
@@ -131,14 +125,7 @@ impl Decoded {
     }
 
     fn into_upright(self) -> Result<(RgbImage, Reservation), DecodeError> {
-        let Self {
-            width,
-            height,
-            rgb,
-            orientation,
-            mut reservation,
-            ..
-        } = self;
+        let Self { width, height, rgb, orientation, mut reservation, .. } = self;
         let (width, height, rgb) = orientation.upright(width, height, rgb);
         reservation.shrink_to(rgb.len() as u64);
         let image = RgbImage::new(width, height, rgb).ok_or(DecodeError::NoPixels)?;
@@ -146,11 +133,7 @@ impl Decoded {
     }
 }
 
-fn decode_stored(
-    bytes: &[u8],
-    limits: &DecodeLimits,
-    scale: Scale,
-) -> Result<Decoded, DecodeError> {
+fn decode_stored(bytes: &[u8], limits: &DecodeLimits, scale: Scale) -> Result<Decoded, DecodeError> {
     match Format::of(bytes)? {
         Format::Jpeg => jpeg::decode(bytes, limits, scale),
         format => raster::decode(bytes, format, limits),

@@ -55,10 +55,7 @@ impl Orientation {
     }
 
     pub fn swaps_sides(self) -> bool {
-        matches!(
-            self,
-            Self::Transpose | Self::Rotate90 | Self::Transverse | Self::Rotate270
-        )
+        matches!(self, Self::Transpose | Self::Rotate90 | Self::Transverse | Self::Rotate270)
     }
 
     /// Turns stored pixels upright; gives width, height and pixels. `rgb` is `[height, width, 3]`.
@@ -66,11 +63,7 @@ impl Orientation {
         if self == Self::Upright {
             return (width, height, rgb);
         }
-        let (out_width, out_height) = if self.swaps_sides() {
-            (height, width)
-        } else {
-            (width, height)
-        };
+        let (out_width, out_height) = if self.swaps_sides() { (height, width) } else { (width, height) };
         let mut out = vec![0; rgb.len()];
         let walk = self.walk(width as usize, height as usize);
         copy_pixels(&rgb, &mut out, out_width as usize, &walk);
@@ -91,11 +84,7 @@ impl Orientation {
             Self::Transverse => (bottom + right, -row, -1),
             Self::Rotate270 => (right, row, -1),
         };
-        Walk {
-            start,
-            per_column,
-            per_row,
-        }
+        Walk { start, per_column, per_row }
     }
 }
 
@@ -149,11 +138,7 @@ mod tests {
             let stored = (0..6).flat_map(|value| [value; 3]).collect();
             let (out_width, _, rgb) = Orientation::from_exif(exif).upright(2, 3, stored);
             let pixels: Vec<u8> = rgb.iter().step_by(3).copied().collect();
-            assert_eq!(
-                (out_width, pixels.as_slice()),
-                (width, &expected[..]),
-                "{exif}"
-            );
+            assert_eq!((out_width, pixels.as_slice()), (width, &expected[..]), "{exif}");
         }
     }
 

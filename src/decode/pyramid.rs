@@ -44,11 +44,7 @@ impl ImagePyramid {
     pub fn open(bytes: Vec<u8>, limits: &DecodeLimits) -> Result<Self, DecodeError> {
         let decoded = decode_stored(&bytes, limits, Scale::FirstLevel)?;
         let [width, height] = decoded.full_size;
-        let layout = TileLayout::new(if decoded.orientation.swaps_sides() {
-            [height, width]
-        } else {
-            [width, height]
-        });
+        let layout = TileLayout::new(if decoded.orientation.swaps_sides() { [height, width] } else { [width, height] });
         let held = Arc::new(Held::default());
         let lender = Arc::clone(&held);
         let image = Self {
@@ -108,10 +104,7 @@ impl ImagePyramid {
             return None;
         }
         let level = self.held.get(key.level)?;
-        let [columns, rows] = self
-            .layout
-            .outer(key)
-            .map(|span| span.start as usize..span.end as usize);
+        let [columns, rows] = self.layout.outer(key).map(|span| span.start as usize..span.end as usize);
         let (width, height) = (columns.len(), rows.len());
         let mut rgba = Vec::with_capacity(width * height * 4);
         if level.orientation == Orientation::Upright {
@@ -130,11 +123,7 @@ impl ImagePyramid {
                 }
             }
         }
-        Some(Tile {
-            width: width as u32,
-            height: height as u32,
-            rgba,
-        })
+        Some(Tile { width: width as u32, height: height as u32, rgba })
     }
 
     /// Halves a level in memory until `level` is there, unless it is released meanwhile.
@@ -160,12 +149,9 @@ impl ImagePyramid {
         let [full_width, full_height] = decoded.full_size.map(u64::from);
         let is_level = |level: &usize| {
             let scaled = |side: u64| side.div_ceil(1 << *level);
-            scaled(full_width) == u64::from(decoded.width)
-                && scaled(full_height) == u64::from(decoded.height)
+            scaled(full_width) == u64::from(decoded.width) && scaled(full_height) == u64::from(decoded.height)
         };
-        let level = (0..=self.layout.coarsest())
-            .find(is_level)
-            .unwrap_or_default();
+        let level = (0..=self.layout.coarsest()).find(is_level).unwrap_or_default();
         let mut reservation = decoded.reservation;
         reservation.shrink_to(decoded.rgb.len() as u64);
         let pixels = Level {
@@ -233,25 +219,14 @@ impl Level {
             let (lower_pairs, lower_last) = lower.as_chunks::<6>();
             for (upper, lower) in upper_pairs.iter().zip(lower_pairs) {
                 rgb.extend::<[u8; 3]>(std::array::from_fn(|channel| {
-                    mean([
-                        upper[channel],
-                        upper[channel + 3],
-                        lower[channel],
-                        lower[channel + 3],
-                    ])
+                    mean([upper[channel], upper[channel + 3], lower[channel], lower[channel + 3]])
                 }));
             }
             for (&upper, &lower) in upper_last.iter().zip(lower_last) {
                 rgb.push(mean([upper, upper, lower, lower]));
             }
         }
-        Self {
-            width,
-            height,
-            rgb,
-            orientation: self.orientation,
-            _reservation: reservation,
-        }
+        Self { width, height, rgb, orientation: self.orientation, _reservation: reservation }
     }
 }
 
@@ -267,17 +242,13 @@ mod tests {
     use crate::domain::RgbImage;
 
     fn limits(capacity: u64) -> DecodeLimits {
-        DecodeLimits {
-            budget: MemoryBudget::new(capacity),
-            ..DecodeLimits::default()
-        }
+        DecodeLimits { budget: MemoryBudget::new(capacity), ..DecodeLimits::default() }
     }
 
     /// Every pixel has another colour than its neighbours.
     fn gradient(width: u32, height: u32) -> RgbImage {
-        let rgb = (0..height)
-            .flat_map(|y| (0..width).flat_map(move |x| [x as u8, y as u8, (x / 256 * 60) as u8]))
-            .collect();
+        let rgb =
+            (0..height).flat_map(|y| (0..width).flat_map(move |x| [x as u8, y as u8, (x / 256 * 60) as u8])).collect();
         RgbImage::new(width, height, rgb).unwrap()
     }
 
@@ -303,13 +274,7 @@ mod tests {
     fn each_pixel_of_a_smaller_level_is_the_mean_of_four_and_odd_sides_are_rounded_up() {
         let mut rgb = vec![0; 1025 * 3 * 3];
         let grey = |x: usize, y: usize| (y * 1025 + x) * 3;
-        for (x, y, value) in [
-            (0, 0, 0),
-            (1, 0, 10),
-            (0, 1, 30),
-            (1, 1, 200),
-            (1024, 2, 80),
-        ] {
+        for (x, y, value) in [(0, 0, 0), (1, 0, 10), (0, 1, 30), (1, 1, 200), (1024, 2, 80)] {
             rgb[grey(x, y)..][..3].fill(value);
         }
         let bytes = encode_png(&RgbImage::new(1025, 3, rgb).unwrap()).unwrap();

@@ -9,11 +9,7 @@ use super::limits::zeroed;
 use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Orientation, metadata};
 
 /// Decodes the first frame. Grey becomes three equal channels, 16 bits are divided by 257, alpha is laid over white.
-pub(super) fn decode(
-    bytes: &[u8],
-    format: Format,
-    limits: &DecodeLimits,
-) -> Result<Decoded, DecodeError> {
+pub(super) fn decode(bytes: &[u8], format: Format, limits: &DecodeLimits) -> Result<Decoded, DecodeError> {
     let mut decoder = open(bytes, format)?;
     let (width, height) = decoder.dimensions();
     limits.check(u64::from(width), u64::from(height))?;
@@ -31,9 +27,7 @@ pub(super) fn decode(
     let mut allocations = Limits::no_limits();
     // Head room for tables and rows; a stream that needs more than that is a decompression bomb.
     allocations.max_alloc = Some(estimated_bytes + (64 << 20));
-    decoder
-        .set_limits(allocations)
-        .map_err(|error| explain(&error, format))?;
+    decoder.set_limits(allocations).map_err(|error| explain(&error, format))?;
     let mut stored = zeroed(stored_bytes)?;
     let loss = match decoder.read_image(&mut stored) {
         // The WebP decoder makes up what is missing; Pillow's refuses such a file.
@@ -80,16 +74,13 @@ pub(super) fn open(bytes: &[u8], format: Format) -> Result<impl ImageDecoder + '
     // Headers, palettes and colour profiles; the pixels get their own limit once their number is known.
     limits.max_alloc = Some(256 << 20);
     reader.limits(limits);
-    reader
-        .into_decoder()
-        .map_err(|error| explain(&error, format))
+    reader.into_decoder().map_err(|error| explain(&error, format))
 }
 
 pub(super) fn orientation_of_tiff(decoder: &mut impl ImageDecoder) -> Orientation {
-    decoder.orientation().map_or_else(
-        |_| Orientation::default(),
-        |known| Orientation::from_exif(u32::from(known.to_exif())),
-    )
+    decoder
+        .orientation()
+        .map_or_else(|_| Orientation::default(), |known| Orientation::from_exif(u32::from(known.to_exif())))
 }
 
 /// Whether the file is shorter than its own header says, for whatever reason.
@@ -102,9 +93,7 @@ fn is_cut_short(bytes: &[u8], format: Format) -> bool {
 }
 
 fn truncated(format: Format) -> DecodeError {
-    DecodeError::Truncated {
-        format: format.into_str(),
-    }
+    DecodeError::Truncated { format: format.into_str() }
 }
 
 fn explain(error: &ImageError, format: Format) -> DecodeError {
@@ -117,10 +106,7 @@ fn explain(error: &ImageError, format: Format) -> DecodeError {
         _ => reason,
     };
     match error {
-        ImageError::Unsupported(_) => DecodeError::UnsupportedKind {
-            format: format.into_str(),
-            reason,
-        },
+        ImageError::Unsupported(_) => DecodeError::UnsupportedKind { format: format.into_str(), reason },
         _ => DecodeError::Damaged { reason },
     }
 }
@@ -133,9 +119,7 @@ fn is_end_of_file(error: &ImageError) -> bool {
         other => Some(other),
     };
     while let Some(error) = cause {
-        let ended = error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
+        let ended = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
         // The GIF decoder has an error of its own for it.
         if ended || error.to_string().ends_with("Unexpected End of File") {
             return true;
@@ -146,29 +130,19 @@ fn is_end_of_file(error: &ImageError) -> bool {
 }
 
 /// `stored` holds the decoder's pixels with 16-bit channels in the machine's byte order.
-fn rgb8_over_white(
-    stored: Vec<u8>,
-    colour: ColorType,
-    format: Format,
-) -> Result<Vec<u8>, DecodeError> {
+fn rgb8_over_white(stored: Vec<u8>, colour: ColorType, format: Format) -> Result<Vec<u8>, DecodeError> {
     Ok(match colour {
         ColorType::Rgb8 => stored,
         ColorType::L8 => converted(stored, |[grey]: &[u8; 1]| [*grey; 3]),
-        ColorType::La8 => converted(stored, |[grey, alpha]: &[u8; 2]| {
-            [over_white(*grey, *alpha); 3]
-        }),
+        ColorType::La8 => converted(stored, |[grey, alpha]: &[u8; 2]| [over_white(*grey, *alpha); 3]),
         ColorType::Rgba8 => converted(stored, |[red, green, blue, alpha]: &[u8; 4]| {
             [red, green, blue].map(|value| over_white(*value, *alpha))
         }),
-        ColorType::L16 => converted(stored, |pixel: &[u8; 2]| {
-            [scaled_to_8_bits(wide(pixel, 0)); 3]
-        }),
-        ColorType::La16 => converted(stored, |pixel: &[u8; 4]| {
-            [over_white16(wide(pixel, 0), wide(pixel, 1)); 3]
-        }),
-        ColorType::Rgb16 => converted(stored, |pixel: &[u8; 6]| {
-            [0, 1, 2].map(|channel| scaled_to_8_bits(wide(pixel, channel)))
-        }),
+        ColorType::L16 => converted(stored, |pixel: &[u8; 2]| [scaled_to_8_bits(wide(pixel, 0)); 3]),
+        ColorType::La16 => converted(stored, |pixel: &[u8; 4]| [over_white16(wide(pixel, 0), wide(pixel, 1)); 3]),
+        ColorType::Rgb16 => {
+            converted(stored, |pixel: &[u8; 6]| [0, 1, 2].map(|channel| scaled_to_8_bits(wide(pixel, channel))))
+        }
         ColorType::Rgba16 => converted(stored, |pixel: &[u8; 8]| {
             [0, 1, 2].map(|channel| over_white16(wide(pixel, channel), wide(pixel, 3)))
         }),
@@ -183,10 +157,7 @@ fn rgb8_over_white(
 
 /// Converts pixels of `BYTES` bytes to RGB, in place if that is not larger: a second copy of a large image may be a
 /// gigabyte.
-fn converted<const BYTES: usize>(
-    mut stored: Vec<u8>,
-    rgb: impl Fn(&[u8; BYTES]) -> [u8; 3],
-) -> Vec<u8> {
+fn converted<const BYTES: usize>(mut stored: Vec<u8>, rgb: impl Fn(&[u8; BYTES]) -> [u8; 3]) -> Vec<u8> {
     if BYTES < 3 {
         return stored.as_chunks().0.iter().flat_map(rgb).collect();
     }

@@ -10,11 +10,7 @@ use crate::domain::RgbImage;
 
 /// The upright image, scaled down so that its longer side is at most `max_side` pixels (and each side at least one);
 /// smaller images stay as they are. An incomplete file gives what there is.
-pub fn thumbnail(
-    bytes: &[u8],
-    max_side: u32,
-    limits: &DecodeLimits,
-) -> Result<RgbImage, DecodeError> {
+pub fn thumbnail(bytes: &[u8], max_side: u32, limits: &DecodeLimits) -> Result<RgbImage, DecodeError> {
     let decoded = decode_stored(bytes, limits, Scale::AtLeast(max_side))?;
     let (image, _) = shrunk(decoded, max_side)?.into_upright()?;
     Ok(image)
@@ -32,12 +28,7 @@ fn shrunk(decoded: Decoded, max_side: u32) -> Result<Decoded, DecodeError> {
     let (width, height) = (scaled(width), scaled(height));
     let source = (decoded.width, decoded.height, decoded.rgb.as_slice());
     let rgb = resize(source, width, height).map_err(|reason| DecodeError::Damaged { reason })?;
-    Ok(Decoded {
-        width,
-        height,
-        rgb,
-        ..decoded
-    })
+    Ok(Decoded { width, height, rgb, ..decoded })
 }
 
 thread_local! {
@@ -46,20 +37,12 @@ thread_local! {
 }
 
 /// `source` is width, height and RGB.
-pub(super) fn resize(
-    source: (u32, u32, &[u8]),
-    width: u32,
-    height: u32,
-) -> Result<Vec<u8>, String> {
+pub(super) fn resize(source: (u32, u32, &[u8]), width: u32, height: u32) -> Result<Vec<u8>, String> {
     let (source_width, source_height, rgb) = source;
-    let source = ImageRef::new(source_width, source_height, rgb, PixelType::U8x3)
-        .map_err(|error| error.to_string())?;
+    let source = ImageRef::new(source_width, source_height, rgb, PixelType::U8x3).map_err(|error| error.to_string())?;
     let mut target = Image::new(width, height, PixelType::U8x3);
     let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
-    RESIZER.with_borrow_mut(|resizer| {
-        resizer
-            .resize(&source, &mut target, &options)
-            .map_err(|error| error.to_string())
-    })?;
+    RESIZER
+        .with_borrow_mut(|resizer| resizer.resize(&source, &mut target, &options).map_err(|error| error.to_string()))?;
     Ok(target.into_vec())
 }

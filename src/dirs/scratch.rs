@@ -10,8 +10,8 @@ const PREFIX: &str = "spotcheck-";
 /// Locked as long as the process lives that made the folder.
 const LOCK: &str = ".in-use";
 
-/// A folder for temporary files that only this user may read. It is removed when it is dropped; if the process was killed, by the next one
-/// that makes such a folder.
+/// A folder for temporary files that only this user may read. It is removed when it is dropped; if the process was
+/// killed, by the next one that makes such a folder.
 pub struct Scratch {
     // Before the folder: an open file cannot be removed on every system.
     _lock: File,
@@ -42,10 +42,7 @@ impl Scratch {
         let lock = File::create_new(&unnamed)?;
         lock.lock()?;
         std::fs::rename(&unnamed, folder.path().join(LOCK))?;
-        Ok(Self {
-            _lock: lock,
-            folder,
-        })
+        Ok(Self { _lock: lock, folder })
     }
 
     pub fn path(&self) -> &Path {

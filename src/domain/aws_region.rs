@@ -55,11 +55,8 @@ pub const AWS_REGIONS: [&str; 48] = [
 
 /// What is wrong with the name of a region, as a sentence without its end.
 pub fn region_problem(region: &str) -> Option<String> {
-    let is_word =
-        |part: &&str| part.len() >= 2 && part.bytes().all(|byte| byte.is_ascii_lowercase());
-    let is_number = |part: &str| {
-        (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
+    let is_word = |part: &&str| part.len() >= 2 && part.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_number = |part: &str| (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
     let fits = region.rsplit_once('-').is_some_and(|(words, number)| {
         is_number(number) && words.contains('-') && words.split('-').all(|word| is_word(&word))
     });
@@ -71,14 +68,10 @@ pub fn region_doubt(region: &str) -> Option<String> {
     if AWS_REGIONS.contains(&region) {
         return None;
     }
-    let likely = AWS_REGIONS
-        .iter()
-        .map(|known| (differences(region, known), *known));
+    let likely = AWS_REGIONS.iter().map(|known| (differences(region, known), *known));
     let likely = likely.min().filter(|(count, _)| *count <= 2);
     let meant = likely.map_or_else(String::new, |(_, known)| format!("; did you mean {known}?"));
-    Some(format!(
-        "this version of Spotcheck does not know the region {region}{meant}"
-    ))
+    Some(format!("this version of Spotcheck does not know the region {region}{meant}"))
 }
 
 /// How many letters have to be put in, taken out or replaced to make one of the other (Levenshtein, 1965).
@@ -107,16 +100,7 @@ mod tests {
             assert_eq!(region_problem(region), None, "{region}");
             assert_eq!(region_doubt(region), None, "{region}");
         }
-        for word in [
-            "",
-            "Ireland",
-            "eu-west",
-            "eu-west-1a",
-            "EU-WEST-1",
-            "eu west 1",
-            "west-1",
-            "--1",
-        ] {
+        for word in ["", "Ireland", "eu-west", "eu-west-1a", "EU-WEST-1", "eu west 1", "west-1", "--1"] {
             let problem = region_problem(word).unwrap();
             assert!(problem.contains("eu-west-1"), "{word}: {problem}");
         }

@@ -13,11 +13,7 @@ pub fn human_bytes(bytes: u64) -> String {
         unit = larger;
     }
     // 9.95 would be shown as 10.0.
-    if unit == "B" || amount >= 9.95 {
-        format!("{amount:.0} {unit}")
-    } else {
-        format!("{amount:.1} {unit}")
-    }
+    if unit == "B" || amount >= 9.95 { format!("{amount:.0} {unit}") } else { format!("{amount:.1} {unit}") }
 }
 
 #[cfg(test)]

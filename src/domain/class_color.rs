@@ -33,11 +33,7 @@ fn srgb_from_oklch(lightness: f64, chroma: f64, hue: f64) -> [u8; 3] {
 /// The transfer function of sRGB.
 fn gamma_encoded(linear: f64) -> u8 {
     let linear = linear.clamp(0.0, 1.0);
-    let encoded = if linear <= 0.003_130_8 {
-        12.92 * linear
-    } else {
-        1.055 * linear.powf(1.0 / 2.4) - 0.055
-    };
+    let encoded = if linear <= 0.003_130_8 { 12.92 * linear } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 };
     (encoded * 255.0).round() as u8
 }
 
@@ -49,11 +45,7 @@ mod tests {
     fn luminance(color: [u8; 3]) -> f64 {
         let linear = color.map(|value| {
             let value = f64::from(value) / 255.0;
-            if value <= 0.04045 {
-                value / 12.92
-            } else {
-                ((value + 0.055) / 1.055).powf(2.4)
-            }
+            if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
         });
         0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     }
@@ -71,9 +63,7 @@ mod tests {
     fn no_two_of_a_label_set_share_a_color_and_neighbours_differ_clearly() {
         let colors: Vec<[u8; 3]> = (0..91).map(class_color).collect();
         let distance = |left: [u8; 3], right: [u8; 3]| -> u32 {
-            std::iter::zip(left, right)
-                .map(|(left, right)| u32::from(left.abs_diff(right)))
-                .sum()
+            std::iter::zip(left, right).map(|(left, right)| u32::from(left.abs_diff(right))).sum()
         };
         for (index, color) in colors.iter().enumerate() {
             assert!(!colors[index + 1..].contains(color), "class {index}");

@@ -62,16 +62,12 @@ impl TileLayout {
     /// The smallest level. It is made of few tiles, which replace all others until those are there.
     pub fn coarsest(&self) -> usize {
         let longer_side = self.size[0].max(self.size[1]);
-        longer_side
-            .div_ceil(SMALLEST_SIDE)
-            .next_power_of_two()
-            .trailing_zeros() as usize
+        longer_side.div_ceil(SMALLEST_SIDE).next_power_of_two().trailing_zeros() as usize
     }
 
     /// The size of a level, in its pixels.
     pub fn level_size(&self, level: usize) -> [u32; 2] {
-        self.size
-            .map(|side| u64::from(side).div_ceil(1 << level.min(32)) as u32)
+        self.size.map(|side| u64::from(side).div_ceil(1 << level.min(32)) as u32)
     }
 
     /// The smallest level that has at least one pixel for each of the screen, if an image pixel is `scale` screen
@@ -104,9 +100,8 @@ impl TileLayout {
     /// The same with the border.
     pub fn outer(&self, key: TileKey) -> [Range<u32>; 2] {
         let [width, height] = self.level_size(key.level);
-        let grown = |span: Range<u32>, side: u32| {
-            span.start.saturating_sub(TILE_BORDER)..(span.end + TILE_BORDER).min(side)
-        };
+        let grown =
+            |span: Range<u32>, side: u32| span.start.saturating_sub(TILE_BORDER)..(span.end + TILE_BORDER).min(side);
         let [columns, rows] = self.inner(key);
         [grown(columns, width), grown(rows, height)]
     }
@@ -115,11 +110,7 @@ impl TileLayout {
 impl TileKey {
     /// The tile of the next smaller level that shows the same part of the image.
     pub fn parent(self) -> Self {
-        Self {
-            level: self.level + 1,
-            column: self.column / 2,
-            row: self.row / 2,
-        }
+        Self { level: self.level + 1, column: self.column / 2, row: self.row / 2 }
     }
 }
 
@@ -135,13 +126,7 @@ mod tests {
 
     #[test]
     fn levels_end_where_they_are_small_enough() {
-        for (size, coarsest) in [
-            ([1, 1], 0),
-            ([1024, 9], 0),
-            ([1025, 9], 1),
-            ([3000, 20], 2),
-            ([20_000, 15_000], 5),
-        ] {
+        for (size, coarsest) in [([1, 1], 0), ([1024, 9], 0), ([1025, 9], 1), ([3000, 20], 2), ([20_000, 15_000], 5)] {
             assert_eq!(TileLayout::new(size).coarsest(), coarsest, "{size:?}");
         }
         let layout = TileLayout::new([3001, 21]);
@@ -152,14 +137,8 @@ mod tests {
     #[test]
     fn tiles_overlap_by_their_borders_and_end_with_the_image() {
         let layout = TileLayout::new([1100, 3]);
-        let key = |column| TileKey {
-            level: 0,
-            column,
-            row: 0,
-        };
-        let spans: Vec<Range<u32>> = (0..3)
-            .map(|column| layout.outer(key(column))[0].clone())
-            .collect();
+        let key = |column| TileKey { level: 0, column, row: 0 };
+        let spans: Vec<Range<u32>> = (0..3).map(|column| layout.outer(key(column))[0].clone()).collect();
         assert_eq!(spans, [0..513, 511..1025, 1023..1100]);
         assert!(!layout.contains(key(3)));
     }

@@ -8,25 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use super::transform::{MAX_INSTANCES, Problems};
 use super::{
-    DEFAULT_INSTANCE, InstanceType, ListPage, ListQuery, ModelSource, S3Access, S3Address,
-    SageMakerAccess, cost_usd, name_problem,
+    DEFAULT_INSTANCE, InstanceType, ListPage, ListQuery, ModelSource, S3Access, S3Address, SageMakerAccess, cost_usd,
+    name_problem,
 };
 
 /// The AMIs of GPU instances, with driver and CUDA version (botocore 1.44.5, `ProductionVariant`).
 pub const GPU_AMIS: [(&str, &str); 4] = [
     ("al2-ami-sagemaker-inference-gpu-2", "driver 535, CUDA 12.2"),
-    (
-        "al2-ami-sagemaker-inference-gpu-2-1",
-        "driver 535, CUDA 12.2, without CUDA compatibility",
-    ),
-    (
-        DEFAULT_GPU_AMI,
-        "driver 550, CUDA 12.4, without CUDA compatibility",
-    ),
-    (
-        "al2023-ami-sagemaker-inference-gpu-4-1",
-        "driver 580, CUDA 13.0, without CUDA compatibility",
-    ),
+    ("al2-ami-sagemaker-inference-gpu-2-1", "driver 535, CUDA 12.2, without CUDA compatibility"),
+    (DEFAULT_GPU_AMI, "driver 550, CUDA 12.4, without CUDA compatibility"),
+    ("al2023-ami-sagemaker-inference-gpu-4-1", "driver 580, CUDA 13.0, without CUDA compatibility"),
 ];
 /// The range of `ProductionVariantContainerStartupHealthCheckTimeoutInSeconds` and
 /// `ProductionVariantModelDataDownloadTimeoutInSeconds`.
@@ -43,9 +34,7 @@ pub fn default_ami(instance_type: &str) -> Option<&'static str> {
 /// The reason why a name is not valid for an endpoint, to follow “the name”.
 pub fn endpoint_name_problem(name: &str) -> Option<String> {
     match name.split_once(":endpoint/") {
-        Some((arn, name)) if arn.starts_with("arn:") => {
-            Some(format!("is an ARN; give the name alone: {name}"))
-        }
+        Some((arn, name)) if arn.starts_with("arn:") => Some(format!("is an ARN; give the name alone: {name}")),
         _ => name_problem(name),
     }
 }
@@ -198,22 +187,14 @@ impl EndpointRecord {
 
     /// What all instances together cost in an hour; `None` if no price is known.
     pub fn usd_per_hour_of_all(&self) -> Option<f64> {
-        Some(cost_usd(
-            self.usd_per_hour?,
-            self.config.instance_count,
-            3600.0,
-        ))
+        Some(cost_usd(self.usd_per_hour?, self.config.instance_count, 3600.0))
     }
 
     /// What it has cost by now, a little more than AWS will say: instances are billed from their start on. `None` if
     /// no price is known.
     pub fn cost_usd(&self, now_ms: i64) -> Option<f64> {
         let seconds = (now_ms - self.created_ms).max(0) as f64 / 1e3;
-        Some(cost_usd(
-            self.usd_per_hour?,
-            self.config.instance_count,
-            seconds,
-        ))
+        Some(cost_usd(self.usd_per_hour?, self.config.instance_count, seconds))
     }
 }
 
@@ -234,22 +215,12 @@ pub enum EndpointStatus {
 impl EndpointStatus {
     /// Whether the status changes without a request.
     pub fn is_changing(self) -> bool {
-        matches!(
-            self,
-            Self::Creating
-                | Self::Updating
-                | Self::SystemUpdating
-                | Self::RollingBack
-                | Self::Deleting
-        )
+        matches!(self, Self::Creating | Self::Updating | Self::SystemUpdating | Self::RollingBack | Self::Deleting)
     }
 
     /// Whether it accepts requests; it does so while it is updated, too.
     pub fn accepts_requests(self) -> bool {
-        matches!(
-            self,
-            Self::InService | Self::Updating | Self::SystemUpdating | Self::RollingBack
-        )
+        matches!(self, Self::InService | Self::Updating | Self::SystemUpdating | Self::RollingBack)
     }
 }
 
@@ -278,10 +249,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// Why it failed, to go on in a sentence; SageMaker's own end with a stop, or not.
     pub fn failure_words(&self) -> &str {
-        let why = self
-            .failure
-            .as_deref()
-            .unwrap_or("SageMaker gives no reason");
+        let why = self.failure.as_deref().unwrap_or("SageMaker gives no reason");
         why.trim_end().trim_end_matches('.')
     }
 }
@@ -339,10 +307,7 @@ mod tests {
         };
         let unknown = EndpointRecord::new(SageMakerAccess::default(), config, 1_000);
         assert_eq!(unknown.cost_usd(3_601_000), None);
-        let known = EndpointRecord {
-            usd_per_hour: Some(0.25),
-            ..unknown
-        };
+        let known = EndpointRecord { usd_per_hour: Some(0.25), ..unknown };
         assert_eq!(known.usd_per_hour_of_all(), Some(0.5));
         assert_eq!(known.cost_usd(7_201_000), Some(1.0));
         // A clock that was set back.

@@ -36,9 +36,7 @@ impl BoundingBox {
 
     /// True if every edge is a finite number.
     pub fn is_finite(&self) -> bool {
-        [self.x1, self.y1, self.x2, self.y2]
-            .iter()
-            .all(|edge| edge.is_finite())
+        [self.x1, self.y1, self.x2, self.y2].iter().all(|edge| edge.is_finite())
     }
 
     pub fn contains(&self, x: f32, y: f32) -> bool {
@@ -65,11 +63,7 @@ impl BoundingBox {
             y2: self.y2.min(other.y2),
         };
         let union = self.area() + other.area() - overlap.area();
-        if union > 0.0 {
-            overlap.area() / union
-        } else {
-            0.0
-        }
+        if union > 0.0 { overlap.area() / union } else { 0.0 }
     }
 }
 
@@ -94,20 +88,12 @@ pub struct AxisTransform {
 }
 
 impl AxisTransform {
-    pub const IDENTITY: Self = Self {
-        scale: [1.0, 1.0],
-        offset: [0.0, 0.0],
-    };
+    pub const IDENTITY: Self = Self { scale: [1.0, 1.0], offset: [0.0, 0.0] };
 
     pub fn apply(&self, bounds: BoundingBox) -> BoundingBox {
         let x = |value: f32| (f64::from(value) * self.scale[0] + self.offset[0]) as f32;
         let y = |value: f32| (f64::from(value) * self.scale[1] + self.offset[1]) as f32;
-        BoundingBox {
-            x1: x(bounds.x1),
-            y1: y(bounds.y1),
-            x2: x(bounds.x2),
-            y2: y(bounds.y2),
-        }
+        BoundingBox { x1: x(bounds.x1), y1: y(bounds.y1), x2: x(bounds.x2), y2: y(bounds.y2) }
     }
 }
 
@@ -130,10 +116,7 @@ mod tests {
 
     #[test]
     fn a_transform_maps_model_pixels_back_to_the_image() {
-        let image_from_model = AxisTransform {
-            scale: [2.0, 4.0],
-            offset: [10.0, -4.0],
-        };
+        let image_from_model = AxisTransform { scale: [2.0, 4.0], offset: [10.0, -4.0] };
         let bounds = image_from_model.apply(BoundingBox::new(1.0, 1.0, 2.0, 3.0));
         assert_eq!(bounds, BoundingBox::new(12.0, 0.0, 14.0, 8.0));
     }

@@ -22,9 +22,7 @@ pub(super) fn parse(text: &str) -> Result<BTreeMap<u32, String>, LabelError> {
             return Err(tokens.error("does not begin with an item"));
         }
         let item = read_item(&mut tokens)?;
-        let id = item
-            .id
-            .ok_or_else(|| tokens.error("ends an item without an id"))?;
+        let id = item.id.ok_or_else(|| tokens.error("ends an item without an id"))?;
         let name = item.display_name.or(item.name);
         let name = name.filter(|name| !name.trim().is_empty());
         let name = name.ok_or_else(|| tokens.error("ends an item without a name"))?;
@@ -107,17 +105,11 @@ struct Tokens<'t> {
 
 impl<'t> Tokens<'t> {
     fn new(text: &'t str) -> Self {
-        Self {
-            chars: text.chars().peekable(),
-            line: 1,
-        }
+        Self { chars: text.chars().peekable(), line: 1 }
     }
 
     fn error(&self, reason: &str) -> LabelError {
-        LabelError {
-            line: self.line,
-            reason: reason.to_owned(),
-        }
+        LabelError { line: self.line, reason: reason.to_owned() }
     }
 
     fn must_next(&mut self) -> Result<Token, LabelError> {

@@ -17,11 +17,7 @@ pub struct LabelPlaces {
 impl LabelPlaces {
     /// Labels stay inside `within`.
     pub fn new(within: BoundingBox) -> Self {
-        Self {
-            within,
-            taken: Vec::new(),
-            asked: 0,
-        }
+        Self { within, taken: Vec::new(), asked: 0 }
     }
 
     /// Keeps a place free of labels.
@@ -71,26 +67,17 @@ impl LabelPlaces {
 
     fn free_place(&self, around: BoundingBox, size: [f32; 2]) -> Option<BoundingBox> {
         let mut places = candidates(self.within, around, size).into_iter();
-        places.find(|place| {
-            self.is_inside(place) && !self.taken.iter().any(|other| covers(other, place))
-        })
+        places.find(|place| self.is_inside(place) && !self.taken.iter().any(|other| covers(other, place)))
     }
 
     fn is_inside(&self, place: &BoundingBox) -> bool {
         let within = &self.within;
-        place.x1 >= within.x1
-            && place.y1 >= within.y1
-            && place.x2 <= within.x2
-            && place.y2 <= within.y2
+        place.x1 >= within.x1 && place.y1 >= within.y1 && place.x2 <= within.x2 && place.y2 <= within.y2
     }
 }
 
 /// The places to try: above the box, inside, below, beside; then the same at its other corners.
-fn candidates(
-    within: BoundingBox,
-    around: BoundingBox,
-    [width, height]: [f32; 2],
-) -> [BoundingBox; 7] {
+fn candidates(within: BoundingBox, around: BoundingBox, [width, height]: [f32; 2]) -> [BoundingBox; 7] {
     let right_most = (within.x2 - width).max(within.x1);
     let left = around.x1.min(right_most);
     let right = (around.x2 - width).max(within.x1);
@@ -130,9 +117,7 @@ mod tests {
     fn the_same_box_again_and_again_fills_the_places_around_it_in_a_fixed_order() {
         let mut places = places();
         let around = BoundingBox::new(100.0, 100.0, 200.0, 200.0);
-        let found: Vec<_> = (0..8)
-            .map(|_| left_top(places.take(around, [()], |()| SIZE)))
-            .collect();
+        let found: Vec<_> = (0..8).map(|_| left_top(places.take(around, [()], |()| SIZE))).collect();
         let expected = [
             Some([100.0, 84.0]),
             Some([100.0, 100.0]),
@@ -171,10 +156,7 @@ mod tests {
             BoundingBox::new(0.0, -50.0, 10.0, -1.0),
             BoundingBox::new(f32::NAN, 0.0, f32::INFINITY, 3.0),
         ] {
-            assert!(
-                places.take(outside, [()], |()| SIZE).is_none(),
-                "{outside:?}"
-            );
+            assert!(places.take(outside, [()], |()| SIZE).is_none(), "{outside:?}");
         }
     }
 

@@ -22,17 +22,11 @@ impl LabelSet {
         let with_ids = text.lines().next().is_some_and(|line| line.contains('\t'));
         let mut names = BTreeMap::new();
         for (position, line) in text.lines().enumerate() {
-            let error = |reason: String| LabelError {
-                line: position + 1,
-                reason,
-            };
+            let error = |reason: String| LabelError { line: position + 1, reason };
             let (id, name) = match (with_ids, line.split_once('\t')) {
                 (true, Some((id, name))) => {
                     let id = id.trim().parse();
-                    (
-                        id.map_err(|_| error(format!("“{line}” does not begin with a class id")))?,
-                        name,
-                    )
+                    (id.map_err(|_| error(format!("“{line}” does not begin with a class id")))?, name)
                 }
                 (true, None) => {
                     return Err(error("has no tab between class id and name".to_owned()));
@@ -49,9 +43,7 @@ impl LabelSet {
                 return Err(error(format!("class id {id} was given before")));
             }
         }
-        Ok(Self {
-            names: Arc::new(names),
-        })
+        Ok(Self { names: Arc::new(names) })
     }
 
     /// Reads a label map of TensorFlow Object Detection (`.pbtxt`): an `item` for each class, with its `id`, and its
@@ -61,9 +53,7 @@ impl LabelSet {
     /// Text that is no such file, an item without id or name, or an id given twice.
     pub fn parse_label_map(text: &str) -> Result<Self, LabelError> {
         let names = super::label_map::parse(text)?;
-        Ok(Self {
-            names: Arc::new(names),
-        })
+        Ok(Self { names: Arc::new(names) })
     }
 
     pub fn len(&self) -> usize {
@@ -80,8 +70,7 @@ impl LabelSet {
 
     /// The name, or `class 17` if the set has none.
     pub fn name(&self, class_id: u32) -> String {
-        self.get(class_id)
-            .map_or_else(|| format!("class {class_id}"), str::to_owned)
+        self.get(class_id).map_or_else(|| format!("class {class_id}"), str::to_owned)
     }
 
     /// Ids and names, lowest id first.
@@ -104,9 +93,7 @@ impl LabelSet {
 /// Ids with their names; of an id that comes twice the last name counts.
 impl FromIterator<(u32, String)> for LabelSet {
     fn from_iter<I: IntoIterator<Item = (u32, String)>>(names: I) -> Self {
-        Self {
-            names: Arc::new(names.into_iter().collect()),
-        }
+        Self { names: Arc::new(names.into_iter().collect()) }
     }
 }
 
@@ -131,12 +118,7 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_named() {
-        for (text, line) in [
-            ("1\ta\nb", 2),
-            ("a\n\nb", 2),
-            ("1\ta\n1\tb", 2),
-            ("x\ta", 1),
-        ] {
+        for (text, line) in [("1\ta\nb", 2), ("a\n\nb", 2), ("1\ta\n1\tb", 2), ("x\ta", 1)] {
             assert_eq!(LabelSet::parse(text).unwrap_err().line, line, "{text:?}");
         }
     }

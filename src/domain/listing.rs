@@ -41,11 +41,7 @@ pub struct ListQuery<S> {
 
 impl<S> Default for ListQuery<S> {
     fn default() -> Self {
-        Self {
-            name_contains: None,
-            status: None,
-            page_token: None,
-        }
+        Self { name_contains: None, status: None, page_token: None }
     }
 }
 

@@ -47,13 +47,11 @@ pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_image::{DisplayImage, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use endpoint::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord,
-    EndpointStatus, EndpointSummary, EndpointVariant, GPU_AMIS, UploadedArchive, default_ami,
-    endpoint_name_problem,
+    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord, EndpointStatus,
+    EndpointSummary, EndpointVariant, GPU_AMIS, UploadedArchive, default_ami, endpoint_name_problem,
 };
 pub use export_options::{
-    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions,
-    VerdictChoice,
+    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, VerdictChoice,
 };
 pub use geometry::{AxisTransform, BoundingBox};
 pub use label_map::LabelError;
@@ -62,16 +60,14 @@ pub use label_set::LabelSet;
 pub use listing::{ListPage, ListQuery, ListingChange, Page};
 pub use log_events::{LogEvent, LogFrom, LogPage, LogStream};
 pub use model_card::{
-    BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput,
-    ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
-    Rounding,
+    BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput, ElementType, ImageInput,
+    Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule, Rounding,
 };
 pub use one_of::one_of;
 pub use output_mapping::{
-    BoxesDraft, ClassesDraft, ExampleResponse, JsonPlace, JsonPointer, JsonPointerError, JsonStep,
-    MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent, MappingDraft,
-    MappingFault, MappingField, OutputMapping, PlaceContent, ReadingRequest, ResponseExamples,
-    ScoreValues, WHOLE_OUTPUT,
+    BoxesDraft, ClassesDraft, ExampleResponse, JsonPlace, JsonPointer, JsonPointerError, JsonStep, MappedBoxFormat,
+    MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent, MappingDraft, MappingFault, MappingField, OutputMapping,
+    PlaceContent, ReadingRequest, ResponseExamples, ScoreValues, WHOLE_OUTPUT,
 };
 pub use prediction::{ClassScore, Detection, Prediction, PredictionContent};
 pub use problem::Problem;
@@ -79,30 +75,27 @@ pub use remote_model::{RemoteAddress, RemoteModel, RequestForm};
 pub use rgb_image::RgbImage;
 pub use run::{InferenceLocation, KeepRule, RunId, RunInfo, RunKey};
 pub use s3::{
-    AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, S3Access, S3Address,
-    S3Layout, S3Link, S3LinkError, S3Place, SignInMeans, parse_endpoint, without_password,
+    AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, S3Access, S3Address, S3Layout, S3Link,
+    S3LinkError, S3Place, SignInMeans, parse_endpoint, without_password,
 };
 pub use saliency::{Saliency, SaliencyTarget};
 pub use sample::{FileStamp, Sample, SampleId, SampleUri, is_lines_name};
 pub use sample_set::SampleSet;
 pub use shared_list::SharedList;
 pub use transform::{
-    ArchiveContent, AssembleWith, BatchStrategy, Check, CheckGrade, CheckPoint, Compression,
-    CostEstimate, DEFAULT_INSTANCE, DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing,
-    EXAMPLE_CONTENT_TYPE, EcrImage, Experiment, FailedObject, FieldProblem, HEADLINE, Headline,
-    IMAGE_CONTENT_TYPE, ImagesInside, InputObjects, InputSurvey, InstanceType, JobOutcome, JobPage,
-    JobPhase, JobProgress, JobQuery, JobRecord, JobRetry, KeySample, LINES_CONTENT_TYPE, Leftover,
-    LogLine, MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelClient, ModelSource, ModelSpec,
-    PayloadSuggestion, Preflight, Price, PriceChange, PriceTable, SageMakerAccess, SplitType,
-    TfsBatching, TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec,
-    TransformStatus, TransformSummary, Unexplained, archive_address, cost_usd, dated_name,
-    default_image, human_usd, image_problem, in_flight_problem, known_images, known_instance_types,
-    manifest_address, name_problem, needed_payload_mb, output_folder, role_problem, support_folder,
+    ArchiveContent, AssembleWith, BatchStrategy, Check, CheckGrade, CheckPoint, Compression, CostEstimate,
+    DEFAULT_INSTANCE, DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, EcrImage, Experiment,
+    FailedObject, FieldProblem, HEADLINE, Headline, IMAGE_CONTENT_TYPE, ImagesInside, InputObjects, InputSurvey,
+    InstanceType, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery, JobRecord, JobRetry, KeySample,
+    LINES_CONTENT_TYPE, Leftover, LogLine, MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelClient, ModelSource, ModelSpec,
+    PayloadSuggestion, Preflight, Price, PriceChange, PriceTable, SageMakerAccess, SplitType, TfsBatching,
+    TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus, TransformSummary,
+    Unexplained, archive_address, cost_usd, dated_name, default_image, human_usd, image_problem, in_flight_problem,
+    known_images, known_instance_types, manifest_address, name_problem, needed_payload_mb, output_folder, role_problem,
+    support_folder,
 };
 pub use truth::{Truth, TruthBox, TruthLabel};
-pub use upload::{
-    FileAmount, PlannedFile, PlannedState, SkippedFiles, UploadPlan, UploadReport, UploadStop,
-};
+pub use upload::{FileAmount, PlannedFile, PlannedState, SkippedFiles, UploadPlan, UploadReport, UploadStop};
 pub use utc::Utc;
 pub use verdict::{JudgedSample, Verdict, VerdictTarget};
 pub use view_settings::{ViewSettings, not_suppressed};

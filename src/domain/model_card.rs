@@ -135,23 +135,13 @@ pub enum ResizeRule {
     Stretch { width: u32, height: u32 },
     /// The short side to `short_side`, the long side in proportion and rounded by `long_side`, then the middle
     /// `crop_width` x `crop_height`, its left and top offset rounded by `crop_offset`.
-    ShortSideCrop {
-        short_side: u32,
-        long_side: Rounding,
-        crop_width: u32,
-        crop_height: u32,
-        crop_offset: Rounding,
-    },
+    ShortSideCrop { short_side: u32, long_side: Rounding, crop_width: u32, crop_height: u32, crop_offset: Rounding },
     /// Scaled in proportion to fit (side lengths rounded to the nearest), centred, the rest filled with `fill`.
     Letterbox { width: u32, height: u32, fill: u8 },
     /// Scaled in proportion so that the short side has `short_side` pixels but the long one at most `max_long_side`
     /// (side lengths rounded down), then zeros (after normalisation) to the right and below up to a multiple of
     /// `pad_to_multiple`.
-    ShortSidePad {
-        short_side: u32,
-        max_long_side: u32,
-        pad_to_multiple: u32,
-    },
+    ShortSidePad { short_side: u32, max_long_side: u32, pad_to_multiple: u32 },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,12 +246,7 @@ impl ModelCard {
             accuracy: None,
             assumed: Vec::new(),
             labels: None,
-            file: ModelFile {
-                name: String::new(),
-                bytes: 0,
-                sha256: String::new(),
-                urls: Vec::new(),
-            },
+            file: ModelFile { name: String::new(), bytes: 0, sha256: String::new(), urls: Vec::new() },
             input: ImageInput {
                 name: None,
                 layout: Layout::Nhwc,

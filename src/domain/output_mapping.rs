@@ -63,9 +63,7 @@ pub struct MappedClasses {
 }
 
 /// What the scores of classes are.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum ScoreValues {
@@ -96,9 +94,7 @@ pub struct MappedBoxes {
     pub class_offset: i32,
 }
 
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(const_into_str)]
 pub enum MappedBoxFormat {
@@ -116,9 +112,7 @@ pub enum MappedBoxFormat {
     Cxcywh,
 }
 
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(const_into_str)]
 pub enum MappedBoxSpace {
@@ -199,10 +193,7 @@ pub struct MappingFault {
 
 impl MappingFault {
     pub fn new(field: MappingField, reason: impl Into<String>) -> Self {
-        Self {
-            field,
-            reason: reason.into(),
-        }
+        Self { field, reason: reason.into() }
     }
 }
 
@@ -255,9 +246,7 @@ pub enum JsonStep {
 
 /// The text that is there instead of a pointer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "“{0}” is not a path in JSON; write it as /predictions/0/scores, with * for every element of a list"
-)]
+#[error("“{0}” is not a path in JSON; write it as /predictions/0/scores, with * for every element of a list")]
 pub struct JsonPointerError(String);
 
 impl JsonPointer {
@@ -268,10 +257,7 @@ impl JsonPointer {
             None => return Err(error()),
             Some(rest) => rest.split('/').map(JsonStep::parse).collect(),
         };
-        Ok(Self {
-            text: text.to_owned(),
-            steps,
-        })
+        Ok(Self { text: text.to_owned(), steps })
     }
 
     /// The steps from the whole document inwards.
@@ -334,10 +320,7 @@ mod tests {
             ("/", vec![to("")]),
             ("/a/0", vec![to("a"), to("0")]),
             ("/a~1b/m~0n/~01", vec![to("a/b"), to("m~n"), to("~1")]),
-            (
-                "/detections/*/box",
-                vec![to("detections"), JsonStep::Each, to("box")],
-            ),
+            ("/detections/*/box", vec![to("detections"), JsonStep::Each, to("box")]),
         ] {
             assert_eq!(JsonPointer::parse(text).unwrap().steps(), steps, "{text}");
         }

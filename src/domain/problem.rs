@@ -12,17 +12,11 @@ pub struct Problem {
 
 impl Problem {
     pub fn of_sample(uri: SampleUri, message: impl Into<String>) -> Self {
-        Self {
-            uri: Some(uri),
-            message: message.into(),
-        }
+        Self { uri: Some(uri), message: message.into() }
     }
 
     pub fn general(message: impl Into<String>) -> Self {
-        Self {
-            uri: None,
-            message: message.into(),
-        }
+        Self { uri: None, message: message.into() }
     }
 }
 

@@ -22,18 +22,13 @@ pub struct RemoteModel {
 #[serde(rename_all = "snake_case")]
 pub enum RemoteAddress {
     /// A real-time endpoint of SageMaker.
-    Endpoint {
-        name: String,
-        access: SageMakerAccess,
-    },
+    Endpoint { name: String, access: SageMakerAccess },
     /// `http://host:8501/v1/models/NAME:predict`
     TfServing { address: String },
 }
 
 /// How an image is wrapped up for the model.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum RequestForm {
@@ -61,10 +56,7 @@ impl RemoteModel {
     /// Files go as they are, and predictions are recognised.
     pub fn at_endpoint(name: impl Into<String>, access: SageMakerAccess) -> Self {
         Self {
-            at: RemoteAddress::Endpoint {
-                name: name.into(),
-                access,
-            },
+            at: RemoteAddress::Endpoint { name: name.into(), access },
             form: RequestForm::Image,
             signature: None,
             reading: ReadingRequest::default(),
@@ -74,9 +66,7 @@ impl RemoteModel {
     /// Files go in JSON, to the signature that the model uses by itself, and predictions are recognised.
     pub fn in_tf_serving(address: impl Into<String>) -> Self {
         Self {
-            at: RemoteAddress::TfServing {
-                address: address.into(),
-            },
+            at: RemoteAddress::TfServing { address: address.into() },
             form: RequestForm::Instances,
             signature: None,
             reading: ReadingRequest::default(),
@@ -88,32 +78,25 @@ impl RemoteModel {
         match &self.at {
             RemoteAddress::Endpoint { name, .. } => format!("endpoint {name}"),
             // The whole of it may be mistyped, and hold what is not to be shown.
-            RemoteAddress::TfServing { address } => {
-                match normal_address(address).split_once("/v1/models/") {
-                    Some((_, model)) => {
-                        let model = model.trim_end_matches(":predict");
-                        format!("{model} in TensorFlow Serving")
-                    }
-                    None => "TensorFlow Serving".to_owned(),
+            RemoteAddress::TfServing { address } => match normal_address(address).split_once("/v1/models/") {
+                Some((_, model)) => {
+                    let model = model.trim_end_matches(":predict");
+                    format!("{model} in TensorFlow Serving")
                 }
-            }
+                None => "TensorFlow Serving".to_owned(),
+            },
         }
     }
 
     /// Whether a run was made by this model, as far as the address tells: without a region, an endpoint may be in any.
     pub fn is_where(&self, made: &InferenceLocation) -> bool {
         match (&self.at, made) {
-            (
-                RemoteAddress::Endpoint { name, access },
-                InferenceLocation::Endpoint {
-                    name: asked,
-                    region,
-                },
-            ) => name == asked && access.region.as_ref().is_none_or(|said| said == region),
-            (
-                RemoteAddress::TfServing { address },
-                InferenceLocation::TfServing { address: asked },
-            ) => normal_address(address) == *asked,
+            (RemoteAddress::Endpoint { name, access }, InferenceLocation::Endpoint { name: asked, region }) => {
+                name == asked && access.region.as_ref().is_none_or(|said| said == region)
+            }
+            (RemoteAddress::TfServing { address }, InferenceLocation::TfServing { address: asked }) => {
+                normal_address(address) == *asked
+            }
             _ => false,
         }
     }
@@ -122,11 +105,7 @@ impl RemoteModel {
 /// The address without its optional parts, for comparisons.
 fn normal_address(address: &str) -> String {
     let address = address.trim().trim_end_matches('/');
-    if address.ends_with(":predict") {
-        address.to_owned()
-    } else {
-        format!("{address}:predict")
-    }
+    if address.ends_with(":predict") { address.to_owned() } else { format!("{address}:predict") }
 }
 
 #[cfg(test)]
@@ -136,26 +115,18 @@ mod tests {
     #[test]
     fn a_run_is_known_by_the_address_that_made_it() {
         let cats = RemoteModel::at_endpoint("cats", SageMakerAccess::default());
-        let made = |name: &str| InferenceLocation::Endpoint {
-            name: name.to_owned(),
-            region: "eu-west-1".to_owned(),
-        };
+        let made = |name: &str| InferenceLocation::Endpoint { name: name.to_owned(), region: "eu-west-1".to_owned() };
         assert!(cats.is_where(&made("cats")));
         assert!(!cats.is_where(&made("dogs")));
         assert!(!cats.is_where(&InferenceLocation::Here));
-        let remote_inference = SageMakerAccess {
-            region: Some("us-east-1".to_owned()),
-            ..SageMakerAccess::default()
-        };
+        let remote_inference = SageMakerAccess { region: Some("us-east-1".to_owned()), ..SageMakerAccess::default() };
         assert!(!RemoteModel::at_endpoint("cats", remote_inference).is_where(&made("cats")));
         let served = RemoteModel::in_tf_serving("http://h:8501/v1/models/resnet:predict");
         assert_eq!(served.name(), "resnet in TensorFlow Serving");
         assert!(
-            RemoteModel::in_tf_serving(" http://h:8501/v1/models/resnet/").is_where(
-                &InferenceLocation::TfServing {
-                    address: "http://h:8501/v1/models/resnet:predict".to_owned(),
-                }
-            )
+            RemoteModel::in_tf_serving(" http://h:8501/v1/models/resnet/").is_where(&InferenceLocation::TfServing {
+                address: "http://h:8501/v1/models/resnet:predict".to_owned(),
+            })
         );
         let mistyped = RemoteModel::in_tf_serving("http://me:secret@h:8501");
         assert_eq!(mistyped.name(), "TensorFlow Serving");

@@ -12,9 +12,7 @@ pub struct RgbImage {
 impl RgbImage {
     /// `None` if a side is zero or `rgb` does not hold exactly `width * height * 3` bytes.
     pub fn new(width: u32, height: u32, rgb: Vec<u8>) -> Option<Self> {
-        let expected_bytes = (width as usize)
-            .checked_mul(height as usize)?
-            .checked_mul(3)?;
+        let expected_bytes = (width as usize).checked_mul(height as usize)?.checked_mul(3)?;
         (expected_bytes > 0 && rgb.len() == expected_bytes).then_some(Self { width, height, rgb })
     }
 

@@ -89,21 +89,13 @@ impl RunKey {
             count => format!("{count} threads"),
         });
         let usual = KeepRule::default();
-        let min_score = (self.keep.min_score != usual.min_score)
-            .then(|| format!("scores ≥ {}", self.keep.min_score));
+        let min_score = (self.keep.min_score != usual.min_score).then(|| format!("scores ≥ {}", self.keep.min_score));
         let top_k = (self.keep.top_k != usual.top_k).then(|| format!("top {}", self.keep.top_k));
-        let unusual = [made, device, batch, threads, min_score, top_k]
-            .into_iter()
-            .flatten();
-        let parts: Vec<String> = std::iter::once(model_name.to_owned())
-            .chain(unusual)
-            .collect();
+        let unusual = [made, device, batch, threads, min_score, top_k].into_iter().flatten();
+        let parts: Vec<String> = std::iter::once(model_name.to_owned()).chain(unusual).collect();
         let name = parts.join(", ");
         let numbered = (2..).map(|number| format!("{name} ({number})"));
-        std::iter::once(name.clone())
-            .chain(numbered)
-            .find(|name| !is_taken(name))
-            .unwrap_or(name)
+        std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(name)
     }
 }
 
@@ -118,10 +110,7 @@ pub struct KeepRule {
 
 impl Default for KeepRule {
     fn default() -> Self {
-        Self {
-            min_score: 0.005,
-            top_k: 5,
-        }
+        Self { min_score: 0.005, top_k: 5 }
     }
 }
 
@@ -142,25 +131,12 @@ mod tests {
         };
         assert_eq!(usual.run_name("Toy", |_| false), "Toy");
         let taken = ["Toy", "Toy (2)"];
-        assert_eq!(
-            usual.run_name("Toy", |name| taken.contains(&name)),
-            "Toy (3)"
-        );
-        let unusual = RunKey {
-            batch: Some(4),
-            keep: KeepRule {
-                min_score: 0.25,
-                top_k: 10,
-            },
-            ..usual
-        };
+        assert_eq!(usual.run_name("Toy", |name| taken.contains(&name)), "Toy (3)");
+        let unusual = RunKey { batch: Some(4), keep: KeepRule { min_score: 0.25, top_k: 10 }, ..usual };
         let name = unusual.run_name("Toy", |_| false);
         assert_eq!(name, "Toy, batch 4, scores ≥ 0.25, top 10");
         let remote = RunKey {
-            made: InferenceLocation::TransformJob {
-                name: "photos-1".to_owned(),
-                region: "eu-west-1".to_owned(),
-            },
+            made: InferenceLocation::TransformJob { name: "photos-1".to_owned(), region: "eu-west-1".to_owned() },
             ..unusual
         };
         assert_eq!(

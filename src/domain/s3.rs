@@ -28,10 +28,7 @@ pub struct S3Address {
 
 impl S3Address {
     pub fn new(bucket: impl Into<String>, prefix: impl Into<String>) -> Self {
-        Self {
-            bucket: bucket.into(),
-            prefix: prefix.into(),
-        }
+        Self { bucket: bucket.into(), prefix: prefix.into() }
     }
 
     /// Reads an `s3://` address, an https URL of an object or folder, or a URL of the AWS console. What else such a URL
@@ -47,11 +44,7 @@ impl S3Address {
 
     /// The same with a slash at its end.
     pub fn as_folder(&self) -> Self {
-        if self.is_folder() {
-            self.clone()
-        } else {
-            Self::new(&self.bucket, format!("{}/", self.prefix))
-        }
+        if self.is_folder() { self.clone() } else { Self::new(&self.bucket, format!("{}/", self.prefix)) }
     }
 
     /// The folder around this object or folder; `None` for a whole bucket.
@@ -188,21 +181,13 @@ pub struct S3Place {
 impl S3Place {
     /// All objects that begin with the prefix, with the default credentials of the AWS tools.
     pub fn new(address: S3Address) -> Self {
-        Self {
-            address,
-            access: S3Access::default(),
-            layout: S3Layout::default(),
-        }
+        Self { address, access: S3Access::default(), layout: S3Layout::default() }
     }
 
     /// As [`S3Place::new`], with the region and the server that the link names.
     pub fn of_link(link: S3Link) -> Self {
         Self {
-            access: S3Access {
-                region: link.region,
-                endpoint: link.endpoint,
-                ..S3Access::default()
-            },
+            access: S3Access { region: link.region, endpoint: link.endpoint, ..S3Access::default() },
             ..Self::new(link.address)
         }
     }
@@ -211,13 +196,7 @@ impl S3Place {
     /// tomorrow they may name another one.
     pub fn on_server(self, server: Option<&str>) -> Self {
         let endpoint = self.access.endpoint.or_else(|| server.map(str::to_owned));
-        Self {
-            access: S3Access {
-                endpoint,
-                ..self.access
-            },
-            ..self
-        }
+        Self { access: S3Access { endpoint, ..self.access }, ..self }
     }
 
     /// The text that identifies this place for every user: a bucket of the same name on another server is another
@@ -245,22 +224,12 @@ pub struct Identity {
 impl Identity {
     /// The identity that AWS reports.
     pub fn of_arn(account: &str, arn: &str, expires_ms: Option<i64>) -> Self {
-        Self {
-            account: Some(account.to_owned()),
-            arn: Some(arn.to_owned()),
-            who: name_of_arn(arn),
-            expires_ms,
-        }
+        Self { account: Some(account.to_owned()), arn: Some(arn.to_owned()), who: name_of_arn(arn), expires_ms }
     }
 
     /// An identity that AWS was not asked about.
     pub fn unasked(who: impl Into<String>, expires_ms: Option<i64>) -> Self {
-        Self {
-            account: None,
-            arn: None,
-            who: who.into(),
-            expires_ms,
-        }
+        Self { account: None, arn: None, who: who.into(), expires_ms }
     }
 }
 
@@ -283,9 +252,7 @@ fn name_of_arn(arn: &str) -> String {
 
 /// The permission set of a role that single sign-on made: `AWSReservedSSO_Admin_0123456789abcdef` is Admin.
 fn plain_role(role: &str) -> &str {
-    role.strip_prefix("AWSReservedSSO_")
-        .and_then(|rest| rest.rsplit_once('_'))
-        .map_or(role, |(name, _)| name)
+    role.strip_prefix("AWSReservedSSO_").and_then(|rest| rest.rsplit_once('_')).map_or(role, |(name, _)| name)
 }
 
 #[cfg(test)]
@@ -294,12 +261,8 @@ mod tests {
 
     #[test]
     fn an_address_is_shown_as_it_is_typed_and_kept_as_text() {
-        for text in [
-            "s3://bucket/",
-            "s3://bucket/photos/",
-            "s3://bucket/a b/100%/고양이+.jpg",
-            "s3://bucket//leading",
-        ] {
+        for text in ["s3://bucket/", "s3://bucket/photos/", "s3://bucket/a b/100%/고양이+.jpg", "s3://bucket//leading"]
+        {
             let address = S3Address::parse(text).unwrap();
             assert_eq!(address.to_string(), text);
             let json = serde_json::to_string(&address).unwrap();
@@ -320,10 +283,7 @@ mod tests {
             next = parent.parent();
             parents.push(parent.to_string());
         }
-        assert_eq!(
-            parents,
-            ["s3://bucket/a/b/", "s3://bucket/a/", "s3://bucket/"]
-        );
+        assert_eq!(parents, ["s3://bucket/a/b/", "s3://bucket/a/", "s3://bucket/"]);
         assert_eq!(S3Address::new("bucket", "").last_part(), "bucket");
         assert_eq!(S3Address::new("bucket", "a/b/").last_part(), "b");
         assert_eq!(S3Address::new("bucket", "a").as_folder().prefix, "a/");
@@ -343,10 +303,7 @@ mod tests {
     #[test]
     fn a_place_is_kept_with_how_it_is_reached_and_older_files_without_it_are_read() {
         let mut place = S3Place::new(S3Address::new("bucket", "photos/"));
-        assert_eq!(
-            serde_json::from_str::<S3Place>(r#"{"address":"s3://bucket/photos/"}"#).unwrap(),
-            place
-        );
+        assert_eq!(serde_json::from_str::<S3Place>(r#"{"address":"s3://bucket/photos/"}"#).unwrap(), place);
         place.access = S3Access {
             credentials: Credentials::Profile("work".to_owned()),
             region: Some("eu-west-1".to_owned()),
@@ -357,17 +314,11 @@ mod tests {
         place.layout = S3Layout::Folder;
         let json = serde_json::to_string(&place).unwrap();
         assert_eq!(serde_json::from_str::<S3Place>(&json).unwrap(), place);
-        assert_eq!(
-            place.identity(),
-            "s3://bucket/photos/ at http://127.0.0.1:8333"
-        );
+        assert_eq!(place.identity(), "s3://bucket/photos/ at http://127.0.0.1:8333");
         assert_eq!(place.clone().on_server(Some("http://other:1")), place);
         let ambient = S3Place::new(place.address);
         assert_eq!(ambient.clone().on_server(None), ambient);
-        assert_eq!(
-            ambient.on_server(Some("http://other:1")).identity(),
-            "s3://bucket/photos/ at http://other:1"
-        );
+        assert_eq!(ambient.on_server(Some("http://other:1")).identity(), "s3://bucket/photos/ at http://other:1");
     }
 
     #[test]
@@ -376,10 +327,7 @@ mod tests {
             ("arn:aws:iam::123456789012:user/alice", "alice"),
             ("arn:aws:iam::123456789012:user/team/vision/alice", "alice"),
             ("arn:aws:iam::123456789012:root", "root of the account"),
-            (
-                "arn:aws:sts::123456789012:assumed-role/Admin/bob",
-                "role Admin (bob)",
-            ),
+            ("arn:aws:sts::123456789012:assumed-role/Admin/bob", "role Admin (bob)"),
             (
                 "arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_Data_Read_0123456789abcdef/bob@example.org",
                 "role Data_Read (bob@example.org)",

@@ -24,11 +24,7 @@ impl SampleUri {
 
     /// The image with this number, from 0, inside a file of many.
     pub fn of_record(file: &str, number: u64) -> Self {
-        let separator = if file.contains("://") {
-            '/'
-        } else {
-            std::path::MAIN_SEPARATOR
-        };
+        let separator = if file.contains("://") { '/' } else { std::path::MAIN_SEPARATOR };
         Self::new(format!("{file}{separator}#{number}"))
     }
 
@@ -61,11 +57,8 @@ impl SampleUri {
 /// Whether a file, opened by itself, is one of JSON Lines with an image each, by its name.
 pub fn is_lines_name(name: &str) -> bool {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
-    let is_extension =
-        |known: &str| extension.is_some_and(|extension| extension.eq_ignore_ascii_case(known));
-    ["jsonl", "jsonlines", "ndjson"]
-        .into_iter()
-        .any(is_extension)
+    let is_extension = |known: &str| extension.is_some_and(|extension| extension.eq_ignore_ascii_case(known));
+    ["jsonl", "jsonlines", "ndjson"].into_iter().any(is_extension)
 }
 
 impl From<String> for SampleUri {
@@ -152,29 +145,13 @@ mod tests {
     fn an_image_inside_a_file_of_many_knows_its_file_and_number() {
         for (uri, record, file_name) in [
             ("/photos/cat.jpg", None, "cat.jpg"),
-            (
-                "/photos/a.tfrecord/#17",
-                Some(("/photos/a.tfrecord", 17)),
-                "a.tfrecord/#17",
-            ),
-            (
-                "s3://b/a.tfrecord/#0",
-                Some(("s3://b/a.tfrecord", 0)),
-                "a.tfrecord/#0",
-            ),
-            (
-                "C:\\photos\\a.tfrecord\\#2",
-                Some(("C:\\photos\\a.tfrecord", 2)),
-                "a.tfrecord\\#2",
-            ),
+            ("/photos/a.tfrecord/#17", Some(("/photos/a.tfrecord", 17)), "a.tfrecord/#17"),
+            ("s3://b/a.tfrecord/#0", Some(("s3://b/a.tfrecord", 0)), "a.tfrecord/#0"),
+            ("C:\\photos\\a.tfrecord\\#2", Some(("C:\\photos\\a.tfrecord", 2)), "a.tfrecord\\#2"),
             ("/photos/#1.jpg", None, "#1.jpg"),
             ("/photos/#", None, "#"),
             ("/photos/#+1", None, "#+1"),
-            (
-                "/photos/#99999999999999999999",
-                None,
-                "#99999999999999999999",
-            ),
+            ("/photos/#99999999999999999999", None, "#99999999999999999999"),
             ("/#1", None, "#1"),
             ("cat.jpg", None, "cat.jpg"),
         ] {

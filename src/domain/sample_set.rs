@@ -54,9 +54,7 @@ impl SampleSet {
     /// Lowest first.
     pub fn iter(&self) -> impl Iterator<Item = SampleId> {
         self.words.iter().enumerate().flat_map(|(word, bits)| {
-            (0..64)
-                .filter(move |bit| bits >> bit & 1 == 1)
-                .map(move |bit| SampleId::from_index(word * 64 + bit))
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| SampleId::from_index(word * 64 + bit))
         })
     }
 }

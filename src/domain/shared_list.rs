@@ -25,9 +25,7 @@ impl<T> SharedList<T> {
     }
 
     pub fn get(&self, index: usize) -> Option<&T> {
-        self.pieces
-            .get(index / ENTRIES_A_PIECE)?
-            .get(index % ENTRIES_A_PIECE)
+        self.pieces.get(index / ENTRIES_A_PIECE)?.get(index % ENTRIES_A_PIECE)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &T> {
@@ -67,10 +65,7 @@ impl<T: Clone> SharedList<T> {
 
 impl<T> Default for SharedList<T> {
     fn default() -> Self {
-        Self {
-            pieces: Vec::new(),
-            len: 0,
-        }
+        Self { pieces: Vec::new(), len: 0 }
     }
 }
 
@@ -106,9 +101,6 @@ mod tests {
         assert_eq!(snapshot.get(700), Some(&700));
         assert_eq!(snapshot.len(), 2000);
         assert_eq!((list.get(700), list.get(2000)), (Some(&7), Some(&0)));
-        assert!(
-            Arc::ptr_eq(&list.pieces[0], &snapshot.pieces[0]),
-            "what did not change is shared"
-        );
+        assert!(Arc::ptr_eq(&list.pieces[0], &snapshot.pieces[0]), "what did not change is shared");
     }
 }

@@ -19,29 +19,25 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 pub use container::{ArchiveContent, EcrImage, default_image, known_images};
-pub use cost::{
-    CostEstimate, HEADLINE, Headline, Price, PriceChange, PriceTable, cost_usd, human_usd,
-};
+pub use cost::{CostEstimate, HEADLINE, Headline, Price, PriceChange, PriceTable, cost_usd, human_usd};
 pub use instance::{InstanceType, known_instance_types};
 pub use limits::{
-    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_PAYLOAD_IN_FLIGHT_MB, dated_name, image_problem,
-    in_flight_problem, name_problem, role_problem,
+    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_PAYLOAD_IN_FLIGHT_MB, dated_name, image_problem, in_flight_problem,
+    name_problem, role_problem,
 };
 pub(super) use limits::{MAX_INSTANCES, Problems};
 pub use payload::{PayloadSuggestion, needed_payload_mb};
 pub use plan::{
-    ImagesInside, ManifestPlan, ModelSource, TfsBatching, TransformPlan, archive_address,
-    manifest_address, output_folder, support_folder,
+    ImagesInside, ManifestPlan, ModelSource, TfsBatching, TransformPlan, archive_address, manifest_address,
+    output_folder, support_folder,
 };
 pub use preflight::{Check, CheckGrade, CheckPoint, InputSurvey, KeySample, Preflight};
-pub use progress::{
-    FailedObject, JobOutcome, JobPhase, JobProgress, JobRetry, LogLine, Unexplained,
-};
+pub use progress::{FailedObject, JobOutcome, JobPhase, JobProgress, JobRetry, LogLine, Unexplained};
 pub use record::{JobRecord, Leftover};
 pub use spec::{
-    AssembleWith, BatchStrategy, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing,
-    EXAMPLE_CONTENT_TYPE, Experiment, IMAGE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE,
-    ModelClient, SplitType, TransformInput, TransformOutput, TransformSpec,
+    AssembleWith, BatchStrategy, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE,
+    Experiment, IMAGE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelClient, SplitType, TransformInput,
+    TransformOutput, TransformSpec,
 };
 
 use super::{Credentials, ListPage, ListQuery, S3Access, S3Address};
@@ -70,9 +66,7 @@ pub struct ModelSpec {
 }
 
 /// What has become of a job.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum TransformStatus {
     #[strum(serialize = "in progress")]
@@ -125,9 +119,6 @@ pub type JobPage = ListPage<TransformSummary>;
 impl From<&S3Access> for SageMakerAccess {
     /// Jobs read a bucket of their own region, as the same person.
     fn from(access: &S3Access) -> Self {
-        Self {
-            credentials: access.credentials.clone(),
-            region: access.region.clone(),
-        }
+        Self { credentials: access.credentials.clone(), region: access.region.clone() }
     }
 }

@@ -123,12 +123,7 @@ impl FileAmount {
 impl std::fmt::Display for FileAmount {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let files = if self.files == 1 { "file" } else { "files" };
-        write!(
-            formatter,
-            "{} {files} ({})",
-            self.files,
-            human_bytes(self.bytes)
-        )
+        write!(formatter, "{} {files} ({})", self.files, human_bytes(self.bytes))
     }
 }
 
@@ -177,10 +172,7 @@ mod tests {
 
     #[test]
     fn a_plan_counts_what_it_would_do() {
-        let conflict = PlannedState::Conflict {
-            etag: None,
-            why: "other".to_owned(),
-        };
+        let conflict = PlannedState::Conflict { etag: None, why: "other".to_owned() };
         let plan = UploadPlan {
             target: S3Place::new(S3Address::new("bucket", "photos/")),
             files: vec![
@@ -203,9 +195,6 @@ mod tests {
     fn what_was_left_out_is_said_in_words() {
         let describe = |hidden, others| SkippedFiles { hidden, others }.describe();
         assert_eq!(describe(0, 0), None);
-        assert_eq!(
-            describe(1, 2).as_deref(),
-            Some("1 hidden file or folder and 2 files that are not images")
-        );
+        assert_eq!(describe(1, 2).as_deref(), Some("1 hidden file or folder and 2 files that are not images"));
     }
 }

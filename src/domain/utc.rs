@@ -49,9 +49,6 @@ mod tests {
             assert_eq!(Utc::of_ms(seconds * 1000).to_string(), text);
         }
         let at = Utc::of_ms(1_795_269_909_999);
-        assert_eq!(
-            (at.date(), at.time()),
-            ("2026-11-21".to_owned(), "14:05:09".to_owned())
-        );
+        assert_eq!((at.date(), at.time()), ("2026-11-21".to_owned(), "14:05:09".to_owned()));
     }
 }

@@ -74,9 +74,8 @@ impl ViewSettings {
             visible = not_suppressed(&visible, place, max_iou);
         }
         let confirmed = confirmed.iter().map(|index| *index as usize);
-        let otherwise_hidden: Vec<usize> = confirmed
-            .filter(|index| *index < detections.len() && !visible.contains(index))
-            .collect();
+        let otherwise_hidden: Vec<usize> =
+            confirmed.filter(|index| *index < detections.len() && !visible.contains(index)).collect();
         if !otherwise_hidden.is_empty() {
             visible.extend(otherwise_hidden);
             visible.sort_by(|left, right| by_score(left, right).then(left.cmp(right)));
@@ -94,15 +93,11 @@ impl ViewSettings {
 
     /// The score a box of this class needs.
     pub fn min_score_of(&self, class_id: u32) -> f32 {
-        self.min_score_by_class
-            .get(&class_id)
-            .copied()
-            .unwrap_or(self.min_score)
+        self.min_score_by_class.get(&class_id).copied().unwrap_or(self.min_score)
     }
 
     pub fn shows_class(&self, class_id: u32) -> bool {
-        self.solo_class.is_none_or(|solo| solo == class_id)
-            && !self.hidden_classes.contains(&class_id)
+        self.solo_class.is_none_or(|solo| solo == class_id) && !self.hidden_classes.contains(&class_id)
     }
 
     /// Whether a box of this class and score is shown, as long as no better one hides it.
@@ -123,11 +118,7 @@ impl ViewSettings {
 /// A box is only ever hidden by a better one of its class. So a threshold, which removes the lowest scores of a class,
 /// changes nothing for those above it: what is left of all boxes, and of it what passes the threshold, is what is left
 /// of those that pass.
-pub fn not_suppressed(
-    by_score: &[usize],
-    place: impl Fn(usize) -> (u32, BoundingBox),
-    max_iou: f32,
-) -> Vec<usize> {
+pub fn not_suppressed(by_score: &[usize], place: impl Fn(usize) -> (u32, BoundingBox), max_iou: f32) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::with_capacity(by_score.len());
     let mut kept_by_class: BTreeMap<u32, Vec<BoundingBox>> = BTreeMap::new();
     for &index in by_score {
@@ -176,25 +167,16 @@ mod tests {
     #[test]
     fn solo_and_hide_leave_the_other_classes_out() {
         let prediction = prediction(&[(1, 0.9, SQUARE), (2, 0.8, SQUARE)]);
-        let solo = ViewSettings {
-            solo_class: Some(2),
-            ..Default::default()
-        };
+        let solo = ViewSettings { solo_class: Some(2), ..Default::default() };
         assert_eq!(solo.visible_detections(&prediction, &[]), [1]);
-        let hidden = ViewSettings {
-            hidden_classes: [2].into(),
-            ..Default::default()
-        };
+        let hidden = ViewSettings { hidden_classes: [2].into(), ..Default::default() };
         assert_eq!(hidden.visible_detections(&prediction, &[]), [0]);
     }
 
     #[test]
     fn nms_keeps_the_better_of_two_of_one_class_and_both_of_different_classes() {
         let prediction = prediction(&[(1, 0.7, SQUARE), (1, 0.9, SQUARE), (2, 0.8, SQUARE)]);
-        let view = ViewSettings {
-            nms_iou: Some(0.5),
-            ..Default::default()
-        };
+        let view = ViewSettings { nms_iou: Some(0.5), ..Default::default() };
         assert_eq!(view.visible_detections(&prediction, &[]), [1, 2]);
     }
 
@@ -208,36 +190,21 @@ mod tests {
             (2, 0.7, SQUARE),
             (1, 0.1, other_place),
         ]);
-        let view = ViewSettings {
-            hidden_classes: [2].into(),
-            nms_iou: Some(0.5),
-            ..Default::default()
-        };
+        let view = ViewSettings { hidden_classes: [2].into(), nms_iou: Some(0.5), ..Default::default() };
         assert_eq!(view.visible_detections(&prediction, &[]), [0]);
         assert_eq!(view.visible_detections(&prediction, &[2]), [0, 2]);
-        assert_eq!(
-            view.visible_detections(&prediction, &[1, 3, 4, 99]),
-            [0, 1, 3, 4]
-        );
+        assert_eq!(view.visible_detections(&prediction, &[1, 3, 4, 99]), [0, 1, 3, 4]);
     }
 
     #[test]
     fn a_score_that_is_not_a_number_is_never_shown() {
         let prediction = prediction(&[(1, f32::NAN, SQUARE)]);
-        assert!(
-            ViewSettings::default()
-                .visible_detections(&prediction, &[])
-                .is_empty()
-        );
+        assert!(ViewSettings::default().visible_detections(&prediction, &[]).is_empty());
     }
 
     #[test]
     fn classes_below_the_minimum_score_are_not_listed() {
-        let class = |label: &str, score| ClassScore {
-            index: 0,
-            label: label.to_owned(),
-            score,
-        };
+        let class = |label: &str, score| ClassScore { index: 0, label: label.to_owned(), score };
         let prediction = Prediction {
             width: 1,
             height: 1,

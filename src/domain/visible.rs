@@ -10,9 +10,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// The same of text that is laid out in lines: their breaks, and tabs, stay.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
-    shown(text, |letter| {
-        letter.is_control() && !matches!(letter, '\n' | '\t')
-    })
+    shown(text, |letter| letter.is_control() && !matches!(letter, '\n' | '\t'))
 }
 
 fn shown(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {

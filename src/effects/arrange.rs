@@ -37,9 +37,7 @@ impl ArrangeWorker {
             let mut last_done: Option<Instant> = None;
             let mut overlaps = Overlaps::default();
             while let Some(mut request) = taken.take() {
-                let rest = last_done.map_or(Duration::ZERO, |done| {
-                    CALM_PERIOD.saturating_sub(done.elapsed())
-                });
+                let rest = last_done.map_or(Duration::ZERO, |done| CALM_PERIOD.saturating_sub(done.elapsed()));
                 if request.pace == Pace::Calm && taken.is_replaced_within(rest) {
                     continue;
                 }
@@ -60,30 +58,14 @@ impl ArrangeWorker {
         Self { requests, newest }
     }
 
-    pub(super) fn request(
-        &self,
-        id: ArrangeId,
-        pace: Pace,
-        run: Option<(SourceId, RunId)>,
-        what: Box<ArrangeRequest>,
-    ) {
+    pub(super) fn request(&self, id: ArrangeId, pace: Pace, run: Option<(SourceId, RunId)>, what: Box<ArrangeRequest>) {
         self.newest.store(id.0, Ordering::Relaxed);
-        self.requests.put(Request {
-            id,
-            pace,
-            run,
-            what,
-        });
+        self.requests.put(Request { id, pace, run, what });
     }
 }
 
 /// Sends first the order, which is urgent, then the statistics. False if the window is gone.
-fn prediction(
-    shared: &Shared,
-    arranger: &mut Arranger,
-    request: &Request,
-    cancelled: &dyn Fn() -> bool,
-) -> bool {
+fn prediction(shared: &Shared, arranger: &mut Arranger, request: &Request, cancelled: &dyn Fn() -> bool) -> bool {
     let id = request.id;
     let arranged = guarded(|| Ok(arranger.arrange(&request.what, cancelled)));
     let arrangement: Arrangement = match arranged {
@@ -95,11 +77,7 @@ fn prediction(
             return shared.report(ReviewEvent::ArrangeFailed { id, reason });
         }
     };
-    if !shared.report(ReviewEvent::Arranged {
-        id,
-        arrangement,
-        suppressed: request.what.suppressed.clone(),
-    }) {
+    if !shared.report(ReviewEvent::Arranged { id, arrangement, suppressed: request.what.suppressed.clone() }) {
         return false;
     }
     let Some(predictions) = &request.what.predictions else {

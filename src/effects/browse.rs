@@ -6,25 +6,17 @@ use std::sync::Arc;
 
 use super::{Effects, Shared, desktop, kept, project};
 use crate::domain::S3Place;
-use crate::source::{
-    LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task,
-};
+use crate::source::{LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task};
 use crate::state::{BrowseEffect, BrowseEvent, Relisting, SourceId, SourceSpec, Ticket};
 use crate::tasks::TaskControl;
 
 pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
     let shared = &effects.shared;
     match effect {
-        BrowseEffect::Open {
-            source,
-            spec,
-            ticket,
-        } => open(shared, source, spec, ticket),
-        BrowseEffect::MakeThumbnails {
-            source,
-            side,
-            requested,
-        } => effects.thumbnails.request(shared, source, side, requested),
+        BrowseEffect::Open { source, spec, ticket } => open(shared, source, spec, ticket),
+        BrowseEffect::MakeThumbnails { source, side, requested } => {
+            effects.thumbnails.request(shared, source, side, requested);
+        }
         BrowseEffect::ReadAhead { source, samples } => {
             effects.thumbnails.read_ahead(source, samples);
         }
@@ -32,30 +24,20 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
         BrowseEffect::LimitCache(bytes) => shared.cache.set_max_bytes(bytes),
         BrowseEffect::MeasureCache => kept::measure(shared),
         BrowseEffect::ClearCache => kept::clear(shared),
-        BrowseEffect::Display {
-            source,
-            sample,
-            uri,
-        } => {
+        BrowseEffect::Display { source, sample, uri } => {
             effects.thumbnails.stop_reading_ahead(uri.clone());
             effects.display.request(source, sample, uri);
         }
-        BrowseEffect::MakeTiles {
-            source,
-            sample,
-            requested,
-        } => effects.display.request_tiles(source, sample, requested),
+        BrowseEffect::MakeTiles { source, sample, requested } => {
+            effects.display.request_tiles(source, sample, requested);
+        }
         BrowseEffect::LimitMegapixels(max) => shared.limits.lock().max_megapixels = max,
         BrowseEffect::PickFolder => desktop::pick_folder(shared),
         BrowseEffect::PickImages => desktop::pick_images(shared),
         BrowseEffect::Reveal(uri) => desktop::reveal(shared, uri),
-        BrowseEffect::CopyImage {
-            source,
-            uri,
-            prediction,
-            view,
-            confirmed,
-        } => desktop::copy_image(shared, source, uri, prediction, view, confirmed),
+        BrowseEffect::CopyImage { source, uri, prediction, view, confirmed } => {
+            desktop::copy_image(shared, source, uri, prediction, view, confirmed);
+        }
     }
 }
 
@@ -68,20 +50,11 @@ fn open(shared: &Arc<Shared>, source: SourceId, spec: SourceSpec, ticket: Ticket
             Err(_) if ticket.control.is_cancelled() => Ok(()),
             listed => listed,
         },
-        move |task, result| BrowseEvent::ListingEnded {
-            source,
-            task,
-            result,
-        },
+        move |task, result| BrowseEvent::ListingEnded { source, task, result },
     );
 }
 
-fn list(
-    shared: &Arc<Shared>,
-    id: SourceId,
-    spec: SourceSpec,
-    control: &TaskControl,
-) -> Result<(), String> {
+fn list(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec, control: &TaskControl) -> Result<(), String> {
     let place = find(shared, id, spec, control)?;
     // The reference is weak: the source owns the receiver of changes.
     let listener = Arc::downgrade(shared);
@@ -98,11 +71,7 @@ fn list(
         let in_s3 = in_s3.map(|in_s3| in_s3.on_server(server.as_deref()));
         project::open_default(shared, id, root, in_s3);
     }
-    shared.report(BrowseEvent::Opened {
-        source: id,
-        name: place.name,
-        place: place.in_s3,
-    });
+    shared.report(BrowseEvent::Opened { source: id, name: place.name, place: place.in_s3 });
     for page in pages {
         // Cancelled: another source is being opened. The images listed so far stay.
         if control.checkpoint().is_err() {
@@ -122,11 +91,7 @@ fn list_again(shared: &Arc<Shared>, source: SourceId, ticket: Ticket) {
         "list images again",
         ticket,
         move |shared, ticket| relist(shared, source, &ticket.control),
-        move |task, result| BrowseEvent::ListedAgain {
-            source,
-            task,
-            result,
-        },
+        move |task, result| BrowseEvent::ListedAgain { source, task, result },
     );
 }
 
@@ -162,12 +127,7 @@ struct Place {
     in_s3: Option<S3Place>,
 }
 
-fn find(
-    shared: &Arc<Shared>,
-    id: SourceId,
-    spec: SourceSpec,
-    control: &TaskControl,
-) -> Result<Place, String> {
+fn find(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec, control: &TaskControl) -> Result<Place, String> {
     match spec {
         SourceSpec::Path(path) => {
             let source = LinesSource::in_place_of(Arc::new(open_path(&path)?), control);
@@ -185,50 +145,29 @@ fn find(
                 "The sample images are not beside the program; open the folder `assets/samples` of Spotcheck's sources",
             )?;
             let place = Place::with_default_project(Arc::new(open_path(&folder)?), &folder);
-            Ok(Place {
-                name: "Sample images".to_owned(),
-                ..place
-            })
+            Ok(Place { name: "Sample images".to_owned(), ..place })
         }
         SourceSpec::S3(place) => open_in_s3(shared, &place, control),
         SourceSpec::Project(path) => {
             let path = with_home(&path);
             let (root, place) = project::open_chosen(shared, id, &path)?;
             if let Some(place) = place {
-                return Ok(Place {
-                    project_root: None,
-                    ..open_in_s3(shared, &place, control)?
-                });
+                return Ok(Place { project_root: None, ..open_in_s3(shared, &place, control)? });
             }
-            let source = WithRecords::open(Path::new(&root)).map_err(|error| {
-                format!("The images of this project are no longer in {root}: {error}")
-            })?;
-            Ok(Place {
-                name: source.name(),
-                source: Arc::new(source),
-                project_root: None,
-                in_s3: None,
-            })
+            let source = WithRecords::open(Path::new(&root))
+                .map_err(|error| format!("The images of this project are no longer in {root}: {error}"))?;
+            Ok(Place { name: source.name(), source: Arc::new(source), project_root: None, in_s3: None })
         }
     }
 }
 
 impl Place {
     fn with_default_project(source: Arc<dyn Source>, root: &Path) -> Self {
-        Self {
-            name: source.name(),
-            source,
-            project_root: Some(root.to_string_lossy().into_owned()),
-            in_s3: None,
-        }
+        Self { name: source.name(), source, project_root: Some(root.to_string_lossy().into_owned()), in_s3: None }
     }
 }
 
-fn open_in_s3(
-    shared: &Arc<Shared>,
-    place: &S3Place,
-    control: &TaskControl,
-) -> Result<Place, String> {
+fn open_in_s3(shared: &Arc<Shared>, place: &S3Place, control: &TaskControl) -> Result<Place, String> {
     // The reference is weak: the source owns the receiver of problems.
     let listener = Arc::downgrade(shared);
     let with_cache = |source: S3Source| {
@@ -238,12 +177,9 @@ fn open_in_s3(
             }
         })
     };
-    let (source, of_s3) = WithRecords::in_s3(&shared.aws, place, Some(control), with_cache)
-        .map_err(|error| error.to_string())?;
-    let folder = S3Place {
-        address: of_s3.folder(),
-        ..place.clone()
-    };
+    let (source, of_s3) =
+        WithRecords::in_s3(&shared.aws, place, Some(control), with_cache).map_err(|error| error.to_string())?;
+    let folder = S3Place { address: of_s3.folder(), ..place.clone() };
     Ok(Place {
         name: source.name(),
         source: LinesSource::in_place_of(Arc::new(source), control),
@@ -265,9 +201,7 @@ fn common_folder(paths: &[PathBuf]) -> PathBuf {
     });
     let common = folders.reduce(|left, right| {
         let same = left.iter().zip(right.iter());
-        same.take_while(|(left, right)| left == right)
-            .map(|(part, _)| part)
-            .collect()
+        same.take_while(|(left, right)| left == right).map(|(part, _)| part).collect()
     });
     common.unwrap_or_default()
 }

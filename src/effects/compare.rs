@@ -20,11 +20,7 @@ pub(super) fn compare(shared: &Arc<Shared>, request: CompareRequest, ticket: Tic
     );
 }
 
-fn agreement(
-    project: Project,
-    request: CompareRequest,
-    ticket: &Ticket,
-) -> Result<Agreement, Failure> {
+fn agreement(project: Project, request: CompareRequest, ticket: &Ticket) -> Result<Agreement, Failure> {
     // The comparison reads the project: predictions that are not saved yet would be missing.
     project.flush().map_err(|error| error.to_string())?;
     let mut comparison = *request.comparison;

@@ -47,11 +47,7 @@ pub(super) fn pick_folder(shared: &Arc<Shared>) {
 
 pub(super) fn pick_images(shared: &Arc<Shared>) {
     pick(shared, async |dialog| {
-        let files = dialog
-            .set_title("Open images")
-            .add_filter("Images", &IMAGE_EXTENSIONS)
-            .pick_files()
-            .await?;
+        let files = dialog.set_title("Open images").add_filter("Images", &IMAGE_EXTENSIONS).pick_files().await?;
         let paths = files.iter().map(|file| file.path().to_owned());
         Some(FilePick::Files(paths.collect()))
     });
@@ -59,44 +55,29 @@ pub(super) fn pick_images(shared: &Arc<Shared>) {
 
 pub(super) fn pick_model(shared: &Arc<Shared>) {
     pick(shared, async |dialog| {
-        let file = dialog
-            .set_title("Add a model")
-            .add_filter("ONNX models", &["onnx"])
-            .pick_file()
-            .await?;
+        let file = dialog.set_title("Add a model").add_filter("ONNX models", &["onnx"]).pick_file().await?;
         Some(FilePick::Model(file.path().to_owned()))
     });
 }
 
 pub(super) fn pick_weights(shared: &Arc<Shared>, id: String) {
     pick(shared, async move |dialog| {
-        let file = dialog
-            .set_title("Use a file of the model")
-            .add_filter("ONNX models", &["onnx"])
-            .pick_file()
-            .await?;
+        let file = dialog.set_title("Use a file of the model").add_filter("ONNX models", &["onnx"]).pick_file().await?;
         Some(FilePick::Weights(id, file.path().to_owned()))
     });
 }
 
 pub(super) fn pick_mapping(shared: &Arc<Shared>) {
     pick(shared, async |dialog| {
-        let file = dialog
-            .set_title("Load a mapping")
-            .add_filter("Output mappings", &["toml"])
-            .pick_file()
-            .await?;
+        let file = dialog.set_title("Load a mapping").add_filter("Output mappings", &["toml"]).pick_file().await?;
         Some(FilePick::Mapping(file.path().to_owned()))
     });
 }
 
 pub(super) fn pick_project(shared: &Arc<Shared>) {
     pick(shared, async |dialog| {
-        let file = dialog
-            .set_title("Open project")
-            .add_filter("Spotcheck projects", &[PROJECT_EXTENSION])
-            .pick_file()
-            .await?;
+        let file =
+            dialog.set_title("Open project").add_filter("Spotcheck projects", &[PROJECT_EXTENSION]).pick_file().await?;
         Some(FilePick::Project(file.path().to_owned()))
     });
 }
@@ -131,10 +112,7 @@ pub(super) fn pick_moved_folder(shared: &Arc<Shared>) {
 }
 
 /// The dialogs that do not block: macOS shows the others on its main thread only.
-fn pick(
-    shared: &Arc<Shared>,
-    ask: impl AsyncFnOnce(AsyncFileDialog) -> Option<FilePick> + Send + 'static,
-) {
+fn pick(shared: &Arc<Shared>, ask: impl AsyncFnOnce(AsyncFileDialog) -> Option<FilePick> + Send + 'static) {
     let (sender, promise) = Promise::new();
     shared.dialogs.lock().push(promise);
     shared.spawn("file dialog", move |shared| {
@@ -177,9 +155,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 pub(super) fn reveal(shared: &Arc<Shared>, uri: SampleUri) {
     shared.spawn("show in file manager", move |shared| {
         if let Err(error) = opener::reveal(uri.file()) {
-            shared.report_problem(format!(
-                "Could not open a file manager; the image is here: {uri} ({error})"
-            ));
+            shared.report_problem(format!("Could not open a file manager; the image is here: {uri} ({error})"));
         }
     });
 }
@@ -200,10 +176,7 @@ pub(super) fn open_log(shared: &Arc<Shared>) {
     shared.spawn("open the log", |shared| {
         let path = shared.dirs.log_file();
         if let Err(error) = open_file(&path) {
-            shared.report_problem(format!(
-                "Could not open the log file {}: {error}",
-                path.display()
-            ));
+            shared.report_problem(format!("Could not open the log file {}: {error}", path.display()));
         }
     });
 }
@@ -236,10 +209,7 @@ pub(super) fn copy_image(
         let image = source
             .read(&uri)
             .map_err(|error| error.to_string())
-            .and_then(|bytes| {
-                decode::decode_for_display(&bytes, &shared.limits())
-                    .map_err(|error| error.to_string())
-            });
+            .and_then(|bytes| decode::decode_for_display(&bytes, &shared.limits()).map_err(|error| error.to_string()));
         match image {
             Ok(displayed) => {
                 let image = match &prediction {
@@ -257,16 +227,13 @@ pub(super) fn copy_image(
 /// Starts the program again with the same arguments and closes this window.
 pub(super) fn restart(shared: &Arc<Shared>) {
     shared.spawn("restart", |shared| {
-        let started = std::env::current_exe().and_then(|program| {
-            std::process::Command::new(program)
-                .args(std::env::args_os().skip(1))
-                .spawn()
-        });
+        let started = std::env::current_exe()
+            .and_then(|program| std::process::Command::new(program).args(std::env::args_os().skip(1)).spawn());
         match started {
             Ok(_) => drop(shared.deliver(Delivery::Close)),
-            Err(error) => shared.report_problem(format!(
-                "Could not restart Spotcheck; close it and start it again: {error}"
-            )),
+            Err(error) => {
+                shared.report_problem(format!("Could not restart Spotcheck; close it and start it again: {error}"));
+            }
         }
     });
 }

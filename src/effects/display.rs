@@ -7,9 +7,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::{Delivery, Shared, guarded};
 use crate::decode::{self, ImageDetails, ImagePyramid};
-use crate::domain::{
-    DisplayImage, PixelSource, SampleId, SampleUri, TileKey, TileLayout, Truth, human_bytes,
-};
+use crate::domain::{DisplayImage, PixelSource, SampleId, SampleUri, TileKey, TileLayout, Truth, human_bytes};
 use crate::source::for_task;
 use crate::state::{BrowseEvent, DisplayInfo, SourceId};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -76,10 +74,7 @@ impl DisplayMaker {
             failed: HashSet::new(),
             is_open: true,
         };
-        let queue = Arc::new(DisplayQueue {
-            content: Mutex::new(content),
-            changed: Condvar::new(),
-        });
+        let queue = Arc::new(DisplayQueue { content: Mutex::new(content), changed: Condvar::new() });
         let decoding = Arc::clone(&queue);
         shared.spawn("decode the image", move |shared| {
             while let Some(job) = decoding.take_decode_job() {
@@ -111,12 +106,7 @@ impl DisplayMaker {
         if let Some(earlier) = content.reading.replace(control.clone()) {
             earlier.cancel();
         }
-        content.request = Some(Request {
-            source,
-            sample,
-            uri,
-            control,
-        });
+        content.request = Some(Request { source, sample, uri, control });
         content.close_image();
         self.queue.changed.notify_all();
     }
@@ -144,9 +134,7 @@ impl Drop for DisplayMaker {
 
 impl Content {
     fn shows(&self, source: SourceId, sample: SampleId) -> bool {
-        self.open
-            .as_ref()
-            .is_some_and(|open| (open.source, open.sample) == (source, sample))
+        self.open.as_ref().is_some_and(|open| (open.source, open.sample) == (source, sample))
     }
 
     fn close_image(&mut self) {
@@ -166,8 +154,7 @@ impl Content {
     /// The most urgent tile that can be cut at once.
     fn next_tile(&mut self) -> Option<(Open, TileKey)> {
         let open = self.open.as_ref()?;
-        let can_be_cut =
-            |key: &TileKey| open.image.is_loaded(key.level) && !self.under_way.contains(key);
+        let can_be_cut = |key: &TileKey| open.image.is_loaded(key.level) && !self.under_way.contains(key);
         let position = self.requested.iter().position(can_be_cut)?;
         let key = self.requested.remove(position)?;
         self.under_way.insert(key);
@@ -219,11 +206,7 @@ fn open(shared: &Shared, queue: &DisplayQueue, request: &Request) -> bool {
     let (source, sample) = (request.source, request.sample);
     let result = match guarded(|| open_image(shared, request)) {
         Ok((info, image)) => {
-            let open = Open {
-                source,
-                sample,
-                image: Arc::new(image),
-            };
+            let open = Open { source, sample, image: Arc::new(image) };
             // Before the window hears of it and asks for tiles.
             if !queue.put_on(&open) {
                 return true;
@@ -237,31 +220,19 @@ fn open(shared: &Shared, queue: &DisplayQueue, request: &Request) -> bool {
         Err(_) if request.control.is_cancelled() => return true,
         Err(reason) => Err(reason),
     };
-    shared.report(BrowseEvent::Displayed {
-        source,
-        sample,
-        result,
-    })
+    shared.report(BrowseEvent::Displayed { source, sample, result })
 }
 
 fn open_image(shared: &Shared, request: &Request) -> Result<(DisplayInfo, ImagePyramid), String> {
-    let source = shared
-        .source(request.source)
-        .ok_or("The folder has been closed")?;
-    let (bytes, truth) = for_task(&source, &request.control)
-        .read_with_truth(&request.uri)
-        .map_err(|error| error.to_string())?;
+    let source = shared.source(request.source).ok_or("The folder has been closed")?;
+    let (bytes, truth) =
+        for_task(&source, &request.control).read_with_truth(&request.uri).map_err(|error| error.to_string())?;
     let image = ImagePyramid::open(bytes, &shared.limits()).map_err(|error| error.to_string())?;
     let size = image.layout().size();
     let bytes = image.bytes();
     let mut details = rows(&decode::details(bytes), size, bytes.len() as u64);
     details.extend(truth_rows(&truth, size));
-    let info = DisplayInfo {
-        size,
-        warning: image.warning().map(str::to_owned),
-        details,
-        stored_boxes: truth.boxes,
-    };
+    let info = DisplayInfo { size, warning: image.warning().map(str::to_owned), details, stored_boxes: truth.boxes };
     Ok((info, image))
 }
 
@@ -271,20 +242,10 @@ fn deliver_image(shared: &Shared, open: &Open) -> bool {
     shared.deliver(Delivery::RgbImage {
         source: open.source,
         sample: open.sample,
-        image: DisplayImage {
-            layout,
-            pixels: Arc::clone(&open.image) as Arc<dyn PixelSource>,
-        },
+        image: DisplayImage { layout, pixels: Arc::clone(&open.image) as Arc<dyn PixelSource> },
     }) && coarsest_tiles(layout)
         .filter_map(|key| Some((key, open.image.tile(key)?)))
-        .all(|(key, tile)| {
-            shared.deliver(Delivery::Tile {
-                source: open.source,
-                sample: open.sample,
-                key,
-                tile,
-            })
-        })
+        .all(|(key, tile)| shared.deliver(Delivery::Tile { source: open.source, sample: open.sample, key, tile }))
 }
 
 fn coarsest_tiles(layout: TileLayout) -> impl Iterator<Item = TileKey> {
@@ -308,9 +269,7 @@ fn load(shared: &Shared, queue: &DisplayQueue, open: &Open, level: usize) -> boo
         content.failed.insert(level);
     }
     drop(content);
-    shared.report_problem(format!(
-        "The image is shown at a lower resolution because it {reason}"
-    ));
+    shared.report_problem(format!("The image is shown at a lower resolution because it {reason}"));
     true
 }
 
@@ -320,12 +279,7 @@ fn cut(shared: &Shared, queue: &DisplayQueue, open: &Open, key: TileKey) -> bool
     // The level was dropped while the tile was cut.
     let was_dropped = matches!(tile, Ok(None)) && open.image.layout().contains(key);
     let is_window_open = match tile {
-        Ok(Some(tile)) => shared.deliver(Delivery::Tile {
-            source: open.source,
-            sample: open.sample,
-            key,
-            tile,
-        }),
+        Ok(Some(tile)) => shared.deliver(Delivery::Tile { source: open.source, sample: open.sample, key, tile }),
         Ok(None) => true,
         Err(reason) => {
             shared.report_problem(reason);
@@ -360,10 +314,7 @@ fn truth_rows(truth: &Truth, size: [u32; 2]) -> Vec<(String, String)> {
         row(&found.label.to_string(), corners);
     }
     if truth.boxes.len() > MAX_LISTED_BOXES {
-        row(
-            "",
-            format!("and {} more", truth.boxes.len() - MAX_LISTED_BOXES),
-        );
+        row("", format!("and {} more", truth.boxes.len() - MAX_LISTED_BOXES));
     }
     for note in &truth.notes {
         row("Note", note.clone());

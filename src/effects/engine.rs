@@ -17,8 +17,8 @@ use crate::library::LibraryError;
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
 use crate::source::{MemorySource, SourceError, for_task};
 use crate::state::{
-    Event, Failure, ImageRequest, ImagesRequest, InferenceEffect, InferenceEvent, NewPrediction,
-    Offer, PrepareRequest, RuntimeKind, SourceId, TaskOutcome, Ticket,
+    Event, Failure, ImageRequest, ImagesRequest, InferenceEffect, InferenceEvent, NewPrediction, Offer, PrepareRequest,
+    RuntimeKind, SourceId, TaskOutcome, Ticket,
 };
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 use crate::vision::{AnyPredictor, Predictor};
@@ -46,12 +46,9 @@ pub(super) fn carry_out(effects: &mut Effects, effect: InferenceEffect) {
         InferenceEffect::CheckRemoteModel { model, ticket } => {
             remote_inference::check(shared, model, ticket);
         }
-        InferenceEffect::ShowResponse {
-            source,
-            model,
-            entry,
-            ticket,
-        } => remote_inference::show_response(shared, source, (model, entry), ticket),
+        InferenceEffect::ShowResponse { source, model, entry, ticket } => {
+            remote_inference::show_response(shared, source, (model, entry), ticket);
+        }
     }
 }
 
@@ -138,25 +135,17 @@ impl EngineWorker {
                 }
             }
         });
-        Self {
-            loaded,
-            single,
-            reading: Mutex::default(),
-        }
+        Self { loaded, single, reading: Mutex::default() }
     }
 
     pub(super) fn prepare(&self, shared: &Arc<Shared>, preparation: PrepareRequest) {
         let loaded = Arc::clone(&self.loaded);
         let task = preparation.ticket.id;
         let work = move |shared: &Arc<Shared>| match load(shared, &loaded, &preparation) {
-            Ok((report, restart_to_use)) => Event::Inference(InferenceEvent::Ready {
-                task,
-                report: Box::new(report),
-                restart_to_use,
-            }),
-            Err(error) if error.is_cancelled() => {
-                Event::Inference(InferenceEvent::Cancelled { task })
+            Ok((report, restart_to_use)) => {
+                Event::Inference(InferenceEvent::Ready { task, report: Box::new(report), restart_to_use })
             }
+            Err(error) if error.is_cancelled() => Event::Inference(InferenceEvent::Cancelled { task }),
             Err(error) => Event::Inference(InferenceEvent::Failed {
                 task,
                 offer: error.offer(&preparation.key),
@@ -164,11 +153,7 @@ impl EngineWorker {
             }),
         };
         shared.spawn_reporting("prepare a model", work, move |message| {
-            Event::Inference(InferenceEvent::Failed {
-                task,
-                message,
-                offer: Offer::TryAgain,
-            })
+            Event::Inference(InferenceEvent::Failed { task, message, offer: Offer::TryAgain })
         });
     }
 
@@ -200,11 +185,7 @@ fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk: ImagesRequ
     };
     shared.run_task("predict images", ticket, work, |task, result| {
         let (outcome, notes) = result.unwrap_or_else(|failure| (failure.into(), Vec::new()));
-        Event::TaskEnded {
-            task,
-            outcome,
-            notes,
-        }
+        Event::TaskEnded { task, outcome, notes }
     });
 }
 
@@ -246,9 +227,7 @@ fn load(
     control.checkpoint()?;
     let report = predictor.report();
     *loaded.current.lock() = Some((preparation.key.clone(), Arc::new(predictor)));
-    let restart_to_use = runtime
-        .restart_to_use
-        .map(|library| library.path.display().to_string());
+    let restart_to_use = runtime.restart_to_use.map(|library| library.path.display().to_string());
     Ok((report, restart_to_use))
 }
 
@@ -273,37 +252,24 @@ impl PrepareError {
     fn is_cancelled(&self) -> bool {
         matches!(
             self,
-            Self::Cancelled(_)
-                | Self::Runtime(RuntimeError::Cancelled)
-                | Self::Inference(InferenceError::Cancelled)
+            Self::Cancelled(_) | Self::Runtime(RuntimeError::Cancelled) | Self::Inference(InferenceError::Cancelled)
         )
     }
 
     fn offer(&self, key: &RunKey) -> Offer {
         match self {
-            Self::Inference(_) if key.device != crate::domain::DeviceChoice::Auto => {
-                Offer::UseAutomaticDevice
-            }
+            Self::Inference(_) if key.device != crate::domain::DeviceChoice::Auto => Offer::UseAutomaticDevice,
             _ => Offer::TryAgain,
         }
     }
 }
 
-fn predict_single(
-    shared: &Shared,
-    predictor: &Arc<OnnxPredictor>,
-    request: ImageRequest,
-    reading: &TaskControl,
-) {
+fn predict_single(shared: &Shared, predictor: &Arc<OnnxPredictor>, request: ImageRequest, reading: &TaskControl) {
     let Some(source) = shared.source(request.source) else {
         return;
     };
     let stamp = request.entry.stamp();
-    let new_prediction = |result| NewPrediction {
-        sample: request.sample,
-        stamp: stamp.clone(),
-        result,
-    };
+    let new_prediction = |result| NewPrediction { sample: request.sample, stamp: stamp.clone(), result };
     let mut predictions = Vec::new();
     let outcome = guarded(|| {
         // The image is read here: what is read already is predicted even if another one is in view by now.
@@ -339,12 +305,7 @@ fn predict_single(
         Ok(None) => return,
         Err(reason) => predictions.push(new_prediction(Err(reason.clone()))),
     }
-    shared.report(InferenceEvent::Predicted {
-        source: request.source,
-        run: request.run,
-        at_ms: now_ms(),
-        predictions,
-    });
+    shared.report(InferenceEvent::Predicted { source: request.source, run: request.run, at_ms: now_ms(), predictions });
     if let Ok(Some(outcome)) = outcome {
         report_device(shared, request.key, predictor, &outcome);
     }
@@ -355,50 +316,29 @@ fn prediction(result: SampleResult) -> Result<Prediction, String> {
 }
 
 /// Tells the window how fast the device is, or that it is gone.
-fn report_device(
-    shared: &Shared,
-    key: RunKey,
-    predictor: &OnnxPredictor,
-    outcome: &PredictOutcome,
-) {
+fn report_device(shared: &Shared, key: RunKey, predictor: &OnnxPredictor, outcome: &PredictOutcome) {
     let key = Box::new(key);
     shared.report(match &outcome.stopped {
         Some(Stopped::DeviceLost(reason)) => Event::Inference(InferenceEvent::DeviceLost {
             key,
             message: format!("The device was lost; all predictions so far are kept: {reason}"),
         }),
-        _ => Event::Inference(InferenceEvent::Report {
-            key,
-            report: Box::new(predictor.report()),
-        }),
+        _ => Event::Inference(InferenceEvent::Report { key, report: Box::new(predictor.report()) }),
     });
 }
 
-fn predict_bulk(
-    shared: &Shared,
-    model: &BulkModel,
-    bulk: ImagesRequest,
-) -> (TaskOutcome, Vec<String>) {
+fn predict_bulk(shared: &Shared, model: &BulkModel, bulk: ImagesRequest) -> (TaskOutcome, Vec<String>) {
     let Some(source) = shared.source(bulk.source) else {
         return (TaskOutcome::Cancelled, Vec::new());
     };
     let with_stamp = |(id, sample): (SampleId, Sample)| ((id, sample.stamp()), sample);
-    let (asked, samples): (Vec<(SampleId, FileStamp)>, Vec<Sample>) =
-        bulk.samples.into_iter().map(with_stamp).unzip();
-    let pipeline = PredictRequest {
-        source,
-        samples: samples.into(),
-        predictor: model.predictor(),
-        limits: shared.limits(),
-    };
+    let (asked, samples): (Vec<(SampleId, FileStamp)>, Vec<Sample>) = bulk.samples.into_iter().map(with_stamp).unzip();
+    let pipeline =
+        PredictRequest { source, samples: samples.into(), predictor: model.predictor(), limits: shared.limits() };
     let mut bundle = Bundle::new(shared, model, bulk.source, bulk.run);
     let outcome = predict(&pipeline, &bulk.ticket.control, |index, result| {
         let (sample, stamp) = &asked[index];
-        bundle.add(NewPrediction {
-            sample: *sample,
-            stamp: stamp.clone(),
-            result: prediction(result),
-        });
+        bundle.add(NewPrediction { sample: *sample, stamp: stamp.clone(), result: prediction(result) });
     });
     bundle.send();
     model.report(shared, bulk.key, &outcome);
@@ -409,12 +349,8 @@ fn predict_bulk(
 fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
     match &outcome.stopped {
         Some(Stopped::Cancelled) => TaskOutcome::Cancelled,
-        Some(Stopped::DeviceLost(reason)) => {
-            TaskOutcome::Failed(format!("the device was lost: {reason}"))
-        }
-        Some(Stopped::OutOfReach(reason)) => {
-            TaskOutcome::Failed(format!("the model does not respond: {reason}"))
-        }
+        Some(Stopped::DeviceLost(reason)) => TaskOutcome::Failed(format!("the device was lost: {reason}")),
+        Some(Stopped::OutOfReach(reason)) => TaskOutcome::Failed(format!("the model does not respond: {reason}")),
         Some(Stopped::SourceUnreachable(reason)) => TaskOutcome::Failed(format!(
             "The images can no longer be read. {} of them have a prediction now; predict the others once the images \
              can be read again. {reason}",
@@ -450,14 +386,7 @@ struct Bundle<'s> {
 
 impl<'s> Bundle<'s> {
     fn new(shared: &'s Shared, model: &'s BulkModel, source: SourceId, run: RunId) -> Self {
-        Self {
-            shared,
-            model,
-            source,
-            run,
-            predictions: Vec::new(),
-            sent: Instant::now(),
-        }
+        Self { shared, model, source, run, predictions: Vec::new(), sent: Instant::now() }
     }
 
     fn add(&mut self, prediction: NewPrediction) {
@@ -472,8 +401,7 @@ impl<'s> Bundle<'s> {
         if self.predictions.is_empty() {
             return;
         }
-        self.model
-            .before_predictions(self.shared, self.source, self.run);
+        self.model.before_predictions(self.shared, self.source, self.run);
         self.shared.report(InferenceEvent::Predicted {
             source: self.source,
             run: self.run,

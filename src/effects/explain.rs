@@ -11,12 +11,7 @@ use crate::state::{ExplainRequest, Failure, ReviewEvent, Ticket};
 use crate::tasks::TaskControl;
 use crate::vision::{OcclusionGrid, PredictError, Predictor, occlusion_saliency};
 
-pub(super) fn explain(
-    shared: &Arc<Shared>,
-    engine: &EngineWorker,
-    request: ExplainRequest,
-    ticket: Ticket,
-) {
+pub(super) fn explain(shared: &Arc<Shared>, engine: &EngineWorker, request: ExplainRequest, ticket: Ticket) {
     let predictor = engine.predictor(&request.key);
     shared.run_task(
         "explain a prediction",
@@ -42,14 +37,12 @@ fn search(
         Err(SourceError::Cancelled) => return Err(Failure::Cancelled),
         read => read.map_err(|error| Failure::new(error.to_string()))?,
     };
-    let (image, _reservation) = decode::decode_reserved(&bytes, &shared.limits())
-        .map_err(|error| Failure::new(error.to_string()))?;
+    let (image, _reservation) =
+        decode::decode_reserved(&bytes, &shared.limits()).map_err(|error| Failure::new(error.to_string()))?;
     drop(bytes);
     let grid = OcclusionGrid::default();
-    occlusion_saliency(&image.image, request.target, grid, predictor, control).map_err(|error| {
-        match error {
-            PredictError::Cancelled => Failure::Cancelled,
-            error => Failure::new(error.to_string()),
-        }
+    occlusion_saliency(&image.image, request.target, grid, predictor, control).map_err(|error| match error {
+        PredictError::Cancelled => Failure::Cancelled,
+        error => Failure::new(error.to_string()),
     })
 }

@@ -6,13 +6,11 @@ use super::browse::with_home;
 use super::latest::{LatestSender, latest};
 use super::{Effects, Shared, desktop, guarded};
 use crate::domain::SampleId;
-use crate::export::{
-    self, ComparisonContext, Existing, ExportContext, ExportError, ExportTarget, ProjectRows,
-};
+use crate::export::{self, ComparisonContext, Existing, ExportContext, ExportError, ExportTarget, ProjectRows};
 use crate::review::count_boxes;
 use crate::state::{
-    BoxCountId, BoxCountRequest, BoxCounts, ExportComparisonRequest, ExportEffect, ExportEvent,
-    ExportFile, ExportRequest, Exported, Failure, Ticket,
+    BoxCountId, BoxCountRequest, BoxCounts, ExportComparisonRequest, ExportEffect, ExportEvent, ExportFile,
+    ExportRequest, Exported, Failure, Ticket,
 };
 use crate::store::PredictionPairs;
 use crate::tasks::TaskControl;
@@ -70,11 +68,7 @@ fn counts(what: &BoxCountRequest) -> BoxCounts {
 fn target(file: &ExportFile) -> ExportTarget {
     ExportTarget {
         path: with_home(&file.path),
-        existing: if file.replaces {
-            Existing::Replace
-        } else {
-            Existing::Keep
-        },
+        existing: if file.replaces { Existing::Replace } else { Existing::Keep },
     }
 }
 
@@ -87,11 +81,7 @@ fn export(shared: &Arc<Shared>, request: ExportRequest, ticket: Ticket) {
     );
 }
 
-fn write(
-    shared: &Shared,
-    request: ExportRequest,
-    control: &TaskControl,
-) -> Result<Exported, Failure> {
+fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Result<Exported, Failure> {
     let source = shared.source(request.source).ok_or(Failure::Cancelled)?;
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
     // The export includes the last verdicts.
@@ -134,19 +124,11 @@ fn write_comparison(
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
     let runs = request.runs.each_ref().map(|run| run.id);
     let pairs = PredictionPairs::new(project, runs, request.samples.iter().cloned());
-    let context = ComparisonContext {
-        runs: *request.runs,
-        views: *request.views,
-        source_name: request.source_name,
-    };
+    let context = ComparisonContext { runs: *request.runs, views: *request.views, source_name: request.source_name };
     let target = target(&request.target);
     let report = export::export_comparison(pairs, &context, request.format, &target, control);
     let report = report.map_err(of_export)?;
-    Ok(Exported {
-        summary: report.to_string(),
-        notes: Vec::new(),
-        path: report.path,
-    })
+    Ok(Exported { summary: report.to_string(), notes: Vec::new(), path: report.path })
 }
 
 fn of_export(error: ExportError) -> Failure {

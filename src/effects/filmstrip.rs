@@ -86,11 +86,7 @@ impl Filmstrips {
                 }
             });
         }
-        Self {
-            requests,
-            newest,
-            crops,
-        }
+        Self { requests, newest, crops }
     }
 
     /// A newer request takes the place of one before, begun or not.
@@ -145,19 +141,13 @@ impl CropQueue {
     /// The most urgent box, with all other requested boxes of its image.
     fn next_job(&mut self) -> Option<Job> {
         let under_way = &self.under_way;
-        self.crops
-            .retain(|crop| !under_way.contains(&(crop.sample, crop.index)));
+        self.crops.retain(|crop| !under_way.contains(&(crop.sample, crop.index)));
         let sample = self.crops.front()?.sample;
         let (crops, rest): (Vec<CropRequest>, Vec<CropRequest>) =
             self.crops.drain(..).partition(|crop| crop.sample == sample);
         self.crops = rest.into();
-        self.under_way
-            .extend(crops.iter().map(|crop| (crop.sample, crop.index)));
-        Some(Job {
-            source: self.source,
-            run: self.run,
-            crops,
-        })
+        self.under_way.extend(crops.iter().map(|crop| (crop.sample, crop.index)));
+        Some(Job { source: self.source, run: self.run, crops })
     }
 }
 
@@ -180,10 +170,7 @@ fn cut_out(shared: &Shared, job: &Job) -> bool {
     let made = guarded(|| images(shared, job));
     job.crops.iter().enumerate().all(|(number, crop)| {
         let result = match &made {
-            Ok(images) => images
-                .get(number)
-                .cloned()
-                .ok_or_else(|| "The box no longer exists".to_owned()),
+            Ok(images) => images.get(number).cloned().ok_or_else(|| "The box no longer exists".to_owned()),
             Err(reason) => Err(reason.clone()),
         };
         shared.deliver(Delivery::Crop {
@@ -205,25 +192,15 @@ fn images(shared: &Shared, job: &Job) -> Result<Vec<RgbImage>, String> {
         Some(prediction) => Prediction::clone(prediction),
         None => read_prediction(shared, job, first)?,
     };
-    let source = shared
-        .source(job.source)
-        .ok_or("The folder has been closed")?;
+    let source = shared.source(job.source).ok_or("The folder has been closed")?;
     let bytes = source.read(&first.uri).map_err(|error| error.to_string())?;
-    let bounds: Vec<BoundingBox> = job
-        .crops
-        .iter()
-        .map(|crop| part_of(&prediction, crop.index as usize))
-        .collect();
+    let bounds: Vec<BoundingBox> = job.crops.iter().map(|crop| part_of(&prediction, crop.index as usize)).collect();
     decode::crops(&bytes, &bounds, CROP_SIDE, &shared.limits()).map_err(|error| error.to_string())
 }
 
 fn read_prediction(shared: &Shared, job: &Job, crop: &CropRequest) -> Result<Prediction, String> {
-    let project = shared
-        .project(job.source)
-        .ok_or("The project has been closed")?;
-    let prediction = project
-        .prediction(job.run, &crop.uri)
-        .map_err(|error| error.to_string())?;
+    let project = shared.project(job.source).ok_or("The project has been closed")?;
+    let prediction = project.prediction(job.run, &crop.uri).map_err(|error| error.to_string())?;
     prediction.ok_or("The prediction no longer exists")?
 }
 
@@ -239,11 +216,6 @@ fn part_of(prediction: &Prediction, index: usize) -> BoundingBox {
     };
     let bounds = detection.bounds;
     let context = bounds.width().max(bounds.height()) * CONTEXT;
-    BoundingBox::new(
-        bounds.x1 - context,
-        bounds.y1 - context,
-        bounds.x2 + context,
-        bounds.y2 + context,
-    )
-    .clipped(width, height)
+    BoundingBox::new(bounds.x1 - context, bounds.y1 - context, bounds.x2 + context, bounds.y2 + context)
+        .clipped(width, height)
 }

@@ -22,13 +22,8 @@ struct Content<T> {
 }
 
 pub(super) fn latest<T>() -> (LatestSender<T>, LatestReceiver<T>) {
-    let slot = Arc::new(Slot {
-        content: Mutex::new(Content {
-            request: None,
-            is_open: true,
-        }),
-        changed: Condvar::new(),
-    });
+    let slot =
+        Arc::new(Slot { content: Mutex::new(Content { request: None, is_open: true }), changed: Condvar::new() });
     (LatestSender(Arc::clone(&slot)), LatestReceiver(slot))
 }
 
@@ -55,9 +50,7 @@ impl<T> LatestReceiver<T> {
     pub(super) fn is_replaced_within(&self, patience: Duration) -> bool {
         let mut content = self.0.content.lock();
         let is_waiting = |content: &mut Content<T>| content.request.is_none() && content.is_open;
-        self.0
-            .changed
-            .wait_while_for(&mut content, is_waiting, patience);
+        self.0.changed.wait_while_for(&mut content, is_waiting, patience);
         !is_waiting(&mut content)
     }
 
@@ -66,11 +59,7 @@ impl<T> LatestReceiver<T> {
         let mut content = self.0.content.lock();
         let is_waiting = |content: &mut Content<T>| content.request.is_none() && content.is_open;
         self.0.changed.wait_while(&mut content, is_waiting);
-        if content.is_open {
-            content.request.take()
-        } else {
-            None
-        }
+        if content.is_open { content.request.take() } else { None }
     }
 }
 

@@ -41,9 +41,7 @@ use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{DisplayImage, Problem, RgbImage, RunId, SampleId, Tile, TileKey};
 use crate::library::Library;
 use crate::source::Source;
-use crate::state::{
-    BrowseEvent, Effect, Event, FilePick, ImportId, SourceId, TaskId, TaskSignal, Ticket,
-};
+use crate::state::{BrowseEvent, Effect, Event, FilePick, ImportId, SourceId, TaskId, TaskSignal, Ticket};
 use crate::store::Project;
 use crate::tasks::{self, Waker};
 
@@ -183,10 +181,7 @@ impl Effects {
         };
         // Measuring reads a folder of the system, which may be slow.
         effects.shared.spawn("clean up", |_| Scratch::clean_up());
-        let predictions = Predictions {
-            events: events_received,
-            deliveries: deliveries_received,
-        };
+        let predictions = Predictions { events: events_received, deliveries: deliveries_received };
         (effects, predictions)
     }
 

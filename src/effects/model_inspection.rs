@@ -10,9 +10,7 @@ use super::{Delivery, Shared};
 use crate::decode;
 use crate::domain::{LabelSet, ModelCard, SampleUri};
 use crate::inference::{Inspection, labels_of, runtime};
-use crate::state::{
-    Event, ImportDraft, ImportField, ImportId, ModelsEvent, RecogniseRequest, SourceId,
-};
+use crate::state::{Event, ImportDraft, ImportField, ImportId, ModelsEvent, RecogniseRequest, SourceId};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
 use crate::vision::recognise::{Overrules, Recognition, preview};
@@ -34,10 +32,7 @@ impl ModelInspector {
         let model = Arc::clone(&self.model);
         let import = request.import;
         let ended = move |result: Result<ImportDraft, String>| {
-            Event::Models(ModelsEvent::Recognised {
-                import,
-                result: result.map(Box::new),
-            })
+            Event::Models(ModelsEvent::Recognised { import, result: result.map(Box::new) })
         };
         let work = move |shared: &Arc<Shared>| {
             let mut model = model.lock();
@@ -68,19 +63,11 @@ fn recognise(
     let Some(_working) = shared.model_work.begin(&control) else {
         anyhow::bail!("the window is being closed");
     };
-    let items: Vec<String> = request
-        .overrules
-        .iter()
-        .map(|(field, value)| format!("{field}={value}"))
-        .collect();
+    let items: Vec<String> = request.overrules.iter().map(|(field, value)| format!("{field}={value}")).collect();
     let overrules = Overrules::parse(&items)?;
     let labels = request.labels.as_deref().map(read_labels).transpose()?;
-    if model
-        .as_ref()
-        .is_none_or(|known| known.weights != request.weights)
-    {
-        let runtime =
-            runtime::ensure_loaded(&shared.dirs, request.runtime_library.as_deref(), &control)?;
+    if model.as_ref().is_none_or(|known| known.weights != request.weights) {
+        let runtime = runtime::ensure_loaded(&shared.dirs, request.runtime_library.as_deref(), &control)?;
         *model = Some(InspectedModel {
             weights: request.weights.clone(),
             inspection: Inspection::open(&runtime, &request.weights)?,
@@ -91,9 +78,7 @@ fn recognise(
         anyhow::bail!("nothing was opened");
     };
     model.recognised = None;
-    let recognition = model
-        .inspection
-        .recognise(labels.as_ref(), &overrules, &control)?;
+    let recognition = model.inspection.recognise(labels.as_ref(), &overrules, &control)?;
     let mut draft = draft(&recognition);
     if let Some((source, uri)) = &request.image {
         draft.tensor = try_input(shared, request.import, &recognition.card, *source, uri)
@@ -105,10 +90,9 @@ fn recognise(
 
 fn read_labels(path: &Path) -> anyhow::Result<LabelSet> {
     use anyhow::Context as _;
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("Could not read the label file {}", path.display()))?;
-    LabelSet::parse(&text)
-        .with_context(|| format!("Could not use the label file {}", path.display()))
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("Could not read the label file {}", path.display()))?;
+    LabelSet::parse(&text).with_context(|| format!("Could not use the label file {}", path.display()))
 }
 
 /// Sends the exact tensor, turned back into an image, to the window; gives its shape and numbers.
@@ -119,27 +103,15 @@ fn try_input(
     source: SourceId,
     uri: &SampleUri,
 ) -> anyhow::Result<Vec<String>> {
-    let source = shared
-        .source(source)
-        .ok_or_else(|| anyhow::anyhow!("the folder has been closed"))?;
+    let source = shared.source(source).ok_or_else(|| anyhow::anyhow!("the folder has been closed"))?;
     let image = decode::decode(&source.read(uri)?, &shared.limits())?.image;
     let prepared = preprocess(&card.input, &image)?;
     let seen = preview(&card.input, &prepared.tensor)?;
-    let mut lines = vec![format!(
-        "Shape {:?}, made from {}",
-        prepared.tensor.shape,
-        uri.file_name()
-    )];
+    let mut lines = vec![format!("Shape {:?}, made from {}", prepared.tensor.shape, uri.file_name())];
     for (index, channel) in seen.channels.iter().enumerate() {
-        lines.push(format!(
-            "Channel {index}: {:.3} to {:.3}, mean {:.3}",
-            channel.min, channel.max, channel.mean
-        ));
+        lines.push(format!("Channel {index}: {:.3} to {:.3}, mean {:.3}", channel.min, channel.max, channel.mean));
     }
-    shared.deliver(Delivery::ImportPreview {
-        import,
-        image: seen.image,
-    });
+    shared.deliver(Delivery::ImportPreview { import, image: seen.image });
     Ok(lines)
 }
 
@@ -207,22 +179,15 @@ fn collect_fields(path: String, value: serde_json::Value, fields: &mut Vec<Impor
     }
 }
 
-fn add(
-    shared: &Shared,
-    model: Option<&InspectedModel>,
-    import: ImportId,
-) -> anyhow::Result<String> {
+fn add(shared: &Shared, model: Option<&InspectedModel>, import: ImportId) -> anyhow::Result<String> {
     let found = model.and_then(|model| {
         let (looked, recognition) = model.recognised.as_ref()?;
         (*looked == import).then_some((model, recognition))
     });
-    let (model, recognition) =
-        found.ok_or_else(|| anyhow::anyhow!("The model has changed; inspect it again"))?;
+    let (model, recognition) = found.ok_or_else(|| anyhow::anyhow!("The model has changed; inspect it again"))?;
     let label_file = recognition.labels.as_ref().map(write_labels).transpose()?;
     let label_path = label_file.as_ref().map(tempfile::NamedTempFile::path);
-    let model = shared
-        .library
-        .add(&model.weights, recognition.card.clone(), label_path)?;
+    let model = shared.library.add(&model.weights, recognition.card.clone(), label_path)?;
     Ok(model.card.id)
 }
 

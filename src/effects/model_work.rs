@@ -45,10 +45,7 @@ impl ModelWork {
         let number = state.next;
         state.next += 1;
         state.running.insert(number, control.clone());
-        Some(Working {
-            work: Arc::clone(self),
-            number,
-        })
+        Some(Working { work: Arc::clone(self), number })
     }
 
     /// Cancels the work, waits for it, and allows no new work.

@@ -62,10 +62,7 @@ fn fetch(shared: &Arc<Shared>, id: String, from: Option<PathBuf>, ticket: Ticket
     let work = move |shared: &Arc<Shared>, ticket: &Ticket| {
         match shared.library.fetch(&id, from.as_deref(), &ticket.control) {
             // A mirror that failed is reported although the next one worked. If none worked, the error names all.
-            Ok(model) => Ok((
-                format!("{} is ready", model.card.name),
-                ticket.control.notes(),
-            )),
+            Ok(model) => Ok((format!("{} is ready", model.card.name), ticket.control.notes())),
             Err(FetchError::Cancelled(_)) => Err(Failure::Cancelled),
             Err(error) => Err(Failure::new(error.to_string())),
         }
@@ -75,10 +72,7 @@ fn fetch(shared: &Arc<Shared>, id: String, from: Option<PathBuf>, ticket: Ticket
 
 fn remove(shared: &Arc<Shared>, id: String) {
     shared.spawn("remove a model", move |shared| {
-        let result = shared
-            .library
-            .remove(&id)
-            .map_err(|error| error.to_string());
+        let result = shared.library.remove(&id).map_err(|error| error.to_string());
         shared.report(ModelsEvent::Removed { id, result });
     });
 }

@@ -40,17 +40,10 @@ impl Overlaps {
         if predictions.task() != ModelTask::Detection {
             return None;
         }
-        let is_same = |known: &Known| {
-            (known.source, known.run, known.hidden.max_iou()) == (source, run, max_iou)
-        };
+        let is_same = |known: &Known| (known.source, known.run, known.hidden.max_iou()) == (source, run, max_iou);
         if !self.0.as_ref().is_some_and(is_same) {
             let hidden = Suppressed::new(max_iou);
-            self.0 = Some(Known {
-                source,
-                run,
-                predictions: predictions.clone(),
-                hidden,
-            });
+            self.0 = Some(Known { source, run, predictions: predictions.clone(), hidden });
         }
         let known = self.0.as_mut()?;
         // An image that was predicted again has other boxes.

@@ -9,28 +9,20 @@ use super::latest::{LatestSender, latest};
 use super::{Effects, Shared, desktop, guarded};
 use crate::domain::{Change, Prediction, RunId, S3Place, SampleId, SamplePrediction, SampleUri};
 use crate::state::{
-    BrowseEvent, Event, FilePick, PredictionRequest, ProjectContent, ProjectEffect, ProjectEvent,
-    ProjectStatus, SourceId, StoredPrediction, StoredRow, Ticket,
+    BrowseEvent, Event, FilePick, PredictionRequest, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
+    SourceId, StoredPrediction, StoredRow, Ticket,
 };
 use crate::store::{
-    Access, OpenMode, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Summary,
-    default_path, default_path_of_place,
+    Access, OpenMode, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Summary, default_path,
+    default_path_of_place,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
 pub(super) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
     let shared = &effects.shared;
     match effect {
-        ProjectEffect::Save {
-            source,
-            ticket,
-            changes,
-        } => save(shared, source, ticket, changes),
-        ProjectEffect::LoadRun {
-            source,
-            run,
-            ticket,
-        } => load_run(shared, source, run, ticket),
+        ProjectEffect::Save { source, ticket, changes } => save(shared, source, ticket, changes),
+        ProjectEffect::LoadRun { source, run, ticket } => load_run(shared, source, run, ticket),
         ProjectEffect::LoadPredictions { source, requested } => {
             effects.predictions.request(source, requested);
         }
@@ -87,10 +79,7 @@ fn prediction(shared: &Shared, request: &Request) -> bool {
         match guarded(|| read_part(&project, part).map_err(|error| error.to_string())) {
             Ok(predictions) => {
                 let source = request.source;
-                if !shared.report(ProjectEvent::PredictionsLoaded {
-                    source,
-                    predictions,
-                }) {
+                if !shared.report(ProjectEvent::PredictionsLoaded { source, predictions }) {
                     return false;
                 }
             }
@@ -102,17 +91,11 @@ fn prediction(shared: &Shared, request: &Request) -> bool {
 
 type LoadedPrediction = (RunId, SampleId, Option<Prediction>);
 
-fn read_part(
-    project: &Project,
-    part: &[PredictionRequest],
-) -> Result<Vec<LoadedPrediction>, StoreError> {
+fn read_part(project: &Project, part: &[PredictionRequest]) -> Result<Vec<LoadedPrediction>, StoreError> {
     let mut predictions = Vec::with_capacity(part.len());
     for of_one_run in part.chunk_by(|left, right| left.run == right.run) {
         let run = of_one_run[0].run;
-        let uris: Vec<SampleUri> = of_one_run
-            .iter()
-            .map(|requested| requested.uri.clone())
-            .collect();
+        let uris: Vec<SampleUri> = of_one_run.iter().map(|requested| requested.uri.clone()).collect();
         let found = project.predictions(run, &uris)?;
         for (requested, prediction) in of_one_run.iter().zip(found) {
             let is_wanted = |prediction: &SamplePrediction| {
@@ -129,12 +112,7 @@ fn read_part(
 
 /// Opens the default project of the folder `root`, which may be a `place` in S3, whatever thread it takes, and tells
 /// the window. Where no file can be used the project is in memory, and the window says so.
-pub(super) fn open_default(
-    shared: &Arc<Shared>,
-    source: SourceId,
-    root: String,
-    place: Option<S3Place>,
-) {
+pub(super) fn open_default(shared: &Arc<Shared>, source: SourceId, root: String, place: Option<S3Place>) {
     shared.spawn("open the project", move |shared| {
         let path = match &place {
             Some(place) => default_path_of_place(&shared.dirs, place),
@@ -145,9 +123,7 @@ pub(super) fn open_default(
             let project = Project::in_memory(Some(&root), on_saved(shared, source))?;
             Ok((project, Vec::new(), Some(error.to_string())))
         };
-        let opened = opened
-            .map(|opened| (opened.project, opened.notes, None))
-            .or_else(in_memory);
+        let opened = opened.map(|opened| (opened.project, opened.notes, None)).or_else(in_memory);
         match opened {
             Ok((project, mut notes, in_memory_because)) => {
                 if let Some(place) = &place
@@ -176,29 +152,15 @@ pub(super) fn open_chosen(
     let root = opened.project.root();
     let place = opened.project.place().map_err(|error| error.to_string())?;
     take_over(shared, source, opened.project, opened.notes, None);
-    root.map(|root| (root.to_string(), place)).ok_or_else(|| {
-        format!(
-            "The project does not record the folder of its images: {}",
-            path.display()
-        )
-    })
+    root.map(|root| (root.to_string(), place))
+        .ok_or_else(|| format!("The project does not record the folder of its images: {}", path.display()))
 }
 
-fn open_file(
-    shared: &Arc<Shared>,
-    source: SourceId,
-    path: &Path,
-    root: Option<&str>,
-) -> Result<Opened, StoreError> {
+fn open_file(shared: &Arc<Shared>, source: SourceId, path: &Path, root: Option<&str>) -> Result<Opened, StoreError> {
     // The project of the source before may be the same file.
     shared.close_project_before(source);
     let own_process = format!("process {} ", std::process::id());
-    let request = OpenRequest {
-        path,
-        root,
-        mode: OpenMode::Write,
-        program: PROGRAM,
-    };
+    let request = OpenRequest { path, root, mode: OpenMode::Write, program: PROGRAM };
     let mut attempts_left = HANDOVER_ATTEMPTS;
     loop {
         let opened = Project::open(&request, on_saved(shared, source))?;
@@ -232,9 +194,7 @@ fn on_saved(shared: &Arc<Shared>, source: SourceId) -> impl Fn(SaveEvent) + Send
                 source,
                 reason: format!("{reason}; Spotcheck does not retry this"),
             }),
-            SaveEvent::Rejected { reason, .. } => {
-                Event::Project(ProjectEvent::SaveFailed { source, reason })
-            }
+            SaveEvent::Rejected { reason, .. } => Event::Project(ProjectEvent::SaveFailed { source, reason }),
         });
     }
 }
@@ -247,8 +207,7 @@ fn take_over(
     mut notes: Vec<String>,
     in_memory_because: Option<String>,
 ) {
-    let mut noted =
-        |what: &str, error: StoreError| notes.push(format!("Could not read {what}: {error}"));
+    let mut noted = |what: &str, error: StoreError| notes.push(format!("Could not read {what}: {error}"));
     let runs = project.runs().unwrap_or_else(|error| {
         noted("the runs of the project", error);
         Vec::new()
@@ -264,9 +223,7 @@ fn take_over(
     let status = match (in_memory_because, project.access()) {
         (Some(reason), _) => ProjectStatus::InMemory { reason },
         (None, Access::Writer) => ProjectStatus::Writable,
-        (None, Access::ReadOnly { reason }) => ProjectStatus::ReadOnly {
-            reason: reason.clone(),
-        },
+        (None, Access::ReadOnly { reason }) => ProjectStatus::ReadOnly { reason: reason.clone() },
     };
     let content = ProjectContent {
         path: project.path(),
@@ -278,10 +235,7 @@ fn take_over(
         notes,
     };
     shared.set_project(source, project);
-    shared.report(ProjectEvent::Opened {
-        source,
-        content: Box::new(content),
-    });
+    shared.report(ProjectEvent::Opened { source, content: Box::new(content) });
 }
 
 fn save(shared: &Shared, source: SourceId, ticket: u64, changes: Vec<Change>) {
@@ -305,37 +259,21 @@ fn load_run(shared: &Arc<Shared>, source: SourceId, run: RunId, ticket: Ticket) 
         "read the predictions of a run",
         ticket,
         move |shared, ticket| report_run(shared, source, run, &ticket.control),
-        move |task, result| ProjectEvent::RunLoadingEnded {
-            source,
-            run,
-            task,
-            result,
-        },
+        move |task, result| ProjectEvent::RunLoadingEnded { source, run, task, result },
     );
 }
 
 /// Reports the summaries of a run in parts.
-fn report_run(
-    shared: &Shared,
-    source: SourceId,
-    run: RunId,
-    control: &TaskControl,
-) -> Result<(), String> {
+fn report_run(shared: &Shared, source: SourceId, run: RunId, control: &TaskControl) -> Result<(), String> {
     let project = shared.project(source).ok_or("the project was closed")?;
     let stamps = project.stamps(run).map_err(|error| error.to_string())?;
     let row = |summary: SampleSummary| StoredRow {
-        stamp: stamps
-            .get(&summary.sample)
-            .and_then(|seen| seen.stamp.clone()),
+        stamp: stamps.get(&summary.sample).and_then(|seen| seen.stamp.clone()),
         sample: summary.sample,
         prediction: stored_prediction(summary.result),
     };
     let read = project.each_summary(run, control, |summaries| {
-        shared.report(ProjectEvent::RunLoaded {
-            source,
-            run,
-            predictions: summaries.into_iter().map(row).collect(),
-        });
+        shared.report(ProjectEvent::RunLoaded { source, run, predictions: summaries.into_iter().map(row).collect() });
     });
     read.map_err(|error| match error {
         StoreError::Cancelled(Cancelled) => "Reading the predictions was cancelled".to_owned(),
@@ -404,9 +342,7 @@ fn move_to(shared: &Arc<Shared>, source: SourceId, folder: PathBuf) {
                 shared.report(BrowseEvent::FilesPicked(pick));
             }
             (Ok(()), None) => {}
-            (Err(error), _) => {
-                shared.report_problem(format!("Could not move the project: {error}"))
-            }
+            (Err(error), _) => shared.report_problem(format!("Could not move the project: {error}")),
         }
     });
 }

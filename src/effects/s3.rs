@@ -37,24 +37,13 @@ fn sign_in(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
         "sign in to S3",
         ticket,
         move |shared, ticket| {
-            let identity = shared
-                .aws
-                .s3(&access)
-                .renewed_identity(Some(&ticket.control));
+            let identity = shared.aws.s3(&access).renewed_identity(Some(&ticket.control));
             let renewal = renewal(shared, &access);
-            Ok((
-                identity.map_err(|error| failure(shared, &access, error)),
-                renewal,
-            ))
+            Ok((identity.map_err(|error| failure(shared, &access, error)), renewal))
         },
         move |task, result| {
             let (result, renewal) = result.unwrap_or_else(|failure| (Err(failure), None));
-            Event::S3(S3Event::SignedIn {
-                access: of_event,
-                task,
-                result,
-                renewal,
-            })
+            Event::S3(S3Event::SignedIn { access: of_event, task, result, renewal })
         },
     );
 }
@@ -78,20 +67,12 @@ fn list_folder(shared: &Arc<Shared>, listing: FolderListing, ticket: Ticket) {
         "list an S3 folder",
         ticket,
         move |shared, ticket| list_pages(shared, listing, ticket),
-        move |task, result| S3Event::FolderEnded {
-            folder,
-            task,
-            result,
-        },
+        move |task, result| S3Event::FolderEnded { folder, task, result },
     );
 }
 
 /// Reports each page, and returns the token of the next one.
-fn list_pages(
-    shared: &Shared,
-    listing: FolderListing,
-    ticket: &Ticket,
-) -> Result<Option<String>, Failure> {
+fn list_pages(shared: &Shared, listing: FolderListing, ticket: &Ticket) -> Result<Option<String>, Failure> {
     let s3 = shared.aws.s3(&listing.access);
     let mut request = ListRequest {
         bucket: listing.folder.bucket.clone(),
@@ -101,19 +82,12 @@ fn list_pages(
         max_keys: None,
     };
     for _ in 0..PAGES_AT_ONCE {
-        let page = s3
-            .list_page(&request, Some(&ticket.control))
-            .map_err(|error| failure(shared, &listing.access, error))?;
+        let page =
+            s3.list_page(&request, Some(&ticket.control)).map_err(|error| failure(shared, &listing.access, error))?;
         request.continuation.clone_from(&page.continuation);
         let page = page_of(&listing.folder, page);
-        ticket
-            .control
-            .add_done(page.objects + page.folders.len() as u64);
-        let is_open = shared.report(S3Event::FolderListed {
-            folder: listing.folder.clone(),
-            task: ticket.id,
-            page,
-        });
+        ticket.control.add_done(page.objects + page.folders.len() as u64);
+        let is_open = shared.report(S3Event::FolderListed { folder: listing.folder.clone(), task: ticket.id, page });
         if !is_open || request.continuation.is_none() {
             break;
         }
@@ -124,10 +98,7 @@ fn list_pages(
 /// An empty object of the folder's own name stands for the folder.
 fn page_of(folder: &S3Address, page: ListedPage) -> S3FolderPage {
     let objects = page.objects.iter();
-    S3FolderPage {
-        objects: objects.filter(|object| object.key != folder.prefix).count() as u64,
-        folders: page.folders,
-    }
+    S3FolderPage { objects: objects.filter(|object| object.key != folder.prefix).count() as u64, folders: page.folders }
 }
 
 pub(super) fn failure(shared: &Shared, access: &S3Access, error: AwsError) -> Failure {

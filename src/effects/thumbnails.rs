@@ -44,9 +44,7 @@ struct Tools {
 impl ThumbnailMaker {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
         let (unsaved, kept) = crossbeam_channel::bounded(MAX_UNKEPT);
-        shared.spawn("save thumbnails", move |shared| {
-            save_thumbnails(shared, &kept)
-        });
+        shared.spawn("save thumbnails", move |shared| save_thumbnails(shared, &kept));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let decoders = Arc::new(Semaphore::new(cores.min(MAX_DECODERS)));
         let (messages, received) = crossbeam_channel::unbounded();
@@ -55,10 +53,7 @@ impl ThumbnailMaker {
         for _ in 0..MAX_READERS {
             let jobs: Receiver<Job> = jobs.clone();
             let messages = messages.clone();
-            let tools = Tools {
-                decoders: Arc::clone(&decoders),
-                unsaved: unsaved.clone(),
-            };
+            let tools = Tools { decoders: Arc::clone(&decoders), unsaved: unsaved.clone() };
             shared.spawn("make thumbnails", move |shared| {
                 for job in jobs {
                     let is_open = carry_out(shared, &job, &tools);
@@ -72,21 +67,10 @@ impl ThumbnailMaker {
     }
 
     /// Replaces the earlier requests. Of what is being made, large files that are no longer requested are cancelled.
-    pub(super) fn request(
-        &self,
-        shared: &Shared,
-        source: SourceId,
-        side: u32,
-        requests: Vec<ThumbnailRequest>,
-    ) {
+    pub(super) fn request(&self, shared: &Shared, source: SourceId, side: u32, requests: Vec<ThumbnailRequest>) {
         let useful = shared.source(source).map(|source| source.useful_reads());
         let readers = useful.unwrap_or(1).clamp(1, MAX_READERS);
-        self.send(Message::Request {
-            source,
-            readers,
-            side,
-            requests,
-        });
+        self.send(Message::Request { source, readers, side, requests });
     }
 
     /// Replaces what was to be read ahead before.
@@ -121,10 +105,7 @@ struct Permit<'t>(&'t Semaphore);
 
 impl Semaphore {
     fn new(free: usize) -> Self {
-        Self {
-            free: Mutex::new(free),
-            changed: Condvar::new(),
-        }
+        Self { free: Mutex::new(free), changed: Condvar::new() }
     }
 
     fn wait(&self) -> Permit<'_> {
@@ -211,20 +192,9 @@ fn deliver(
 ) -> bool {
     let (sample, version) = (request.sample, request.version);
     match image {
-        Ok(Some(image)) => shared.deliver(Delivery::Thumbnail {
-            source,
-            sample,
-            version,
-            side,
-            image,
-        }),
+        Ok(Some(image)) => shared.deliver(Delivery::Thumbnail { source, sample, version, side, image }),
         Ok(None) => true,
-        Err(reason) => shared.report(BrowseEvent::ThumbnailFailed {
-            source,
-            sample,
-            version,
-            reason,
-        }),
+        Err(reason) => shared.report(BrowseEvent::ThumbnailFailed { source, sample, version, reason }),
     }
 }
 

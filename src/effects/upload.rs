@@ -13,11 +13,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: UploadEffect) {
     let shared = &effects.shared;
     match effect {
         UploadEffect::Plan { request, ticket } => plan(shared, request, ticket),
-        UploadEffect::Start {
-            plan,
-            replaces,
-            ticket,
-        } => start(shared, plan, replaces, ticket),
+        UploadEffect::Start { plan, replaces, ticket } => start(shared, plan, replaces, ticket),
     }
 }
 
@@ -27,8 +23,8 @@ fn plan(shared: &Arc<Shared>, request: UploadPlanRequest, ticket: Ticket) {
         ticket,
         move |shared, ticket| {
             let control = &ticket.control;
-            let local = upload::files_of(&request.root, &request.samples, control)
-                .map_err(|Cancelled| Failure::Cancelled)?;
+            let local =
+                upload::files_of(&request.root, &request.samples, control).map_err(|Cancelled| Failure::Cancelled)?;
             let planned = upload::plan(&shared.aws, &request.target, local, control);
             planned.map_err(|error| failure(shared, &request.target.access, error))
         },
@@ -44,19 +40,11 @@ fn start(shared: &Arc<Shared>, plan: Arc<UploadPlan>, replaces: bool, ticket: Ti
         move |shared, ticket| {
             let options = UploadOptions {
                 concurrency: DEFAULT_CONCURRENCY,
-                existing: if replaces {
-                    Existing::Replace
-                } else {
-                    Existing::Keep
-                },
+                existing: if replaces { Existing::Replace } else { Existing::Keep },
                 unfinished: &shared.dirs.uploads(),
             };
             Ok(upload::upload(&shared.aws, &plan, options, &ticket.control))
         },
-        move |task, result| UploadEvent::Ended {
-            task,
-            target,
-            result,
-        },
+        move |task, result| UploadEvent::Ended { task, target, result },
     );
 }

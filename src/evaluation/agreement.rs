@@ -125,8 +125,7 @@ impl Agreement {
 
     /// Disagreement by sample, not a number if there is none: a column to sort by. May be shorter than the listing.
     pub fn column(&self) -> Vec<f32> {
-        let disagreement =
-            |image: &Option<ImageAgreement>| image.map_or(f32::NAN, |image| image.disagreement);
+        let disagreement = |image: &Option<ImageAgreement>| image.map_or(f32::NAN, |image| image.disagreement);
         self.images.iter().map(disagreement).collect()
     }
 
@@ -141,13 +140,7 @@ impl Agreement {
 impl Comparison {
     /// An agreement with the view of each run; `classes` maps the right run's classes to the left one's.
     pub fn new(classes: ClassMap, left_view: ViewSettings, right_view: ViewSettings) -> Self {
-        Self {
-            classes,
-            left_view,
-            right_view,
-            agreement: Agreement::default(),
-            confusion: BTreeMap::new(),
-        }
+        Self { classes, left_view, right_view, agreement: Agreement::default(), confusion: BTreeMap::new() }
     }
 
     /// The predictions for one image, `None` if the run has none. Each sample once. A classification and a detection
@@ -169,12 +162,8 @@ impl Comparison {
             }
         };
         let image = match (&left.content, &right.content) {
-            (PredictionContent::Classes(left), PredictionContent::Classes(right)) => {
-                self.classes_of(id, left, right)
-            }
-            (PredictionContent::Detections(_), PredictionContent::Detections(_)) => {
-                self.boxes_of(id, left, right)
-            }
+            (PredictionContent::Classes(left), PredictionContent::Classes(right)) => self.classes_of(id, left, right),
+            (PredictionContent::Detections(_), PredictionContent::Detections(_)) => self.boxes_of(id, left, right),
             _ => return None,
         };
         let summary = &mut self.agreement.summary;
@@ -192,12 +181,7 @@ impl Comparison {
                 let count = images.len();
                 images.sort_unstable();
                 images.dedup();
-                Confusion {
-                    left,
-                    right,
-                    count,
-                    images: images.into(),
-                }
+                Confusion { left, right, count, images: images.into() }
             })
             .collect();
         confusion.sort_by_key(|entry| std::cmp::Reverse(entry.count));
@@ -205,12 +189,7 @@ impl Comparison {
         agreement
     }
 
-    fn classes_of(
-        &mut self,
-        id: SampleId,
-        left: &[ClassScore],
-        right: &[ClassScore],
-    ) -> ImageAgreement {
+    fn classes_of(&mut self, id: SampleId, left: &[ClassScore], right: &[ClassScore]) -> ImageAgreement {
         let mut image = ImageAgreement {
             disagreement: 0.0,
             is_flip: false,
@@ -226,10 +205,7 @@ impl Comparison {
             return image;
         };
         let same_class = |class: &&ClassScore| self.classes.left_of(class.index) == top_left.index;
-        let difference = right
-            .iter()
-            .find(same_class)
-            .map(|class| difference(class.score, top_left.score));
+        let difference = right.iter().find(same_class).map(|class| difference(class.score, top_left.score));
         image.is_flip = self.classes.left_of(top_right.index) != top_left.index;
         if let Some(difference) = difference {
             self.agreement.summary.differences.add(difference);
@@ -266,12 +242,8 @@ impl Comparison {
         summary.only_left += matches.only_left.len();
         summary.only_right += matches.only_right.len();
         for &(one, other) in &matches.other_class {
-            let class =
-                |prediction: &Prediction, index: usize| prediction.detections()[index].class_id;
-            let confused = (
-                class(left, left_boxes.indices[one]),
-                class(right, right_boxes.indices[other]),
-            );
+            let class = |prediction: &Prediction, index: usize| prediction.detections()[index].class_id;
+            let confused = (class(left, left_boxes.indices[one]), class(right, right_boxes.indices[other]));
             self.confusion.entry(confused).or_default().push(id);
         }
         ImageAgreement {
@@ -291,25 +263,14 @@ struct ShownBoxes {
     indices: Vec<usize>,
 }
 
-fn shown_boxes(
-    prediction: &Prediction,
-    view: &ViewSettings,
-    left_id: impl Fn(u32) -> u32,
-) -> ShownBoxes {
+fn shown_boxes(prediction: &Prediction, view: &ViewSettings, left_id: impl Fn(u32) -> u32) -> ShownBoxes {
     // How far two models agree does not depend on who has judged them.
     let indices = view.visible_detections(prediction, &[]);
     let boxes = indices.iter().map(|&index| {
         let detection = &prediction.detections()[index];
-        ScoredBox {
-            bounds: detection.bounds,
-            class_id: left_id(detection.class_id),
-            score: detection.score,
-        }
+        ScoredBox { bounds: detection.bounds, class_id: left_id(detection.class_id), score: detection.score }
     });
-    ShownBoxes {
-        boxes: boxes.collect(),
-        indices,
-    }
+    ShownBoxes { boxes: boxes.collect(), indices }
 }
 
 fn difference(one: f32, other: f32) -> f32 {
@@ -323,11 +284,7 @@ fn number(score: f32) -> f32 {
 
 /// A difference with enough digits not to read as zero: runs of one model differ by less than a thousandth.
 fn difference_text(difference: f64) -> String {
-    if difference > 0.0 && difference < 1e-3 {
-        format!("{difference:.1e}")
-    } else {
-        format!("{difference:.3}")
-    }
+    if difference > 0.0 && difference < 1e-3 { format!("{difference:.1e}") } else { format!("{difference:.3}") }
 }
 
 #[cfg(test)]
@@ -398,10 +355,7 @@ mod tests {
 
     /// Shows every box.
     fn comparison() -> Comparison {
-        let view = ViewSettings {
-            min_score: 0.0,
-            ..ViewSettings::default()
-        };
+        let view = ViewSettings { min_score: 0.0, ..ViewSettings::default() };
         let same = LabelSet::default();
         Comparison::new(ClassMap::between(&same, &same), view.clone(), view)
     }
@@ -411,30 +365,18 @@ mod tests {
     }
 
     fn classes(classes: &[(u32, f32)]) -> Prediction {
-        let classes = classes.iter().map(|&(index, score)| ClassScore {
-            index,
-            label: String::new(),
-            score,
-        });
+        let classes = classes.iter().map(|&(index, score)| ClassScore { index, label: String::new(), score });
         prediction(PredictionContent::Classes(classes.collect()))
     }
 
     fn prediction(prediction: PredictionContent) -> Prediction {
-        Prediction {
-            width: 300,
-            height: 300,
-            content: prediction,
-            warnings: Vec::new(),
-        }
+        Prediction { width: 300, height: 300, content: prediction, warnings: Vec::new() }
     }
 
     #[track_caller]
     fn check_close(case: usize, got: f32, expected: f32) {
         let is_close = (got - expected).abs() < CLOSE;
-        assert!(
-            is_close,
-            "case {case}: got {got}, expected {expected}, to {CLOSE}"
-        );
+        assert!(is_close, "case {case}: got {got}, expected {expected}, to {CLOSE}");
     }
 
     #[test]
@@ -450,26 +392,16 @@ mod tests {
         let mut comparison = comparison();
         for (number, case) in expected.detections.iter().enumerate() {
             let of = |detections: &[Detection]| -> Vec<ScoredBox> {
-                let shown = shown_boxes(
-                    &boxes(detections.to_vec()),
-                    &comparison.left_view,
-                    |class| class,
-                );
+                let shown = shown_boxes(&boxes(detections.to_vec()), &comparison.left_view, |class| class);
                 shown.boxes
             };
-            let BoxMatches {
-                matched,
-                only_left,
-                only_right,
-                other_class,
-            } = match_boxes(&of(&case.left), &of(&case.right));
+            let BoxMatches { matched, only_left, only_right, other_class } =
+                match_boxes(&of(&case.left), &of(&case.right));
             assert_eq!(matched, case.matched, "case {number}");
             assert_eq!(only_left, case.only_left, "case {number}");
             assert_eq!(only_right, case.only_right, "case {number}");
-            let confused: Vec<(u32, u32)> = other_class
-                .iter()
-                .map(|&(one, other)| (case.left[one].class_id, case.right[other].class_id))
-                .collect();
+            let confused: Vec<(u32, u32)> =
+                other_class.iter().map(|&(one, other)| (case.left[one].class_id, case.right[other].class_id)).collect();
             assert_eq!(confused, case.confused, "case {number}");
             let id = SampleId::from_index(number);
             let (left, right) = (boxes(case.left.clone()), boxes(case.right.clone()));
@@ -520,22 +452,13 @@ mod tests {
         let mut comparison = comparison();
         let sure = classes(&[(1, 1.0)]);
         comparison.add(SampleId(0), Some(&sure), Some(&classes(&[(1, 0.0)])));
-        comparison.add(
-            SampleId(1),
-            Some(&classes(&[(1, 0.01)])),
-            Some(&classes(&[(2, 0.01)])),
-        );
+        comparison.add(SampleId(1), Some(&classes(&[(1, 0.01)])), Some(&classes(&[(2, 0.01)])));
         let agreement = comparison.finish();
         let of = |id| agreement.of(SampleId(id)).unwrap().disagreement;
         assert!(of(1) > of(0));
         assert_eq!(
             agreement.summary.confusion,
-            [Confusion {
-                left: 1,
-                right: 2,
-                count: 1,
-                images: [SampleId(1)].into(),
-            }]
+            [Confusion { left: 1, right: 2, count: 1, images: [SampleId(1)].into() }]
         );
     }
 

@@ -21,10 +21,7 @@ impl ClassMap {
     pub fn between(left: &LabelSet, right: &LabelSet) -> Self {
         let first_foreign = left.max_id().map_or(0, |id| id.saturating_add(1));
         if left == right || left.is_empty() || right.is_empty() {
-            return Self {
-                left_of_right: None,
-                first_foreign,
-            };
+            return Self { left_of_right: None, first_foreign };
         }
         let mut ids_by_name: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (id, name) in left.iter() {
@@ -35,20 +32,14 @@ impl ClassMap {
             let left_id = if ids.contains(&id) { id } else { ids[0] };
             Some((id, left_id))
         });
-        Self {
-            left_of_right: Some(same.collect()),
-            first_foreign,
-        }
+        Self { left_of_right: Some(same.collect()), first_foreign }
     }
 
     /// The left run's id of a class of the right run; one that the left run does not use if it has no such class.
     pub fn left_of(&self, right_id: u32) -> u32 {
         match &self.left_of_right {
             None => right_id,
-            Some(known) => known
-                .get(&right_id)
-                .copied()
-                .unwrap_or_else(|| self.first_foreign.saturating_add(right_id)),
+            Some(known) => known.get(&right_id).copied().unwrap_or_else(|| self.first_foreign.saturating_add(right_id)),
         }
     }
 }
@@ -63,16 +54,10 @@ mod tests {
 
     #[test]
     fn classes_are_the_same_where_their_names_are() {
-        let map = ClassMap::between(
-            &labels("1\tperson\n3\tcar"),
-            &labels("person\nbicycle\ncar"),
-        );
+        let map = ClassMap::between(&labels("1\tperson\n3\tcar"), &labels("person\nbicycle\ncar"));
         assert_eq!(map.left_of(0), 1);
         assert_eq!(map.left_of(2), 3);
-        assert!(
-            map.left_of(1) > 3,
-            "a bicycle is nothing the left run knows"
-        );
+        assert!(map.left_of(1) > 3, "a bicycle is nothing the left run knows");
     }
 
     #[test]

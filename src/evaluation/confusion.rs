@@ -36,10 +36,7 @@ impl ConfusionMatrix {
 
     /// All classes that occur, as truth or as prediction, the lowest id first.
     pub fn classes(&self) -> Vec<u32> {
-        let ids = self
-            .counts
-            .keys()
-            .flat_map(|&(truth, prediction)| [truth, prediction]);
+        let ids = self.counts.keys().flat_map(|&(truth, prediction)| [truth, prediction]);
         let mut classes: Vec<u32> = ids.collect();
         classes.sort_unstable();
         classes.dedup();
@@ -55,10 +52,7 @@ impl ConfusionMatrix {
     /// was taken for which. A row adds up to 1; one of a class that no image shows is all zero.
     pub fn by_row(&self, classes: &[u32]) -> Vec<Vec<f64>> {
         let row = |truth: &u32| {
-            let counts: Vec<u64> = classes
-                .iter()
-                .map(|prediction| self.count(*truth, *prediction))
-                .collect();
+            let counts: Vec<u64> = classes.iter().map(|prediction| self.count(*truth, *prediction)).collect();
             let all = counts.iter().sum::<u64>().max(1) as f64;
             counts.iter().map(|count| *count as f64 / all).collect()
         };
@@ -97,8 +91,7 @@ mod tests {
 
     #[test]
     fn accuracy_and_rows_are_those_of_numpy() {
-        let expected: Expected =
-            serde_json::from_str(include_str!("../../tests/outputs/confusion.json")).unwrap();
+        let expected: Expected = serde_json::from_str(include_str!("../../tests/outputs/confusion.json")).unwrap();
         let mut matrix = ConfusionMatrix::default();
         for (truth, prediction) in expected.truth.iter().zip(&expected.prediction) {
             matrix.add(*truth, *prediction);

@@ -51,20 +51,12 @@ pub fn match_boxes(left: &[ScoredBox], right: &[ScoredBox]) -> BoxMatches {
         }
         pairs
     };
-    let mut unmatched = Unmatched {
-        left: &mut left_free,
-        right: &mut right_free,
-    };
+    let mut unmatched = Unmatched { left: &mut left_free, right: &mut right_free };
     let matched = pair_up(|one, other| one == other, &mut unmatched);
     let indices = |flags: &[bool]| (0..flags.len()).filter(|&index| flags[index]).collect();
     let (only_left, only_right) = (indices(unmatched.left), indices(unmatched.right));
     let other_class = pair_up(|one, other| one != other, &mut unmatched);
-    BoxMatches {
-        matched,
-        only_left,
-        only_right,
-        other_class,
-    }
+    BoxMatches { matched, only_left, only_right, other_class }
 }
 
 /// Boxes that have no partner yet.
@@ -98,11 +90,7 @@ mod tests {
     use super::*;
 
     fn scored(class_id: u32, score: f32, bounds: [f32; 4]) -> ScoredBox {
-        ScoredBox {
-            bounds: bounds.into(),
-            class_id,
-            score,
-        }
+        ScoredBox { bounds: bounds.into(), class_id, score }
     }
 
     const HERE: [f32; 4] = [0.0, 0.0, 10.0, 10.0];

@@ -17,9 +17,7 @@ mod class_map;
 mod confusion;
 mod matching;
 
-pub use agreement::{
-    Agreement, AgreementSummary, Comparison, Confusion, ImageAgreement, ScoreDifferences,
-};
+pub use agreement::{Agreement, AgreementSummary, Comparison, Confusion, ImageAgreement, ScoreDifferences};
 pub use class_map::ClassMap;
 pub use confusion::{ConfusionMatrix, truth_in_name};
 pub use matching::{BoxMatches, MATCHING_IOU, ScoredBox, match_boxes};

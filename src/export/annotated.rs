@@ -2,28 +2,19 @@
 
 use super::drawing::{Area, Canvas, Paint, TextSize};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, LabelPlaces, Prediction, RgbImage, TEXT_ON_CLASS_COLOR,
-    ViewSettings, class_color,
+    BoundingBox, ClassScore, Detection, LabelPlaces, Prediction, RgbImage, TEXT_ON_CLASS_COLOR, ViewSettings,
+    class_color,
 };
 
 /// Draws what `view` shows of the prediction, and the boxes that a person confirmed: boxes with class and score, or the
 /// best classes in the upper left corner. Boxes are clipped to the image; labels are moved, shortened or left
 /// out to stay inside and apart.
-pub fn annotate(
-    image: &RgbImage,
-    prediction: &Prediction,
-    view: &ViewSettings,
-    confirmed: &[u32],
-) -> RgbImage {
+pub fn annotate(image: &RgbImage, prediction: &Prediction, view: &ViewSettings, confirmed: &[u32]) -> RgbImage {
     annotate_in(image, prediction, view, confirmed, Style::of(image))
 }
 
 /// The same for an image that is shown at about half its size: text and lines are larger in it.
-pub(super) fn annotate_thumbnail(
-    image: &RgbImage,
-    prediction: &Prediction,
-    view: &ViewSettings,
-) -> RgbImage {
+pub(super) fn annotate_thumbnail(image: &RgbImage, prediction: &Prediction, view: &ViewSettings) -> RgbImage {
     annotate_in(image, prediction, view, &[], Style::with_text(23.0, 3))
 }
 
@@ -37,22 +28,14 @@ fn annotate_in(
     let mut canvas = Canvas::new(image);
     let detections = prediction.detections();
     // The best last, so that nothing hides it; all labels above all boxes.
-    let mut visible: Vec<&Detection> = view
-        .visible_detections(prediction, confirmed)
-        .into_iter()
-        .map(|index| &detections[index])
-        .collect();
+    let mut visible: Vec<&Detection> =
+        view.visible_detections(prediction, confirmed).into_iter().map(|index| &detections[index]).collect();
     visible.reverse();
     for detection in &visible {
         draw_box(&mut canvas, detection, style);
     }
     // The best first, so that they get the best places.
-    let mut places = LabelPlaces::new(BoundingBox::new(
-        0.0,
-        0.0,
-        canvas.width() as f32,
-        canvas.height() as f32,
-    ));
+    let mut places = LabelPlaces::new(BoundingBox::new(0.0, 0.0, canvas.width() as f32, canvas.height() as f32));
     for detection in visible.iter().rev() {
         draw_label(&mut canvas, &mut places, detection, style);
     }
@@ -92,10 +75,7 @@ impl Style {
     }
 }
 
-const SHADOW: Paint = Paint {
-    color: [0, 0, 0],
-    opacity: 0.55,
-};
+const SHADOW: Paint = Paint { color: [0, 0, 0], opacity: 0.55 };
 
 fn draw_box(canvas: &mut Canvas, detection: &Detection, style: Style) {
     let Some(area) = area_of(canvas, detection) else {
@@ -104,11 +84,7 @@ fn draw_box(canvas: &mut Canvas, detection: &Detection, style: Style) {
     // A dark line on both sides keeps the colour apart from any background.
     let edge = (style.stroke / 3).max(1);
     canvas.frame(area.grown(edge), style.stroke + 2 * edge, SHADOW);
-    canvas.frame(
-        area,
-        style.stroke,
-        Paint::opaque(class_color(detection.class_id)),
-    );
+    canvas.frame(area, style.stroke, Paint::opaque(class_color(detection.class_id)));
 }
 
 /// The part of the box inside the image, at least one pixel wide and high; `None` if none is inside.
@@ -121,12 +97,7 @@ fn area_of(canvas: &Canvas, detection: &Detection) -> Option<Area> {
     let top = (bounds.y1.floor() as i64).max(0);
     let right = (bounds.x2.ceil() as i64).min(canvas.width());
     let bottom = (bounds.y2.ceil() as i64).min(canvas.height());
-    (left < right && top < bottom).then_some(Area {
-        left,
-        top,
-        right,
-        bottom,
-    })
+    (left < right && top < bottom).then_some(Area { left, top, right, bottom })
 }
 
 fn draw_label(canvas: &mut Canvas, places: &mut LabelPlaces, detection: &Detection, style: Style) {
@@ -135,27 +106,15 @@ fn draw_label(canvas: &mut Canvas, places: &mut LabelPlaces, detection: &Detecti
     };
     let text = format!("{} {}", detection.label, percent(detection.score));
     let room = (canvas.width() - 2 * style.padding) as f32;
-    let texts = [text.as_str(), &detection.label]
-        .into_iter()
-        .filter_map(|text| style.text.fitted(text, room));
+    let texts = [text.as_str(), &detection.label].into_iter().filter_map(|text| style.text.fitted(text, room));
     let width_of = |text: &str| style.text.width_of(text).ceil() as i64 + 2 * style.padding;
     let size_of = |text: &String| [width_of(text) as f32, style.line_height as f32];
-    let around = BoundingBox::new(
-        area.left as f32,
-        area.top as f32,
-        area.right as f32,
-        area.bottom as f32,
-    );
+    let around = BoundingBox::new(area.left as f32, area.top as f32, area.right as f32, area.bottom as f32);
     let Some((text, place)) = places.take(around, texts, size_of) else {
         return;
     };
     let (left, top) = (place.x1 as i64, place.y1 as i64);
-    let plate = Area {
-        left,
-        top,
-        right: left + width_of(&text),
-        bottom: top + style.line_height,
-    };
+    let plate = Area { left, top, right: left + width_of(&text), bottom: top + style.line_height };
     canvas.fill(plate, Paint::opaque(class_color(detection.class_id)));
     canvas.text(
         &text,
@@ -168,18 +127,9 @@ fn draw_label(canvas: &mut Canvas, places: &mut LabelPlaces, detection: &Detecti
 
 /// A dark panel with one line a class: name, score and a bar as long as the score.
 fn draw_classes(canvas: &mut Canvas, classes: &[ClassScore], style: Style) {
-    const PANEL: Paint = Paint {
-        color: [14, 15, 20],
-        opacity: 0.78,
-    };
-    const BAR_GROOVE: Paint = Paint {
-        color: [255, 255, 255],
-        opacity: 0.16,
-    };
-    const TEXT: Paint = Paint {
-        color: [255, 255, 255],
-        opacity: 1.0,
-    };
+    const PANEL: Paint = Paint { color: [14, 15, 20], opacity: 0.78 };
+    const BAR_GROOVE: Paint = Paint { color: [255, 255, 255], opacity: 0.16 };
+    const TEXT: Paint = Paint { color: [255, 255, 255], opacity: 1.0 };
     let margin = style.padding;
     let gap = style.padding * 3;
     let bar = (style.stroke).max(2);
@@ -187,11 +137,7 @@ fn draw_classes(canvas: &mut Canvas, classes: &[ClassScore], style: Style) {
     let rows = ((canvas.height() - 3 * margin) / row_height).clamp(0, classes.len() as i64);
     let classes = &classes[..rows as usize];
     let width_of = |text: &str| style.text.width_of(text).ceil() as i64;
-    let score_width = classes
-        .iter()
-        .map(|class| width_of(&percent(class.score)))
-        .max()
-        .unwrap_or_default();
+    let score_width = classes.iter().map(|class| width_of(&percent(class.score))).max().unwrap_or_default();
     let widest_label = classes.iter().map(|class| width_of(&class.label)).max();
     let room = canvas.width() - 2 * margin - 2 * style.padding - gap - score_width;
     let label_width = widest_label.unwrap_or_default().min(room);
@@ -217,22 +163,11 @@ fn draw_classes(canvas: &mut Canvas, classes: &[ClassScore], style: Style) {
         let score = percent(class.score);
         let score_left = (right - width_of(&score)) as f32;
         canvas.text(&score, score_left, baseline, style.text, TEXT);
-        let groove = Area {
-            left,
-            top: top + style.line_height,
-            right,
-            bottom: top + style.line_height + bar,
-        };
+        let groove = Area { left, top: top + style.line_height, right, bottom: top + style.line_height + bar };
         canvas.fill(groove, BAR_GROOVE);
         let filled = (f64::from(class.score.clamp(0.0, 1.0)) * inner_width as f64).round() as i64;
         let color = Paint::opaque(class_color(class.index));
-        canvas.fill(
-            Area {
-                right: left + filled,
-                ..groove
-            },
-            color,
-        );
+        canvas.fill(Area { right: left + filled, ..groove }, color);
     }
 }
 
@@ -285,10 +220,7 @@ mod tests {
     #[test]
     fn the_border_has_the_color_of_the_class_and_the_inside_is_untouched() {
         let image = plain(400, 300, 90);
-        let drawn = drawn(
-            &image,
-            &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]),
-        );
+        let drawn = drawn(&image, &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]));
         for (x, y) in [(100, 150), (101, 150), (299, 150), (200, 80), (200, 199)] {
             assert_eq!(drawn.pixel(x, y), Some(class_color(3)), "{x}, {y}");
         }
@@ -300,25 +232,16 @@ mod tests {
     fn the_label_stands_on_the_box_or_inside_it_where_there_is_no_room() {
         let image = plain(400, 300, 90);
         let is_plate = |drawn: &RgbImage, y| drawn.pixel(102, y) == Some(class_color(3));
-        let low = drawn(
-            &image,
-            &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]),
-        );
+        let low = drawn(&image, &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]));
         assert!(is_plate(&low, 70) && !is_plate(&low, 90));
-        let high = drawn(
-            &image,
-            &boxes(&image, &[(3, 0.9, [100.0, 5.0, 300.0, 200.0])]),
-        );
+        let high = drawn(&image, &boxes(&image, &[(3, 0.9, [100.0, 5.0, 300.0, 200.0])]));
         assert!(is_plate(&high, 12));
     }
 
     #[test]
     fn a_label_at_the_right_edge_stays_inside_the_image() {
         let image = plain(400, 300, 90);
-        let right = drawn(
-            &image,
-            &boxes(&image, &[(3, 0.9, [395.0, 100.0, 399.0, 200.0])]),
-        );
+        let right = drawn(&image, &boxes(&image, &[(3, 0.9, [395.0, 100.0, 399.0, 200.0])]));
         // The plate is moved to the left: its colour is far from the box.
         assert_eq!(right.pixel(360, 85), Some(class_color(3)));
     }

@@ -23,13 +23,9 @@ pub struct AnnotatedFolder {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AnnotatedFolderError {
-    #[error(
-        "the images themselves are in this folder and would be overwritten; choose another one"
-    )]
+    #[error("the images themselves are in this folder and would be overwritten; choose another one")]
     InsideSource,
-    #[error(
-        "the folder holds files that Spotcheck did not write and could overwrite; choose an empty folder"
-    )]
+    #[error("the folder holds files that Spotcheck did not write and could overwrite; choose an empty folder")]
     Foreign,
     #[error("{0}")]
     Io(#[from] std::io::Error),
@@ -70,11 +66,7 @@ impl AnnotatedFolder {
     /// Queues one image; waits if the queue is full.
     pub fn add(&mut self, sample: &Sample, prediction: Prediction) {
         let name = image_name(&mut self.names, &sample.name, AnnotatedKind::AsImage);
-        self.pool.add(Job {
-            uri: sample.uri.clone(),
-            target: self.folder.join(name),
-            prediction,
-        });
+        self.pool.add(Job { uri: sample.uri.clone(), target: self.folder.join(name), prediction });
     }
 
     /// Waits for the last image. Gives those that could not be written.
@@ -100,11 +92,7 @@ impl<'c> AnnotatedWriter<'c> {
         context: &'c ExportContext,
         options: ExportOptions,
     ) -> Result<Self, ExportError> {
-        let everything = ViewSettings {
-            min_score: 0.0,
-            top_k: usize::MAX,
-            ..ViewSettings::default()
-        };
+        let everything = ViewSettings { min_score: 0.0, top_k: usize::MAX, ..ViewSettings::default() };
         let folder = WholeFolder::create(target)?;
         Ok(Self {
             pool: ImagePool::start(&context.source, &context.limits, &everything),
@@ -140,23 +128,12 @@ impl Writer for AnnotatedWriter<'_> {
         let name = image_name(&mut self.names, &sample.name, self.options.annotated_kind);
         tally.images += 1;
         tally.boxes += boxes as u64;
-        self.pool.add(Job {
-            uri: sample.uri.clone(),
-            target: self.folder.partial().join(name),
-            prediction,
-        });
+        self.pool.add(Job { uri: sample.uri.clone(), target: self.folder.partial().join(name), prediction });
         Ok(())
     }
 
     fn finish(self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
-        let Self {
-            pool,
-            folder,
-            context,
-            options,
-            target,
-            ..
-        } = *self;
+        let Self { pool, folder, context, options, target, .. } = *self;
         let (problems, halt) = pool.finish();
         if let Some(halt) = halt {
             return Err(halt.into_error(&target.path));
@@ -164,9 +141,7 @@ impl Writer for AnnotatedWriter<'_> {
         tally.images = tally.images.saturating_sub(problems.len() as u64);
         tally.problems.extend(problems);
         let mark = folder_mark(context, options, tally);
-        folder
-            .write(FOLDER_MARK, mark.as_bytes())
-            .map_err(ExportError::write(&target.path))?;
+        folder.write(FOLDER_MARK, mark.as_bytes()).map_err(ExportError::write(&target.path))?;
         folder.commit()
     }
 }

@@ -66,10 +66,7 @@ pub(super) struct CocoWriter {
 }
 
 impl CocoWriter {
-    pub(super) fn create(
-        target: &ExportTarget,
-        context: &ExportContext,
-    ) -> Result<Self, ExportError> {
+    pub(super) fn create(target: &ExportTarget, context: &ExportContext) -> Result<Self, ExportError> {
         let images = WholeFile::create(target)?;
         let annotations = images.annex()?;
         let labels = context.run.labels.iter();
@@ -101,21 +98,14 @@ impl CocoWriter {
         put(&mut self.images, &mut self.annotations).map_err(ExportError::write(self.images.path()))
     }
 
-    fn write_annotation(
-        &mut self,
-        image_id: u64,
-        chosen: &ChosenBox,
-        tally: &mut Tally,
-    ) -> Result<(), ExportError> {
+    fn write_annotation(&mut self, image_id: u64, chosen: &ChosenBox, tally: &mut Tally) -> Result<(), ExportError> {
         let Some(clipped) = chosen.clipped else {
             tally.outside += 1;
             return Ok(());
         };
         tally.boxes += 1;
         tally.relabelled += u64::from(chosen.is_relabelled());
-        self.categories
-            .entry(chosen.class_id)
-            .or_insert_with(|| chosen.label.to_owned());
+        self.categories.entry(chosen.class_id).or_insert_with(|| chosen.label.to_owned());
         let id = self.next_annotation_id;
         self.next_annotation_id += 1;
         let annotation = Annotation {
@@ -167,17 +157,9 @@ impl Writer for CocoWriter {
     }
 
     fn finish(mut self: Box<Self>, _: &mut Tally) -> Result<(), ExportError> {
-        let categories: Vec<Category> = self
-            .categories
-            .iter()
-            .map(|(&id, name)| Category {
-                id,
-                name,
-                supercategory: "",
-            })
-            .collect();
-        let categories = serde_json::to_string(&categories)
-            .expect("numbers, strings and lists always serialise");
+        let categories: Vec<Category> =
+            self.categories.iter().map(|(&id, name)| Category { id, name, supercategory: "" }).collect();
+        let categories = serde_json::to_string(&categories).expect("numbers, strings and lists always serialise");
         self.put(|file, annotations| {
             write!(file, "\n],\"categories\":{categories},\"annotations\":[")?;
             annotations.flush()?;

@@ -51,10 +51,7 @@ impl std::fmt::Display for ComparisonReport {
         let (compared, agreeing) = (self.summary.compared, self.summary.agreeing);
         let images = if compared == 1 { "image" } else { "images" };
         let path = self.path.display();
-        write!(
-            formatter,
-            "{compared} {images} compared, {agreeing} of them agree; written: {path}"
-        )?;
+        write!(formatter, "{compared} {images} compared, {agreeing} of them agree; written: {path}")?;
         match &self.summary_path {
             Some(path) => write!(formatter, " and {}", path.display()),
             None => Ok(()),
@@ -104,11 +101,7 @@ trait RowWriter {
     fn row(&mut self, row: &Row<'_>) -> Result<(), ExportError>;
 
     /// Puts the whole in its place.
-    fn finish(
-        self: Box<Self>,
-        context: &ComparisonContext,
-        summary: &AgreementSummary,
-    ) -> Result<(), ExportError>;
+    fn finish(self: Box<Self>, context: &ComparisonContext, summary: &AgreementSummary) -> Result<(), ExportError>;
 }
 
 /// One image. Fields that only boxes or only classes have are left out for the others; fields of two predictions, for
@@ -161,12 +154,11 @@ impl<'p> Row<'p> {
             (None, Some(_)) => "b",
             (None, None) => return None,
         };
-        let has_boxes = pair.predictions.iter().flatten().any(|prediction| {
-            matches!(
-                prediction.content,
-                crate::domain::PredictionContent::Detections(_)
-            )
-        });
+        let has_boxes = pair
+            .predictions
+            .iter()
+            .flatten()
+            .any(|prediction| matches!(prediction.content, crate::domain::PredictionContent::Detections(_)));
         let what = if has_boxes {
             RowContent::Boxes {
                 boxes_matched: agreement.map(|image| image.matched),
@@ -176,12 +168,7 @@ impl<'p> Row<'p> {
         } else {
             let (label_a, score_a) = top(left.as_ref());
             let (label_b, score_b) = top(right.as_ref());
-            RowContent::Classes {
-                label_a,
-                score_a,
-                label_b,
-                score_b,
-            }
+            RowContent::Classes { label_a, score_a, label_b, score_b }
         };
         Some(Self {
             image: &pair.sample.name,
@@ -197,10 +184,7 @@ impl<'p> Row<'p> {
 
 fn top(prediction: Option<&Prediction>) -> (Option<&str>, Option<f32>) {
     let first = prediction.and_then(|prediction| prediction.classes().first());
-    (
-        first.map(|class| class.label.as_str()),
-        first.map(|class| class.score),
-    )
+    (first.map(|class| class.label.as_str()), first.map(|class| class.score))
 }
 
 /// The changes of class, the most frequent first.
@@ -225,11 +209,7 @@ impl JsonWriter {
     fn create(target: &ExportTarget) -> Result<Self, ExportError> {
         let file = WholeFile::create(target)?;
         let images = file.annex()?;
-        Ok(Self {
-            file,
-            images,
-            rows: 0,
-        })
+        Ok(Self { file, images, rows: 0 })
     }
 }
 
@@ -244,14 +224,8 @@ impl RowWriter for JsonWriter {
         put().map_err(ExportError::write(self.file.path()))
     }
 
-    fn finish(
-        self: Box<Self>,
-        context: &ComparisonContext,
-        summary: &AgreementSummary,
-    ) -> Result<(), ExportError> {
-        let Self {
-            mut file, images, ..
-        } = *self;
+    fn finish(self: Box<Self>, context: &ComparisonContext, summary: &AgreementSummary) -> Result<(), ExportError> {
+        let Self { mut file, images, .. } = *self;
         let head = Head::new(context, summary);
         put_together(&mut file, &head, images).map_err(ExportError::write(file.path()))?;
         file.commit()
@@ -263,9 +237,7 @@ fn put_together(file: &mut WholeFile, head: &Head<'_>, images: BufWriter<File>) 
     // Its last brace comes after the images.
     let head = head.strip_suffix("\n}").unwrap_or(&head);
     write!(file, "{head},\n  \"images\": [")?;
-    let mut images = images
-        .into_inner()
-        .map_err(io::IntoInnerError::into_error)?;
+    let mut images = images.into_inner().map_err(io::IntoInnerError::into_error)?;
     images.rewind()?;
     io::copy(&mut images, file)?;
     file.write_all(b"\n  ]\n}\n")
@@ -328,11 +300,7 @@ impl<'c> Head<'c> {
         let has_boxes = context.task() == ModelTask::Detection;
         let run = |at: usize| {
             let run: &RunInfo = &context.runs[at];
-            RunHead {
-                name: &run.name,
-                model: &run.card.id,
-                min_score: has_boxes.then(|| context.views[at].min_score),
-            }
+            RunHead { name: &run.name, model: &run.card.id, min_score: has_boxes.then(|| context.views[at].min_score) }
         };
         let boxes = BoxFigures {
             matching_iou: MATCHING_IOU,
@@ -374,22 +342,13 @@ struct CsvWriter {
 
 impl CsvWriter {
     fn create(target: &ExportTarget, task: ModelTask) -> Result<Self, ExportError> {
-        let beside = ExportTarget {
-            path: summary_path(&target.path),
-            existing: target.existing,
-        };
+        let beside = ExportTarget { path: summary_path(&target.path), existing: target.existing };
         let mut writer = Self {
             images: table(WholeFile::create(target)?),
             path: target.path.clone(),
             summary: WholeFile::create(&beside)?,
         };
-        let mut columns = vec![
-            "image",
-            "answered",
-            "agrees",
-            "disagreement",
-            "largest_score_difference",
-        ];
+        let mut columns = vec!["image", "answered", "agrees", "disagreement", "largest_score_difference"];
         match task {
             ModelTask::Classification => columns.extend(CLASS_COLUMNS),
             ModelTask::Detection => columns.extend(BOX_COLUMNS),
@@ -400,9 +359,7 @@ impl CsvWriter {
     }
 
     fn record(&mut self, cells: &[impl AsRef<[u8]>]) -> Result<(), ExportError> {
-        self.images
-            .write_record(cells)
-            .map_err(|error| ExportError::write(&self.path)(io_error(error)))
+        self.images.write_record(cells).map_err(|error| ExportError::write(&self.path)(io_error(error)))
     }
 }
 
@@ -414,15 +371,11 @@ fn summary_path(path: &Path) -> PathBuf {
 }
 
 fn table(file: WholeFile) -> csv::Writer<WholeFile> {
-    csv::WriterBuilder::new()
-        .terminator(csv::Terminator::CRLF)
-        .from_writer(file)
+    csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(file)
 }
 
 fn commit(table: csv::Writer<WholeFile>, path: &Path) -> Result<(), ExportError> {
-    let file = table
-        .into_inner()
-        .map_err(|error| ExportError::write(path)(error.into_error()))?;
+    let file = table.into_inner().map_err(|error| ExportError::write(path)(error.into_error()))?;
     file.commit()
 }
 
@@ -439,38 +392,25 @@ impl RowWriter for CsvWriter {
             cell(row.largest_score_difference),
         ];
         match &row.what {
-            RowContent::Classes {
-                label_a,
-                score_a,
-                label_b,
-                score_b,
-            } => cells.extend([
+            RowContent::Classes { label_a, score_a, label_b, score_b } => cells.extend([
                 escape_formula(label_a.unwrap_or_default()),
                 cell(*score_a),
                 escape_formula(label_b.unwrap_or_default()),
                 cell(*score_b),
             ]),
-            RowContent::Boxes {
-                boxes_matched,
-                boxes_only_a,
-                boxes_only_b,
-            } => cells.extend([*boxes_matched, *boxes_only_a, *boxes_only_b].map(cell)),
+            RowContent::Boxes { boxes_matched, boxes_only_a, boxes_only_b } => {
+                cells.extend([*boxes_matched, *boxes_only_a, *boxes_only_b].map(cell));
+            }
         }
         cells.push(escape_formula(row.uri));
         self.record(&cells)
     }
 
-    fn finish(
-        self: Box<Self>,
-        context: &ComparisonContext,
-        summary: &AgreementSummary,
-    ) -> Result<(), ExportError> {
+    fn finish(self: Box<Self>, context: &ComparisonContext, summary: &AgreementSummary) -> Result<(), ExportError> {
         let beside = self.summary.path().to_owned();
         let mut table = table(self.summary);
         for row in summary_rows(context, summary) {
-            table
-                .write_record(&row)
-                .map_err(|error| ExportError::write(&beside)(io_error(error)))?;
+            table.write_record(&row).map_err(|error| ExportError::write(&beside)(io_error(error)))?;
         }
         commit(table, &beside)?;
         if let Err(error) = commit(self.images, &self.path) {
@@ -484,8 +424,7 @@ impl RowWriter for CsvWriter {
 
 /// A measure and its value; a class change has its two classes between them.
 fn summary_rows(context: &ComparisonContext, summary: &AgreementSummary) -> Vec<[String; 4]> {
-    let row =
-        |measure: &str, value: String| [measure.to_owned(), String::new(), String::new(), value];
+    let row = |measure: &str, value: String| [measure.to_owned(), String::new(), String::new(), value];
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let [left, right] = &context.runs;
     let mut rows = vec![
@@ -511,12 +450,7 @@ fn summary_rows(context: &ComparisonContext, summary: &AgreementSummary) -> Vec<
     let changes = class_changes(context, summary).into_iter().map(|change| {
         let measure = "class_change".to_owned();
         let count = change.count.to_string();
-        [
-            measure,
-            escape_formula(&change.a),
-            escape_formula(&change.b),
-            count,
-        ]
+        [measure, escape_formula(&change.a), escape_formula(&change.b), count]
     });
     rows.extend(changes);
     rows
@@ -529,10 +463,7 @@ mod tests {
     use crate::tasks::ProgressUnit;
 
     fn context() -> ComparisonContext {
-        let run = |name: &str| RunInfo {
-            name: name.to_owned(),
-            ..sampler::run()
-        };
+        let run = |name: &str| RunInfo { name: name.to_owned(), ..sampler::run() };
         ComparisonContext {
             runs: [run("first"), run("=second")],
             views: [ViewSettings::default(), ViewSettings::default()],
@@ -550,23 +481,11 @@ mod tests {
         let pair = |name: &str, boxes: [Boxes<'_>; 2]| {
             let row = sampler::row(name, &[]);
             let prediction = |boxes| sampler::row(name, boxes).result.and_then(Result::ok);
-            Ok(PredictionPair {
-                sample: row.sample,
-                predictions: boxes.map(|boxes| boxes.and_then(prediction)),
-            })
+            Ok(PredictionPair { sample: row.sample, predictions: boxes.map(|boxes| boxes.and_then(prediction)) })
         };
         vec![
-            pair(
-                "same.jpg",
-                [Some(&[(1, 0.75, HERE)]), Some(&[(1, 0.5, HERE)])],
-            ),
-            pair(
-                "=other.jpg",
-                [
-                    Some(&[(1, 0.9, HERE), (2, 0.8, THERE)]),
-                    Some(&[(2, 0.9, HERE)]),
-                ],
-            ),
+            pair("same.jpg", [Some(&[(1, 0.75, HERE)]), Some(&[(1, 0.5, HERE)])]),
+            pair("=other.jpg", [Some(&[(1, 0.9, HERE), (2, 0.8, THERE)]), Some(&[(2, 0.9, HERE)])]),
             pair("alone.jpg", [Some(&[]), None]),
             pair("unknown.jpg", [None, None]),
         ]
@@ -581,10 +500,7 @@ mod tests {
     }
 
     fn target(folder: &Path, name: &str) -> ExportTarget {
-        ExportTarget {
-            path: folder.join(name),
-            existing: Existing::Keep,
-        }
+        ExportTarget { path: folder.join(name), existing: Existing::Keep }
     }
 
     fn control() -> TaskControl {
@@ -596,12 +512,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = target(folder.path(), "out.json");
         let report = write(ComparisonFormat::Json, &target, &control()).unwrap();
-        assert!(
-            report
-                .to_string()
-                .starts_with("2 images compared, 1 of them agree; written: "),
-            "{report}"
-        );
+        assert!(report.to_string().starts_with("2 images compared, 1 of them agree; written: "), "{report}");
         let text = std::fs::read_to_string(&target.path).unwrap();
         let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
         let summary = &whole["summary"];
@@ -610,11 +521,7 @@ mod tests {
         assert_eq!(summary["answered_only_a"], 1);
         assert_eq!(summary["mean_score_difference"], 0.25);
         assert_eq!(
-            (
-                &summary["boxes_matched"],
-                &summary["boxes_only_a"],
-                &summary["boxes_only_b"]
-            ),
+            (&summary["boxes_matched"], &summary["boxes_only_a"], &summary["boxes_only_b"]),
             (&1.into(), &2.into(), &1.into())
         );
         let change = serde_json::json!([{"a": "cat", "b": "dog", "count": 1}]);
@@ -638,22 +545,11 @@ mod tests {
             lines[0],
             "image,answered,agrees,disagreement,largest_score_difference,boxes_matched,boxes_only_a,boxes_only_b,uri"
         );
-        assert_eq!(
-            lines[1],
-            "same.jpg,both,true,0.25,0.25,1,0,0,/photos/same.jpg"
-        );
-        assert!(
-            lines[2].starts_with("'=other.jpg,both,false,1,"),
-            "{images}"
-        );
+        assert_eq!(lines[1], "same.jpg,both,true,0.25,0.25,1,0,0,/photos/same.jpg");
+        assert!(lines[2].starts_with("'=other.jpg,both,false,1,"), "{images}");
         assert_eq!(lines[3], "alone.jpg,a,,,,,,,/photos/alone.jpg");
         let summary = std::fs::read_to_string(report.summary_path.unwrap()).unwrap();
-        for line in [
-            "run_b,,,'=second",
-            "agreement,,,0.5",
-            "boxes_only_a,,,2",
-            "class_change,cat,dog,1",
-        ] {
+        for line in ["run_b,,,'=second", "agreement,,,0.5", "boxes_only_a,,,2", "class_change,cat,dog,1"] {
             assert!(summary.lines().any(|it| it == line), "{line} of {summary}");
         }
     }
@@ -664,10 +560,7 @@ mod tests {
         let is_empty = || std::fs::read_dir(folder.path()).unwrap().next().is_none();
         let cancelled = control();
         cancelled.cancel();
-        for (format, name) in [
-            (ComparisonFormat::Json, "out.json"),
-            (ComparisonFormat::Csv, "out.csv"),
-        ] {
+        for (format, name) in [(ComparisonFormat::Json, "out.json"), (ComparisonFormat::Csv, "out.csv")] {
             let result = write(format, &target(folder.path(), name), &cancelled);
             assert!(matches!(result, Err(ExportError::Cancelled(_))));
             assert!(is_empty(), "{name}");

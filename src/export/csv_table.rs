@@ -61,22 +61,14 @@ struct Cells {
 impl CsvWriter {
     pub(super) fn create(target: &ExportTarget, model: &str) -> Result<Self, ExportError> {
         let file = WholeFile::create(target)?;
-        let table = csv::WriterBuilder::new()
-            .terminator(csv::Terminator::CRLF)
-            .from_writer(file);
-        let mut writer = Self {
-            table,
-            target: target.clone(),
-            model: escape_formula(model),
-        };
+        let table = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(file);
+        let mut writer = Self { table, target: target.clone(), model: escape_formula(model) };
         writer.record(&COLUMNS)?;
         Ok(writer)
     }
 
     fn record(&mut self, cells: &[&str; COLUMNS.len()]) -> Result<(), ExportError> {
-        self.table
-            .write_record(cells)
-            .map_err(|error| ExportError::write(&self.target.path)(io_error(error)))
+        self.table.write_record(cells).map_err(|error| ExportError::write(&self.target.path)(io_error(error)))
     }
 
     fn row(&mut self, image: &ChosenImage, cells: &Cells) -> Result<(), ExportError> {
@@ -119,33 +111,12 @@ fn cells_of(image: &ChosenImage, tally: &mut Tally) -> Vec<Cells> {
         ..Cells::default()
     };
     let (bare, rows): (Cells, Vec<Cells>) = match &image.prediction {
-        ChosenPrediction::Unpredicted => (
-            Cells {
-                status: "unasked",
-                ..Cells::default()
-            },
-            Vec::new(),
-        ),
-        ChosenPrediction::Outdated => (
-            Cells {
-                status: "outdated",
-                ..Cells::default()
-            },
-            Vec::new(),
-        ),
-        ChosenPrediction::Failed(reason) => (
-            Cells {
-                status: "failed",
-                error: (*reason).to_owned(),
-                ..Cells::default()
-            },
-            Vec::new(),
-        ),
-        ChosenPrediction::Classes {
-            width,
-            height,
-            classes,
-        } => {
+        ChosenPrediction::Unpredicted => (Cells { status: "unasked", ..Cells::default() }, Vec::new()),
+        ChosenPrediction::Outdated => (Cells { status: "outdated", ..Cells::default() }, Vec::new()),
+        ChosenPrediction::Failed(reason) => {
+            (Cells { status: "failed", error: (*reason).to_owned(), ..Cells::default() }, Vec::new())
+        }
+        ChosenPrediction::Classes { width, height, classes } => {
             let rows = classes.iter().enumerate().map(|(index, class)| Cells {
                 index: index.to_string(),
                 class_id: class.index.to_string(),
@@ -155,11 +126,7 @@ fn cells_of(image: &ChosenImage, tally: &mut Tally) -> Vec<Cells> {
             });
             (sized(width, height), rows.collect())
         }
-        ChosenPrediction::Boxes {
-            width,
-            height,
-            boxes,
-        } => {
+        ChosenPrediction::Boxes { width, height, boxes } => {
             let rows = boxes.iter().filter_map(|chosen| {
                 let Some(clipped) = chosen.clipped else {
                     tally.outside += 1;
@@ -194,10 +161,7 @@ impl Writer for CsvWriter {
 
     fn finish(self: Box<Self>, _: &mut Tally) -> Result<(), ExportError> {
         let path = self.target.path;
-        let file = self
-            .table
-            .into_inner()
-            .map_err(|error| ExportError::write(&path)(error.into_error()))?;
+        let file = self.table.into_inner().map_err(|error| ExportError::write(&path)(error.into_error()))?;
         file.commit()
     }
 }
@@ -227,23 +191,13 @@ mod tests {
     #[test]
     fn each_box_is_a_row_and_an_image_without_boxes_has_one_too() {
         let rows = vec![
-            sampler::row(
-                "a.jpg",
-                &[
-                    (1, 0.9, [-5.0, 2.0, 30.5, 400.0]),
-                    (2, 0.8, [200.0, 0.0, 300.0, 5.0]),
-                ],
-            ),
+            sampler::row("a.jpg", &[(1, 0.9, [-5.0, 2.0, 30.5, 400.0]), (2, 0.8, [200.0, 0.0, 300.0, 5.0])]),
             sampler::row("b.jpg", &[]),
         ];
         let written = Sampled::of(ExportFormat::Csv, rows);
         let lines: Vec<&str> = written.text.split("\r\n").collect();
         assert_eq!(lines.len(), 4, "{}", written.text);
-        assert!(
-            lines[1].starts_with("a.jpg,ok,100,80,0,0,2,30.5,80,1,cat,0.9,"),
-            "{}",
-            lines[1]
-        );
+        assert!(lines[1].starts_with("a.jpg,ok,100,80,0,0,2,30.5,80,1,cat,0.9,"), "{}", lines[1]);
         assert!(lines[2].starts_with("b.jpg,ok,100,80,,,"), "{}", lines[2]);
         assert_eq!((written.report.images, written.report.boxes), (2, 1));
         assert!(
@@ -260,10 +214,7 @@ mod tests {
         row.tags = ["-1+1".to_owned()].into();
         let written = Sampled::of(ExportFormat::Csv, vec![row]);
         let line = written.text.split("\r\n").nth(1).unwrap();
-        assert!(
-            line.starts_with("\"'=HYPERLINK(\"\"x\"\").jpg\",ok,"),
-            "{line}"
-        );
+        assert!(line.starts_with("\"'=HYPERLINK(\"\"x\"\").jpg\",ok,"), "{line}");
         assert!(line.contains(",'@SUM(A1),'-1+1,"), "{line}");
     }
 }

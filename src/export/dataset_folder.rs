@@ -45,13 +45,7 @@ impl<'c> DatasetFolder<'c> {
         options: ExportOptions,
         places: Places,
     ) -> Result<Self, ExportError> {
-        Ok(Self {
-            folder: WholeFolder::create(target)?,
-            context,
-            options,
-            names: FileNames::default(),
-            places,
-        })
+        Ok(Self { folder: WholeFolder::create(target)?, context, options, names: FileNames::default(), places })
     }
 
     /// Names that no other image has. The label's follows the image's; the copy's follows the label's, as readers find
@@ -65,25 +59,12 @@ impl<'c> DatasetFolder<'c> {
             .and_then(|stem| stem.strip_suffix('.'))
             .unwrap_or(&file)
             .to_owned();
-        let own_stem = name
-            .rsplit_once('.')
-            .map_or(name.as_str(), |(stem, _)| stem);
+        let own_stem = name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem);
         if label != own_stem {
             tally.rename(name, &file);
         }
-        let copied_name = if extension.is_empty() {
-            label.clone()
-        } else {
-            format!("{label}.{extension}")
-        };
-        ImageNames {
-            image: if self.options.with_images {
-                copied_name
-            } else {
-                name.clone()
-            },
-            label,
-        }
+        let copied_name = if extension.is_empty() { label.clone() } else { format!("{label}.{extension}") };
+        ImageNames { image: if self.options.with_images { copied_name } else { name.clone() }, label }
     }
 
     /// Writes the label file and, if it was requested, the image's copy. False for an image that cannot be read: it is
@@ -96,18 +77,12 @@ impl<'c> DatasetFolder<'c> {
         boxes: u64,
         tally: &mut Tally,
     ) -> Result<bool, ExportError> {
-        let Places {
-            labels,
-            extension,
-            images,
-        } = self.places;
+        let Places { labels, extension, images } = self.places;
         let uri = &image.row.sample.uri;
         if self.options.with_images {
             match self.context.source.read(uri) {
                 Ok(bytes) => {
-                    let copied = self
-                        .folder
-                        .write(&format!("{images}/{}", names.image), &bytes);
+                    let copied = self.folder.write(&format!("{images}/{}", names.image), &bytes);
                     if !self.is_written(copied, image, tally)? {
                         return Ok(false);
                     }
@@ -117,9 +92,7 @@ impl<'c> DatasetFolder<'c> {
                 }
                 Err(error) => {
                     let message = format!("left out, because the image {error}");
-                    tally
-                        .problems
-                        .push(Problem::of_sample(uri.clone(), message));
+                    tally.problems.push(Problem::of_sample(uri.clone(), message));
                     return Ok(false);
                 }
             }
@@ -135,15 +108,12 @@ impl<'c> DatasetFolder<'c> {
 
     /// Writes a file for the dataset as a whole.
     pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<(), ExportError> {
-        self.folder
-            .write(name, content)
-            .map_err(ExportError::write(self.folder.partial()))
+        self.folder.write(name, content).map_err(ExportError::write(self.folder.partial()))
     }
 
     /// Creates a file for the dataset as a whole.
     pub(super) fn create_file(&self, name: &str) -> Result<std::fs::File, ExportError> {
-        std::fs::File::create(self.folder.partial().join(name))
-            .map_err(ExportError::write(self.folder.partial()))
+        std::fs::File::create(self.folder.partial().join(name)).map_err(ExportError::write(self.folder.partial()))
     }
 
     pub(super) fn commit(self, tally: &Tally) -> Result<(), ExportError> {
@@ -153,12 +123,7 @@ impl<'c> DatasetFolder<'c> {
     }
 
     /// False if this one file could not be written, which is listed; an error if no other could either.
-    fn is_written(
-        &self,
-        result: io::Result<()>,
-        image: &ChosenImage,
-        tally: &mut Tally,
-    ) -> Result<bool, ExportError> {
+    fn is_written(&self, result: io::Result<()>, image: &ChosenImage, tally: &mut Tally) -> Result<bool, ExportError> {
         match result {
             Ok(()) => Ok(true),
             Err(error) if is_fatal(&error) => Err(ExportError::write(self.folder.partial())(error)),
@@ -174,11 +139,7 @@ impl<'c> DatasetFolder<'c> {
 
 /// What the folder holds and where it came from and programs, and the sign by which it is known to be an
 /// export.
-pub(super) fn folder_mark(
-    context: &ExportContext,
-    options: ExportOptions,
-    tally: &Tally,
-) -> String {
+pub(super) fn folder_mark(context: &ExportContext, options: ExportOptions, tally: &Tally) -> String {
     let mark = serde_json::json!({
         "spotcheck": env!("CARGO_PKG_VERSION"),
         "source": context.source_name,

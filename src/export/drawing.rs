@@ -43,20 +43,13 @@ pub(super) struct Paint {
 
 impl Paint {
     pub(super) fn opaque(color: [u8; 3]) -> Self {
-        Self {
-            color,
-            opacity: 1.0,
-        }
+        Self { color, opacity: 1.0 }
     }
 }
 
 impl Canvas {
     pub(super) fn new(image: &RgbImage) -> Self {
-        Self {
-            width: image.width(),
-            height: image.height(),
-            rgb: image.rgb().to_vec(),
-        }
+        Self { width: image.width(), height: image.height(), rgb: image.rgb().to_vec() }
     }
 
     pub(super) fn width(&self) -> i64 {
@@ -68,8 +61,7 @@ impl Canvas {
     }
 
     pub(super) fn into_image(self) -> RgbImage {
-        RgbImage::new(self.width, self.height, self.rgb)
-            .expect("a canvas keeps the size of the image it was made from")
+        RgbImage::new(self.width, self.height, self.rgb).expect("a canvas keeps the size of the image it was made from")
     }
 
     pub(super) fn fill(&mut self, area: Area, paint: Paint) {
@@ -82,49 +74,16 @@ impl Canvas {
 
     /// A frame inside `area`; a thick frame of a small area fills it.
     pub(super) fn frame(&mut self, area: Area, thickness: i64, paint: Paint) {
-        let Area {
-            left,
-            top,
-            right,
-            bottom,
-        } = area;
+        let Area { left, top, right, bottom } = area;
         let upper_end = (top + thickness).min(bottom);
         let lower_start = (bottom - thickness).max(upper_end);
         let left_end = (left + thickness).min(right);
         let right_start = (right - thickness).max(left_end);
-        self.fill(
-            Area {
-                bottom: upper_end,
-                ..area
-            },
-            paint,
-        );
-        self.fill(
-            Area {
-                top: lower_start,
-                ..area
-            },
-            paint,
-        );
-        let sides = Area {
-            top: upper_end,
-            bottom: lower_start,
-            ..area
-        };
-        self.fill(
-            Area {
-                right: left_end,
-                ..sides
-            },
-            paint,
-        );
-        self.fill(
-            Area {
-                left: right_start,
-                ..sides
-            },
-            paint,
-        );
+        self.fill(Area { bottom: upper_end, ..area }, paint);
+        self.fill(Area { top: lower_start, ..area }, paint);
+        let sides = Area { top: upper_end, bottom: lower_start, ..area };
+        self.fill(Area { right: left_end, ..sides }, paint);
+        self.fill(Area { left: right_start, ..sides }, paint);
     }
 
     /// Draws one line whose baseline begins at (`x`, `baseline`).
@@ -138,11 +97,7 @@ impl Canvas {
             outline.draw(|column, row, coverage| {
                 // The font is a light one; a little more coverage makes small text firm.
                 let opacity = (coverage * 1.35).min(1.0) * paint.opacity;
-                self.blend(
-                    left + i64::from(column),
-                    top + i64::from(row),
-                    Paint { opacity, ..paint },
-                );
+                self.blend(left + i64::from(column), top + i64::from(row), Paint { opacity, ..paint });
             });
         }
     }
@@ -153,8 +108,7 @@ impl Canvas {
         }
         let start = (y as usize * self.width as usize + x as usize) * 3;
         for (below, above) in self.rgb[start..start + 3].iter_mut().zip(paint.color) {
-            let mixed =
-                f32::from(*below) * (1.0 - paint.opacity) + f32::from(above) * paint.opacity;
+            let mixed = f32::from(*below) * (1.0 - paint.opacity) + f32::from(above) * paint.opacity;
             *below = mixed.round() as u8;
         }
     }
@@ -162,8 +116,7 @@ impl Canvas {
 
 /// The window's own font, so that exported images look like the window.
 static FONT: LazyLock<FontRef<'static>> = LazyLock::new(|| {
-    FontRef::try_from_slice(epaint_default_fonts::UBUNTU_LIGHT)
-        .expect("the font is part of the program")
+    FontRef::try_from_slice(epaint_default_fonts::UBUNTU_LIGHT).expect("the font is part of the program")
 });
 
 /// Height of a line of text in pixels.

@@ -32,9 +32,7 @@ pub enum ExportError {
     DiskFull { path: PathBuf },
     #[error("could not be written: {reason}: {}", path.display())]
     Write { path: PathBuf, reason: io::Error },
-    #[error(
-        "the images can no longer be read, so nothing was written; export again once they can be: {0}"
-    )]
+    #[error("the images can no longer be read, so nothing was written; export again once they can be: {0}")]
     SourceUnreachable(String),
     #[error("the predictions could not be read: {0}")]
     Rows(Box<dyn std::error::Error + Send + Sync>),
@@ -49,9 +47,7 @@ impl ExportError {
         move |reason| {
             let path = path.clone();
             match reason.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    Self::DiskFull { path }
-                }
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { path },
                 _ => Self::Write { path, reason },
             }
         }
@@ -60,11 +56,6 @@ impl ExportError {
 
 /// Whether the next file will fail for the same reason.
 pub(super) fn is_fatal(error: &io::Error) -> bool {
-    use io::ErrorKind::{
-        NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
-    };
-    matches!(
-        error.kind(),
-        StorageFull | QuotaExceeded | ReadOnlyFilesystem | PermissionDenied | NotFound
-    )
+    use io::ErrorKind::{NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem | PermissionDenied | NotFound)
 }

@@ -38,10 +38,7 @@ impl FileNames {
 /// Stem (with its folders) and extension (empty if there is none) of an image's name, safe to be joined to a
 /// folder: never outside of it, and without what a file system refuses.
 pub(super) fn safe_stem(name: &str) -> (String, String) {
-    let parts: Vec<&str> = name
-        .split('/')
-        .filter(|part| !["", ".", ".."].contains(part))
-        .collect();
+    let parts: Vec<&str> = name.split('/').filter(|part| !["", ".", ".."].contains(part)).collect();
     let Some((file, folders)) = parts.split_last() else {
         return ("image".to_owned(), String::new());
     };

@@ -20,16 +20,10 @@ pub enum ImageFileError {
 /// file is replaced.
 pub fn write_image(image: &RgbImage, path: &Path) -> Result<(), ImageFileError> {
     const JPEG_QUALITY: u8 = 92;
-    let is_jpeg = path.extension().is_some_and(|extension| {
-        ["jpg", "jpeg"]
-            .iter()
-            .any(|jpeg| extension.eq_ignore_ascii_case(jpeg))
-    });
-    let content = if is_jpeg {
-        encode_jpeg(image, JPEG_QUALITY)?
-    } else {
-        encode_png(image)?
-    };
+    let is_jpeg = path
+        .extension()
+        .is_some_and(|extension| ["jpg", "jpeg"].iter().any(|jpeg| extension.eq_ignore_ascii_case(jpeg)));
+    let content = if is_jpeg { encode_jpeg(image, JPEG_QUALITY)? } else { encode_png(image)? };
     Ok(replace(path, &content)?)
 }
 
@@ -71,11 +65,7 @@ mod tests {
     #[test]
     fn the_extension_chooses_the_format() {
         let folder = tempfile::tempdir().unwrap();
-        for (name, format) in [
-            ("a.JPG", Format::Jpeg),
-            ("b.jpeg", Format::Jpeg),
-            ("c", Format::Png),
-        ] {
+        for (name, format) in [("a.JPG", Format::Jpeg), ("b.jpeg", Format::Jpeg), ("c", Format::Png)] {
             let path = folder.path().join(name);
             write_image(&image(), &path).unwrap();
             assert_eq!(Format::of(&fs::read(&path).unwrap()), Ok(format), "{name}");

@@ -57,11 +57,7 @@ struct Shared {
 }
 
 impl ImagePool {
-    pub(super) fn start(
-        source: &Arc<dyn Source>,
-        limits: &DecodeLimits,
-        view: &ViewSettings,
-    ) -> Self {
+    pub(super) fn start(source: &Arc<dyn Source>, limits: &DecodeLimits, view: &ViewSettings) -> Self {
         let worker_count = std::thread::available_parallelism().map_or(1, usize::from);
         let (jobs, queue) = bounded::<Job>(worker_count * 2);
         let shared = Arc::new(Shared {
@@ -76,11 +72,7 @@ impl ImagePool {
             let (queue, shared) = (queue.clone(), Arc::clone(&shared));
             std::thread::spawn(move || shared.work(&queue))
         });
-        Self {
-            workers: workers.collect(),
-            jobs: Some(jobs),
-            shared,
-        }
+        Self { workers: workers.collect(), jobs: Some(jobs), shared }
     }
 
     /// Queues one image; waits if the queue is full.
@@ -132,9 +124,7 @@ impl Shared {
             }
             if let Err(reason) = self.draw(&job) {
                 let message = format!("no annotated image could be made: {reason}");
-                self.problems
-                    .lock()
-                    .push(Problem::of_sample(job.uri, message));
+                self.problems.lock().push(Problem::of_sample(job.uri, message));
             }
         }
     }
@@ -143,9 +133,7 @@ impl Shared {
         let source = &self.source;
         let bytes = source.read(&job.uri).map_err(|error| {
             if let SourceError::Unreachable(reason) = &error {
-                self.halt
-                    .lock()
-                    .get_or_insert_with(|| PoolError::Source(reason.clone()));
+                self.halt.lock().get_or_insert_with(|| PoolError::Source(reason.clone()));
             }
             error.to_string()
         })?;

@@ -10,8 +10,7 @@ use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, ModelCard, Prediction, PredictionContent, Problem,
-    SampleUri, Verdict,
+    BoundingBox, ClassScore, Detection, ModelCard, Prediction, PredictionContent, Problem, SampleUri, Verdict,
 };
 
 /// Unknown values have no key.
@@ -67,10 +66,7 @@ struct Judgement<'r> {
 
 impl<'r> Judgement<'r> {
     fn of(verdict: Option<&'r Verdict>) -> Self {
-        Self {
-            verdict: verdict.map(Verdict::into_str),
-            right_class: right_class(verdict),
-        }
+        Self { verdict: verdict.map(Verdict::into_str), right_class: right_class(verdict) }
     }
 }
 
@@ -89,29 +85,15 @@ impl<'r> JudgedBox<'r> {
 impl<'r> Line<'r> {
     /// A line without verdicts, note and tags.
     fn new(uri: &'r SampleUri, status: &'static str) -> Self {
-        Self {
-            uri,
-            status,
-            predicted: None,
-            error: None,
-            judgement: Judgement::of(None),
-            note: None,
-            tags: Vec::new(),
-        }
+        Self { uri, status, predicted: None, error: None, judgement: Judgement::of(None), note: None, tags: Vec::new() }
     }
 
     fn ok(uri: &'r SampleUri, predicted: PredictedLine<'r>) -> Self {
-        Self {
-            predicted: Some(predicted),
-            ..Self::new(uri, "ok")
-        }
+        Self { predicted: Some(predicted), ..Self::new(uri, "ok") }
     }
 
     fn failed(uri: &'r SampleUri, error: &'r str) -> Self {
-        Self {
-            error: Some(error),
-            ..Self::new(uri, "failed")
-        }
+        Self { error: Some(error), ..Self::new(uri, "failed") }
     }
 
     fn of_image(image: &'r ChosenImage<'_>, model: &'r ModelCard) -> Self {
@@ -125,33 +107,13 @@ impl<'r> Line<'r> {
             ChosenPrediction::Unpredicted => Self::new(uri, "unasked"),
             ChosenPrediction::Outdated => Self::new(uri, "outdated"),
             ChosenPrediction::Failed(reason) => Self::failed(uri, reason),
-            ChosenPrediction::Boxes {
-                width,
-                height,
-                boxes,
-            } => {
-                let boxes = boxes
-                    .iter()
-                    .map(|chosen| JudgedBox::new(chosen.detection, chosen.verdict));
-                Self::ok(
-                    uri,
-                    PredictedLine {
-                        detections: Some(boxes.collect()),
-                        ..predicted(*width, *height)
-                    },
-                )
+            ChosenPrediction::Boxes { width, height, boxes } => {
+                let boxes = boxes.iter().map(|chosen| JudgedBox::new(chosen.detection, chosen.verdict));
+                Self::ok(uri, PredictedLine { detections: Some(boxes.collect()), ..predicted(*width, *height) })
             }
-            ChosenPrediction::Classes {
-                width,
-                height,
-                classes,
-            } => Self::ok(
-                uri,
-                PredictedLine {
-                    classes: Some(classes),
-                    ..predicted(*width, *height)
-                },
-            ),
+            ChosenPrediction::Classes { width, height, classes } => {
+                Self::ok(uri, PredictedLine { classes: Some(classes), ..predicted(*width, *height) })
+            }
         };
         Self {
             judgement: Judgement::of(row.verdict.as_ref()),
@@ -182,11 +144,7 @@ impl<'r> PredictedLine<'r> {
 
 /// One line without its line break. Boxes are in pixels of the upright image, xyxy, not clipped; scores `0.0..=1.0`, in
 /// the shortest digits that give the same 32-bit float again.
-pub fn jsonl_line(
-    uri: &SampleUri,
-    model: &ModelCard,
-    result: &Result<Prediction, Problem>,
-) -> String {
+pub fn jsonl_line(uri: &SampleUri, model: &ModelCard, result: &Result<Prediction, Problem>) -> String {
     let line = match result {
         Err(problem) => Line::failed(uri, &problem.message),
         Ok(prediction) => {
@@ -195,18 +153,10 @@ pub fn jsonl_line(
                 ..PredictedLine::empty(prediction.width, prediction.height, model)
             };
             let predicted = match &prediction.content {
-                PredictionContent::Classes(classes) => PredictedLine {
-                    classes: Some(classes),
-                    ..predicted
-                },
+                PredictionContent::Classes(classes) => PredictedLine { classes: Some(classes), ..predicted },
                 PredictionContent::Detections(detections) => {
-                    let boxes = detections
-                        .iter()
-                        .map(|detection| JudgedBox::new(detection, None));
-                    PredictedLine {
-                        detections: Some(boxes.collect()),
-                        ..predicted
-                    }
+                    let boxes = detections.iter().map(|detection| JudgedBox::new(detection, None));
+                    PredictedLine { detections: Some(boxes.collect()), ..predicted }
                 }
             };
             Line::ok(uri, predicted)
@@ -223,10 +173,7 @@ pub(super) struct JsonlWriter<'c> {
 
 impl<'c> JsonlWriter<'c> {
     pub(super) fn create(target: &ExportTarget, model: &'c ModelCard) -> Result<Self, ExportError> {
-        Ok(Self {
-            file: WholeFile::create(target)?,
-            model,
-        })
+        Ok(Self { file: WholeFile::create(target)?, model })
     }
 }
 
@@ -238,9 +185,7 @@ impl Writer for JsonlWriter<'_> {
         tally.boxes += match &image.prediction {
             ChosenPrediction::Boxes { boxes, .. } => boxes.len() as u64,
             ChosenPrediction::Classes { classes, .. } => classes.len() as u64,
-            ChosenPrediction::Unpredicted
-            | ChosenPrediction::Outdated
-            | ChosenPrediction::Failed(_) => 0,
+            ChosenPrediction::Unpredicted | ChosenPrediction::Outdated | ChosenPrediction::Failed(_) => 0,
         };
         Ok(())
     }
@@ -258,10 +203,7 @@ mod tests {
 
     #[test]
     fn judgements_stand_only_where_there_are_any_and_behind_what_the_model_said() {
-        let mut rows = vec![
-            sampler::row("a.jpg", &[(1, 0.9, [-1.0, 2.0, 30.5, 40.0])]),
-            sampler::row("b.jpg", &[]),
-        ];
+        let mut rows = vec![sampler::row("a.jpg", &[(1, 0.9, [-1.0, 2.0, 30.5, 40.0])]), sampler::row("b.jpg", &[])];
         let plain = Sampled::of(ExportFormat::Jsonl, rows.clone());
         let card = sampler::run().card;
         let expected: String = rows
@@ -274,9 +216,7 @@ mod tests {
             .collect();
         assert_eq!(plain.text, expected);
         rows[0].verdict = Some(Verdict::Unsure);
-        rows[0]
-            .box_verdicts
-            .insert(0, Verdict::WrongClass("dog".to_owned()));
+        rows[0].box_verdicts.insert(0, Verdict::WrongClass("dog".to_owned()));
         rows[0].note = Some("line\nbreak".to_owned());
         rows[1].tags = ["night".to_owned(), "blurred".to_owned()].into();
         let judged = Sampled::of(ExportFormat::Jsonl, rows);
@@ -288,11 +228,7 @@ mod tests {
             "{}",
             lines[0]
         );
-        assert!(
-            lines[1].ends_with(r#""detections":[],"tags":["blurred","night"]}"#),
-            "{}",
-            lines[1]
-        );
+        assert!(lines[1].ends_with(r#""detections":[],"tags":["blurred","night"]}"#), "{}", lines[1]);
     }
 
     #[test]

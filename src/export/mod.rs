@@ -110,9 +110,7 @@ fn open<'c>(
         ExportFormat::Coco => Box::new(CocoWriter::create(target, context)?),
         ExportFormat::Yolo => Box::new(YoloWriter::create(target, context, options)?),
         ExportFormat::Voc => Box::new(VocWriter::create(target, context, options)?),
-        ExportFormat::AnnotatedImages => {
-            Box::new(AnnotatedWriter::create(target, context, options)?)
-        }
+        ExportFormat::AnnotatedImages => Box::new(AnnotatedWriter::create(target, context, options)?),
         ExportFormat::Report => Box::new(ReportWriter::create(target, context, options, control)?),
     })
 }

@@ -22,22 +22,9 @@ pub struct ProjectRows<S> {
 
 impl<S: Iterator<Item = Sample>> ProjectRows<S> {
     /// `judgements` are those of the whole project; a sample has those of this run, and notes and tags.
-    pub fn new(
-        project: Project,
-        run: RunId,
-        samples: S,
-        judgements: impl IntoIterator<Item = JudgedSample>,
-    ) -> Self {
-        let judgements = judgements
-            .into_iter()
-            .map(|judged| (judged.sample.clone(), judged));
-        Self {
-            project,
-            run,
-            samples,
-            judgements: judgements.collect(),
-            page: VecDeque::new(),
-        }
+    pub fn new(project: Project, run: RunId, samples: S, judgements: impl IntoIterator<Item = JudgedSample>) -> Self {
+        let judgements = judgements.into_iter().map(|judged| (judged.sample.clone(), judged));
+        Self { project, run, samples, judgements: judgements.collect(), page: VecDeque::new() }
     }
 
     fn read_page(&mut self) -> Result<(), RowError> {
@@ -47,9 +34,7 @@ impl<S: Iterator<Item = Sample>> ProjectRows<S> {
         for (sample, prediction) in samples.into_iter().zip(predictions) {
             let stamp = sample.stamp();
             let mut row = ExportRow::new(sample);
-            row.is_outdated = prediction
-                .as_ref()
-                .is_some_and(|prediction| !prediction.is_of(&stamp));
+            row.is_outdated = prediction.as_ref().is_some_and(|prediction| !prediction.is_of(&stamp));
             let prediction = prediction.filter(|_| !row.is_outdated);
             row.result = prediction.map(|prediction| prediction.result);
             if let Some(judged) = self.judgements.get(&row.sample.uri) {

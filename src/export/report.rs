@@ -84,9 +84,7 @@ impl Writer for ReportWriter<'_> {
             .map(|section| section.drawn(&mut draw))
             .collect::<Result<Vec<_>, ExportError>>()?;
         let html = page::page(self.context, self.options, &self.summary, &sections);
-        self.file
-            .write_all(html.as_bytes())
-            .map_err(ExportError::write(self.file.path()))?;
+        self.file.write_all(html.as_bytes()).map_err(ExportError::write(self.file.path()))?;
         self.file.commit()
     }
 }

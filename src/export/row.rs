@@ -7,8 +7,8 @@ use super::ExportError;
 use super::tally::Tally;
 use crate::decode::DecodeLimits;
 use crate::domain::{
-    BoundingBox, BoxChoice, ClassChoice, ClassScore, Detection, ExportOptions, LabelSet, ModelTask,
-    Prediction, PredictionContent, RunInfo, Sample, Verdict, VerdictChoice, ViewSettings,
+    BoundingBox, BoxChoice, ClassChoice, ClassScore, Detection, ExportOptions, LabelSet, ModelTask, Prediction,
+    PredictionContent, RunInfo, Sample, Verdict, VerdictChoice, ViewSettings,
 };
 use crate::review::VerdictKind;
 use crate::source::Source;
@@ -92,19 +92,11 @@ pub(super) struct BoxesOfImage<'i, 'r> {
 impl<'r> ChosenImage<'r> {
     /// The boxes, for formats that have only boxes: without a prediction, the tally says why there are none.
     pub(super) fn boxes(&self, tally: &mut Tally) -> Option<BoxesOfImage<'_, 'r>> {
-        let ChosenPrediction::Boxes {
-            width,
-            height,
-            boxes,
-        } = &self.prediction
-        else {
+        let ChosenPrediction::Boxes { width, height, boxes } = &self.prediction else {
             self.count_unpredicted(tally);
             return None;
         };
-        Some(BoxesOfImage {
-            size: (*width, *height),
-            boxes,
-        })
+        Some(BoxesOfImage { size: (*width, *height), boxes })
     }
 
     /// Notes in the tally why this image is left out, for formats that need a prediction.
@@ -113,9 +105,7 @@ impl<'r> ChosenImage<'r> {
             ChosenPrediction::Unpredicted => tally.unpredicted += 1,
             ChosenPrediction::Failed(_) => tally.failed += 1,
             // Those are counted for every format.
-            ChosenPrediction::Outdated
-            | ChosenPrediction::Boxes { .. }
-            | ChosenPrediction::Classes { .. } => {}
+            ChosenPrediction::Outdated | ChosenPrediction::Boxes { .. } | ChosenPrediction::Classes { .. } => {}
         }
     }
 }
@@ -144,30 +134,13 @@ impl ChosenPrediction<'_> {
     pub(super) fn prediction(&self) -> Option<Prediction> {
         let (width, height, prediction) = match self {
             Self::Unpredicted | Self::Outdated | Self::Failed(_) => return None,
-            Self::Boxes {
-                width,
-                height,
-                boxes,
-            } => {
+            Self::Boxes { width, height, boxes } => {
                 let detections = boxes.iter().map(|chosen| chosen.detection.clone());
-                (
-                    width,
-                    height,
-                    PredictionContent::Detections(detections.collect()),
-                )
+                (width, height, PredictionContent::Detections(detections.collect()))
             }
-            Self::Classes {
-                width,
-                height,
-                classes,
-            } => (width, height, PredictionContent::Classes(classes.to_vec())),
+            Self::Classes { width, height, classes } => (width, height, PredictionContent::Classes(classes.to_vec())),
         };
-        Some(Prediction {
-            width: *width,
-            height: *height,
-            content: prediction,
-            warnings: Vec::new(),
-        })
+        Some(Prediction { width: *width, height: *height, content: prediction, warnings: Vec::new() })
     }
 }
 
@@ -207,24 +180,15 @@ pub(super) struct Chooser<'c> {
 impl<'c> Chooser<'c> {
     /// # Errors
     /// The format knows only boxes and the run has none.
-    pub(super) fn new(
-        context: &'c ExportContext,
-        options: ExportOptions,
-    ) -> Result<Self, ExportError> {
+    pub(super) fn new(context: &'c ExportContext, options: ExportOptions) -> Result<Self, ExportError> {
         if !options.format.takes(context.task()) {
-            return Err(ExportError::NeedsBoxes {
-                format: options.format,
-            });
+            return Err(ExportError::NeedsBoxes { format: options.format });
         }
         Ok(Self { context, options })
     }
 
     /// `None` if the image is left out.
-    pub(super) fn choose<'r>(
-        &'r self,
-        row: &'r ExportRow,
-        tally: &mut Tally,
-    ) -> Option<ChosenImage<'r>> {
+    pub(super) fn choose<'r>(&'r self, row: &'r ExportRow, tally: &mut Tally) -> Option<ChosenImage<'r>> {
         tally.outdated += u64::from(row.is_outdated);
         let prediction = match &row.result {
             None if row.is_outdated => ChosenPrediction::Outdated,
@@ -232,8 +196,7 @@ impl<'c> Chooser<'c> {
             Some(Err(reason)) => ChosenPrediction::Failed(reason),
             Some(Ok(prediction)) => self.choose_prediction(row, prediction, tally),
         };
-        let has_boxes =
-            matches!(&prediction, ChosenPrediction::Boxes { boxes, .. } if !boxes.is_empty());
+        let has_boxes = matches!(&prediction, ChosenPrediction::Boxes { boxes, .. } if !boxes.is_empty());
         let keeps = match self.options.verdicts {
             VerdictChoice::All => true,
             VerdictChoice::WithoutRejected => has_boxes || row.verdict != Some(Verdict::Reject),
@@ -259,11 +222,7 @@ impl<'c> Chooser<'c> {
                 BoxChoice::Visible => self.context.view.visible_classes(prediction),
                 BoxChoice::All => prediction.classes(),
             };
-            return ChosenPrediction::Classes {
-                width,
-                height,
-                classes,
-            };
+            return ChosenPrediction::Classes { width, height, classes };
         }
         let mut indices = match self.options.boxes {
             BoxChoice::Visible => {
@@ -274,14 +233,8 @@ impl<'c> Chooser<'c> {
             BoxChoice::All => (0..prediction.detections().len()).collect(),
         };
         indices.sort_unstable();
-        let boxes = indices
-            .into_iter()
-            .filter_map(|index| self.choose_box(row, prediction, index, tally));
-        ChosenPrediction::Boxes {
-            width,
-            height,
-            boxes: boxes.collect(),
-        }
+        let boxes = indices.into_iter().filter_map(|index| self.choose_box(row, prediction, index, tally));
+        ChosenPrediction::Boxes { width, height, boxes: boxes.collect() }
     }
 
     fn choose_box<'r>(
@@ -292,14 +245,9 @@ impl<'c> Chooser<'c> {
         tally: &mut Tally,
     ) -> Option<ChosenBox<'r>> {
         let detection = &prediction.detections()[index];
-        let verdict = u32::try_from(index)
-            .ok()
-            .and_then(|index| row.box_verdicts.get(&index));
+        let verdict = u32::try_from(index).ok().and_then(|index| row.box_verdicts.get(&index));
         let judged_class = self.judged_class(verdict, tally);
-        let inherited = row
-            .verdict
-            .as_ref()
-            .filter(|verdict| !matches!(verdict, Verdict::WrongClass(_)));
+        let inherited = row.verdict.as_ref().filter(|verdict| !matches!(verdict, Verdict::WrongClass(_)));
         let keeps = match (self.options.verdicts, verdict.or(inherited)) {
             (VerdictChoice::All, _) | (VerdictChoice::Accepted, Some(Verdict::Accept)) => true,
             (VerdictChoice::WithoutRejected, verdict) => verdict != Some(&Verdict::Reject),
@@ -320,11 +268,7 @@ impl<'c> Chooser<'c> {
     }
 
     /// The right class of a box, if a dataset is to hold it and the model has it.
-    fn judged_class<'r>(
-        &'r self,
-        verdict: Option<&'r Verdict>,
-        tally: &mut Tally,
-    ) -> Option<(u32, &'r str)> {
+    fn judged_class<'r>(&'r self, verdict: Option<&'r Verdict>, tally: &mut Tally) -> Option<(u32, &'r str)> {
         let right = right_class(verdict)?;
         if !self.options.format.is_dataset() || self.options.classes == ClassChoice::Model {
             return None;
@@ -341,11 +285,7 @@ impl<'c> Chooser<'c> {
 /// People type `Dog` for the class `dog`.
 fn class_id_of(labels: &LabelSet, name: &str) -> Option<u32> {
     let exact = labels.iter().find(|(_, label)| *label == name);
-    let similar = || {
-        labels
-            .iter()
-            .find(|(_, label)| label.to_lowercase() == name.trim().to_lowercase())
-    };
+    let similar = || labels.iter().find(|(_, label)| label.to_lowercase() == name.trim().to_lowercase());
     exact.or_else(similar).map(|(class_id, _)| class_id)
 }
 

@@ -9,9 +9,8 @@ use super::target::{Existing, ExportTarget};
 use super::{ExportError, export};
 use crate::decode::DecodeLimits;
 use crate::domain::{
-    Detection, DeviceChoice, ExportFormat, ExportOptions, InferenceLocation, KeepRule, LabelSet,
-    ModelCard, Prediction, PredictionContent, RunId, RunInfo, RunKey, Sample, SampleUri,
-    ViewSettings,
+    Detection, DeviceChoice, ExportFormat, ExportOptions, InferenceLocation, KeepRule, LabelSet, ModelCard, Prediction,
+    PredictionContent, RunId, RunInfo, RunKey, Sample, SampleUri, ViewSettings,
 };
 use crate::source::MemorySource;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -72,10 +71,7 @@ pub(super) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
         modified_ns: None,
         etag: None,
     };
-    ExportRow {
-        result: Some(Ok(prediction)),
-        ..ExportRow::new(sample)
-    }
+    ExportRow { result: Some(Ok(prediction)), ..ExportRow::new(sample) }
 }
 
 pub(super) fn context() -> ExportContext {
@@ -109,21 +105,13 @@ impl Sampled {
     ) -> Result<Self, ExportError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        let target = ExportTarget {
-            path: path.clone(),
-            existing: Existing::Keep,
-        };
+        let target = ExportTarget { path: path.clone(), existing: Existing::Keep };
         let control = TaskControl::new(ProgressUnit::Images);
         let rows = &mut rows.into_iter().map(Ok);
         let result = export(rows, context, options, &target, &control);
         let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
         assert_eq!(left.len(), usize::from(result.is_ok()), "{left:?}");
-        Ok(Self {
-            report: result?,
-            text: std::fs::read_to_string(&path).unwrap_or_default(),
-            _folder: folder,
-            path,
-        })
+        Ok(Self { report: result?, text: std::fs::read_to_string(&path).unwrap_or_default(), _folder: folder, path })
     }
 
     /// The text of a file of an exported folder.

@@ -23,9 +23,7 @@ pub struct ExportReport {
 /// `100 images and 532 boxes written: /home/me/cats.csv`
 impl std::fmt::Display for ExportReport {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let plural = |amount: u64, one: &str, many: &str| {
-            format!("{amount} {}", if amount == 1 { one } else { many })
-        };
+        let plural = |amount: u64, one: &str, many: &str| format!("{amount} {}", if amount == 1 { one } else { many });
         let images = plural(self.images, "image", "images");
         let boxes = match self.task {
             ModelTask::Detection => plural(self.boxes, "box", "boxes"),
@@ -63,8 +61,7 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn rename(&mut self, image: &str, file: &str) {
         self.renamed += 1;
-        self.first_renamed
-            .get_or_insert_with(|| (image.to_owned(), file.to_owned()));
+        self.first_renamed.get_or_insert_with(|| (image.to_owned(), file.to_owned()));
     }
 
     pub(super) fn notes(&self, format: ExportFormat) -> Vec<String> {
@@ -75,42 +72,12 @@ impl Tally {
                 notes.push(format!("{amount} {things} {text}"));
             }
         };
-        note(
-            self.left_out_by_verdict,
-            "image",
-            "images",
-            "left out because of the verdicts",
-        );
-        note(
-            self.unpredicted,
-            "image",
-            "images",
-            "left out because the run has no prediction yet: predict first",
-        );
-        note(
-            self.failed,
-            "image",
-            "images",
-            "left out because the prediction failed",
-        );
-        note(
-            self.outdated,
-            "prediction",
-            "predictions",
-            "left out because outdated: predict again",
-        );
-        note(
-            self.outside,
-            "box",
-            "boxes",
-            "left out because no part is inside the image",
-        );
-        note(
-            self.relabelled,
-            "box",
-            "boxes",
-            "written with the corrected class",
-        );
+        note(self.left_out_by_verdict, "image", "images", "left out because of the verdicts");
+        note(self.unpredicted, "image", "images", "left out because the run has no prediction yet: predict first");
+        note(self.failed, "image", "images", "left out because the prediction failed");
+        note(self.outdated, "prediction", "predictions", "left out because outdated: predict again");
+        note(self.outside, "box", "boxes", "left out because no part is inside the image");
+        note(self.relabelled, "box", "boxes", "written with the corrected class");
         if let Some(class) = &self.foreign_class {
             let text = format!(
                 "judged to be of a class that the model does not have (such as “{class}”): the class was not changed"

@@ -82,11 +82,7 @@ impl WholeFile {
         prefix.push(path.file_name().unwrap_or_default());
         prefix.push(".partial-");
         let file = partial_file(&folder, &prefix);
-        Ok(Self {
-            writer: BufWriter::new(file.map_err(ExportError::write(&path))?),
-            path,
-            existing: target.existing,
-        })
+        Ok(Self { writer: BufWriter::new(file.map_err(ExportError::write(&path))?), path, existing: target.existing })
     }
 
     pub fn path(&self) -> &Path {
@@ -105,10 +101,7 @@ impl WholeFile {
     pub fn commit(self) -> Result<(), ExportError> {
         let path = self.path;
         let persist = || -> io::Result<()> {
-            let file = self
-                .writer
-                .into_inner()
-                .map_err(io::IntoInnerError::into_error)?;
+            let file = self.writer.into_inner().map_err(io::IntoInnerError::into_error)?;
             file.as_file().sync_all()?;
             match self.existing {
                 Existing::Replace => file.persist(&path)?,
@@ -154,11 +147,7 @@ impl WholeFolder {
         }
         // One that is there was left behind by an export that was killed, or another export is writing it right now.
         let partial = make_numbered(&path, "partial").map_err(ExportError::write(&path))?;
-        Ok(Self {
-            partial,
-            path,
-            committed: false,
-        })
+        Ok(Self { partial, path, committed: false })
     }
 
     /// The path to write to until the export is committed.
@@ -233,8 +222,7 @@ fn make_numbered(path: &Path, suffix: &str) -> io::Result<PathBuf> {
 
 /// Whether a folder may be replaced: it is empty, or an export wrote it.
 fn may_be_replaced(path: &Path) -> bool {
-    path.join(FOLDER_MARK).is_file()
-        || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+    path.join(FOLDER_MARK).is_file() || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The first bytes of a file; none if it cannot be read.
@@ -252,13 +240,7 @@ fn absolute(path: &Path) -> Result<PathBuf, ExportError> {
 /// The folder of the target, which must exist: a misspelt path is not created.
 fn folder_of(path: &Path) -> Result<PathBuf, ExportError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
-    if folder.is_dir() {
-        Ok(folder.to_owned())
-    } else {
-        Err(ExportError::NoFolder {
-            path: folder.to_owned(),
-        })
-    }
+    if folder.is_dir() { Ok(folder.to_owned()) } else { Err(ExportError::NoFolder { path: folder.to_owned() }) }
 }
 
 #[cfg(test)]
@@ -273,9 +255,7 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -349,10 +329,7 @@ mod tests {
         fs::write(path.join(FOLDER_MARK), "{}").unwrap();
         let whole = WholeFolder::create(&target(path.clone(), Existing::Replace)).unwrap();
         whole.write("sub/a.txt", b"a").unwrap();
-        assert!(
-            path.join("thesis.txt").exists(),
-            "until the new one is whole"
-        );
+        assert!(path.join("thesis.txt").exists(), "until the new one is whole");
         whole.commit().unwrap();
         assert_eq!(names(&path), ["sub"]);
         assert_eq!(names(folder.path()), ["labels"]);
@@ -375,13 +352,7 @@ mod tests {
     fn a_misspelt_folder_is_not_made() {
         let path = PathBuf::from("/no/such/folder/out");
         let target = target(path, Existing::Keep);
-        assert!(matches!(
-            WholeFile::create(&target),
-            Err(ExportError::NoFolder { .. })
-        ));
-        assert!(matches!(
-            WholeFolder::create(&target),
-            Err(ExportError::NoFolder { .. })
-        ));
+        assert!(matches!(WholeFile::create(&target), Err(ExportError::NoFolder { .. })));
+        assert!(matches!(WholeFolder::create(&target), Err(ExportError::NoFolder { .. })));
     }
 }

@@ -21,32 +21,21 @@ fn options(format: ExportFormat) -> ExportOptions {
 }
 
 fn with_verdicts(verdicts: VerdictChoice) -> ExportOptions {
-    ExportOptions {
-        verdicts,
-        ..options(ExportFormat::Coco)
-    }
+    ExportOptions { verdicts, ..options(ExportFormat::Coco) }
 }
 
 fn annotations(sampled: &Sampled) -> Vec<(u64, u64)> {
     let file: serde_json::Value = serde_json::from_str(&sampled.text).unwrap();
     let annotations = file["annotations"].as_array().unwrap().iter();
-    let pair = |annotation: &serde_json::Value| {
-        Some((
-            annotation["image_id"].as_u64()?,
-            annotation["category_id"].as_u64()?,
-        ))
-    };
-    annotations
-        .map(|annotation| pair(annotation).unwrap())
-        .collect()
+    let pair =
+        |annotation: &serde_json::Value| Some((annotation["image_id"].as_u64()?, annotation["category_id"].as_u64()?));
+    annotations.map(|annotation| pair(annotation).unwrap()).collect()
 }
 
 fn images(sampled: &Sampled) -> Vec<String> {
     let file: serde_json::Value = serde_json::from_str(&sampled.text).unwrap();
     let images = file["images"].as_array().unwrap().iter();
-    images
-        .map(|image| image["file_name"].as_str().unwrap().to_owned())
-        .collect()
+    images.map(|image| image["file_name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -54,10 +43,7 @@ fn hidden_boxes_are_exported_only_when_all_are_asked_for() {
     let rows = vec![sampler::row("a.jpg", &[CAT, DOG, FAINT])];
     let visible = Sampled::of(ExportFormat::Coco, rows.clone());
     assert_eq!(annotations(&visible), [(1, 1), (1, 2)]);
-    let all = ExportOptions {
-        boxes: BoxChoice::All,
-        ..options(ExportFormat::Coco)
-    };
+    let all = ExportOptions { boxes: BoxChoice::All, ..options(ExportFormat::Coco) };
     let all = Sampled::with(all, &sampler::context(), rows).unwrap();
     assert_eq!(annotations(&all), [(1, 1), (1, 2), (1, 7)]);
 }
@@ -65,23 +51,15 @@ fn hidden_boxes_are_exported_only_when_all_are_asked_for() {
 #[test]
 fn a_judged_class_replaces_the_models_in_datasets_where_the_model_has_it() {
     let mut row = sampler::row("a.jpg", &[CAT, DOG]);
-    row.box_verdicts
-        .insert(0, Verdict::WrongClass(" Dog".to_owned()));
-    row.box_verdicts
-        .insert(1, Verdict::WrongClass("fox".to_owned()));
+    row.box_verdicts.insert(0, Verdict::WrongClass(" Dog".to_owned()));
+    row.box_verdicts.insert(1, Verdict::WrongClass("fox".to_owned()));
     let judged = Sampled::of(ExportFormat::Coco, vec![row.clone()]);
     assert_eq!(annotations(&judged), [(1, 2), (1, 2)]);
     assert!(judged.text.contains("\"model_category_id\":1"));
     let notes = judged.report.notes.join("\n");
-    assert!(
-        notes.contains("1 box written with the corrected class"),
-        "{notes}"
-    );
+    assert!(notes.contains("1 box written with the corrected class"), "{notes}");
     assert!(notes.contains("such as “fox”"), "{notes}");
-    let as_the_model_said = ExportOptions {
-        classes: ClassChoice::Model,
-        ..options(ExportFormat::Coco)
-    };
+    let as_the_model_said = ExportOptions { classes: ClassChoice::Model, ..options(ExportFormat::Coco) };
     let model = Sampled::with(as_the_model_said, &sampler::context(), vec![row]).unwrap();
     assert_eq!(annotations(&model), [(1, 1), (1, 2)]);
 }
@@ -99,33 +77,20 @@ fn a_box_without_a_verdict_has_that_of_its_image() {
         verdicts(Some(Verdict::Accept), Some(Verdict::Reject), "accepted.jpg"),
         verdicts(Some(Verdict::Reject), Some(Verdict::Accept), "rejected.jpg"),
         verdicts(Some(Verdict::Reject), None, "all-rejected.jpg"),
-        verdicts(
-            None,
-            Some(Verdict::WrongClass("dog".to_owned())),
-            "wrong.jpg",
-        ),
+        verdicts(None, Some(Verdict::WrongClass("dog".to_owned())), "wrong.jpg"),
     ];
     let context = sampler::context();
     let without = with_verdicts(VerdictChoice::WithoutRejected);
     let without = Sampled::with(without, &context, rows.clone()).unwrap();
-    assert_eq!(
-        images(&without),
-        ["unjudged.jpg", "accepted.jpg", "rejected.jpg", "wrong.jpg"]
-    );
+    assert_eq!(images(&without), ["unjudged.jpg", "accepted.jpg", "rejected.jpg", "wrong.jpg"]);
     let boxes = annotations(&without);
     assert_eq!(boxes, [(1, 1), (1, 2), (2, 2), (3, 1), (4, 2), (4, 2)]);
     let accepted = with_verdicts(VerdictChoice::Accepted);
     let accepted = Sampled::with(accepted, &context, rows).unwrap();
-    assert_eq!(
-        images(&accepted),
-        ["accepted.jpg", "rejected.jpg", "wrong.jpg"]
-    );
+    assert_eq!(images(&accepted), ["accepted.jpg", "rejected.jpg", "wrong.jpg"]);
     assert_eq!(annotations(&accepted), [(1, 2), (2, 1), (3, 2)]);
     let note = &accepted.report.notes[0];
-    assert!(
-        note.starts_with("2 images left out because of the verdicts"),
-        "{note}"
-    );
+    assert!(note.starts_with("2 images left out because of the verdicts"), "{note}");
 }
 
 #[test]
@@ -135,54 +100,26 @@ fn datasets_say_which_images_they_cannot_hold() {
     let mut unasked = sampler::row("new.jpg", &[]);
     unasked.result = None;
     for format in [ExportFormat::Coco, ExportFormat::Yolo, ExportFormat::Voc] {
-        let rows = vec![
-            failed.clone(),
-            unasked.clone(),
-            sampler::row("none.jpg", &[]),
-        ];
+        let rows = vec![failed.clone(), unasked.clone(), sampler::row("none.jpg", &[])];
         let sampled = Sampled::of(format, rows);
         assert_eq!(sampled.report.images, 1, "{format:?}");
         let notes = sampled.report.notes.join("\n");
-        assert!(
-            notes.contains("1 image left out because the run has no prediction yet"),
-            "{notes}"
-        );
-        assert!(
-            notes.contains("1 image left out because the prediction failed"),
-            "{notes}"
-        );
+        assert!(notes.contains("1 image left out because the run has no prediction yet"), "{notes}");
+        assert!(notes.contains("1 image left out because the prediction failed"), "{notes}");
     }
 }
 
 #[test]
 fn images_that_would_share_a_label_file_get_files_of_their_own_and_that_is_said() {
     let names = ["a/x.jpg", "b/x.jpg", "a/x.png", "../x.jpg"];
-    let rows: Vec<ExportRow> = names
-        .iter()
-        .map(|name| sampler::row(name, &[CAT]))
-        .collect();
+    let rows: Vec<ExportRow> = names.iter().map(|name| sampler::row(name, &[CAT])).collect();
     let yolo = Sampled::of(ExportFormat::Yolo, rows.clone());
     for label in ["a/x.txt", "b/x.txt", "a/x-2.txt", "x.txt"] {
-        assert_eq!(
-            yolo.file(&format!("labels/{label}")).lines().count(),
-            1,
-            "{label}"
-        );
+        assert_eq!(yolo.file(&format!("labels/{label}")).lines().count(), 1, "{label}");
     }
-    assert!(
-        yolo.file("images.csv")
-            .contains("labels/a/x-2.txt,a/x.png,")
-    );
-    assert!(
-        yolo.report.notes[0].starts_with("2 files under another name"),
-        "{:?}",
-        yolo.report
-    );
-    assert!(
-        yolo.report.notes[0].contains("a/x.png became a/x-2.txt"),
-        "{:?}",
-        yolo.report
-    );
+    assert!(yolo.file("images.csv").contains("labels/a/x-2.txt,a/x.png,"));
+    assert!(yolo.report.notes[0].starts_with("2 files under another name"), "{:?}", yolo.report);
+    assert!(yolo.report.notes[0].contains("a/x.png became a/x-2.txt"), "{:?}", yolo.report);
     let voc = Sampled::of(ExportFormat::Voc, rows);
     let renamed = voc.file("Annotations/a/x-2.xml");
     assert!(renamed.contains("<filename>x.png</filename>"), "{renamed}");
@@ -191,20 +128,14 @@ fn images_that_would_share_a_label_file_get_files_of_their_own_and_that_is_said(
 #[test]
 fn yolo_counts_classes_without_gaps_and_keeps_the_models_ids_beside() {
     let unlabelled = (90, 0.8, [0.0, 0.0, 100.0, 80.0]);
-    let rows = vec![
-        sampler::row("a.jpg", &[DOG, unlabelled]),
-        sampler::row("b.jpg", &[]),
-    ];
+    let rows = vec![sampler::row("a.jpg", &[DOG, unlabelled]), sampler::row("b.jpg", &[])];
     let yolo = Sampled::of(ExportFormat::Yolo, rows);
     assert_eq!(
         yolo.file("labels/a.txt"),
         "1 0.1000000 0.1250000 0.2000000 0.2500000\n3 0.5000000 0.5000000 1.0000000 1.0000000\n"
     );
     assert_eq!(yolo.file("labels/b.txt"), "");
-    assert_eq!(
-        yolo.file("classes.txt"),
-        "cat\ndog\nmouse: \"grey\"\nclass 90\n"
-    );
+    assert_eq!(yolo.file("classes.txt"), "cat\ndog\nmouse: \"grey\"\nclass 90\n");
     let table = "yolo_id,model_class_id,label\n0,1,cat\n1,2,dog\n2,7,\"mouse: \"\"grey\"\"\"\n3,90,class 90\n";
     assert_eq!(yolo.file("classes.csv"), table);
 }
@@ -255,10 +186,7 @@ fn a_classifiers_run_is_refused_by_formats_that_hold_boxes() {
 fn a_cancelled_or_failed_export_of_any_format_leaves_nothing() {
     for &format in ExportFormat::VARIANTS {
         let folder = tempfile::tempdir().unwrap();
-        let target = ExportTarget {
-            path: folder.path().join("out"),
-            existing: Existing::Keep,
-        };
+        let target = ExportTarget { path: folder.path().join("out"), existing: Existing::Keep };
         let rows = || (0..3).map(|number| sampler::row(&format!("{number}.jpg"), &[CAT]));
         let control = TaskControl::new(ProgressUnit::Images);
         let cancelling = control.clone();
@@ -268,19 +196,12 @@ fn a_cancelled_or_failed_export_of_any_format_leaves_nothing() {
         });
         let context = sampler::context();
         let result = export(&mut cancelled, &context, options(format), &target, &control);
-        assert!(
-            matches!(result, Err(ExportError::Cancelled(_))),
-            "{format:?}"
-        );
+        assert!(matches!(result, Err(ExportError::Cancelled(_))), "{format:?}");
         let mut failing = rows().map(Ok).chain([Err("the disk is gone".into())]);
         let control = TaskControl::new(ProgressUnit::Images);
         let result = export(&mut failing, &context, options(format), &target, &control);
         assert!(matches!(result, Err(ExportError::Rows(_))), "{format:?}");
-        assert_eq!(
-            std::fs::read_dir(folder.path()).unwrap().count(),
-            0,
-            "{format:?}"
-        );
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{format:?}");
     }
 }
 
@@ -291,28 +212,14 @@ fn images_that_cannot_be_read_are_listed_and_the_rest_is_written() {
     let files = [("/photos/good.jpg".to_owned(), jpeg)];
     let mut context = sampler::context();
     context.source = Arc::new(MemorySource::new(files));
-    for format in [
-        ExportFormat::Yolo,
-        ExportFormat::Voc,
-        ExportFormat::AnnotatedImages,
-        ExportFormat::Report,
-    ] {
-        let rows = vec![
-            sampler::row("gone.jpg", &[CAT]),
-            sampler::row("good.jpg", &[CAT]),
-        ];
-        let with_images = ExportOptions {
-            with_images: true,
-            ..options(format)
-        };
+    for format in [ExportFormat::Yolo, ExportFormat::Voc, ExportFormat::AnnotatedImages, ExportFormat::Report] {
+        let rows = vec![sampler::row("gone.jpg", &[CAT]), sampler::row("good.jpg", &[CAT])];
+        let with_images = ExportOptions { with_images: true, ..options(format) };
         let sampled = Sampled::with(with_images, &context, rows).unwrap();
         let [problem] = &sampled.report.problems[..] else {
             panic!("{format:?}: {:?}", sampled.report);
         };
-        assert!(
-            problem.to_string().starts_with("/photos/gone.jpg: "),
-            "{problem}"
-        );
+        assert!(problem.to_string().starts_with("/photos/gone.jpg: "), "{problem}");
         match format {
             ExportFormat::Yolo => {
                 assert!(sampled.path.join("images/good.jpg").exists());
@@ -349,20 +256,10 @@ impl Source for Gone {
 
 #[test]
 fn a_source_that_is_out_of_reach_gives_no_export_without_its_images() {
-    let context = ExportContext {
-        source: Arc::new(Gone),
-        ..sampler::context()
-    };
-    for format in [
-        ExportFormat::Yolo,
-        ExportFormat::Voc,
-        ExportFormat::AnnotatedImages,
-    ] {
+    let context = ExportContext { source: Arc::new(Gone), ..sampler::context() };
+    for format in [ExportFormat::Yolo, ExportFormat::Voc, ExportFormat::AnnotatedImages] {
         let rows = vec![sampler::row("a.jpg", &[CAT]), sampler::row("b.jpg", &[CAT])];
-        let with_images = ExportOptions {
-            with_images: true,
-            ..options(format)
-        };
+        let with_images = ExportOptions { with_images: true, ..options(format) };
         let result = Sampled::with(with_images, &context, rows).map(|sampled| sampled.report);
         assert!(
             matches!(&result, Err(ExportError::SourceUnreachable(reason)) if reason == "connection refused"),

@@ -32,16 +32,8 @@ impl<'c> VocWriter<'c> {
         context: &'c ExportContext,
         options: ExportOptions,
     ) -> Result<Self, ExportError> {
-        let places = Places {
-            labels: "Annotations",
-            extension: "xml",
-            images: "JPEGImages",
-        };
-        Ok(Self {
-            folder: DatasetFolder::create(target, context, options, places)?,
-            context,
-            target: target.clone(),
-        })
+        let places = Places { labels: "Annotations", extension: "xml", images: "JPEGImages" };
+        Ok(Self { folder: DatasetFolder::create(target, context, options, places)?, context, target: target.clone() })
     }
 
     fn xml(
@@ -53,32 +45,31 @@ impl<'c> VocWriter<'c> {
     ) -> io::Result<Vec<u8>> {
         let mut xml = Xml::new_with_indent(Vec::new(), b'\t', 1);
         let (folder, file) = names.image.rsplit_once('/').unwrap_or(("", &names.image));
-        xml.create_element("annotation")
-            .write_inner_content(|xml| {
-                text(xml, "folder", folder)?;
-                text(xml, "filename", file)?;
-                xml.create_element("source").write_inner_content(|xml| {
-                    text(xml, "database", &self.context.source_name)?;
-                    text(xml, "annotation", &self.context.run.name)
-                })?;
-                xml.create_element("size").write_inner_content(|xml| {
-                    text(xml, "width", &size.0.to_string())?;
-                    text(xml, "height", &size.1.to_string())?;
-                    text(xml, "depth", "3")
-                })?;
-                text(xml, "segmented", "0")?;
-                write_judgement(xml, image.row.verdict.as_ref())?;
-                if let Some(note) = &image.row.note {
-                    text(xml, "note", note)?;
-                }
-                for tag in &image.row.tags {
-                    text(xml, "tag", tag)?;
-                }
-                for (chosen, clipped) in boxes {
-                    write_object(xml, chosen, *clipped, size)?;
-                }
-                Ok(())
+        xml.create_element("annotation").write_inner_content(|xml| {
+            text(xml, "folder", folder)?;
+            text(xml, "filename", file)?;
+            xml.create_element("source").write_inner_content(|xml| {
+                text(xml, "database", &self.context.source_name)?;
+                text(xml, "annotation", &self.context.run.name)
             })?;
+            xml.create_element("size").write_inner_content(|xml| {
+                text(xml, "width", &size.0.to_string())?;
+                text(xml, "height", &size.1.to_string())?;
+                text(xml, "depth", "3")
+            })?;
+            text(xml, "segmented", "0")?;
+            write_judgement(xml, image.row.verdict.as_ref())?;
+            if let Some(note) = &image.row.note {
+                text(xml, "note", note)?;
+            }
+            for tag in &image.row.tags {
+                text(xml, "tag", tag)?;
+            }
+            for (chosen, clipped) in boxes {
+                write_object(xml, chosen, *clipped, size)?;
+            }
+            Ok(())
+        })?;
         let mut bytes = xml.into_inner();
         bytes.push(b'\n');
         Ok(bytes)
@@ -90,17 +81,13 @@ impl Writer for VocWriter<'_> {
         let Some(BoxesOfImage { size, boxes }) = image.boxes(tally) else {
             return Ok(());
         };
-        let inside: Vec<(&ChosenBox, BoundingBox)> = boxes
-            .iter()
-            .filter_map(|chosen| Some((chosen, chosen.clipped?)))
-            .collect();
+        let inside: Vec<(&ChosenBox, BoundingBox)> =
+            boxes.iter().filter_map(|chosen| Some((chosen, chosen.clipped?))).collect();
         tally.outside += (boxes.len() - inside.len()) as u64;
         let relabelled = inside.iter().filter(|(chosen, _)| chosen.is_relabelled());
         tally.relabelled += relabelled.count() as u64;
         let names = self.folder.name(image, tally);
-        let xml = self
-            .xml(image, &names, size, &inside)
-            .map_err(ExportError::write(&self.target.path))?;
+        let xml = self.xml(image, &names, size, &inside).map_err(ExportError::write(&self.target.path))?;
         let boxes = inside.len() as u64;
         self.folder.write_image(image, &names, &xml, boxes, tally)?;
         Ok(())
@@ -113,12 +100,7 @@ impl Writer for VocWriter<'_> {
 
 type XmlBytes = Xml<Vec<u8>>;
 
-fn write_object(
-    xml: &mut XmlBytes,
-    chosen: &ChosenBox,
-    clipped: BoundingBox,
-    size: (u32, u32),
-) -> io::Result<()> {
+fn write_object(xml: &mut XmlBytes, chosen: &ChosenBox, clipped: BoundingBox, size: (u32, u32)) -> io::Result<()> {
     let [xmin, xmax] = inclusive(clipped.x1, clipped.x2, size.0);
     let [ymin, ymax] = inclusive(clipped.y1, clipped.y2, size.1);
     xml.create_element("object").write_inner_content(|xml| {
@@ -158,8 +140,7 @@ fn write_judgement(xml: &mut XmlBytes, verdict: Option<&Verdict>) -> io::Result<
 
 fn text(xml: &mut XmlBytes, tag: &str, content: &str) -> io::Result<()> {
     let content: String = content.chars().map(xml_char).collect();
-    xml.create_element(tag)
-        .write_text_content(BytesText::new(&content))?;
+    xml.create_element(tag).write_text_content(BytesText::new(&content))?;
     Ok(())
 }
 
@@ -178,13 +159,9 @@ mod tests {
 
     #[test]
     fn pixels_are_counted_from_one_with_both_edges_inside() {
-        for (low, high, expected) in [
-            (0.0, 10.0, [1, 10]),
-            (0.0, 1.0, [1, 1]),
-            (3.4, 7.6, [4, 8]),
-            (9.7, 10.0, [10, 10]),
-            (4.2, 4.4, [5, 5]),
-        ] {
+        for (low, high, expected) in
+            [(0.0, 10.0, [1, 10]), (0.0, 1.0, [1, 1]), (3.4, 7.6, [4, 8]), (9.7, 10.0, [10, 10]), (4.2, 4.4, [5, 5])]
+        {
             assert_eq!(inclusive(low, high, 10), expected, "{low}..{high}");
         }
     }

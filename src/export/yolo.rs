@@ -38,13 +38,9 @@ struct Classes {
 impl Classes {
     fn new(context: &ExportContext) -> Self {
         let labels = context.run.labels.iter();
-        let model_ids_and_names: Vec<(u32, String)> =
-            labels.map(|(id, name)| (id, name.to_owned())).collect();
+        let model_ids_and_names: Vec<(u32, String)> = labels.map(|(id, name)| (id, name.to_owned())).collect();
         let yolo_ids = model_ids_and_names.iter().enumerate();
-        Self {
-            yolo_ids: yolo_ids.map(|(yolo_id, (id, _))| (*id, yolo_id)).collect(),
-            model_ids_and_names,
-        }
+        Self { yolo_ids: yolo_ids.map(|(yolo_id, (id, _))| (*id, yolo_id)).collect(), model_ids_and_names }
     }
 
     fn yolo_id(&mut self, class_id: u32, label: &str) -> usize {
@@ -56,9 +52,7 @@ impl Classes {
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
-        self.model_ids_and_names
-            .iter()
-            .map(|(_, name)| name.as_str())
+        self.model_ids_and_names.iter().map(|(_, name)| name.as_str())
     }
 
     fn data_yaml(&self) -> String {
@@ -72,24 +66,16 @@ impl Classes {
 
     /// The text of the file, one name per line.
     fn text(&self) -> String {
-        self.names()
-            .map(|name| name.replace(['\r', '\n'], " ") + "\n")
-            .collect()
+        self.names().map(|name| name.replace(['\r', '\n'], " ") + "\n").collect()
     }
 
     fn table(&self) -> csv::Result<Vec<u8>> {
         let mut table = csv::Writer::from_writer(Vec::new());
         table.write_record(["yolo_id", "model_class_id", "label"])?;
         for (yolo_id, (class_id, name)) in self.model_ids_and_names.iter().enumerate() {
-            table.write_record([
-                yolo_id.to_string(),
-                class_id.to_string(),
-                escape_formula(name),
-            ])?;
+            table.write_record([yolo_id.to_string(), class_id.to_string(), escape_formula(name)])?;
         }
-        table
-            .into_inner()
-            .map_err(|error| error.into_error().into())
+        table.into_inner().map_err(|error| error.into_error().into())
     }
 }
 
@@ -99,11 +85,7 @@ impl<'c> YoloWriter<'c> {
         context: &'c ExportContext,
         options: ExportOptions,
     ) -> Result<Self, ExportError> {
-        let places = Places {
-            labels: "labels",
-            extension: "txt",
-            images: "images",
-        };
+        let places = Places { labels: "labels", extension: "txt", images: "images" };
         let folder = DatasetFolder::create(target, context, options, places)?;
         let images = BufWriter::new(folder.create_file("images.csv")?);
         let mut writer = Self {
@@ -118,9 +100,7 @@ impl<'c> YoloWriter<'c> {
     }
 
     fn list(&mut self, cells: [&str; 3]) -> Result<(), ExportError> {
-        self.images
-            .write_record(cells)
-            .map_err(|error| ExportError::write(&self.target.path)(io_error(error)))
+        self.images.write_record(cells).map_err(|error| ExportError::write(&self.target.path)(io_error(error)))
     }
 }
 
@@ -140,10 +120,7 @@ impl Writer for YoloWriter<'_> {
             tally.relabelled += u64::from(chosen.is_relabelled());
             let yolo_id = self.classes.yolo_id(chosen.class_id, chosen.label);
             let [x, y, box_width, box_height] = centre_and_size(clipped, size.0, size.1);
-            let _ = write!(
-                lines,
-                "{yolo_id} {x:.7} {y:.7} {box_width:.7} {box_height:.7}"
-            );
+            let _ = write!(lines, "{yolo_id} {x:.7} {y:.7} {box_width:.7} {box_height:.7}");
             if self.with_scores {
                 let _ = write!(lines, " {}", chosen.detection.score);
             }
@@ -151,10 +128,7 @@ impl Writer for YoloWriter<'_> {
         }
         let names = self.folder.name(image, tally);
         let content = lines.as_bytes();
-        if self
-            .folder
-            .write_image(image, &names, content, written, tally)?
-        {
+        if self.folder.write_image(image, &names, content, written, tally)? {
             let label = format!("labels/{}.txt", names.label);
             self.list([
                 &escape_formula(&label),
@@ -186,12 +160,7 @@ impl Writer for YoloWriter<'_> {
 fn centre_and_size(bounds: BoundingBox, width: u32, height: u32) -> [f64; 4] {
     let [x1, y1, x2, y2] = <[f32; 4]>::from(bounds).map(f64::from);
     let (width, height) = (f64::from(width), f64::from(height));
-    [
-        f64::midpoint(x1, x2) / width,
-        f64::midpoint(y1, y2) / height,
-        (x2 - x1) / width,
-        (y2 - y1) / height,
-    ]
+    [f64::midpoint(x1, x2) / width, f64::midpoint(y1, y2) / height, (x2 - x1) / width, (y2 - y1) / height]
 }
 
 /// A double-quoted scalar (YAML 1.2, section 7.3.1): safe for every name, as `no` or `1: 2`.
@@ -200,10 +169,7 @@ fn yaml_text(text: &str) -> String {
     for letter in text.chars() {
         match letter {
             '"' | '\\' => quoted.extend(['\\', letter]),
-            letter
-                if letter.is_control()
-                    || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}') =>
-            {
+            letter if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
                 let _ = write!(quoted, "\\u{:04x}", u32::from(letter));
             }
             letter => quoted.push(letter),
@@ -220,10 +186,7 @@ mod tests {
     #[test]
     fn a_name_cannot_mean_something_else_in_yaml() {
         assert_eq!(yaml_text("no"), "\"no\"");
-        assert_eq!(
-            yaml_text("a \"b\" \\ c\n\u{7f}"),
-            r#""a \"b\" \\ c\u000a\u007f""#
-        );
+        assert_eq!(yaml_text("a \"b\" \\ c\n\u{7f}"), r#""a \"b\" \\ c\u000a\u007f""#);
     }
 
     #[test]

@@ -46,11 +46,8 @@ pub struct DeviceSurvey {
 }
 
 /// What `auto` tries before the processor, the fastest first.
-const FASTER: &[Device] = if cfg!(target_os = "macos") {
-    &[Device::CoreMl, Device::WebGpu]
-} else {
-    &[Device::Cuda, Device::WebGpu]
-};
+const FASTER: &[Device] =
+    if cfg!(target_os = "macos") { &[Device::CoreMl, Device::WebGpu] } else { &[Device::Cuda, Device::WebGpu] };
 
 /// Tries devices until one works. A device named explicitly is the only one tried. Cancelling ends the search; what
 /// fails on the processor as well is the model's fault.
@@ -58,12 +55,8 @@ pub(super) fn select<T>(
     choice: DeviceChoice,
     mut try_device: impl FnMut(Device) -> Result<T, InferenceError>,
 ) -> Result<Selected<T>, InferenceError> {
-    let selected = |value, device, reason: &str, refused| Selected {
-        value,
-        device,
-        reason: reason.to_owned(),
-        refused,
-    };
+    let selected =
+        |value, device, reason: &str, refused| Selected { value, device, reason: reason.to_owned(), refused };
     if let DeviceChoice::Only(device) = choice {
         let value = try_device(device).map_err(|error| error.on(device))?;
         return Ok(selected(value, device, "you chose it", Vec::new()));
@@ -76,10 +69,7 @@ pub(super) fn select<T>(
                 return Ok(selected(value, device, reason, refused));
             }
             Err(InferenceError::Cancelled) => return Err(InferenceError::Cancelled),
-            Err(error) => refused.push(RefusedDevice {
-                device,
-                reason: error.reason(),
-            }),
+            Err(error) => refused.push(RefusedDevice { device, reason: error.reason() }),
         }
     }
     let value = try_device(Device::Cpu)?;
@@ -91,17 +81,13 @@ pub(super) fn select<T>(
 pub fn survey(runtime: &Loaded) -> Result<DeviceSurvey, InferenceError> {
     let selected = select(DeviceChoice::Auto, |device| {
         let prepared = prepare(runtime, device, DeviceChoice::Auto)?;
-        let mut session = OnnxSession::from_bytes(&runtime.environment, TINY_MODEL, |builder| {
-            prepared.configure(builder)
-        })?;
+        let mut session =
+            OnnxSession::from_bytes(&runtime.environment, TINY_MODEL, |builder| prepared.configure(builder))?;
         let zeros = vec![0.0; TINY_INPUT_SHAPE.iter().product()];
         let input = Tensor::f32(TINY_INPUT_SHAPE, zeros);
         let control = TaskControl::new(ProgressUnit::Steps);
         let prediction = session.run("input", &input, &[], &control);
-        prediction.map_err(|error| InferenceError::Device {
-            device,
-            reason: error.to_string(),
-        })?;
+        prediction.map_err(|error| InferenceError::Device { device, reason: error.to_string() })?;
         Ok(prepared.adapter)
     })?;
     Ok(DeviceSurvey {
@@ -138,11 +124,7 @@ pub(super) fn prepare(
             Some(webgpu_adapter(runtime, choice).map_err(refuse)?)
         }
     };
-    Ok(PreparedDevice {
-        runtime,
-        device,
-        adapter,
-    })
+    Ok(PreparedDevice { runtime, device, adapter })
 }
 
 impl PreparedDevice<'_> {
@@ -181,8 +163,7 @@ fn register_plugin(runtime: &Loaded) -> Result<(), String> {
     let mut plugins = runtime.plugins.iter();
     let plugin = plugins.find(|plugin| plugin.package == RuntimePackage::WebGpu);
     let Some(plugin) = plugin else {
-        let not_installed =
-            "its plug-in is not installed; install it with `spotcheck runtime install webgpu`";
+        let not_installed = "its plug-in is not installed; install it with `spotcheck runtime install webgpu`";
         let problem = runtime.plugin_problem.as_deref();
         return Err(problem.unwrap_or(not_installed).to_owned());
     };
@@ -204,26 +185,19 @@ fn webgpu_adapter(runtime: &Loaded, choice: DeviceChoice) -> Result<String, Stri
     let devices = runtime.environment.devices().filter(is_webgpu);
     let best = devices.min_by_key(|device| rank(device.hardware_device().ty()));
     let Some(best) = best else {
-        return Err(
-            "the plug-in finds no graphics adapter; check that the graphics driver is installed"
-                .to_owned(),
-        );
+        return Err("the plug-in finds no graphics adapter; check that the graphics driver is installed".to_owned());
     };
     let hardware = best.hardware_device();
     let vendor = hardware.vendor().unwrap_or_default();
     match (hardware.ty(), choice) {
-        (DeviceType::CPU, DeviceChoice::Auto) => {
-            Err("it is a software adapter, slower than the CPU".to_owned())
-        }
+        (DeviceType::CPU, DeviceChoice::Auto) => Err("it is a software adapter, slower than the CPU".to_owned()),
         (DeviceType::CPU, DeviceChoice::Only(_)) => Ok("a software adapter".to_owned()),
         _ => Ok(format!("{vendor} {:#06x}", hardware.id()).trim().to_owned()),
     }
 }
 
 fn is_webgpu(device: &ort::device::Device<'_>) -> bool {
-    device
-        .ep()
-        .is_ok_and(|provider| provider == WEBGPU_PROVIDER)
+    device.ep().is_ok_and(|provider| provider == WEBGPU_PROVIDER)
 }
 
 /// Graphics cards first.
@@ -240,10 +214,7 @@ mod tests {
     use super::*;
 
     fn refuse(device: Device) -> InferenceError {
-        InferenceError::Device {
-            device,
-            reason: format!("{} is broken", device.name()),
-        }
+        InferenceError::Device { device, reason: format!("{} is broken", device.name()) }
     }
 
     #[test]
@@ -255,16 +226,9 @@ mod tests {
         let selected = selected.unwrap();
         assert_eq!(selected.device, Device::Cpu);
         assert_eq!(selected.reason, "no faster device works here");
-        let refused: Vec<_> = selected
-            .refused
-            .iter()
-            .map(|refused| refused.device)
-            .collect();
+        let refused: Vec<_> = selected.refused.iter().map(|refused| refused.device).collect();
         assert_eq!(refused, FASTER);
-        assert_eq!(
-            selected.refused[0].reason,
-            format!("{} is broken", FASTER[0].name())
-        );
+        assert_eq!(selected.refused[0].reason, format!("{} is broken", FASTER[0].name()));
     }
 
     #[test]
@@ -274,10 +238,7 @@ mod tests {
             tried.push(device);
             Ok(())
         });
-        assert_eq!(
-            selected.unwrap().reason,
-            "the fastest device that works here"
-        );
+        assert_eq!(selected.unwrap().reason, "the fastest device that works here");
         assert_eq!(tried, [FASTER[0]]);
     }
 
@@ -296,10 +257,7 @@ mod tests {
     #[test]
     fn what_fails_on_the_processor_too_is_the_models_error() {
         let selected = select(DeviceChoice::Auto, |_| {
-            Err::<(), _>(InferenceError::Load {
-                weights: "model.onnx".into(),
-                reason: "no such operator".to_owned(),
-            })
+            Err::<(), _>(InferenceError::Load { weights: "model.onnx".into(), reason: "no such operator".to_owned() })
         });
         assert!(matches!(selected, Err(InferenceError::Load { .. })));
     }

@@ -29,10 +29,7 @@ pub enum InspectError {
     #[error("cancelled")]
     Cancelled,
     #[error("{} cannot be used: {reason}", path.display())]
-    Refused {
-        path: PathBuf,
-        reason: RecogniseError,
-    },
+    Refused { path: PathBuf, reason: RecogniseError },
     #[error(transparent)]
     Library(#[from] LibraryError),
 }
@@ -44,10 +41,7 @@ impl Inspection {
     /// [`InspectError::Refused`] with ONNX Runtime's own text, and what to do, if it does not load.
     pub fn open(runtime: &Loaded, weights: &Path) -> Result<Self, InspectError> {
         // ONNX Runtime's text for a missing file reads like that for a broken one.
-        std::fs::File::open(weights).map_err(|source| LibraryError::NoFile {
-            path: weights.to_owned(),
-            source,
-        })?;
+        std::fs::File::open(weights).map_err(|source| LibraryError::NoFile { path: weights.to_owned(), source })?;
         let session = OnnxSession::load(&runtime.environment, weights, |builder| {
             Ok(builder
                 .with_auto_device(AutoDevicePolicy::PreferCPU)?
@@ -61,11 +55,7 @@ impl Inspection {
             };
             refused(weights, Refusal::from_load_error(&text))
         })?;
-        Ok(Self {
-            signature: session.signature(),
-            session,
-            weights: weights.to_owned(),
-        })
+        Ok(Self { signature: session.signature(), session, weights: weights.to_owned() })
     }
 
     pub fn signature(&self) -> &GraphSignature {
@@ -83,10 +73,7 @@ impl Inspection {
         control: &TaskControl,
     ) -> Result<Recognition, InspectError> {
         let file = model_file(&self.weights)?;
-        let stem = self
-            .weights
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned());
+        let stem = self.weights.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let unknown = RecognitionRequest {
             id: id_of(stem.as_deref().unwrap_or_default()),
             name: stem.unwrap_or_else(|| "model".to_owned()),
@@ -95,21 +82,14 @@ impl Inspection {
             labels: labels.cloned(),
             overrules,
         };
-        let input_name = self
-            .signature
-            .inputs
-            .first()
-            .map(|port| port.name.clone())
-            .unwrap_or_default();
+        let input_name = self.signature.inputs.first().map(|port| port.name.clone()).unwrap_or_default();
         let session = &mut self.session;
         let mut cancelled = false;
         let recognised = recognise(unknown, &mut |tensor| {
-            session
-                .run(&input_name, tensor, &[], control)
-                .map_err(|error| {
-                    cancelled |= error == PredictError::Cancelled;
-                    error.to_string()
-                })
+            session.run(&input_name, tensor, &[], control).map_err(|error| {
+                cancelled |= error == PredictError::Cancelled;
+                error.to_string()
+            })
         });
         if cancelled {
             return Err(InspectError::Cancelled);
@@ -119,10 +99,7 @@ impl Inspection {
 }
 
 fn refused(path: &Path, reason: impl Into<RecogniseError>) -> InspectError {
-    InspectError::Refused {
-        path: path.to_owned(),
-        reason: reason.into(),
-    }
+    InspectError::Refused { path: path.to_owned(), reason: reason.into() }
 }
 
 /// The model of a bare ONNX file, ready to load, with how its conventions were found.
@@ -136,22 +113,14 @@ pub fn recognise_file(
 ) -> Result<(Model, Recognition), InspectError> {
     let mut inspection = Inspection::open(runtime, weights)?;
     let recognition = inspection.recognise(None, &Overrules::default(), control)?;
-    let model = Model {
-        labels: labels_of(&recognition),
-        card: recognition.card.clone(),
-        weights: weights.to_owned(),
-    };
+    let model = Model { labels: labels_of(&recognition), card: recognition.card.clone(), weights: weights.to_owned() };
     Ok((model, recognition))
 }
 
 /// The names that a draft card's classes have.
 pub fn labels_of(recognition: &Recognition) -> LabelSet {
     let built_in = || built_in_labels(recognition.card.labels.as_deref()?);
-    recognition
-        .labels
-        .clone()
-        .or_else(built_in)
-        .unwrap_or_default()
+    recognition.labels.clone().or_else(built_in).unwrap_or_default()
 }
 
 /// A file's name as an id.
@@ -162,11 +131,7 @@ fn id_of(stem: &str) -> String {
     };
     let id: String = stem.chars().map(allowed).take(64).collect();
     let id = id.trim_start_matches('.');
-    if id.is_empty() {
-        "model".to_owned()
-    } else {
-        id.to_owned()
-    }
+    if id.is_empty() { "model".to_owned() } else { id.to_owned() }
 }
 
 #[cfg(test)]
@@ -175,12 +140,7 @@ mod tests {
 
     #[test]
     fn any_file_name_gives_an_id() {
-        for (stem, id) in [
-            ("ResNet 50 (v2)", "resnet-50--v2-"),
-            ("..", "model"),
-            ("모델", "--"),
-            ("", "model"),
-        ] {
+        for (stem, id) in [("ResNet 50 (v2)", "resnet-50--v2-"), ("..", "model"), ("모델", "--"), ("", "model")] {
             assert_eq!(id_of(stem), id);
         }
     }

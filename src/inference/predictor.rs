@@ -10,14 +10,12 @@ use super::device::{self, PreparedDevice};
 use super::runtime::Loaded;
 use super::session::OnnxSession;
 use crate::domain::{
-    Device, DeviceChoice, DeviceReport, KeepRule, LabelSet, LatencyMs, ModelCard, OutputConvention,
-    Prediction, RgbImage,
+    Device, DeviceChoice, DeviceReport, KeepRule, LabelSet, LatencyMs, ModelCard, OutputConvention, Prediction,
+    RgbImage,
 };
 use crate::library::Model;
 use crate::tasks::TaskControl;
-use crate::vision::{
-    PredictError, Predictor, Prepared, Tensor, TensorData, postprocess, preprocess,
-};
+use crate::vision::{PredictError, Predictor, Prepared, Tensor, TensorData, postprocess, preprocess};
 
 /// How a model is loaded.
 #[derive(Debug, Clone, Default)]
@@ -79,32 +77,20 @@ impl LaneLayout {
     /// with a batch one session on all cores. A GPU is fastest with one session and many images at once; the threads
     /// only compute what it cannot.
     fn of(device: Device, card: &ModelCard, options: &LoadOptions) -> Self {
-        let threads = options
-            .threads
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-            .max(1);
+        let threads =
+            options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
         let affordable = LANES_MEMORY_BYTES / (4 * card.file.bytes.max(1));
         let usual_batch = match device {
             Device::Cpu => 1,
             Device::Cuda | Device::WebGpu | Device::CoreMl => GRAPHICS_BATCH,
         };
-        let batch = if card.input.batches {
-            options.batch.unwrap_or(usual_batch).max(1)
-        } else {
-            1
-        };
+        let batch = if card.input.batches { options.batch.unwrap_or(usual_batch).max(1) } else { 1 };
         let lanes = if device == Device::Cpu && batch == 1 {
-            threads
-                .min(usize::try_from(affordable).unwrap_or(threads))
-                .max(1)
+            threads.min(usize::try_from(affordable).unwrap_or(threads)).max(1)
         } else {
             1
         };
-        Self {
-            lanes,
-            threads_per_session: (threads / lanes).max(1),
-            batch,
-        }
+        Self { lanes, threads_per_session: (threads / lanes).max(1), batch }
     }
 }
 
@@ -115,22 +101,13 @@ fn load_lane(
     layout: LaneLayout,
     control: &TaskControl,
 ) -> Result<Mutex<Lane>, InferenceError> {
-    control
-        .checkpoint()
-        .map_err(|_| InferenceError::Cancelled)?;
+    control.checkpoint().map_err(|_| InferenceError::Cancelled)?;
     let session = OnnxSession::load(&runtime.environment, &model.weights, |builder| {
-        Ok(device
-            .configure(builder)?
-            .with_intra_threads(layout.threads_per_session)?
-            .with_intra_op_spinning(false)?)
+        Ok(device.configure(builder)?.with_intra_threads(layout.threads_per_session)?.with_intra_op_spinning(false)?)
     })?;
     let named = model.card.input.name.as_deref().or(session.input_name(0));
     let input_name = named.ok_or(InferenceError::NoInput)?.to_owned();
-    Ok(Mutex::new(Lane {
-        session,
-        input_name,
-        is_warm: false,
-    }))
+    Ok(Mutex::new(Lane { session, input_name, is_warm: false }))
 }
 
 impl OnnxPredictor {
@@ -144,9 +121,8 @@ impl OnnxPredictor {
         let selected = device::select(options.device, |device| {
             let layout = LaneLayout::of(device, &model.card, options);
             let prepared = device::prepare(runtime, device, options.device)?;
-            let lanes: Result<Vec<_>, _> = (0..layout.lanes)
-                .map(|_| load_lane(runtime, model, &prepared, layout, control))
-                .collect();
+            let lanes: Result<Vec<_>, _> =
+                (0..layout.lanes).map(|_| load_lane(runtime, model, &prepared, layout, control)).collect();
             Ok((layout, lanes?, prepared.adapter))
         })?;
         let (layout, lanes, adapter) = selected.value;
@@ -177,11 +153,7 @@ impl OnnxPredictor {
     /// The device that the model runs on and why, with the latencies so far.
     pub fn report(&self) -> DeviceReport {
         let calls = self.calls.lock();
-        DeviceReport {
-            warm_up_ms: calls.warm_up_ms,
-            latency: calls.latency(),
-            ..self.report.clone()
-        }
+        DeviceReport { warm_up_ms: calls.warm_up_ms, latency: calls.latency(), ..self.report.clone() }
     }
 
     pub fn card(&self) -> &ModelCard {
@@ -195,38 +167,24 @@ impl OnnxPredictor {
 
     fn used_outputs(&self) -> Vec<&str> {
         match &self.card.output {
-            OutputConvention::Classification(output) => {
-                output.name.as_deref().into_iter().collect()
-            }
+            OutputConvention::Classification(output) => output.name.as_deref().into_iter().collect(),
             OutputConvention::Detection(output) => {
                 let named = [&output.boxes, &output.labels, &output.scores];
-                named
-                    .into_iter()
-                    .chain(&output.count)
-                    .map(String::as_str)
-                    .collect()
+                named.into_iter().chain(&output.count).map(String::as_str).collect()
             }
         }
     }
 }
 
 /// The rule that keeps everything that the model returned.
-const KEEP_ALL: KeepRule = KeepRule {
-    min_score: 0.0,
-    top_k: usize::MAX,
-};
+const KEEP_ALL: KeepRule = KeepRule { min_score: 0.0, top_k: usize::MAX };
 
 impl Predictor for OnnxPredictor {
     fn prepare(&self, image: &RgbImage) -> Result<Prepared, PredictError> {
         preprocess(&self.card.input, image)
     }
 
-    fn predict(
-        &self,
-        lane: usize,
-        batch: &[Prepared],
-        control: &TaskControl,
-    ) -> Result<Vec<Prediction>, PredictError> {
+    fn predict(&self, lane: usize, batch: &[Prepared], control: &TaskControl) -> Result<Vec<Prediction>, PredictError> {
         self.predict_keeping(self.keep, lane, batch, control)
     }
 
@@ -260,9 +218,7 @@ impl OnnxPredictor {
         let lane = &mut *lane;
         let input = join(batch)?;
         let start = Instant::now();
-        let outputs = lane
-            .session
-            .run(&lane.input_name, &input, &self.used_outputs(), control)?;
+        let outputs = lane.session.run(&lane.input_name, &input, &self.used_outputs(), control)?;
         let call_ms = start.elapsed().as_secs_f64() * 1e3;
         self.calls.lock().add(call_ms, lane.is_warm);
         lane.is_warm = true;
@@ -284,9 +240,7 @@ fn join(batch: &[Prepared]) -> Result<Cow<'_, Tensor>, PredictError> {
             (TensorData::F32(all), TensorData::F32(more)) => all.extend(more),
             (TensorData::U8(all), TensorData::U8(more)) => all.extend(more),
             _ => {
-                return Err(PredictError::Failed(
-                    "the images of a batch have different types".to_owned(),
-                ));
+                return Err(PredictError::Failed("the images of a batch have different types".to_owned()));
             }
         }
     }
@@ -311,8 +265,7 @@ impl CallTimes {
     fn latency(&self) -> Option<LatencyMs> {
         let mut sorted = self.recent_ms.clone();
         sorted.sort_by(f64::total_cmp);
-        let percentile =
-            |share: f64| sorted.get(((sorted.len() as f64 * share) as usize).min(sorted.len() - 1));
+        let percentile = |share: f64| sorted.get(((sorted.len() as f64 * share) as usize).min(sorted.len() - 1));
         (!sorted.is_empty()).then(|| LatencyMs {
             p50: percentile(0.5).copied().unwrap_or_default(),
             p95: percentile(0.95).copied().unwrap_or_default(),

@@ -106,13 +106,8 @@ pub struct Loaded {
 /// the folder that holds it.
 pub fn search(dirs: &AppDirs, setting: Option<&Path>) -> impl Iterator<Item = SearchStep> {
     // Without a setting there is no such place.
-    let places = Place::ALL
-        .into_iter()
-        .filter(move |&place| place != Place::Setting || setting.is_some());
-    places.map(move |place| SearchStep {
-        place,
-        found: search_in(place, dirs, setting),
-    })
+    let places = Place::ALL.into_iter().filter(move |&place| place != Place::Setting || setting.is_some());
+    places.map(move |place| SearchStep { place, found: search_in(place, dirs, setting) })
 }
 
 /// The first library that the search finds.
@@ -133,11 +128,7 @@ pub fn locate(dirs: &AppDirs, setting: Option<&Path>) -> Result<RuntimeLibrary, 
 
 /// Loads the library that the search finds; if there is none, installs one first, with pip. Cheap once that is done.
 /// `control` counts the bytes of the download.
-pub fn ensure_loaded(
-    dirs: &AppDirs,
-    setting: Option<&Path>,
-    control: &TaskControl,
-) -> Result<Loaded, RuntimeError> {
+pub fn ensure_loaded(dirs: &AppDirs, setting: Option<&Path>, control: &TaskControl) -> Result<Loaded, RuntimeError> {
     let library = match locate(dirs, setting) {
         Err(RuntimeError::NotFound) => {
             install(dirs, RuntimePackage::Cpu, None, control)?;
@@ -148,26 +139,20 @@ pub fn ensure_loaded(
     load(library)
 }
 
-fn search_in(
-    place: Place,
-    dirs: &AppDirs,
-    setting: Option<&Path>,
-) -> Option<Result<RuntimeLibrary, RuntimeError>> {
+fn search_in(place: Place, dirs: &AppDirs, setting: Option<&Path>) -> Option<Result<RuntimeLibrary, RuntimeError>> {
     let found = match place {
         Place::Setting => examine_named(setting?, place),
         Place::Variable => {
             let path = std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty())?;
             examine_named(Path::new(&path), place)
         }
-        Place::Installed(package) => {
-            installed::find(dirs, package)?.map(|installed| RuntimeLibrary {
-                path: installed.library,
-                version: installed.version,
-                found_in: place,
-                plugins: Vec::new(),
-                plugin_problem: None,
-            })
-        }
+        Place::Installed(package) => installed::find(dirs, package)?.map(|installed| RuntimeLibrary {
+            path: installed.library,
+            version: installed.version,
+            found_in: place,
+            plugins: Vec::new(),
+            plugin_problem: None,
+        }),
         Place::System => first_good(system_libraries())?,
     };
     Some(found.map(|library| {
@@ -177,65 +162,41 @@ fn search_in(
             Some(Ok(plugin)) => (vec![plugin], None),
             Some(Err(error)) => (Vec::new(), Some(error.to_string())),
         };
-        RuntimeLibrary {
-            plugins,
-            plugin_problem,
-            ..library
-        }
+        RuntimeLibrary { plugins, plugin_problem, ..library }
     }))
 }
 
 /// What a user named: a library, or the folder that holds one.
 fn examine_named(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeError> {
-    let library = if path.is_dir() {
-        libraries_in(path).into_iter().next()
-    } else {
-        path.exists().then(|| path.to_owned())
-    };
-    let library = library.ok_or_else(|| RuntimeError::Missing {
-        place: place.name(),
-        path: path.to_owned(),
-    })?;
+    let library =
+        if path.is_dir() { libraries_in(path).into_iter().next() } else { path.exists().then(|| path.to_owned()) };
+    let library = library.ok_or_else(|| RuntimeError::Missing { place: place.name(), path: path.to_owned() })?;
     examine(&library, place)
 }
 
 /// Checks a library that Spotcheck did not install itself.
 fn examine(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeError> {
     let path = std::path::absolute(path).map_err(RuntimeError::io("find", path))?;
-    header::check_library(&path).map_err(|reason| RuntimeError::NotALibrary {
-        path: path.clone(),
-        reason,
-    })?;
+    header::check_library(&path).map_err(|reason| RuntimeError::NotALibrary { path: path.clone(), reason })?;
     let version = match version_in_name(&path) {
         Some(version) => version,
-        None => ort::util::probe(&path)
-            .map(|minor| format!("1.{minor}"))
-            .ok_or_else(|| RuntimeError::CannotLoad {
-                path: path.clone(),
-                reason: "it is not ONNX Runtime, or libraries that it needs are missing".to_owned(),
-            })?,
+        None => ort::util::probe(&path).map(|minor| format!("1.{minor}")).ok_or_else(|| RuntimeError::CannotLoad {
+            path: path.clone(),
+            reason: "it is not ONNX Runtime, or libraries that it needs are missing".to_owned(),
+        })?,
     };
     if minor_version(&version).is_some_and(|minor| minor < MIN_MINOR_VERSION) {
         return Err(RuntimeError::TooOld { path, version });
     }
-    Ok(RuntimeLibrary {
-        path,
-        version,
-        found_in: place,
-        plugins: Vec::new(),
-        plugin_problem: None,
-    })
+    Ok(RuntimeLibrary { path, version, found_in: place, plugins: Vec::new(), plugin_problem: None })
 }
 
 /// `libonnxruntime.so` is mostly a link to `libonnxruntime.so.1.31.1`.
 fn version_in_name(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
     let name = path.file_name()?.to_str()?.trim_end_matches(".dylib");
-    let (_, version) = name
-        .split_once("so.")
-        .or_else(|| name.split_once("onnxruntime."))?;
-    (version.split('.').count() == 3 && minor_version(version).is_some())
-        .then(|| version.to_owned())
+    let (_, version) = name.split_once("so.").or_else(|| name.split_once("onnxruntime."))?;
+    (version.split('.').count() == 3 && minor_version(version).is_some()).then(|| version.to_owned())
 }
 
 /// The 31 of `1.31.1`.
@@ -258,10 +219,7 @@ fn system_libraries() -> Vec<PathBuf> {
     let beside_the_program = std::env::current_exe().ok();
     let (variable, folders): (&str, &[&str]) = match std::env::consts::OS {
         "windows" => ("PATH", &[r"C:\Program Files\onnxruntime\lib"]),
-        "macos" => (
-            "DYLD_LIBRARY_PATH",
-            &["/opt/homebrew/lib", "/usr/local/lib"],
-        ),
+        "macos" => ("DYLD_LIBRARY_PATH", &["/opt/homebrew/lib", "/usr/local/lib"]),
         _ => (
             "LD_LIBRARY_PATH",
             &[
@@ -288,12 +246,7 @@ fn system_libraries() -> Vec<PathBuf> {
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries
-        .filter(|entry| {
-            entry
-                .file_name()
-                .to_str()
-                .is_some_and(packages::is_core_library)
-        })
+        .filter(|entry| entry.file_name().to_str().is_some_and(packages::is_core_library))
         .map(|entry| entry.path())
         .collect();
     alphanumeric_sort::sort_path_slice(&mut paths);
@@ -331,10 +284,7 @@ fn environment(library: &RuntimeLibrary) -> Result<Environment, RuntimeError> {
             log::log!(log_level(level), "{message} ({place})");
         }))
         .build()
-        .map_err(|error| RuntimeError::CannotLoad {
-            path: library.path.clone(),
-            reason: error.to_string(),
-        })?;
+        .map_err(|error| RuntimeError::CannotLoad { path: library.path.clone(), reason: error.to_string() })?;
     environment.set_log_level(LogLevel::Warning);
     Ok(environment)
 }
@@ -351,10 +301,7 @@ fn log_level(level: LogLevel) -> log::Level {
 fn explain(error: LoadDynamicError, path: &Path) -> RuntimeError {
     let path = path.to_owned();
     match error {
-        LoadDynamicError::BadVersion { version_str, .. } => RuntimeError::TooOld {
-            path,
-            version: version_str,
-        },
+        LoadDynamicError::BadVersion { version_str, .. } => RuntimeError::TooOld { path, version: version_str },
         LoadDynamicError::Dlopen { error, .. } => {
             let source = std::error::Error::source(&error);
             let reason = source.map_or_else(|| error.to_string(), ToString::to_string);
@@ -364,9 +311,6 @@ fn explain(error: LoadDynamicError, path: &Path) -> RuntimeError {
                 RuntimeError::CannotLoad { path, reason }
             }
         }
-        error => RuntimeError::NotALibrary {
-            path,
-            reason: error.to_string(),
-        },
+        error => RuntimeError::NotALibrary { path, reason: error.to_string() },
     }
 }

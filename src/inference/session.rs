@@ -34,13 +34,9 @@ impl OnnxSession {
         weights: &Path,
         configure: impl FnOnce(SessionBuilder) -> ort::Result<SessionBuilder>,
     ) -> Result<Self, InferenceError> {
-        let session = Self::commit(environment, configure, |builder| {
-            builder.commit_from_file(weights)
-        });
-        session.map_err(|error| InferenceError::Load {
-            weights: weights.to_owned(),
-            reason: in_one_line(error.message()),
-        })
+        let session = Self::commit(environment, configure, |builder| builder.commit_from_file(weights));
+        session
+            .map_err(|error| InferenceError::Load { weights: weights.to_owned(), reason: in_one_line(error.message()) })
     }
 
     /// As [`Self::load`], for a graph in memory.
@@ -49,13 +45,8 @@ impl OnnxSession {
         graph: &[u8],
         configure: impl FnOnce(SessionBuilder) -> ort::Result<SessionBuilder>,
     ) -> Result<Self, InferenceError> {
-        let session = Self::commit(environment, configure, |builder| {
-            builder.commit_from_memory(graph)
-        });
-        session.map_err(|error| InferenceError::Load {
-            weights: PathBuf::new(),
-            reason: in_one_line(error.message()),
-        })
+        let session = Self::commit(environment, configure, |builder| builder.commit_from_memory(graph));
+        session.map_err(|error| InferenceError::Load { weights: PathBuf::new(), reason: in_one_line(error.message()) })
     }
 
     fn commit(
@@ -64,26 +55,18 @@ impl OnnxSession {
         commit: impl FnOnce(&mut SessionBuilder) -> ort::Result<Session>,
     ) -> ort::Result<Self> {
         let mut builder = configure(SessionBuilder::new(environment)?)?;
-        Ok(Self {
-            session: commit(&mut builder)?,
-            run_options: Arc::new(RunOptions::new()?),
-        })
+        Ok(Self { session: commit(&mut builder)?, run_options: Arc::new(RunOptions::new()?) })
     }
 
     /// Name of the graph's input `index`, in the graph's order.
     pub fn input_name(&self, index: usize) -> Option<&str> {
-        self.session
-            .inputs()
-            .get(index)
-            .map(ort::value::Outlet::name)
+        self.session.inputs().get(index).map(ort::value::Outlet::name)
     }
 
     /// The signature of the graph.
     pub fn signature(&self) -> GraphSignature {
         let metadata = self.session.metadata().ok();
-        let keys = metadata
-            .as_ref()
-            .and_then(|metadata| metadata.custom_keys().ok());
+        let keys = metadata.as_ref().and_then(|metadata| metadata.custom_keys().ok());
         let entry = |key: String| {
             let value = metadata.as_ref()?.custom(&key)?;
             Some((key, value))
@@ -93,10 +76,7 @@ impl OnnxSession {
             outputs: self.session.outputs().iter().map(port).collect(),
             metadata: keys.into_iter().flatten().filter_map(entry).collect(),
             opset: self.session.opset_for_domain("").filter(|opset| *opset > 0),
-            producer: metadata
-                .as_ref()
-                .and_then(ort::session::ModelMetadata::producer)
-                .unwrap_or_default(),
+            producer: metadata.as_ref().and_then(ort::session::ModelMetadata::producer).unwrap_or_default(),
         }
     }
 
@@ -109,18 +89,8 @@ impl OnnxSession {
         output_names: &[&str],
         control: &TaskControl,
     ) -> Result<BTreeMap<String, Tensor>, PredictError> {
-        let Some(port) = self
-            .session
-            .inputs()
-            .iter()
-            .find(|port| port.name() == input_name)
-        else {
-            let names: Vec<&str> = self
-                .session
-                .inputs()
-                .iter()
-                .map(ort::value::Outlet::name)
-                .collect();
+        let Some(port) = self.session.inputs().iter().find(|port| port.name() == input_name) else {
+            let names: Vec<&str> = self.session.inputs().iter().map(ort::value::Outlet::name).collect();
             return Err(PredictError::Failed(format!(
                 "the model has no input “{input_name}”; it has {}; correct the model card",
                 names.join(", ")
@@ -130,9 +100,7 @@ impl OnnxSession {
         let as_predict_error = |error: &ort::Error| predict_error(error, control);
         // A cancelled call leaves its mark on the options. Clear it first: a cancel that comes after this line is seen
         // by the hook, one that came before it by `on_cancel` itself.
-        self.run_options
-            .unterminate()
-            .map_err(|error| as_predict_error(&error))?;
+        self.run_options.unterminate().map_err(|error| as_predict_error(&error))?;
         let run_options = Arc::clone(&self.run_options);
         let _terminate_on_cancel = control.on_cancel(move || {
             if let Err(error) = run_options.terminate() {
@@ -142,10 +110,7 @@ impl OnnxSession {
         let halves;
         let value: SessionInputValue<'_> = match &input.data {
             TensorData::F32(values) if half_precision => {
-                halves = values
-                    .iter()
-                    .map(|&value| f16::from_f32(value))
-                    .collect::<Vec<_>>();
+                halves = values.iter().map(|&value| f16::from_f32(value)).collect::<Vec<_>>();
                 view(&input.shape, &halves)
             }
             TensorData::F32(values) => view(&input.shape, values),
@@ -154,16 +119,10 @@ impl OnnxSession {
         }
         .map_err(|error| as_predict_error(&error))?;
         let inputs = vec![(Cow::Borrowed(input_name), value)];
-        let outputs = self
-            .session
-            .run_with_options(inputs, &*self.run_options)
-            .map_err(|error| as_predict_error(&error))?;
-        let named = outputs
-            .iter()
-            .filter(|(name, _)| output_names.is_empty() || output_names.contains(name));
-        named
-            .map(|(name, value)| Ok((name.to_owned(), extract(name, &value)?)))
-            .collect()
+        let outputs =
+            self.session.run_with_options(inputs, &*self.run_options).map_err(|error| as_predict_error(&error))?;
+        let named = outputs.iter().filter(|(name, _)| output_names.is_empty() || output_names.contains(name));
+        named.map(|(name, value)| Ok((name.to_owned(), extract(name, &value)?))).collect()
     }
 }
 
@@ -177,14 +136,9 @@ where
 /// Copies an output, widened to one of the types of [`TensorData`].
 fn extract(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
     let ValueType::Tensor { ty, shape, .. } = value.dtype() else {
-        return Err(PredictError::Failed(format!(
-            "the model's output “{name}” is not a tensor"
-        )));
+        return Err(PredictError::Failed(format!("the model's output “{name}” is not a tensor")));
     };
-    let shape: Vec<usize> = shape
-        .iter()
-        .map(|&side| usize::try_from(side).unwrap_or(0))
-        .collect();
+    let shape: Vec<usize> = shape.iter().map(|&side| usize::try_from(side).unwrap_or(0)).collect();
     macro_rules! widened {
         ($element:ty, $kind:ident, $widen:expr) => {
             value
@@ -201,9 +155,7 @@ fn extract(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
         TensorElementType::Int32 => widened!(i32, I64, i64::from),
         TensorElementType::Int8 => widened!(i8, I64, i64::from),
         other => {
-            let message = format!(
-                "the model's output “{name}” has type {other:?}, which Spotcheck cannot read"
-            );
+            let message = format!("the model's output “{name}” has type {other:?}, which Spotcheck cannot read");
             return Err(PredictError::Failed(message));
         }
     };
@@ -284,10 +236,7 @@ mod tests {
             "D3D12 create resource failed with E_OUTOFMEMORY (0x8007000E)",
         ] {
             let error = classify(message);
-            assert!(
-                matches!(&error, PredictError::OutOfMemory(said) if said == message),
-                "{error:?}"
-            );
+            assert!(matches!(&error, PredictError::OutOfMemory(said) if said == message), "{error:?}");
         }
         for message in [
             "CUDA failure 700: an illegal memory access was encountered",
@@ -297,10 +246,7 @@ mod tests {
             "DXGI_ERROR_DEVICE_REMOVED (0x887A0005)",
         ] {
             let error = classify(message);
-            assert!(
-                matches!(&error, PredictError::DeviceLost(said) if said == message),
-                "{error:?}"
-            );
+            assert!(matches!(&error, PredictError::DeviceLost(said) if said == message), "{error:?}");
         }
         let error = classify("Got invalid dimensions for input: input");
         assert!(matches!(&error, PredictError::Failed(_)), "{error:?}");

@@ -6,31 +6,18 @@ use crate::vision::recognise::{Dimension, Port, PortElement};
 
 pub(super) fn port(outlet: &Outlet) -> Port {
     let (element, dims) = match outlet.dtype() {
-        ValueType::Tensor {
-            ty,
-            shape,
-            dimension_symbols,
-        } => {
+        ValueType::Tensor { ty, shape, dimension_symbols } => {
             let dimension = |(position, &side): (usize, &i64)| match u64::try_from(side) {
                 Ok(side) => Dimension::Fixed(side),
-                Err(_) => {
-                    Dimension::Free(dimension_symbols.get(position).cloned().unwrap_or_default())
-                }
+                Err(_) => Dimension::Free(dimension_symbols.get(position).cloned().unwrap_or_default()),
             };
-            (
-                element(*ty),
-                shape.iter().enumerate().map(dimension).collect(),
-            )
+            (element(*ty), shape.iter().enumerate().map(dimension).collect())
         }
         ValueType::Sequence(_) => (PortElement::Other("sequence".to_owned()), Vec::new()),
         ValueType::Map { .. } => (PortElement::Other("map".to_owned()), Vec::new()),
         ValueType::Optional(_) => (PortElement::Other("optional".to_owned()), Vec::new()),
     };
-    Port {
-        name: outlet.name().to_owned(),
-        element,
-        dims,
-    }
+    Port { name: outlet.name().to_owned(), element, dims }
 }
 
 fn element(element: TensorElementType) -> PortElement {

@@ -7,8 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::built_in;
 use crate::domain::{
-    DetectionOutput, ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask,
-    OutputConvention, ResizeRule,
+    DetectionOutput, ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
 };
 
 /// The name of a card's file in its folder.
@@ -46,15 +45,10 @@ pub struct FieldError {
 pub fn parse_card(text: &str, path: &Path) -> Result<ModelCard, CardError> {
     let at = |span: Range<usize>, reason: String| {
         let (line, column) = position(text, span.start);
-        CardError {
-            path: path.to_owned(),
-            line,
-            column,
-            reason,
-        }
+        CardError { path: path.to_owned(), line, column, reason }
     };
-    let card: ModelCard = toml::from_str(text)
-        .map_err(|error| at(error.span().unwrap_or(0..0), error.message().to_owned()))?;
+    let card: ModelCard =
+        toml::from_str(text).map_err(|error| at(error.span().unwrap_or(0..0), error.message().to_owned()))?;
     check_card(&card).map_err(|error| at(field_span(text, error.field), error.to_string()))?;
     Ok(card)
 }
@@ -80,25 +74,14 @@ pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
         require(
             known,
             "labels",
-            &format!(
-                "must be {} or the name of a file beside the card",
-                built_in::known_label_sets()
-            ),
+            &format!("must be {} or the name of a file beside the card", built_in::known_label_sets()),
         )?;
     }
     let task = match card.output {
         OutputConvention::Classification(_) => ModelTask::Classification,
         OutputConvention::Detection(_) => ModelTask::Detection,
     };
-    require(
-        card.task == task,
-        "task",
-        &format!(
-            "is {}, but the output is {}",
-            card.task.into_str(),
-            task.into_str()
-        ),
-    )?;
+    require(card.task == task, "task", &format!("is {}, but the output is {}", card.task.into_str(), task.into_str()))?;
     check_file(&card.file)?;
     check_input(&card.input)?;
     match &card.output {
@@ -108,14 +91,9 @@ pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
 }
 
 pub(super) fn check_id(id: &str) -> Result<(), FieldError> {
-    let allowed =
-        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
     let fits = (1..=64).contains(&id.len()) && id.chars().all(allowed) && !id.starts_with('.');
-    require(
-        fits,
-        "id",
-        "must be 1 to 64 lower-case letters, digits, `-`, `_` or `.`, and not begin with `.`",
-    )
+    require(fits, "id", "must be 1 to 64 lower-case letters, digits, `-`, `_` or `.`, and not begin with `.`")
 }
 
 fn check_file(file: &ModelFile) -> Result<(), FieldError> {
@@ -132,24 +110,12 @@ fn check_file(file: &ModelFile) -> Result<(), FieldError> {
         "must be 64 lower-case hexadecimal digits",
     )?;
     let is_web = |url: &String| url.starts_with("https://") || url.starts_with("http://");
-    require(
-        file.urls.iter().all(is_web),
-        "file.urls",
-        "must begin with https:// or http://",
-    )
+    require(file.urls.iter().all(is_web), "file.urls", "must begin with https:// or http://")
 }
 
 fn check_input(input: &ImageInput) -> Result<(), FieldError> {
-    require(
-        input.divide_by.is_finite() && input.divide_by > 0.0,
-        "input.divide_by",
-        "must be a number above 0",
-    )?;
-    require(
-        input.mean.iter().all(|mean| mean.is_finite()),
-        "input.mean",
-        "must be three finite numbers",
-    )?;
+    require(input.divide_by.is_finite() && input.divide_by > 0.0, "input.divide_by", "must be a number above 0")?;
+    require(input.mean.iter().all(|mean| mean.is_finite()), "input.mean", "must be three finite numbers")?;
     require(
         input.std.iter().all(|std| std.is_finite() && *std != 0.0),
         "input.std",
@@ -185,53 +151,27 @@ fn check_resize(rule: &ResizeRule) -> Result<(), FieldError> {
             side(width, "input.resize.letterbox.width")?;
             side(height, "input.resize.letterbox.height")
         }
-        ResizeRule::ShortSideCrop {
-            short_side,
-            crop_width,
-            crop_height,
-            ..
-        } => {
+        ResizeRule::ShortSideCrop { short_side, crop_width, crop_height, .. } => {
             side(short_side, "input.resize.short-side-crop.short_side")?;
             side(crop_width, "input.resize.short-side-crop.crop_width")?;
             side(crop_height, "input.resize.short-side-crop.crop_height")?;
             let fits = "must not be larger than short_side";
-            require(
-                crop_width <= short_side,
-                "input.resize.short-side-crop.crop_width",
-                fits,
-            )?;
-            require(
-                crop_height <= short_side,
-                "input.resize.short-side-crop.crop_height",
-                fits,
-            )
+            require(crop_width <= short_side, "input.resize.short-side-crop.crop_width", fits)?;
+            require(crop_height <= short_side, "input.resize.short-side-crop.crop_height", fits)
         }
-        ResizeRule::ShortSidePad {
-            short_side,
-            max_long_side,
-            pad_to_multiple,
-        } => {
+        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple } => {
             side(short_side, "input.resize.short-side-pad.short_side")?;
             side(max_long_side, "input.resize.short-side-pad.max_long_side")?;
-            side(
-                pad_to_multiple,
-                "input.resize.short-side-pad.pad_to_multiple",
-            )
+            side(pad_to_multiple, "input.resize.short-side-pad.pad_to_multiple")
         }
     }
 }
 
 fn check_detection(output: &DetectionOutput) -> Result<(), FieldError> {
     let share = 0.0..=1.0;
+    require(share.contains(&output.min_score_in_graph), "output.detection.min_score_in_graph", "must be 0.0 to 1.0")?;
     require(
-        share.contains(&output.min_score_in_graph),
-        "output.detection.min_score_in_graph",
-        "must be 0.0 to 1.0",
-    )?;
-    require(
-        output
-            .nms_iou_in_graph
-            .is_none_or(|iou| share.contains(&iou)),
+        output.nms_iou_in_graph.is_none_or(|iou| share.contains(&iou)),
         "output.detection.nms_iou_in_graph",
         "must be 0.0 to 1.0",
     )
@@ -241,10 +181,7 @@ fn require(holds: bool, field: &'static str, reason: &str) -> Result<(), FieldEr
     if holds {
         return Ok(());
     }
-    Err(FieldError {
-        field,
-        reason: reason.to_owned(),
-    })
+    Err(FieldError { field, reason: reason.to_owned() })
 }
 
 /// Whether `name` stays in the folder it is put in, on every operating system.
@@ -276,10 +213,7 @@ pub(super) fn field_span(text: &str, field: &str) -> Range<usize> {
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (
-        before.matches('\n').count() + 1,
-        before[line_start..].chars().count() + 1,
-    )
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
 #[cfg(test)]
@@ -325,16 +259,8 @@ mod tests {
             ("id = \"resnet50-v2\"", "id = \"../resnet\"", "id"),
             ("name = \"ResNet-50 v2\"", "name = \" \"", "name"),
             ("task = \"classification\"", "task = \"detection\"", "task"),
-            (
-                "labels = \"imagenet\"",
-                "labels = \"../names.txt\"",
-                "labels",
-            ),
-            (
-                "name = \"model.onnx\"",
-                "name = \"/etc/passwd\"",
-                "file.name",
-            ),
+            ("labels = \"imagenet\"", "labels = \"../names.txt\"", "labels"),
+            ("name = \"model.onnx\"", "name = \"/etc/passwd\"", "file.name"),
             ("bytes = 102442452", "bytes = 0", "file.bytes"),
             ("sha256 = \"7910", "sha256 = \"7910F", "file.sha256"),
             ("std = [0.229,", "std = [0.0,", "input.std"),
@@ -342,16 +268,8 @@ mod tests {
             ("type = \"float32\"", "type = \"uint8\"", "input.divide_by"),
             ("divide_by = 255.0", "divide_by = -1.0", "input.divide_by"),
             ("layout = \"nchw\"", "layout = \"chw\"", "input.batches"),
-            (
-                "crop_width = 224",
-                "crop_width = 300",
-                "input.resize.short-side-crop.crop_width",
-            ),
-            (
-                "short_side = 256",
-                "short_side = 99999999",
-                "input.resize.short-side-crop.short_side",
-            ),
+            ("crop_width = 224", "crop_width = 300", "input.resize.short-side-crop.crop_width"),
+            ("short_side = 256", "short_side = 99999999", "input.resize.short-side-crop.short_side"),
         ] {
             assert!(CARD.contains(from), "{from}");
             let text = CARD.replacen(from, to, 1);

@@ -31,11 +31,7 @@ pub struct DownloadPolicy {
 
 impl Default for DownloadPolicy {
     fn default() -> Self {
-        Self {
-            stall_timeout: Duration::from_secs(20),
-            first_pause: Duration::from_secs(1),
-            attempts: 4,
-        }
+        Self { stall_timeout: Duration::from_secs(20), first_pause: Duration::from_secs(1), attempts: 4 }
     }
 }
 
@@ -61,17 +57,9 @@ pub enum FetchError {
         human_bytes(*missing_bytes),
         path.display()
     )]
-    DiskFull {
-        name: String,
-        missing_bytes: u64,
-        path: PathBuf,
-    },
+    DiskFull { name: String, missing_bytes: u64, path: PathBuf },
     #[error("the file does not match the model card of {id}: {reason}: {}", path.display())]
-    WrongFile {
-        id: String,
-        reason: String,
-        path: PathBuf,
-    },
+    WrongFile { id: String, reason: String, path: PathBuf },
 }
 
 /// Why a mirror was abandoned.
@@ -144,11 +132,7 @@ fn from_mirrors(
             }
         }
     }
-    Err(FetchError::NoMirrorWorks {
-        name: card.name.clone(),
-        bytes: card.file.bytes,
-        failures,
-    })
+    Err(FetchError::NoMirrorWorks { name: card.name.clone(), bytes: card.file.bytes, failures })
 }
 
 /// Copies the weights of `card` from a file of the user's.
@@ -159,15 +143,9 @@ pub(super) fn import_file(
     control: &TaskControl,
 ) -> Result<(), FetchError> {
     let file = &card.file;
-    let wrong = |reason: String| FetchError::WrongFile {
-        id: card.id.clone(),
-        reason,
-        path: from.to_owned(),
-    };
+    let wrong = |reason: String| FetchError::WrongFile { id: card.id.clone(), reason, path: from.to_owned() };
     let metadata = from.metadata();
-    let bytes = metadata
-        .map_err(LibraryError::io("read the file", from))?
-        .len();
+    let bytes = metadata.map_err(LibraryError::io("read the file", from))?.len();
     if bytes != file.bytes {
         return Err(wrong(format!("it has {bytes} bytes, not {}", file.bytes)));
     }
@@ -179,20 +157,13 @@ pub(super) fn import_file(
     let copied = copied.map_err(|error| part.write_error(error))?;
     if copied.sha256 != file.sha256 {
         part.discard()?;
-        return Err(wrong(format!(
-            "its sha256 is {}, not {}",
-            copied.sha256, file.sha256
-        )));
+        return Err(wrong(format!("its sha256 is {}, not {}", copied.sha256, file.sha256)));
     }
     part.finish(target)
 }
 
 /// Whether the content of a file matches its card.
-pub(super) fn check_file(
-    path: &Path,
-    file: &ModelFile,
-    control: &TaskControl,
-) -> Result<bool, FetchError> {
+pub(super) fn check_file(path: &Path, file: &ModelFile, control: &TaskControl) -> Result<bool, FetchError> {
     control.set_total(Some(file.bytes));
     let checked = stoppable(control, |on_chunk| has_sha256(path, &file.sha256, on_chunk))?;
     Ok(checked.map_err(LibraryError::io("read the weights", path))?)
@@ -212,11 +183,7 @@ fn stoppable<T>(
             io::Error::other(error)
         })
     });
-    if cancelled {
-        Err(Cancelled)
-    } else {
-        Ok(result)
-    }
+    if cancelled { Err(Cancelled) } else { Ok(result) }
 }
 
 /// The mirrors in the card's order, but first the one that an unfinished download came from.
@@ -287,8 +254,7 @@ impl Download<'_> {
             part.restart()?;
         }
         Err(Failure::Mirror(
-            "sent a file with the wrong content (its sha256 is not the one in the model card)"
-                .to_owned(),
+            "sent a file with the wrong content (its sha256 is not the one in the model card)".to_owned(),
         ))
     }
 
@@ -375,9 +341,7 @@ impl Download<'_> {
                     && length != bytes
                 {
                     part.restart()?;
-                    return Err(fatal(format!(
-                        "has a file of {length} bytes instead of {bytes}"
-                    )));
+                    return Err(fatal(format!("has a file of {length} bytes instead of {bytes}")));
                 }
                 // Also for a request with a range: the file has changed, or the server does not support ranges.
                 part.restart()?;
@@ -388,26 +352,18 @@ impl Download<'_> {
             206 => {
                 let goes_on = response.range_start == Some(part.len())
                     && response.range_total.is_none_or(|total| total == bytes)
-                    && part
-                        .validator()
-                        .is_some_and(|validator| !validator.differs(response));
+                    && part.validator().is_some_and(|validator| !validator.differs(response));
                 if goes_on {
                     return Ok(());
                 }
                 part.restart()?;
-                Err(Setback::Again(
-                    "sent a part that was not requested".to_owned(),
-                ))
+                Err(Setback::Again("sent a part that was not requested".to_owned()))
             }
             416 => {
                 part.restart()?;
-                Err(Setback::Again(
-                    "does not have the requested part of the file".to_owned(),
-                ))
+                Err(Setback::Again("does not have the requested part of the file".to_owned()))
             }
-            408 | 429 | 500..=599 => {
-                Err(Setback::Again(format!("returned {}", response.status_text)))
-            }
+            408 | 429 | 500..=599 => Err(Setback::Again(format!("returned {}", response.status_text))),
             _ => Err(fatal(format!("returned {}", response.status_text))),
         }
     }
@@ -416,9 +372,7 @@ impl Download<'_> {
         let bytes = self.card.file.bytes;
         if part.len() + data.len() as u64 > bytes {
             part.restart()?;
-            return Err(fatal(format!(
-                "sent more than the {bytes} bytes of the file"
-            )));
+            return Err(fatal(format!("sent more than the {bytes} bytes of the file")));
         }
         part.append(data)?;
         self.control.add_done(data.len() as u64);
@@ -427,8 +381,7 @@ impl Download<'_> {
 
     /// Whether the complete part has the content that the card names.
     fn is_right(&self, part: &mut Part) -> Result<bool, Failure> {
-        self.control
-            .set_step(format!("Checking {}", self.card.name));
+        self.control.set_step(format!("Checking {}", self.card.name));
         let hashed = stoppable(self.control, |on_chunk| part.hash(on_chunk))?;
         let hashed = hashed.map_err(|error| part.write_error(error))?;
         Ok(hashed.sha256 == self.card.file.sha256)

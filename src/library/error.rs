@@ -22,11 +22,7 @@ pub enum LibraryError {
         "{name} is not downloaded; download it with `spotcheck models fetch {id}` ({})",
         human_bytes(*bytes)
     )]
-    NotDownloaded {
-        id: String,
-        name: String,
-        bytes: u64,
-    },
+    NotDownloaded { id: String, name: String, bytes: u64 },
     #[error(
         "the weights of {name} are missing and have no download address; import them with `spotcheck models fetch \
         {id} --from FILE`"
@@ -34,11 +30,7 @@ pub enum LibraryError {
     NoWeights { id: String, name: String },
     #[error("no model for {} is downloaded; download one with `spotcheck models fetch {id}` \
         ({})", task.into_str(), human_bytes(*bytes))]
-    NoDefault {
-        task: ModelTask,
-        id: String,
-        bytes: u64,
-    },
+    NoDefault { task: ModelTask, id: String, bytes: u64 },
     /// The weights are not those that the card was written for.
     #[error("{0}")]
     WrongSize(String),

@@ -22,17 +22,11 @@ const EXTENSION: &str = "toml";
 pub fn parse_mapping(text: &str, path: &Path) -> Result<OutputMapping, CardError> {
     let at = |span: std::ops::Range<usize>, reason: String| {
         let (line, column) = position(text, span.start);
-        CardError {
-            path: path.to_owned(),
-            line,
-            column,
-            reason,
-        }
+        CardError { path: path.to_owned(), line, column, reason }
     };
-    let mapping: OutputMapping = toml::from_str(text)
-        .map_err(|error| at(error.span().unwrap_or(0..0), error.message().to_owned()))?;
-    check_mapping(&mapping)
-        .map_err(|error| at(field_span(text, error.field), error.to_string()))?;
+    let mapping: OutputMapping =
+        toml::from_str(text).map_err(|error| at(error.span().unwrap_or(0..0), error.message().to_owned()))?;
+    check_mapping(&mapping).map_err(|error| at(field_span(text, error.field), error.to_string()))?;
     Ok(mapping)
 }
 
@@ -50,12 +44,7 @@ pub fn write_mapping(mapping: &OutputMapping) -> Result<String, FieldError> {
 /// # Errors
 /// The first field that cannot be.
 pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
-    let refuse = |field, reason: &str| {
-        Err(FieldError {
-            field,
-            reason: reason.to_owned(),
-        })
-    };
+    let refuse = |field, reason: &str| Err(FieldError { field, reason: reason.to_owned() });
     check_id(&mapping.id)?;
     if mapping.name.trim().is_empty() {
         return refuse("name", "a mapping needs a name");
@@ -66,10 +55,7 @@ pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
     {
         return refuse(
             "labels",
-            &format!(
-                "must be {} or the name of a file beside the mapping",
-                built_in::known_label_sets()
-            ),
+            &format!("must be {} or the name of a file beside the mapping", built_in::known_label_sets()),
         );
     }
     let MappedContent::Classification(classes) = &mapping.content else {
@@ -81,10 +67,7 @@ pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
             MappingField::Best => "answer.classification.best",
             _ => "answer.classification",
         };
-        FieldError {
-            field,
-            reason: fault.reason,
-        }
+        FieldError { field, reason: fault.reason }
     })
 }
 
@@ -114,19 +97,10 @@ impl Library {
     ///
     /// # Errors
     /// There is none, or it or its labels cannot be read.
-    pub fn find_mapping(
-        &self,
-        id_or_path: &str,
-    ) -> Result<(OutputMapping, LabelSet), LibraryError> {
+    pub fn find_mapping(&self, id_or_path: &str) -> Result<(OutputMapping, LabelSet), LibraryError> {
         let given = Path::new(id_or_path);
-        let own = self
-            .mapping_folder()
-            .join(format!("{id_or_path}.{EXTENSION}"));
-        let path = if !given.exists() && check_id(id_or_path).is_ok() && own.exists() {
-            own
-        } else {
-            given.to_owned()
-        };
+        let own = self.mapping_folder().join(format!("{id_or_path}.{EXTENSION}"));
+        let path = if !given.exists() && check_id(id_or_path).is_ok() && own.exists() { own } else { given.to_owned() };
         let mapping = read_mapping(&path)?;
         let labels = match &mapping.labels {
             None => LabelSet::default(),
@@ -143,11 +117,7 @@ impl Library {
     ///
     /// # Errors
     /// The mapping cannot be, or a file cannot be read or written.
-    pub fn save_mapping(
-        &self,
-        mapping: &OutputMapping,
-        labels: Option<&Path>,
-    ) -> Result<PathBuf, LibraryError> {
+    pub fn save_mapping(&self, mapping: &OutputMapping, labels: Option<&Path>) -> Result<PathBuf, LibraryError> {
         let mut mapping = mapping.clone();
         check_mapping(&mapping).map_err(LibraryError::MappingField)?;
         let folder = self.mapping_folder();
@@ -159,8 +129,7 @@ impl Library {
             let target = folder.join(&name);
             // A file that is copied onto itself would be emptied.
             if !is_same_file(labels, &target) {
-                fs::copy(labels, target)
-                    .map_err(LibraryError::io("copy the label file", labels))?;
+                fs::copy(labels, target).map_err(LibraryError::io("copy the label file", labels))?;
             }
             mapping.labels = Some(name);
         }
@@ -186,9 +155,7 @@ impl Library {
         let mapping = read_mapping(path)?;
         let folder = self.mapping_folder();
         if path.parent() != Some(folder.as_path()) {
-            return Err(LibraryError::NotOwn {
-                path: path.to_owned(),
-            });
+            return Err(LibraryError::NotOwn { path: path.to_owned() });
         }
         fs::remove_file(path).map_err(LibraryError::io("delete the mapping", path))?;
         let is_kept_for_it = |name: &&String| {
@@ -277,10 +244,7 @@ background = true
         for text in [DETECTOR, CLASSIFIER] {
             let mapping = parse_mapping(text, Path::new("m.toml")).unwrap();
             let written = write_mapping(&mapping).unwrap();
-            assert_eq!(
-                parse_mapping(&written, Path::new("m.toml")).unwrap(),
-                mapping
-            );
+            assert_eq!(parse_mapping(&written, Path::new("m.toml")).unwrap(), mapping);
         }
     }
 
@@ -289,41 +253,11 @@ background = true
         for (text, from, to, line, reason) in [
             (DETECTOR, "boxes = ", "box = ", 7, "unknown field `box`"),
             (DETECTOR, "\"xywh\"", "\"xwyh\"", 10, "unknown variant"),
-            (
-                DETECTOR,
-                "/detections/*/box",
-                "detections",
-                7,
-                "not a path in JSON",
-            ),
-            (
-                DETECTOR,
-                "shelf.pbtxt",
-                "../shelf.pbtxt",
-                4,
-                "beside the mapping",
-            ),
-            (
-                DETECTOR,
-                "shelf-detector",
-                "Shelf/1",
-                2,
-                "lower-case letters",
-            ),
-            (
-                CLASSIFIER,
-                "scores = \"/outputs/0\"\n",
-                "",
-                6,
-                "path of the scores",
-            ),
-            (
-                CLASSIFIER,
-                "background",
-                "classes = \"/c\"\nbackground",
-                8,
-                "logits need",
-            ),
+            (DETECTOR, "/detections/*/box", "detections", 7, "not a path in JSON"),
+            (DETECTOR, "shelf.pbtxt", "../shelf.pbtxt", 4, "beside the mapping"),
+            (DETECTOR, "shelf-detector", "Shelf/1", 2, "lower-case letters"),
+            (CLASSIFIER, "scores = \"/outputs/0\"\n", "", 6, "path of the scores"),
+            (CLASSIFIER, "background", "classes = \"/c\"\nbackground", 8, "logits need"),
         ] {
             assert!(text.contains(from), "{from}");
             let text = text.replacen(from, to, 1);
@@ -345,10 +279,7 @@ background = true
         let (found, names) = library.find_mapping("shelf-detector").unwrap();
         assert_eq!(found.content, mapping.content);
         assert_eq!(names.get(3), Some("tin"));
-        assert_eq!(
-            library.find_mapping(path.to_str().unwrap()).unwrap().0,
-            found
-        );
+        assert_eq!(library.find_mapping(path.to_str().unwrap()).unwrap().0, found);
         // Saved once more, with the labels that are beside it.
         let beside = library.mapping_folder().join("shelf-detector.pbtxt");
         library.save_mapping(&found, Some(&beside)).unwrap();

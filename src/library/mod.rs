@@ -16,6 +16,4 @@ pub use card::{CardError, FieldError, check_card, parse_card, write_card};
 pub use download::{DownloadPolicy, FetchError, MirrorFailure};
 pub use error::LibraryError;
 pub use mapping::{check_mapping, parse_mapping, write_mapping};
-pub use models::{
-    EntryOrigin, Library, LibraryEntry, Model, WeightsState, labels_from_file, model_file,
-};
+pub use models::{EntryOrigin, Library, LibraryEntry, Model, WeightsState, labels_from_file, model_file};

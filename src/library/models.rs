@@ -83,11 +83,7 @@ static BUILT_IN: LazyLock<Vec<Known>> = LazyLock::new(|| {
         let card = parse_card(built_in.text, &path).expect("a test parses every built-in card");
         let labels = labels_of(&card, Path::new("")).expect("a test parses every label set");
         let origin = EntryOrigin::BuiltIn;
-        Known {
-            card,
-            labels,
-            origin,
-        }
+        Known { card, labels, origin }
     });
     known.collect()
 });
@@ -143,9 +139,7 @@ impl Library {
     /// [`LibraryError::NoCard`] for a file about which nothing is known; the others say how to get the weights.
     pub fn find(&self, id_or_path: &str) -> Result<Model, LibraryError> {
         match self.entry_of(id_or_path) {
-            Err(LibraryError::Unknown { .. }) if is_path(id_or_path) => {
-                self.find_file(Path::new(id_or_path))
-            }
+            Err(LibraryError::Unknown { .. }) if is_path(id_or_path) => self.find_file(Path::new(id_or_path)),
             entry => ready(entry?),
         }
     }
@@ -163,11 +157,7 @@ impl Library {
                 .filter(|known| !known.card.file.urls.is_empty())
                 .min_by_key(|known| known.card.file.bytes)
                 .expect("a test wants a download for each task");
-            LibraryError::NoDefault {
-                task,
-                id: smallest.card.id.clone(),
-                bytes: smallest.card.file.bytes,
-            }
+            LibraryError::NoDefault { task, id: smallest.card.id.clone(), bytes: smallest.card.file.bytes }
         })
     }
 
@@ -177,12 +167,7 @@ impl Library {
     ///
     /// # Errors
     /// [`FetchError::Cancelled`], or what failed and what to do.
-    pub fn fetch(
-        &self,
-        id: &str,
-        from: Option<&Path>,
-        control: &TaskControl,
-    ) -> Result<Model, FetchError> {
+    pub fn fetch(&self, id: &str, from: Option<&Path>, control: &TaskControl) -> Result<Model, FetchError> {
         let entry = self.entry_of(id)?;
         let file = &entry.card.file;
         let target = self.folder(id).join(&file.name);
@@ -232,12 +217,7 @@ impl Library {
     ///
     /// # Errors
     /// The id is taken, the card cannot be, a file cannot be read or written.
-    pub fn add(
-        &self,
-        weights: &Path,
-        mut card: ModelCard,
-        labels: Option<&Path>,
-    ) -> Result<Model, LibraryError> {
+    pub fn add(&self, weights: &Path, mut card: ModelCard, labels: Option<&Path>) -> Result<Model, LibraryError> {
         let folder = self.folder(&card.id);
         if folder.exists() || is_built_in(&card.id) {
             return Err(LibraryError::IdTaken(card.id));
@@ -256,21 +236,15 @@ impl Library {
         card.file.sha256 = copied.sha256;
         if let Some(labels) = labels {
             labels_from_file(labels)?;
-            let name = if is_label_map(labels) {
-                "labels.pbtxt"
-            } else {
-                "labels.txt"
-            };
+            let name = if is_label_map(labels) { "labels.pbtxt" } else { "labels.txt" };
             card.labels = Some(name.to_owned());
-            fs::copy(labels, staging.path().join(name))
-                .map_err(LibraryError::io("copy the label file", labels))?;
+            fs::copy(labels, staging.path().join(name)).map_err(LibraryError::io("copy the label file", labels))?;
         }
         labels_of(&card, staging.path())?;
         let text = write_card(&card)?;
         fs::write(staging.path().join(CARD_FILE), text)
             .map_err(LibraryError::io("write the model card", staging.path()))?;
-        fs::rename(staging.keep(), &folder)
-            .map_err(LibraryError::io("put the model in its place", &folder))?;
+        fs::rename(staging.keep(), &folder).map_err(LibraryError::io("put the model in its place", &folder))?;
         ready(self.entry_of(&card.id)?)
     }
 
@@ -283,10 +257,7 @@ impl Library {
         if let Some((_, error)) = broken.into_iter().find(|(folder, _)| folder == id) {
             return Err(error);
         }
-        Err(LibraryError::Unknown {
-            id: id.to_owned(),
-            known: known.into_iter().map(|known| known.card.id).collect(),
-        })
+        Err(LibraryError::Unknown { id: id.to_owned(), known: known.into_iter().map(|known| known.card.id).collect() })
     }
 
     fn entry(&self, known: Known) -> LibraryEntry {
@@ -318,10 +289,7 @@ impl Library {
                 // Weights downloaded for a built-in card are alone in their folder.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
-                    broken.push((
-                        folder,
-                        LibraryError::io("read the model card", &path)(error),
-                    ));
+                    broken.push((folder, LibraryError::io("read the model card", &path)(error)));
                     continue;
                 }
             };
@@ -334,10 +302,7 @@ impl Library {
     }
 
     fn find_file(&self, path: &Path) -> Result<Model, LibraryError> {
-        let no_file = |source| LibraryError::NoFile {
-            path: path.to_owned(),
-            source,
-        };
+        let no_file = |source| LibraryError::NoFile { path: path.to_owned(), source };
         let bytes = path.metadata().map_err(no_file)?.len();
         if let Some(model) = model_beside(path)? {
             return Ok(model);
@@ -347,16 +312,10 @@ impl Library {
             if entry.card.file.bytes == bytes
                 && has_sha256(path, &entry.card.file.sha256, &mut |_| Ok(())).map_err(no_file)?
             {
-                return Ok(Model {
-                    card: entry.card,
-                    labels: entry.labels,
-                    weights: path.to_owned(),
-                });
+                return Ok(Model { card: entry.card, labels: entry.labels, weights: path.to_owned() });
             }
         }
-        Err(LibraryError::NoCard {
-            path: path.to_owned(),
-        })
+        Err(LibraryError::NoCard { path: path.to_owned() })
     }
 }
 
@@ -377,20 +336,10 @@ fn shared_folders() -> Vec<PathBuf> {
 fn ready(entry: LibraryEntry) -> Result<Model, LibraryError> {
     let (id, name) = (entry.card.id.clone(), entry.card.name.clone());
     match (entry.state, entry.problem) {
-        (WeightsState::Ready(weights), _) => Ok(Model {
-            card: entry.card,
-            labels: entry.labels,
-            weights,
-        }),
+        (WeightsState::Ready(weights), _) => Ok(Model { card: entry.card, labels: entry.labels, weights }),
         (WeightsState::Missing, Some(problem)) => Err(LibraryError::WrongSize(problem)),
-        (WeightsState::Missing, None) if entry.card.file.urls.is_empty() => {
-            Err(LibraryError::NoWeights { id, name })
-        }
-        (WeightsState::Missing, None) => Err(LibraryError::NotDownloaded {
-            id,
-            name,
-            bytes: entry.card.file.bytes,
-        }),
+        (WeightsState::Missing, None) if entry.card.file.urls.is_empty() => Err(LibraryError::NoWeights { id, name }),
+        (WeightsState::Missing, None) => Err(LibraryError::NotDownloaded { id, name, bytes: entry.card.file.bytes }),
     }
 }
 
@@ -420,10 +369,7 @@ fn check_size(path: &Path, card: &ModelCard) -> Result<bool, String> {
             path.display()
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(format!(
-            "could not read the weights of {id}: {error}: {}",
-            path.display()
-        )),
+        Err(error) => Err(format!("could not read the weights of {id}: {error}: {}", path.display())),
     }
 }
 
@@ -439,27 +385,16 @@ fn is_intact(entry: &LibraryEntry, control: &TaskControl) -> Result<bool, FetchE
 fn own_card(folder: &str, text: &str, path: &Path) -> Result<Known, LibraryError> {
     let card = parse_card(text, path)?;
     let misplaced = |reason: &str| {
-        LibraryError::Card(CardError {
-            path: path.to_owned(),
-            line: 1,
-            column: 1,
-            reason: reason.to_owned(),
-        })
+        LibraryError::Card(CardError { path: path.to_owned(), line: 1, column: 1, reason: reason.to_owned() })
     };
     if is_built_in(&card.id) {
-        return Err(misplaced(
-            "the id belongs to a built-in model; choose another one",
-        ));
+        return Err(misplaced("the id belongs to a built-in model; choose another one"));
     }
     if card.id != folder {
         return Err(misplaced("the id must be the name of the card's folder"));
     }
     let labels = labels_of(&card, path.parent().unwrap_or(Path::new("")))?;
-    Ok(Known {
-        card,
-        labels,
-        origin: EntryOrigin::User,
-    })
+    Ok(Known { card, labels, origin: EntryOrigin::User })
 }
 
 fn is_built_in(id: &str) -> bool {
@@ -468,10 +403,7 @@ fn is_built_in(id: &str) -> bool {
 
 /// The model of a file with a card beside it; `None` if there is no card.
 fn model_beside(path: &Path) -> Result<Option<Model>, LibraryError> {
-    for (card_path, must_name_it) in [
-        (path.with_extension("toml"), false),
-        (path.with_file_name(CARD_FILE), true),
-    ] {
+    for (card_path, must_name_it) in [(path.with_extension("toml"), false), (path.with_file_name(CARD_FILE), true)] {
         let text = match fs::read_to_string(&card_path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -483,11 +415,7 @@ fn model_beside(path: &Path) -> Result<Option<Model>, LibraryError> {
         }
         check_size(path, &card).map_err(LibraryError::WrongSize)?;
         let labels = labels_of(&card, path.parent().unwrap_or(Path::new("")))?;
-        return Ok(Some(Model {
-            card,
-            labels,
-            weights: path.to_owned(),
-        }));
+        return Ok(Some(Model { card, labels, weights: path.to_owned() }));
     }
     Ok(None)
 }
@@ -504,8 +432,7 @@ fn labels_of(card: &ModelCard, folder: &Path) -> Result<LabelSet, LibraryError> 
 }
 
 pub(super) fn is_label_map(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|end| end.eq_ignore_ascii_case("pbtxt"))
+    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("pbtxt"))
 }
 
 /// The classes that a label file names, or a label map (`.pbtxt`).
@@ -513,24 +440,15 @@ pub(super) fn is_label_map(path: &Path) -> bool {
 /// # Errors
 /// It cannot be read.
 pub fn labels_from_file(path: &Path) -> Result<LabelSet, LibraryError> {
-    let text = fs::read_to_string(path).map_err(|error| LibraryError::Labels {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })?;
-    let parsed = if is_label_map(path) {
-        LabelSet::parse_label_map(&text)
-    } else {
-        LabelSet::parse(&text)
-    };
+    let text = fs::read_to_string(path)
+        .map_err(|error| LibraryError::Labels { path: path.to_owned(), reason: error.to_string() })?;
+    let parsed = if is_label_map(path) { LabelSet::parse_label_map(&text) } else { LabelSet::parse(&text) };
     parsed.map_err(labels_error(path))
 }
 
 fn labels_error(path: &Path) -> impl FnOnce(LabelError) -> LibraryError {
     let path = path.to_owned();
-    move |error| LibraryError::Labels {
-        path,
-        reason: error.to_string(),
-    }
+    move |error| LibraryError::Labels { path, reason: error.to_string() }
 }
 
 /// The state of the weights of a card at `path`.
@@ -540,16 +458,8 @@ fn labels_error(path: &Path) -> impl FnOnce(LabelError) -> LibraryError {
 pub fn model_file(path: &Path) -> Result<ModelFile, LibraryError> {
     let hashed = fs::File::open(path)
         .and_then(|mut file| pump(&mut file, &mut io::sink(), &mut |_| Ok(())))
-        .map_err(|source| LibraryError::NoFile {
-            path: path.to_owned(),
-            source,
-        })?;
-    Ok(ModelFile {
-        name: "model.onnx".to_owned(),
-        bytes: hashed.bytes,
-        sha256: hashed.sha256,
-        urls: Vec::new(),
-    })
+        .map_err(|source| LibraryError::NoFile { path: path.to_owned(), source })?;
+    Ok(ModelFile { name: "model.onnx".to_owned(), bytes: hashed.bytes, sha256: hashed.sha256, urls: Vec::new() })
 }
 
 /// Whether the user means a file and not an id.
@@ -578,10 +488,7 @@ fn folders_in(folder: &Path) -> Vec<String> {
 fn folder_bytes(folder: &Path) -> u64 {
     let listing = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = listing.filter_map(|entry| entry.metadata().ok());
-    files
-        .filter(fs::Metadata::is_file)
-        .map(|file| file.len())
-        .sum()
+    files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
 }
 
 #[cfg(test)]
@@ -653,11 +560,7 @@ mod tests {
         for task in [ModelTask::Classification, ModelTask::Detection] {
             let of_task = BUILT_IN.iter().filter(|known| known.card.task == task);
             assert!(of_task.clone().any(|known| known.card.file.urls.is_empty()));
-            assert!(
-                of_task
-                    .clone()
-                    .any(|known| !known.card.file.urls.is_empty())
-            );
+            assert!(of_task.clone().any(|known| !known.card.file.urls.is_empty()));
         }
     }
 
@@ -670,11 +573,7 @@ mod tests {
             ("cifar-10", 10, 9, 3, "cat"),
         ] {
             let labels = LabelSet::parse(built_in::label_set(name).unwrap()).unwrap();
-            assert_eq!(
-                (labels.len(), labels.max_id()),
-                (len, Some(max_id)),
-                "{name}"
-            );
+            assert_eq!((labels.len(), labels.max_id()), (len, Some(max_id)), "{name}");
             assert_eq!(labels.get(some_id), Some(some_name), "{name}");
         }
     }
@@ -705,11 +604,7 @@ mod tests {
 
     #[test]
     fn an_unknown_model_names_the_known_ones() {
-        let error = Home::new()
-            .library
-            .find("resnet51")
-            .unwrap_err()
-            .to_string();
+        let error = Home::new().library.find("resnet51").unwrap_err().to_string();
         assert!(error.contains("resnet51"), "{error}");
         assert!(error.contains("ssd-mobilenet-coco"), "{error}");
     }
@@ -736,10 +631,7 @@ mod tests {
         assert_eq!(entry.state, WeightsState::Missing);
         assert_eq!(entry.disk_bytes, 13);
         let error = home.library.find("faster-rcnn").unwrap_err().to_string();
-        assert!(
-            error.contains("13 bytes") && error.contains("176713194"),
-            "{error}"
-        );
+        assert!(error.contains("13 bytes") && error.contains("176713194"), "{error}");
         assert!(error.ends_with(&path.display().to_string()), "{error}");
     }
 
@@ -748,25 +640,16 @@ mod tests {
         let home = Home::new();
         home.pretend_downloaded("resnet50-v1-int8");
         home.write("resnet50-v1-int8/model.onnx.part", "1234");
-        assert_eq!(
-            home.library.remove("resnet50-v1-int8").unwrap(),
-            25_753_167 + 4
-        );
+        assert_eq!(home.library.remove("resnet50-v1-int8").unwrap(), 25_753_167 + 4);
         let entry = home.library.entry_of("resnet50-v1-int8").unwrap();
         assert_eq!((entry.state, entry.disk_bytes), (WeightsState::Missing, 0));
-        assert!(matches!(
-            home.library.remove("resnet50-v1-int8"),
-            Err(LibraryError::NothingToRemove { .. })
-        ));
+        assert!(matches!(home.library.remove("resnet50-v1-int8"), Err(LibraryError::NothingToRemove { .. })));
     }
 
     #[test]
     fn models_that_come_with_spotcheck_are_not_removed() {
         let result = Home::new().library.remove("efficientnet-lite0");
-        assert!(matches!(
-            result,
-            Err(LibraryError::ComesWithSpotcheck { .. })
-        ));
+        assert!(matches!(result, Err(LibraryError::ComesWithSpotcheck { .. })));
     }
 
     #[test]
@@ -779,27 +662,18 @@ mod tests {
         let mut card = built_in_card("efficientnet-lite0");
         card.id = "my-model".to_owned();
 
-        let added = home
-            .library
-            .add(&weights, card.clone(), Some(&names))
-            .unwrap();
+        let added = home.library.add(&weights, card.clone(), Some(&names)).unwrap();
         assert_eq!(added.labels.get(1), Some("dog"));
         assert_eq!(added.card.file.bytes, 7);
         assert_eq!(added.weights, home.model_path("my-model/model.onnx"));
         assert_eq!(home.library.find("my-model").unwrap(), added);
         let by_path = home.library.find(weights.to_str().unwrap()).unwrap();
-        assert_eq!(
-            (by_path.card, by_path.weights),
-            (added.card, weights.clone())
-        );
+        assert_eq!((by_path.card, by_path.weights), (added.card, weights.clone()));
         assert!(matches!(
             home.library.add(&weights, card, None),
             Err(LibraryError::IdTaken(id)) if id == "my-model"
         ));
-        assert_eq!(
-            home.library.entries().last().unwrap().origin,
-            EntryOrigin::User
-        );
+        assert_eq!(home.library.entries().last().unwrap().origin, EntryOrigin::User);
         assert!(home.library.remove("my-model").unwrap() > 7);
         assert!(weights.exists());
     }
@@ -848,38 +722,15 @@ mod tests {
         home.write("good/model.onnx", "weights");
         home.write("broken/model.toml", "id = \"broken\"\ncolour = 3\n");
         home.write("elsewhere/model.toml", own_card_text("here", b"weights"));
-        home.write(
-            "resnet50-v1/model.toml",
-            own_card_text("resnet50-v1", b"weights"),
-        );
+        home.write("resnet50-v1/model.toml", own_card_text("resnet50-v1", b"weights"));
 
-        let problems: Vec<String> = home
-            .library
-            .problems()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let problems: Vec<String> = home.library.problems().iter().map(ToString::to_string).collect();
         assert_eq!(problems.len(), 3, "{problems:?}");
-        assert!(
-            problems[0].contains("line 2, column 1: unknown field `colour`"),
-            "{}",
-            problems[0]
-        );
-        assert!(
-            problems[1].contains("name of the card's folder"),
-            "{}",
-            problems[1]
-        );
-        assert!(
-            problems[2].contains("belongs to a built-in model"),
-            "{}",
-            problems[2]
-        );
+        assert!(problems[0].contains("line 2, column 1: unknown field `colour`"), "{}", problems[0]);
+        assert!(problems[1].contains("name of the card's folder"), "{}", problems[1]);
+        assert!(problems[2].contains("belongs to a built-in model"), "{}", problems[2]);
         assert_eq!(home.library.find("good").unwrap().card.id, "good");
-        assert!(matches!(
-            home.library.find("broken"),
-            Err(LibraryError::Card(_))
-        ));
+        assert!(matches!(home.library.find("broken"), Err(LibraryError::Card(_))));
         assert!(home.library.remove("broken").unwrap() > 0);
     }
 }

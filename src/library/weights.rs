@@ -37,11 +37,7 @@ pub(super) fn has_sha256(path: &Path, sha256: &str, on_chunk: OnChunk<'_>) -> io
 }
 
 /// Reads to the end.
-pub(super) fn pump(
-    source: &mut impl Read,
-    target: &mut impl Write,
-    on_chunk: OnChunk<'_>,
-) -> io::Result<Hashed> {
+pub(super) fn pump(source: &mut impl Read, target: &mut impl Write, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
     let mut hasher = Sha256::new();
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut bytes = 0;
@@ -57,10 +53,7 @@ pub(super) fn pump(
         bytes += len as u64;
         on_chunk(len as u64)?;
     }
-    Ok(Hashed {
-        bytes,
-        sha256: hexadecimal(&hasher.finalize()),
-    })
+    Ok(Hashed { bytes, sha256: hexadecimal(&hasher.finalize()) })
 }
 
 /// The path of an unfinished download of `target`.

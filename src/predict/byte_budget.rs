@@ -22,15 +22,8 @@ pub(crate) struct Room<'b> {
 
 impl ByteBudget {
     pub(crate) fn new(total: u64) -> Self {
-        let state = State {
-            free: total,
-            is_closed: false,
-        };
-        Self {
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-            total,
-        }
+        let state = State { free: total, is_closed: false };
+        Self { state: Mutex::new(state), changed: Condvar::new(), total }
     }
 
     /// Waits for room; something larger than all of it takes all of it. `None` once the budget is closed.
@@ -43,10 +36,7 @@ impl ByteBudget {
             return None;
         }
         state.free -= bytes;
-        Some(Room {
-            budget: self,
-            bytes,
-        })
+        Some(Room { budget: self, bytes })
     }
 
     /// No more room for anyone.

@@ -19,24 +19,14 @@ struct State {
 impl Gate {
     /// A gate for `total` samples of which at most `window` are in progress at once.
     pub(crate) fn new(total: usize, window: usize) -> Self {
-        let state = State {
-            next: 0,
-            written: 0,
-            closed: false,
-        };
-        Self {
-            state: Mutex::new(state),
-            moved: Condvar::new(),
-            total,
-            window,
-        }
+        let state = State { next: 0, written: 0, closed: false };
+        Self { state: Mutex::new(state), moved: Condvar::new(), total, window }
     }
 
     /// The next index, once it is near enough; `None` after the last one and once the gate is closed.
     pub(crate) fn take(&self) -> Option<usize> {
-        let too_far = |state: &mut State| {
-            !state.closed && state.next < self.total && state.next >= state.written + self.window
-        };
+        let too_far =
+            |state: &mut State| !state.closed && state.next < self.total && state.next >= state.written + self.window;
         let mut state = self.state.lock();
         self.moved.wait_while(&mut state, too_far);
         if state.closed || state.next >= self.total {

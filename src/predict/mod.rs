@@ -106,9 +106,7 @@ pub fn predict(
             (self.0)(index, result);
         }
     }
-    let all = (0..request.samples.len())
-        .map(SampleId::from_index)
-        .collect();
+    let all = (0..request.samples.len()).map(SampleId::from_index).collect();
     predict_some(request, &all, control, &mut InOrder(sink))
 }
 
@@ -120,10 +118,7 @@ pub fn predict_some(
     control: &TaskControl,
     sink: &mut dyn ResultSink,
 ) -> PredictOutcome {
-    let request = &PredictRequest {
-        source: for_task(&request.source, control),
-        ..request.clone()
-    };
+    let request = &PredictRequest { source: for_task(&request.source, control), ..request.clone() };
     let all = request.samples.len();
     let topology = Topology::of(&request.predictor);
     let batch = topology.batch();
@@ -168,8 +163,8 @@ pub fn predict_some(
     outcome.stages = shared.clock.times(readers.min(total), topology.threads());
     outcome.notes = shared.notes.into_inner();
     let stopped = shared.stopped.into_inner();
-    outcome.stopped = stopped
-        .or_else(|| (outcome.done + outcome.failed < selected.len()).then_some(Stopped::Cancelled));
+    outcome.stopped =
+        stopped.or_else(|| (outcome.done + outcome.failed < selected.len()).then_some(Stopped::Cancelled));
     outcome
 }
 
@@ -210,11 +205,7 @@ fn hand_over(
                 sink.arrived(index, &result);
             }
             waiting.insert(index, result);
-            while let Some((index, result)) = shared
-                .places
-                .get(written)
-                .and_then(|place| waiting.remove_entry(place))
-            {
+            while let Some((index, result)) = shared.places.get(written).and_then(|place| waiting.remove_entry(place)) {
                 if is_selected(index) {
                     sink.in_order(index, result);
                 }

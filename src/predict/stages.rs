@@ -36,13 +36,10 @@ impl StageTimes {
 
     /// The stage whose threads were busiest, each taken alone: the one to make faster first. `None` for an empty run.
     pub fn slowest(&self) -> Option<Stage> {
-        let per_thread = |stage: Stage| {
-            self.busy[stage as usize].as_secs_f64() / self.threads[stage as usize].max(1) as f64
-        };
-        let slowest = Stage::VARIANTS
-            .iter()
-            .copied()
-            .max_by(|left, right| per_thread(*left).total_cmp(&per_thread(*right)));
+        let per_thread =
+            |stage: Stage| self.busy[stage as usize].as_secs_f64() / self.threads[stage as usize].max(1) as f64;
+        let slowest =
+            Stage::VARIANTS.iter().copied().max_by(|left, right| per_thread(*left).total_cmp(&per_thread(*right)));
         slowest.filter(|stage| self.busy(*stage) > Duration::ZERO)
     }
 }
@@ -64,13 +61,7 @@ impl StageClock {
 
     /// `workers` are the threads that decode, prepare and compute, in this order.
     pub(super) fn times(&self, readers: usize, workers: [usize; 3]) -> StageTimes {
-        let busy = self
-            .busy_nanos
-            .each_ref()
-            .map(|nanos| Duration::from_nanos(nanos.load(Ordering::Relaxed)));
-        StageTimes {
-            busy,
-            threads: [readers, workers[0], workers[1], workers[2], 1],
-        }
+        let busy = self.busy_nanos.each_ref().map(|nanos| Duration::from_nanos(nanos.load(Ordering::Relaxed)));
+        StageTimes { busy, threads: [readers, workers[0], workers[1], workers[2], 1] }
     }
 }

@@ -13,21 +13,7 @@ use crate::vision::{EncodedImage, EncodedPredictor, PredictError, Predictor, Pre
 fn bmp(width: u32) -> Vec<u8> {
     let row_bytes = (width * 3).next_multiple_of(4);
     let mut bytes = b"BM".to_vec();
-    for field in [
-        54 + row_bytes,
-        0,
-        54,
-        40,
-        width,
-        1,
-        1 | 24 << 16,
-        0,
-        row_bytes,
-        2835,
-        2835,
-        0,
-        0,
-    ] {
+    for field in [54 + row_bytes, 0, 54, 40, width, 1, 1 | 24 << 16, 0, row_bytes, 2835, 2835, 0, 0] {
         bytes.extend(field.to_le_bytes());
     }
     bytes.resize(54 + row_bytes as usize, 128);
@@ -64,10 +50,7 @@ impl Source for TestSource {
     }
 
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
-        let page = Page {
-            samples: self.samples().to_vec(),
-            ..Page::default()
-        };
+        let page = Page { samples: self.samples().to_vec(), ..Page::default() };
         Box::new(std::iter::once(page))
     }
 
@@ -104,11 +87,7 @@ impl TestPredictor {
         batch: usize,
         call: impl Fn(&[u32], &TaskControl) -> Result<(), PredictError> + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            lanes,
-            batch,
-            call: Box::new(call),
-        }
+        Self { lanes, batch, call: Box::new(call) }
     }
 }
 
@@ -128,10 +107,7 @@ impl Predictor for TestPredictor {
         batch: &[Prepared],
         control: &TaskControl,
     ) -> Result<Vec<Prediction>, PredictError> {
-        let widths: Vec<u32> = batch
-            .iter()
-            .map(|prepared| prepared.image_size[0])
-            .collect();
+        let widths: Vec<u32> = batch.iter().map(|prepared| prepared.image_size[0]).collect();
         (self.call)(&widths, control)?;
         let prediction = |width| Prediction {
             width,
@@ -170,18 +146,12 @@ fn run(request: &PredictRequest) -> (PredictOutcome, Vec<(usize, SampleResult)>)
 }
 
 fn source(len: usize) -> TestSource {
-    TestSource {
-        len,
-        ..TestSource::default()
-    }
+    TestSource { len, ..TestSource::default() }
 }
 
 /// Every result in order and of the right image, those of `broken` failed.
 fn check_results(results: &[(usize, SampleResult)], len: usize, broken: &[usize]) {
-    assert_eq!(
-        results.iter().map(|(index, _)| *index).collect::<Vec<_>>(),
-        (0..len).collect::<Vec<_>>()
-    );
+    assert_eq!(results.iter().map(|(index, _)| *index).collect::<Vec<_>>(), (0..len).collect::<Vec<_>>());
     for (index, result) in results {
         match result {
             Ok(prediction) => assert_eq!(prediction.width as usize, index + 1),
@@ -197,14 +167,8 @@ fn results_come_in_listing_order_whatever_finishes_first() {
             std::thread::sleep(Duration::from_millis(u64::from(widths[0] * 7 % 5)));
             Ok(())
         };
-        let (outcome, results) = run(&request(
-            source(100),
-            TestPredictor::new(lanes, batch, jitter),
-        ));
-        assert_eq!(
-            (outcome.done, outcome.failed, outcome.stopped),
-            (100, 0, None)
-        );
+        let (outcome, results) = run(&request(source(100), TestPredictor::new(lanes, batch, jitter)));
+        assert_eq!((outcome.done, outcome.failed, outcome.stopped), (100, 0, None));
         check_results(&results, 100, &[]);
     }
 }
@@ -220,10 +184,7 @@ fn a_slow_source_and_a_slow_model_overlap_and_few_images_are_in_memory() {
         count.fetch_add(1, Ordering::SeqCst);
         Ok(())
     };
-    let source = Arc::new(TestSource {
-        read_time: step,
-        ..source(LEN)
-    });
+    let source = Arc::new(TestSource { read_time: step, ..source(LEN) });
     let request = PredictRequest {
         samples: source.samples(),
         source: source.clone(),
@@ -240,34 +201,19 @@ fn a_slow_source_and_a_slow_model_overlap_and_few_images_are_in_memory() {
     let elapsed = start.elapsed();
     assert_eq!(outcome.done, LEN);
     let sum = step * 2 * LEN as u32;
-    assert!(
-        elapsed < sum * 3 / 4,
-        "{elapsed:?} is too near to the {sum:?} of one after the other"
-    );
+    assert!(elapsed < sum * 3 / 4, "{elapsed:?} is too near to the {sum:?} of one after the other");
     let workers = std::thread::available_parallelism().unwrap().get();
     let bound = request.source.useful_reads() + 2 * workers + workers + 2 + 1;
-    assert!(
-        most_in_memory <= bound,
-        "{most_in_memory} images in memory, at most {bound} were promised"
-    );
+    assert!(most_in_memory <= bound, "{most_in_memory} images in memory, at most {bound} were promised");
     assert_eq!(outcome.stages.slowest(), Some(Stage::Model));
 }
 
 #[test]
 fn a_file_that_is_no_image_is_one_problem_and_the_rest_goes_on() {
     for (lanes, batch) in [(1, 4), (3, 1)] {
-        let source = TestSource {
-            broken: vec![3, 17],
-            ..source(20)
-        };
-        let (outcome, results) = run(&request(
-            source,
-            TestPredictor::new(lanes, batch, |_, _| Ok(())),
-        ));
-        assert_eq!(
-            (outcome.done, outcome.failed, outcome.stopped),
-            (18, 2, None)
-        );
+        let source = TestSource { broken: vec![3, 17], ..source(20) };
+        let (outcome, results) = run(&request(source, TestPredictor::new(lanes, batch, |_, _| Ok(()))));
+        assert_eq!((outcome.done, outcome.failed, outcome.stopped), (18, 2, None));
         check_results(&results, 20, &[3, 17]);
     }
 }
@@ -310,14 +256,9 @@ impl ResultSink for Record {
 #[test]
 fn a_run_that_goes_on_forms_the_same_batches_and_gives_only_what_is_missing() {
     let calls = Arc::new(Mutex::new(Vec::new()));
-    for (lanes, batch, expected) in [
-        (
-            1,
-            8,
-            vec![(9..=16).collect::<Vec<u32>>(), (25..=30).collect()],
-        ),
-        (3, 1, vec![vec![10], vec![12], vec![30]]),
-    ] {
+    for (lanes, batch, expected) in
+        [(1, 8, vec![(9..=16).collect::<Vec<u32>>(), (25..=30).collect()]), (3, 1, vec![vec![10], vec![12], vec![30]])]
+    {
         let seen = Arc::clone(&calls);
         let record = move |widths: &[u32], _: &TaskControl| {
             seen.lock().push(widths.to_vec());
@@ -328,10 +269,7 @@ fn a_run_that_goes_on_forms_the_same_batches_and_gives_only_what_is_missing() {
         let control = TaskControl::new(ProgressUnit::Images);
         let mut sink = Record::default();
         let outcome = predict_some(&request, &missing, &control, &mut sink);
-        assert_eq!(
-            (outcome.done, outcome.failed, outcome.stopped),
-            (3, 0, None)
-        );
+        assert_eq!((outcome.done, outcome.failed, outcome.stopped), (3, 0, None));
         let mut calls = std::mem::take(&mut *calls.lock());
         calls.sort();
         assert_eq!(calls, expected);
@@ -356,12 +294,7 @@ fn a_result_arrives_before_its_turn() {
     let request = request(source(8), TestPredictor::new(2, 1, slow_first));
     let all = (0..8).map(SampleId).collect();
     let mut sink = Record::default();
-    predict_some(
-        &request,
-        &all,
-        &TaskControl::new(ProgressUnit::Images),
-        &mut sink,
-    );
+    predict_some(&request, &all, &TaskControl::new(ProgressUnit::Images), &mut sink);
     assert_ne!(sink.arrived[0], 0);
     check_results(&sink.in_order, 8, &[]);
 }
@@ -375,17 +308,8 @@ fn a_device_out_of_memory_gets_smaller_batches_and_says_so() {
     let (outcome, results) = run(&request(source(24), TestPredictor::new(1, 8, small_device)));
     assert_eq!((outcome.done, outcome.failed), (24, 0));
     check_results(&results, 24, &[]);
-    assert_eq!(
-        outcome.notes.len(),
-        2,
-        "8 to 4, then 4 to 2: {:?}",
-        outcome.notes
-    );
-    assert!(
-        outcome.notes[1].contains("with 4 images per call; continued with 2"),
-        "{:?}",
-        outcome.notes
-    );
+    assert_eq!(outcome.notes.len(), 2, "8 to 4, then 4 to 2: {:?}", outcome.notes);
+    assert!(outcome.notes[1].contains("with 4 images per call; continued with 2"), "{:?}", outcome.notes);
 }
 
 #[test]
@@ -426,10 +350,7 @@ fn a_lost_device_stops_the_run_and_keeps_what_was_done() {
             Ok(())
         };
         let (outcome, results) = run(&request(source(100), TestPredictor::new(lanes, 1, dying)));
-        assert_eq!(
-            outcome.stopped,
-            Some(Stopped::DeviceLost("unplugged".to_owned()))
-        );
+        assert_eq!(outcome.stopped, Some(Stopped::DeviceLost("unplugged".to_owned())));
         assert_eq!(results.len(), predicted.load(Ordering::SeqCst));
         assert!(results.is_sorted_by_key(|(index, _)| *index));
         for (index, result) in results {
@@ -460,11 +381,7 @@ fn cancel_ends_a_run_within_a_second_even_inside_the_model() {
         owner.cancel();
         let outcome = run.join().unwrap();
         assert_eq!(outcome.stopped, Some(Stopped::Cancelled));
-        assert!(
-            start.elapsed() < Duration::from_secs(1),
-            "{:?}",
-            start.elapsed()
-        );
+        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     }
 }
 
@@ -492,10 +409,7 @@ fn a_paused_run_stands_still_and_goes_on_where_it_was() {
 #[test]
 fn nothing_to_do_is_done_at_once() {
     let (outcome, results) = run(&request(source(0), TestPredictor::new(2, 1, |_, _| Ok(()))));
-    assert_eq!(
-        (outcome.done, outcome.failed, outcome.stopped),
-        (0, 0, None)
-    );
+    assert_eq!((outcome.done, outcome.failed, outcome.stopped), (0, 0, None));
     assert!(results.is_empty());
 }
 
@@ -506,20 +420,11 @@ struct FilePredictor {
 }
 
 impl EncodedPredictor for FilePredictor {
-    fn predict(
-        &self,
-        image: &EncodedImage<'_>,
-        _: &TaskControl,
-    ) -> Result<Prediction, PredictError> {
+    fn predict(&self, image: &EncodedImage<'_>, _: &TaskControl) -> Result<Prediction, PredictError> {
         let [width, height] = image.size;
         assert_eq!(image.bytes, bmp(width), "the bytes are those of the file");
         (self.call)(width)?;
-        Ok(Prediction {
-            width,
-            height,
-            content: PredictionContent::Classes(Vec::new()),
-            warnings: Vec::new(),
-        })
+        Ok(Prediction { width, height, content: PredictionContent::Classes(Vec::new()), warnings: Vec::new() })
     }
 
     fn lanes(&self) -> usize {
@@ -544,11 +449,7 @@ fn file_request(
 #[test]
 fn a_model_that_takes_files_gets_each_undecoded_and_its_predictions_come_in_listing_order() {
     for lanes in [1, 5] {
-        let source = TestSource {
-            len: 40,
-            broken: vec![3],
-            ..TestSource::default()
-        };
+        let source = TestSource { len: 40, broken: vec![3], ..TestSource::default() };
         let request = file_request(source, lanes, |width| match width {
             8 => Err(PredictError::Failed("not this one".to_owned())),
             9 => panic!("oh"),
@@ -570,19 +471,13 @@ fn a_model_that_takes_files_gets_each_undecoded_and_its_predictions_come_in_list
 
 #[test]
 fn a_model_that_is_out_of_reach_ends_the_run_and_what_was_predicted_stays() {
-    let source = TestSource {
-        len: 500,
-        ..TestSource::default()
-    };
+    let source = TestSource { len: 500, ..TestSource::default() };
     let request = file_request(source, 2, |width| match width {
         20.. => Err(PredictError::OutOfReach("gone".to_owned())),
         _ => Ok(()),
     });
     let (outcome, results) = run(&request);
-    assert_eq!(
-        outcome.stopped,
-        Some(Stopped::OutOfReach("gone".to_owned()))
-    );
+    assert_eq!(outcome.stopped, Some(Stopped::OutOfReach("gone".to_owned())));
     assert_eq!((outcome.done, outcome.failed), (results.len(), 0));
     for (place, result) in results {
         assert!(place < 19 && result.is_ok(), "{place}");
@@ -592,17 +487,9 @@ fn a_model_that_is_out_of_reach_ends_the_run_and_what_was_predicted_stays() {
 #[test]
 fn a_source_that_is_out_of_reach_ends_the_run_and_gives_images_no_result() {
     for lanes in [1, 2] {
-        let source = TestSource {
-            len: 500,
-            broken: vec![3],
-            gone_from: Some(20),
-            ..TestSource::default()
-        };
+        let source = TestSource { len: 500, broken: vec![3], gone_from: Some(20), ..TestSource::default() };
         let (outcome, results) = run(&file_request(source, lanes, |_| Ok(())));
-        assert_eq!(
-            outcome.stopped,
-            Some(Stopped::SourceUnreachable("unplugged".to_owned()))
-        );
+        assert_eq!(outcome.stopped, Some(Stopped::SourceUnreachable("unplugged".to_owned())));
         assert_eq!((outcome.done, outcome.failed), (19, 1));
         assert!(results.iter().all(|(place, _)| *place < 20));
     }

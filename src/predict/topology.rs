@@ -9,34 +9,22 @@ use crate::vision::{AnyPredictor, EncodedPredictor, Predictor};
 
 pub(super) enum Topology<'m> {
     /// Each lane decodes and computes by itself, which leaves no core idle.
-    Lanes {
-        predictor: &'m dyn Predictor,
-        lanes: usize,
-    },
+    Lanes { predictor: &'m dyn Predictor, lanes: usize },
     /// Decoders feed the only lane with batches.
-    Batches {
-        predictor: &'m dyn Predictor,
-        batch: usize,
-        decoders: usize,
-    },
+    Batches { predictor: &'m dyn Predictor, batch: usize, decoders: usize },
     /// Each lane sends files as they are.
-    Files {
-        predictor: &'m dyn EncodedPredictor,
-        lanes: usize,
-    },
+    Files { predictor: &'m dyn EncodedPredictor, lanes: usize },
 }
 
 impl<'m> Topology<'m> {
     pub(super) fn of(predictor: &'m AnyPredictor) -> Self {
         match predictor {
-            AnyPredictor::OfFiles(predictor) => Self::Files {
-                predictor: &**predictor,
-                lanes: predictor.lanes().max(1),
-            },
-            AnyPredictor::OfTensors(predictor) if predictor.lanes() > 1 => Self::Lanes {
-                predictor: &**predictor,
-                lanes: predictor.lanes(),
-            },
+            AnyPredictor::OfFiles(predictor) => {
+                Self::Files { predictor: &**predictor, lanes: predictor.lanes().max(1) }
+            }
+            AnyPredictor::OfTensors(predictor) if predictor.lanes() > 1 => {
+                Self::Lanes { predictor: &**predictor, lanes: predictor.lanes() }
+            }
             AnyPredictor::OfTensors(predictor) => Self::Batches {
                 predictor: &**predictor,
                 batch: predictor.max_batch().max(1),
@@ -86,11 +74,7 @@ impl<'m> Topology<'m> {
                     });
                 }
             }
-            Self::Batches {
-                predictor,
-                batch,
-                decoders,
-            } => {
+            Self::Batches { predictor, batch, decoders } => {
                 let (prepared_sender, prepared) = bounded(batch * 2);
                 for _ in 0..decoders {
                     let (encoded, sender) = (encoded.clone(), prepared_sender.clone());

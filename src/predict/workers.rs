@@ -64,10 +64,7 @@ impl<'r> Shared<'r> {
                 Ok(read) => read.map_err(|error| error.to_string()),
                 Err(panic) => Err(internal(&*panic)),
             };
-            if encoded
-                .send((index, bytes.map(|bytes| (bytes, room))))
-                .is_err()
-            {
+            if encoded.send((index, bytes.map(|bytes| (bytes, room)))).is_err() {
                 return;
             }
         }
@@ -84,10 +81,7 @@ impl<'r> Shared<'r> {
             if self.control.checkpoint().is_err() {
                 return;
             }
-            if prepared
-                .send((index, self.prepare(predictor, index, bytes)))
-                .is_err()
-            {
+            if prepared.send((index, self.prepare(predictor, index, bytes))).is_err() {
                 return;
             }
         }
@@ -113,10 +107,7 @@ impl<'r> Shared<'r> {
             }
             let mut members = open.remove(&number).unwrap_or_default();
             members.sort_by_key(|(index, _)| *index);
-            if self
-                .predict_batch(predictor, members, &mut max_len, finished)
-                .is_err()
-            {
+            if self.predict_batch(predictor, members, &mut max_len, finished).is_err() {
                 return;
             }
         }
@@ -136,9 +127,7 @@ impl<'r> Shared<'r> {
             }
             let result = match self.prepare(predictor, index, bytes) {
                 Ok(prepared) => match self.call_model(predictor, lane, &[prepared]) {
-                    Ok(mut predictions) => {
-                        predictions.pop().ok_or_else(|| NO_PREDICTION.to_owned())
-                    }
+                    Ok(mut predictions) => predictions.pop().ok_or_else(|| NO_PREDICTION.to_owned()),
                     Err(error) => match self.message_or_end(error) {
                         Ok(message) => Err(message),
                         Err(Ended) => return,
@@ -179,19 +168,13 @@ impl<'r> Shared<'r> {
         }
     }
 
-    fn predict_file(
-        &self,
-        predictor: &dyn EncodedPredictor,
-        bytes: &[u8],
-    ) -> Result<Prediction, PredictError> {
-        let size = self.clock.measure(Stage::Decode, || {
-            guarded(|| upright_size(bytes)).map_err(PredictError::Failed)
-        })?;
+    fn predict_file(&self, predictor: &dyn EncodedPredictor, bytes: &[u8]) -> Result<Prediction, PredictError> {
+        let size =
+            self.clock.measure(Stage::Decode, || guarded(|| upright_size(bytes)).map_err(PredictError::Failed))?;
         let image = EncodedImage { bytes, size };
         let call = || predictor.predict(&image, self.control);
         self.clock.measure(Stage::Model, || {
-            catch_unwind(AssertUnwindSafe(call))
-                .unwrap_or_else(|panic| Err(PredictError::Failed(internal(&*panic))))
+            catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(PredictError::Failed(internal(&*panic))))
         })
     }
 
@@ -214,21 +197,14 @@ impl<'r> Shared<'r> {
     ) -> Result<Prepared, String> {
         let (bytes, room) = bytes?;
         let (image, _reservation) = self.clock.measure(Stage::Decode, || {
-            guarded(|| {
-                decode_reserved(&bytes, &self.request.limits).map_err(|error| error.to_string())
-            })
+            guarded(|| decode_reserved(&bytes, &self.request.limits).map_err(|error| error.to_string()))
         })?;
         drop((bytes, room));
         if let Some(warning) = image.warning {
             self.warnings.lock().insert(index, warning);
         }
-        self.clock.measure(Stage::Prepare, || {
-            guarded(|| {
-                predictor
-                    .prepare(&image.image)
-                    .map_err(|error| error.to_string())
-            })
-        })
+        self.clock
+            .measure(Stage::Prepare, || guarded(|| predictor.prepare(&image.image).map_err(|error| error.to_string())))
     }
 
     /// Splits a batch into calls of one tensor shape and of no more than `max_len` images.
@@ -248,9 +224,7 @@ impl<'r> Shared<'r> {
         }
         while !pending.is_empty() {
             let shape = &pending[0].1.tensor.shape;
-            let same_shape = pending
-                .iter()
-                .take_while(|(_, prepared)| prepared.tensor.shape == *shape);
+            let same_shape = pending.iter().take_while(|(_, prepared)| prepared.tensor.shape == *shape);
             let call_len = same_shape.count().min(*max_len);
             let rest = pending.split_off(call_len);
             let (indices, batch): (Vec<usize>, Vec<Prepared>) = pending.into_iter().unzip();
@@ -306,8 +280,7 @@ impl<'r> Shared<'r> {
     ) -> Result<Vec<Prediction>, PredictError> {
         let call = || predictor.predict(lane, batch, self.control);
         let predictions = self.clock.measure(Stage::Model, || {
-            catch_unwind(AssertUnwindSafe(call))
-                .unwrap_or_else(|panic| Err(PredictError::Failed(internal(&*panic))))
+            catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(PredictError::Failed(internal(&*panic))))
         })?;
         if predictions.len() == batch.len() {
             Ok(predictions)
@@ -350,9 +323,7 @@ const NO_PREDICTION: &str = "the model returned no prediction for this image";
 pub fn upright_size(bytes: &[u8]) -> Result<[u32; 2], String> {
     // A file that is not an image is not sent: it would cost time and money, and fail there, too.
     Format::of(bytes).map_err(|error| error.to_string())?;
-    details(bytes)
-        .upright_size()
-        .ok_or_else(|| "could not read the header of the image".to_owned())
+    details(bytes).upright_size().ok_or_else(|| "could not read the header of the image".to_owned())
 }
 
 /// A panic in a decoder or a model becomes the problem of one image.
@@ -361,8 +332,5 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 }
 
 fn internal(panic: &(dyn std::any::Any + Send)) -> String {
-    format!(
-        "an internal error in Spotcheck, please report it: {}",
-        panic_text(panic)
-    )
+    format!("an internal error in Spotcheck, please report it: {}", panic_text(panic))
 }

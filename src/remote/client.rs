@@ -9,8 +9,8 @@ use super::predictor::{RemotePredictor, RequestEncoding, Transport, card_of_remo
 use super::tf_serving::{TfServing, TfServingAddress};
 use crate::aws::{Aws, AwsError};
 use crate::domain::{
-    DeviceChoice, InferenceLocation, LabelSet, ModelCard, OutputMapping, RemoteAddress,
-    RemoteModel, RunKey, endpoint_name_problem,
+    DeviceChoice, InferenceLocation, LabelSet, ModelCard, OutputMapping, RemoteAddress, RemoteModel, RunKey,
+    endpoint_name_problem,
 };
 use crate::library::{Library, built_in_labels};
 use crate::tasks::TaskControl;
@@ -60,27 +60,19 @@ impl RemoteClient {
     /// # Errors
     /// The region of an endpoint is unknown, or its name or the address is invalid.
     pub fn of(model: &RemoteModel, aws: &Aws, control: &TaskControl) -> Result<Self, ConnectError> {
-        let encoding = RequestEncoding {
-            form: model.form,
-            signature: model.signature.clone(),
-        };
+        let encoding = RequestEncoding { form: model.form, signature: model.signature.clone() };
         let (transport, made, id): (Arc<dyn Transport>, _, _) = match &model.at {
             RemoteAddress::Endpoint { name, access } => {
                 if let Some(problem) = endpoint_name_problem(name) {
                     return Err(ConnectError::Name(problem));
                 }
                 let transport = EndpointTransport::new(aws.sagemaker(access), name, control)?;
-                let made = InferenceLocation::Endpoint {
-                    name: name.clone(),
-                    region: transport.region().to_owned(),
-                };
+                let made = InferenceLocation::Endpoint { name: name.clone(), region: transport.region().to_owned() };
                 (Arc::new(transport), made, name.clone())
             }
             RemoteAddress::TfServing { address } => {
                 let address = TfServingAddress::parse(address)?;
-                let made = InferenceLocation::TfServing {
-                    address: address.url().to_owned(),
-                };
+                let made = InferenceLocation::TfServing { address: address.url().to_owned() };
                 let id = address.model().to_owned();
                 (Arc::new(TfServing::new(address)), made, id)
             }
@@ -90,9 +82,7 @@ impl RemoteClient {
             encoding,
             made,
             id,
-            labels: Some(model.reading.labels.trim())
-                .filter(|labels| !labels.is_empty())
-                .map(str::to_owned),
+            labels: Some(model.reading.labels.trim()).filter(|labels| !labels.is_empty()).map(str::to_owned),
         })
     }
 
@@ -108,9 +98,7 @@ impl RemoteClient {
     ) -> ReadyModel {
         let Recognition { shape, mut assumed } = recognition;
         let card = match &shape {
-            OutputShape::Spotcheck { model, task } => {
-                known(model).filter(|(card, _)| card.task == *task)
-            }
+            OutputShape::Spotcheck { model, task } => known(model).filter(|(card, _)| card.task == *task),
             OutputShape::Mapped(_) => None,
         };
         let of_card = card.as_ref().map(|(_, labels)| labels.clone());
@@ -125,10 +113,8 @@ impl RemoteClient {
                 if first.is_none_or(|(response, size)| reader.read(response, Some(size)).is_ok()) {
                     labels
                 } else {
-                    assumed.push(
-                        "class names are from the responses; the local model of this name has others"
-                            .to_owned(),
-                    );
+                    assumed
+                        .push("class names are from the responses; the local model of this name has others".to_owned());
                     LabelSource::Outputs
                 }
             }
@@ -141,17 +127,11 @@ impl RemoteClient {
         let reading = shape.description();
         let origin = self.origin(&reading);
         let card = match (card, &shape) {
-            (Some((card, _)), _) => ModelCard {
-                origin,
-                assumed: card.assumed.into_iter().chain(assumed).collect(),
-                ..card
-            },
-            (None, OutputShape::Spotcheck { model, task }) => {
-                card_of_remote(model, *task, &assumed, &origin)
+            (Some((card, _)), _) => {
+                ModelCard { origin, assumed: card.assumed.into_iter().chain(assumed).collect(), ..card }
             }
-            (None, OutputShape::Mapped(_)) => {
-                card_of_remote(&self.id, shape.task(), &assumed, &origin)
-            }
+            (None, OutputShape::Spotcheck { model, task }) => card_of_remote(model, *task, &assumed, &origin),
+            (None, OutputShape::Mapped(_)) => card_of_remote(&self.id, shape.task(), &assumed, &origin),
         };
         let key = RunKey {
             model_id: card.id.clone(),
@@ -162,49 +142,26 @@ impl RemoteClient {
             keep: choice.keep,
             made: self.made.clone(),
         };
-        let predictor = RemotePredictor::new(
-            Arc::clone(&self.transport),
-            self.encoding.clone(),
-            shape,
-            labels,
-            choice.keep,
-            lanes,
-        );
-        ReadyModel {
-            labels: predictor.labels(),
-            predictor: Arc::new(predictor),
-            key,
-            card,
-            reading,
-        }
+        let predictor =
+            RemotePredictor::new(Arc::clone(&self.transport), self.encoding.clone(), shape, labels, choice.keep, lanes);
+        ReadyModel { labels: predictor.labels(), predictor: Arc::new(predictor), key, card, reading }
     }
 
     /// Sends one image, as [`send`] does.
     ///
     /// # Errors
     /// As [`Transport::carry`].
-    pub fn send(
-        &self,
-        image: &[u8],
-        control: &TaskControl,
-    ) -> Result<(Vec<u8>, Duration), PredictError> {
+    pub fn send(&self, image: &[u8], control: &TaskControl) -> Result<(Vec<u8>, Duration), PredictError> {
         send(&*self.transport, &self.encoding, image, control)
     }
 
     /// Everything in the request and its reading that may change predictions.
     fn origin(&self, reading: &str) -> String {
-        let mut parts = vec![
-            self.transport.name(),
-            format!("asked with {}", self.encoding.form.description()),
-        ];
+        let mut parts = vec![self.transport.name(), format!("asked with {}", self.encoding.form.description())];
         let signature = self.encoding.signature.as_ref();
         parts.extend(signature.map(|signature| format!("signature {signature}")));
         parts.push(format!("responses read as {reading}"));
-        parts.extend(
-            self.labels
-                .as_ref()
-                .map(|labels| format!("class names from {labels}")),
-        );
+        parts.extend(self.labels.as_ref().map(|labels| format!("class names from {labels}")));
         parts.join(", ")
     }
 }
@@ -220,8 +177,5 @@ pub fn known_to(library: &Library) -> impl Fn(&str) -> Option<(ModelCard, LabelS
 
 /// A mapping makes recognition unnecessary.
 pub fn from_mapping(mapping: OutputMapping) -> Recognition {
-    Recognition {
-        shape: OutputShape::Mapped(Box::new(mapping)),
-        assumed: Vec::new(),
-    }
+    Recognition { shape: OutputShape::Mapped(Box::new(mapping)), assumed: Vec::new() }
 }

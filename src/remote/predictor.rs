@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 
 use super::outputs::{LabelSource, OutputReader, OutputShape, Recognition, Unrecognised};
 use crate::domain::{
-    BoxFormat, BoxSpace, ClassValues, ClassificationOutput, DetectionOutput, IMAGE_CONTENT_TYPE,
-    KeepRule, LabelSet, LatencyMs, ModelCard, ModelTask, OutputConvention, Prediction, RequestForm,
+    BoxFormat, BoxSpace, ClassValues, ClassificationOutput, DetectionOutput, IMAGE_CONTENT_TYPE, KeepRule, LabelSet,
+    LatencyMs, ModelCard, ModelTask, OutputConvention, Prediction, RequestForm,
 };
 use crate::tasks::TaskControl;
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError};
@@ -51,24 +51,16 @@ impl RequestEncoding {
         let base64 = || BASE64_STANDARD.encode(image);
         let body = match self.form {
             RequestForm::Image => {
-                return Request {
-                    content_type: IMAGE_CONTENT_TYPE,
-                    body: image.to_vec(),
-                };
+                return Request { content_type: IMAGE_CONTENT_TYPE, body: image.to_vec() };
             }
             RequestForm::Instances => format!("\"instances\":[{{\"b64\":\"{}\"}}]}}", base64()),
             RequestForm::Inputs => format!("\"inputs\":{{\"b64\":\"{}\"}}}}", base64()),
         };
-        let signature = self.signature.as_ref().map_or_else(String::new, |name| {
-            format!(
-                "\"signature_name\":{},",
-                serde_json::Value::from(name.as_str())
-            )
-        });
-        Request {
-            content_type: "application/json",
-            body: format!("{{{signature}{body}").into_bytes(),
-        }
+        let signature = self
+            .signature
+            .as_ref()
+            .map_or_else(String::new, |name| format!("\"signature_name\":{},", serde_json::Value::from(name.as_str())));
+        Request { content_type: "application/json", body: format!("{{{signature}{body}").into_bytes() }
     }
 }
 
@@ -157,22 +149,14 @@ impl RemotePredictor {
             let last = took.len().checked_sub(1)?;
             took.get((part * last as f64).round() as usize)
         };
-        Some(LatencyMs {
-            p50: f64::from(*at(0.5)?),
-            p95: f64::from(*at(0.95)?),
-            calls: took.len(),
-        })
+        Some(LatencyMs { p50: f64::from(*at(0.5)?), p95: f64::from(*at(0.95)?), calls: took.len() })
     }
 
     /// Sends one image; gives the response, and the time from sending the request to having all of it.
     ///
     /// # Errors
     /// As [`Transport::carry`].
-    pub fn ask(
-        &self,
-        image: &[u8],
-        control: &TaskControl,
-    ) -> Result<(Vec<u8>, Duration), PredictError> {
+    pub fn ask(&self, image: &[u8], control: &TaskControl) -> Result<(Vec<u8>, Duration), PredictError> {
         send(&*self.transport, &self.encoding, image, control)
     }
 
@@ -180,17 +164,9 @@ impl RemotePredictor {
     ///
     /// # Errors
     /// The response cannot be read, or is about another image.
-    pub fn read(
-        &self,
-        response: &[u8],
-        size: [u32; 2],
-        took: Duration,
-    ) -> Result<Prediction, PredictError> {
+    pub fn read(&self, response: &[u8], size: [u32; 2], took: Duration) -> Result<Prediction, PredictError> {
         self.took_ms.lock().push(took.as_secs_f32() * 1e3);
-        let prediction = self
-            .reader
-            .read(response, Some(size))
-            .map_err(PredictError::Failed)?;
+        let prediction = self.reader.read(response, Some(size)).map_err(PredictError::Failed)?;
         let told = [prediction.width, prediction.height];
         if told == size {
             return Ok(prediction);
@@ -204,11 +180,7 @@ impl RemotePredictor {
 }
 
 impl EncodedPredictor for RemotePredictor {
-    fn predict(
-        &self,
-        image: &EncodedImage<'_>,
-        control: &TaskControl,
-    ) -> Result<Prediction, PredictError> {
+    fn predict(&self, image: &EncodedImage<'_>, control: &TaskControl) -> Result<Prediction, PredictError> {
         let (response, took) = self.ask(image.bytes, control)?;
         self.read(&response, image.size, took)
     }
@@ -281,37 +253,17 @@ mod tests {
     #[test]
     fn an_image_is_wrapped_as_the_model_wants_it() {
         let encode = |form, signature: Option<&str>| {
-            let encoding = RequestEncoding {
-                form,
-                signature: signature.map(str::to_owned),
-            };
+            let encoding = RequestEncoding { form, signature: signature.map(str::to_owned) };
             let request = encoding.encode(b"abc");
-            (
-                request.content_type,
-                String::from_utf8(request.body).unwrap(),
-            )
+            (request.content_type, String::from_utf8(request.body).unwrap())
         };
-        assert_eq!(
-            encode(RequestForm::Image, None),
-            ("application/x-image", "abc".to_owned())
-        );
+        assert_eq!(encode(RequestForm::Image, None), ("application/x-image", "abc".to_owned()));
         for (form, signature, expected) in [
-            (
-                RequestForm::Instances,
-                None,
-                r#"{"instances":[{"b64":"YWJj"}]}"#,
-            ),
-            (
-                RequestForm::Inputs,
-                Some("a\"b"),
-                r#"{"signature_name":"a\"b","inputs":{"b64":"YWJj"}}"#,
-            ),
+            (RequestForm::Instances, None, r#"{"instances":[{"b64":"YWJj"}]}"#),
+            (RequestForm::Inputs, Some("a\"b"), r#"{"signature_name":"a\"b","inputs":{"b64":"YWJj"}}"#),
         ] {
             let (content_type, body) = encode(form, signature);
-            assert_eq!(
-                (content_type, body.as_str()),
-                ("application/json", expected)
-            );
+            assert_eq!((content_type, body.as_str()), ("application/json", expected));
             assert!(serde_json::from_str::<serde_json::Value>(&body).is_ok());
         }
     }
@@ -321,14 +273,8 @@ mod tests {
         let transport = Arc::new(Always(response));
         let found = recognise(&*transport, &RequestEncoding::default(), b"", &control)?;
         let keep = KeepRule::default();
-        let predictor = RemotePredictor::new(
-            transport,
-            RequestEncoding::default(),
-            found.shape,
-            LabelSource::Outputs,
-            keep,
-            1,
-        );
+        let predictor =
+            RemotePredictor::new(transport, RequestEncoding::default(), found.shape, LabelSource::Outputs, keep, 1);
         assert_eq!(predictor.latency(), None);
         let prediction = predictor.predict(&EncodedImage { bytes: b"", size }, &control);
         assert_eq!(predictor.latency().unwrap().calls, 1);
@@ -340,10 +286,7 @@ mod tests {
         let prediction = ask(OWN, [4, 3]).unwrap();
         assert_eq!(prediction.classes()[0].label, "cat");
         let error = ask(OWN, [3, 4]).unwrap_err().to_string();
-        assert!(
-            error.contains("4 x 3") && error.contains("3 x 4"),
-            "{error}"
-        );
+        assert!(error.contains("4 x 3") && error.contains("3 x 4"), "{error}");
     }
 
     #[test]

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::aws::{Aws, AwsError, AwsErrorKind};
 use crate::domain::{
-    PlannedState, S3Access, S3Address, S3Place, Sample, SampleUri, UploadPlan, UploadReport,
-    UploadStop,
+    PlannedState, S3Access, S3Address, S3Place, Sample, SampleUri, UploadPlan, UploadReport, UploadStop,
 };
 use crate::tasks::TaskControl;
 use crate::upload::{self, DEFAULT_CONCURRENCY, Existing, LocalFiles, UploadOptions};
@@ -57,13 +56,8 @@ impl Sender<'_> {
         write_down: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
         let file = sample_of(path, address)?;
-        let folder = address
-            .parent()
-            .unwrap_or_else(|| S3Address::new(&address.bucket, ""));
-        let files = LocalFiles {
-            files: vec![file],
-            ..LocalFiles::default()
-        };
+        let folder = address.parent().unwrap_or_else(|| S3Address::new(&address.bucket, ""));
+        let files = LocalFiles { files: vec![file], ..LocalFiles::default() };
         let plan = self.plan(&folder, files)?;
         let is_new = |state: &PlannedState| *state == PlannedState::New;
         if plan.files.iter().any(|planned| is_new(&planned.state)) {
@@ -74,28 +68,19 @@ impl Sender<'_> {
 
     /// Whether there is certainly no object at an address.
     pub(super) fn is_absent(&self, address: &S3Address) -> bool {
-        let there =
-            self.aws
-                .s3(self.s3)
-                .object(&address.bucket, &address.prefix, Some(self.control));
+        let there = self.aws.s3(self.s3).object(&address.bucket, &address.prefix, Some(self.control));
         there.is_err_and(|error| error.kind == AwsErrorKind::NotFound)
     }
 
     fn plan(&self, folder: &S3Address, files: LocalFiles) -> Result<UploadPlan, SendError> {
-        let place = S3Place {
-            access: self.s3.clone(),
-            ..S3Place::new(folder.clone())
-        };
+        let place = S3Place { access: self.s3.clone(), ..S3Place::new(folder.clone()) };
         Ok(upload::plan(self.aws, &place, files, self.control)?)
     }
 
     fn carry_out(&self, plan: &UploadPlan) -> Result<(), SendError> {
         let step = self.control.progress().step;
-        let options = UploadOptions {
-            concurrency: DEFAULT_CONCURRENCY,
-            existing: Existing::Keep,
-            unfinished: self.unfinished,
-        };
+        let options =
+            UploadOptions { concurrency: DEFAULT_CONCURRENCY, existing: Existing::Keep, unfinished: self.unfinished };
         let report = upload::upload(self.aws, plan, options, self.control);
         self.control.set_step(step);
         self.control.set_total(None);
@@ -105,10 +90,8 @@ impl Sender<'_> {
 }
 
 fn sample_of(path: &Path, address: &S3Address) -> Result<Sample, SendError> {
-    let metadata = path.metadata().map_err(|error| SendError::Unreadable {
-        path: path.to_owned(),
-        why: error.to_string(),
-    })?;
+    let metadata =
+        path.metadata().map_err(|error| SendError::Unreadable { path: path.to_owned(), why: error.to_string() })?;
     Ok(Sample {
         uri: SampleUri::new(path.to_string_lossy()),
         name: address.last_part().to_owned(),

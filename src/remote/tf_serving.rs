@@ -57,13 +57,8 @@ impl TfServingAddress {
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
             return Err(error("it must begin with http:// or https://"));
         }
-        if uri
-            .authority()
-            .is_some_and(|host| host.as_str().contains('@'))
-        {
-            return Err(error(
-                "it contains a user name or password, which would be visible",
-            ));
+        if uri.authority().is_some_and(|host| host.as_str().contains('@')) {
+            return Err(error("it contains a user name or password, which would be visible"));
         }
         if uri.query().is_some() {
             return Err(error("it contains a question mark"));
@@ -76,9 +71,7 @@ impl TfServingAddress {
         if verb.is_some_and(|verb| verb != "predict") {
             return Err(error("it must end in :predict"));
         }
-        let (_, model) = path
-            .split_once("/v1/models/")
-            .ok_or_else(|| error("it contains no model name"))?;
+        let (_, model) = path.split_once("/v1/models/").ok_or_else(|| error("it contains no model name"))?;
         let model = model.split('/').next().unwrap_or_default();
         if model.is_empty() {
             return Err(error("it contains no model name"));
@@ -87,10 +80,7 @@ impl TfServingAddress {
             Some(_) => text.to_owned(),
             None => format!("{text}:predict"),
         };
-        Ok(Self {
-            model: model.to_owned(),
-            url,
-        })
+        Ok(Self { model: model.to_owned(), url })
     }
 
     pub fn url(&self) -> &str {
@@ -124,10 +114,7 @@ impl TfServing {
         if address.is_this_machine() {
             config = config.proxy(None);
         }
-        Self {
-            agent: config.build().new_agent(),
-            address,
-        }
+        Self { agent: config.build().new_agent(), address }
     }
 
     /// Asks a server that is busy again, for a while.
@@ -139,9 +126,7 @@ impl TfServing {
             if !is_busy || attempt == ATTEMPTS {
                 return Ok(response);
             }
-            control
-                .sleep(WAIT * 2_u32.pow(attempt - 1))
-                .map_err(|_| PredictError::Cancelled)?;
+            control.sleep(WAIT * 2_u32.pow(attempt - 1)).map_err(|_| PredictError::Cancelled)?;
             attempt += 1;
         }
     }
@@ -177,29 +162,15 @@ impl TfServing {
     }
 
     fn send(&self, request: &Request) -> Result<Response, PredictError> {
-        let response = self
-            .agent
-            .post(&self.address.url)
-            .content_type(request.content_type)
-            .send(&request.body[..]);
+        let response = self.agent.post(&self.address.url).content_type(request.content_type).send(&request.body[..]);
         self.read(response)
     }
 
-    fn read(
-        &self,
-        response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-    ) -> Result<Response, PredictError> {
+    fn read(&self, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Response, PredictError> {
         let mut response = response.map_err(|error| self.fault(&error))?;
         let status = response.status().as_u16();
-        let body = response
-            .body_mut()
-            .with_config()
-            .limit(MAX_RESPONSE_BYTES + 1)
-            .read_to_vec();
-        Ok(Response {
-            status,
-            body: body.map_err(|error| self.fault(&error))?,
-        })
+        let body = response.body_mut().with_config().limit(MAX_RESPONSE_BYTES + 1).read_to_vec();
+        Ok(Response { status, body: body.map_err(|error| self.fault(&error))? })
     }
 
     fn fault(&self, error: &ureq::Error) -> PredictError {
@@ -212,9 +183,9 @@ impl TfServing {
             ureq::Error::BodyExceedsLimit(_) => {
                 PredictError::Failed("the response is too long for one image".to_owned())
             }
-            ureq::Error::HostNotFound => PredictError::OutOfReach(format!(
-                "the host was not found; check its spelling and your network: {url}"
-            )),
+            ureq::Error::HostNotFound => {
+                PredictError::OutOfReach(format!("the host was not found; check its spelling and your network: {url}"))
+            }
             error => PredictError::OutOfReach(format!(
                 "the connection failed ({error}); check that TensorFlow Serving runs with its REST API on this port: \
                 {url}"
@@ -227,16 +198,11 @@ impl Transport for TfServing {
     fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError> {
         let (error, may_be_down) = match self.response(&request, control) {
             Ok(response) if response.status == 200 => return Ok(response.body),
-            Ok(response) => (
-                response.error(&self.address),
-                response.is_of_a_server_in_trouble(),
-            ),
+            Ok(response) => (response.error(&self.address), response.is_of_a_server_in_trouble()),
             Err(error) => (error, true),
         };
         Err(match error {
-            PredictError::Failed(reason) if may_be_down && self.is_down(control) => {
-                PredictError::OutOfReach(reason)
-            }
+            PredictError::Failed(reason) if may_be_down && self.is_down(control) => PredictError::OutOfReach(reason),
             error => error,
         })
     }
@@ -288,9 +254,7 @@ impl Response {
             429 | 503 => PredictError::Failed(format!(
                 "TensorFlow Serving is overloaded (HTTP status {status}){said}; send fewer images at once"
             )),
-            _ => PredictError::Failed(format!(
-                "TensorFlow Serving failed with HTTP status {status}{said}"
-            )),
+            _ => PredictError::Failed(format!("TensorFlow Serving failed with HTTP status {status}{said}")),
         }
     }
 
@@ -316,10 +280,7 @@ mod tests {
     #[test]
     fn an_address_names_a_model_and_gets_its_verb() {
         for (text, url) in [
-            (
-                "http://127.0.0.1:8501/v1/models/resnet:predict",
-                "http://127.0.0.1:8501/v1/models/resnet:predict",
-            ),
+            ("http://127.0.0.1:8501/v1/models/resnet:predict", "http://127.0.0.1:8501/v1/models/resnet:predict"),
             (
                 "https://host/behind/v1/models/resnet/versions/3/",
                 "https://host/behind/v1/models/resnet/versions/3:predict",

@@ -6,8 +6,7 @@ use super::candidate::Candidate;
 use super::facts::Gate;
 use super::filter::Filter;
 use super::{
-    ClassChanges, Direction, Marks, Predictions, Query, SAMPLES_PER_CHECK, Sort, SortBy,
-    Suppressed, VerdictKind,
+    ClassChanges, Direction, Marks, Predictions, Query, SAMPLES_PER_CHECK, Sort, SortBy, Suppressed, VerdictKind,
 };
 use crate::domain::{LabelSet, ModelTask, Sample, SampleId, SampleSet, SharedList, ViewSettings};
 
@@ -84,26 +83,15 @@ pub fn arrange(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) -> Option
 
 impl Arranger {
     /// As [`arrange`].
-    pub fn arrange(
-        &mut self,
-        request: &ArrangeRequest,
-        cancelled: &dyn Fn() -> bool,
-    ) -> Option<Arrangement> {
+    pub fn arrange(&mut self, request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) -> Option<Arrangement> {
         let suppressed = request.suppressed.as_ref();
         let gate = request.predictions.as_ref().map(|predictions| {
             let marks = Some(&request.marks);
             Gate::new(predictions.task(), &request.view, suppressed, marks)
         });
         let filter = Filter::new(&request.query, &request.labels, &request.changes);
-        let mut counts = FilterCounts {
-            is_exact: true,
-            ..FilterCounts::default()
-        };
-        let mut ranked = Vec::with_capacity(if filter.is_open() {
-            request.samples.len()
-        } else {
-            0
-        });
+        let mut counts = FilterCounts { is_exact: true, ..FilterCounts::default() };
+        let mut ranked = Vec::with_capacity(if filter.is_open() { request.samples.len() } else { 0 });
         for (index, sample) in request.samples.iter().enumerate() {
             if index.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
                 return None;
@@ -126,21 +114,12 @@ impl Arranger {
         if request.sort != Sort::default() {
             ranked.sort_unstable();
         }
-        Some(Arrangement::new(
-            ranked.iter().map(|entry| entry.id).collect(),
-            request.samples.len(),
-            counts,
-        ))
+        Some(Arrangement::new(ranked.iter().map(|entry| entry.id).collect(), request.samples.len(), counts))
     }
 }
 
 impl ArrangeRequest {
-    fn candidate<'a>(
-        &'a self,
-        id: SampleId,
-        sample: &'a Sample,
-        gate: Option<&'a Gate<'a>>,
-    ) -> Candidate<'a> {
+    fn candidate<'a>(&'a self, id: SampleId, sample: &'a Sample, gate: Option<&'a Gate<'a>>) -> Candidate<'a> {
         let predictions = self.predictions.as_ref();
         let summary = predictions.and_then(|predictions| predictions.summary(id));
         let mark = self.marks.of(id);
@@ -149,9 +128,7 @@ impl ArrangeRequest {
             id,
             sample,
             gate,
-            prediction: summary
-                .zip(gate)
-                .map(|(summary, gate)| (summary, gate.facts(id, summary))),
+            prediction: summary.zip(gate).map(|(summary, gate)| (summary, gate.facts(id, summary))),
             mark,
             verdict: match summary.zip(gate) {
                 Some((summary, gate)) => gate.verdict(id, summary),
@@ -160,10 +137,7 @@ impl ArrangeRequest {
             has_problem: failed || self.unreadable.contains(id),
             is_damaged: predictions.is_some_and(|predictions| !predictions.warnings(id).is_empty()),
             is_outdated: self.outdated.contains(id),
-            disagreement: self
-                .disagreement
-                .as_ref()
-                .and_then(|all| all.get(id.index()).copied()),
+            disagreement: self.disagreement.as_ref().and_then(|all| all.get(id.index()).copied()),
         }
     }
 }
@@ -220,11 +194,7 @@ impl Arrangement {
         for (place, id) in order.iter().enumerate() {
             places[id.index()] = place as u32;
         }
-        Self {
-            order,
-            places: places.into(),
-            counts,
-        }
+        Self { order, places: places.into(), counts }
     }
 
     /// The samples, first to last.
@@ -260,23 +230,14 @@ impl NameOrder {
     fn ranks(&mut self, request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) -> Option<&[u32]> {
         let samples = &request.samples;
         if self.listing != request.listing || self.sorted.len() > samples.len() {
-            *self = Self {
-                listing: request.listing,
-                ..Self::default()
-            };
+            *self = Self { listing: request.listing, ..Self::default() };
         }
         if self.sorted.len() < samples.len() {
             if cancelled() {
                 return None;
             }
-            let name = |id: SampleId| {
-                samples
-                    .get(id.index())
-                    .map_or("", |sample| sample.name.as_str())
-            };
-            let compare = |left: SampleId, right: SampleId| {
-                alphanumeric_sort::compare_str(name(left), name(right))
-            };
+            let name = |id: SampleId| samples.get(id.index()).map_or("", |sample| sample.name.as_str());
+            let compare = |left: SampleId, right: SampleId| alphanumeric_sort::compare_str(name(left), name(right));
             let new = (self.sorted.len()..samples.len()).map(SampleId::from_index);
             self.sorted.extend(new);
             // The sort takes advantage of the parts that are in order already: those sorted before, and a listing's

@@ -40,21 +40,12 @@ mod tests {
         let mut suppressed = Suppressed::new(0.5);
         let square = BoundingBox::new(0.0, 0.0, 5.0, 5.0);
         suppressed.record(SampleId(0), &[square; 3], &[1, 1, 2], &[0.9, 0.8, 0.3]);
-        let view = ViewSettings {
-            min_score: 0.5,
-            ..ViewSettings::default()
-        };
-        let without_overlaps = ViewSettings {
-            nms_iou: Some(0.5),
-            ..view.clone()
-        };
+        let view = ViewSettings { min_score: 0.5, ..ViewSettings::default() };
+        let without_overlaps = ViewSettings { nms_iou: Some(0.5), ..view.clone() };
         let all = [0, 1, 2].map(SampleId);
         let nothing_judged = Marks::default();
         let mut faint_confirmed = Marks::default();
-        let mark = Mark {
-            boxes: [(2, VerdictKind::Accept)].into(),
-            ..Mark::default()
-        };
+        let mark = Mark { boxes: [(2, VerdictKind::Accept)].into(), ..Mark::default() };
         faint_confirmed.set(SampleId(0), mark);
         for (view, marks, samples, expected) in [
             (None, &nothing_judged, &all[..], 4),

@@ -14,11 +14,7 @@ pub(super) struct ByClass<T> {
 
 impl<T: Clone> ByClass<T> {
     pub(super) fn new(otherwise: T) -> Self {
-        Self {
-            otherwise,
-            dense: Vec::new(),
-            sparse: BTreeMap::new(),
-        }
+        Self { otherwise, dense: Vec::new(), sparse: BTreeMap::new() }
     }
 
     pub(super) fn get(&self, class: u32) -> &T {
@@ -31,10 +27,7 @@ impl<T: Clone> ByClass<T> {
     pub(super) fn get_mut(&mut self, class: u32) -> &mut T {
         if class >= DENSE {
             let otherwise = &self.otherwise;
-            return self
-                .sparse
-                .entry(class)
-                .or_insert_with(|| otherwise.clone());
+            return self.sparse.entry(class).or_insert_with(|| otherwise.clone());
         }
         let index = class as usize;
         if index >= self.dense.len() {
@@ -47,8 +40,6 @@ impl<T: Clone> ByClass<T> {
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let dense = self.dense.iter().enumerate();
         let sparse = self.sparse.iter();
-        dense
-            .map(|(class, value)| (class as u32, value))
-            .chain(sparse.map(|(class, value)| (*class, value)))
+        dense.map(|(class, value)| (class as u32, value)).chain(sparse.map(|(class, value)| (*class, value)))
     }
 }

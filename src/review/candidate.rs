@@ -28,9 +28,7 @@ impl Candidate<'_> {
     /// The number of visible boxes; `None` without a prediction of a detector.
     pub(super) fn boxes(&self) -> Option<u32> {
         let is_detector = self.gate?.task() == ModelTask::Detection;
-        self.facts()
-            .filter(|_| is_detector)
-            .map(|facts| facts.boxes)
+        self.facts().filter(|_| is_detector).map(|facts| facts.boxes)
     }
 
     pub(super) fn tags(&self) -> impl Iterator<Item = &str> {

@@ -83,11 +83,7 @@ impl<'a> Gate<'a> {
         suppressed: Option<&'a Suppressed>,
         marks: Option<&'a Marks>,
     ) -> Self {
-        let classes = view
-            .min_score_by_class
-            .keys()
-            .chain(&view.hidden_classes)
-            .chain(&view.solo_class);
+        let classes = view.min_score_by_class.keys().chain(&view.hidden_classes).chain(&view.solo_class);
         let otherwise = match view.solo_class {
             Some(_) => f32::NAN,
             None => view.min_score,
@@ -96,11 +92,7 @@ impl<'a> Gate<'a> {
         let mut is_same = view.solo_class.is_none();
         for &class in classes {
             is_same = false;
-            *least.get_mut(class) = if view.shows_class(class) {
-                view.min_score_of(class)
-            } else {
-                f32::NAN
-            };
+            *least.get_mut(class) = if view.shows_class(class) { view.min_score_of(class) } else { f32::NAN };
         }
         Self {
             task,
@@ -180,22 +172,14 @@ impl<'a> Gate<'a> {
                 margin = margin.min((score - *self.least.get(class)).abs());
             }
         }
-        Facts {
-            boxes,
-            best: number(best),
-            margin: number(margin),
-        }
+        Facts { boxes, best: number(best), margin: number(margin) }
     }
 }
 
 fn classification_facts(scores: &[f32]) -> Facts {
     let best = scores.first().copied();
     let second = scores.get(1).copied().unwrap_or(0.0);
-    Facts {
-        boxes: 0,
-        best: best.and_then(number),
-        margin: best.and_then(|best| number(best - second)),
-    }
+    Facts { boxes: 0, best: best.and_then(number), margin: best.and_then(|best| number(best - second)) }
 }
 
 /// Every class has the same threshold and no box hides another: only the scores matter. (`max` and `min` leave out what
@@ -205,11 +189,7 @@ fn plain_facts(scores: &[f32], least: f32) -> Facts {
     let best = scores.iter().copied().fold(f32::NAN, f32::max);
     let distances = scores.iter().map(|score| (score - least).abs());
     let margin = distances.fold(f32::NAN, f32::min);
-    Facts {
-        boxes,
-        best: number(best),
-        margin: number(margin),
-    }
+    Facts { boxes, best: number(best), margin: number(margin) }
 }
 
 fn number(value: f32) -> Option<f32> {
@@ -225,10 +205,7 @@ mod tests {
     fn the_columnar_form_passes_what_the_view_passes() {
         let mut random = Random::new(1);
         for round in 0..200_u32 {
-            let mut view = ViewSettings {
-                min_score: random.unit(),
-                ..ViewSettings::default()
-            };
+            let mut view = ViewSettings { min_score: random.unit(), ..ViewSettings::default() };
             for class in 0..6 {
                 match random.below(4) {
                     0 => drop(view.min_score_by_class.insert(class, random.unit())),
@@ -243,11 +220,7 @@ mod tests {
                 let scores = [f32::NAN, 0.0, 1.0, f32::INFINITY];
                 for score in scores.into_iter().chain((0..5).map(|_| random.unit())) {
                     let expected = view.passes(class, score);
-                    assert_eq!(
-                        gate.passes(class, score),
-                        expected,
-                        "{view:?} {class} {score}"
-                    );
+                    assert_eq!(gate.passes(class, score), expected, "{view:?} {class} {score}");
                 }
                 assert_eq!(gate.shows_class(class), view.shows_class(class));
             }
@@ -261,21 +234,11 @@ mod tests {
         let gate = Gate::new(ModelTask::Detection, &view, None, None);
         for _ in 0..200 {
             let count = random.below(40);
-            let scores: Vec<f32> = (0..count)
-                .map(|at| if at % 7 == 6 { f32::NAN } else { random.unit() })
-                .collect();
+            let scores: Vec<f32> = (0..count).map(|at| if at % 7 == 6 { f32::NAN } else { random.unit() }).collect();
             let classes = vec![3; count];
-            let summary = Summary {
-                width: 1,
-                height: 1,
-                classes: &classes,
-                scores: &scores,
-            };
+            let summary = Summary { width: 1, height: 1, classes: &classes, scores: &scores };
             let fast = gate.facts(SampleId(0), summary);
-            assert_eq!(
-                fast,
-                gate.detection_facts(summary, gate.visible(SampleId(0)))
-            );
+            assert_eq!(fast, gate.detection_facts(summary, gate.visible(SampleId(0))));
         }
     }
 

@@ -53,14 +53,9 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
         let visible = gate.visible(sample);
         let boxes = summary.classes.iter().zip(summary.scores).take(meant);
         for (index, (&found, &score)) in boxes.enumerate() {
-            let is_shown = predictions.task() == ModelTask::Classification
-                || visible.contains(index, found, score);
+            let is_shown = predictions.task() == ModelTask::Classification || visible.contains(index, found, score);
             if found == request.class && is_shown {
-                frames.push(FilmFrame {
-                    sample,
-                    index: index as u32,
-                    score,
-                });
+                frames.push(FilmFrame { sample, index: index as u32, score });
             }
         }
     }
@@ -85,10 +80,7 @@ mod tests {
     }
 
     fn view(min_score: f32) -> ViewSettings {
-        ViewSettings {
-            min_score,
-            ..ViewSettings::default()
-        }
+        ViewSettings { min_score, ..ViewSettings::default() }
     }
 
     fn request(task: ModelTask) -> FilmRequest {
@@ -121,10 +113,7 @@ mod tests {
     fn a_box_that_a_person_confirmed_is_there_whatever_the_threshold() {
         let mut request = request(ModelTask::Detection);
         request.view = view(0.5);
-        let mark = Mark {
-            boxes: [(2, VerdictKind::Accept)].into(),
-            ..Mark::default()
-        };
+        let mark = Mark { boxes: [(2, VerdictKind::Accept)].into(), ..Mark::default() };
         request.marks.set(SampleId(0), mark);
         assert_eq!(found(&request), [(0, 0), (2, 1), (0, 2)]);
     }
@@ -136,10 +125,7 @@ mod tests {
         suppressed.record(SampleId(0), &[square; 3], &[1, 2, 1], &[0.9, 0.8, 0.3]);
         let request = FilmRequest {
             suppressed: Some(suppressed),
-            view: ViewSettings {
-                nms_iou: Some(0.5),
-                ..view(0.0)
-            },
+            view: ViewSettings { nms_iou: Some(0.5), ..view(0.0) },
             ..request(ModelTask::Detection)
         };
         // Of the other image nothing is known.
@@ -148,10 +134,7 @@ mod tests {
 
     #[test]
     fn of_a_classifier_only_the_top_class_counts_whatever_its_score() {
-        let request = FilmRequest {
-            view: view(0.95),
-            ..request(ModelTask::Classification)
-        };
+        let request = FilmRequest { view: view(0.95), ..request(ModelTask::Classification) };
         assert_eq!(found(&request), [(0, 0)]);
     }
 

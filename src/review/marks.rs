@@ -70,10 +70,7 @@ impl Mark {
 
     pub fn of_box(&self, index: usize) -> Option<VerdictKind> {
         let index = u32::try_from(index).ok()?;
-        let place = self
-            .boxes
-            .binary_search_by_key(&index, |(at, _)| *at)
-            .ok()?;
+        let place = self.boxes.binary_search_by_key(&index, |(at, _)| *at).ok()?;
         Some(self.boxes[place].1)
     }
 }
@@ -104,10 +101,7 @@ mod tests {
 
     #[test]
     fn an_image_is_judged_once_it_or_every_box_that_is_shown_is_and_the_worst_verdict_counts() {
-        let boxes = |boxes: &[(u32, VerdictKind)]| Mark {
-            boxes: boxes.into(),
-            ..Mark::default()
-        };
+        let boxes = |boxes: &[(u32, VerdictKind)]| Mark { boxes: boxes.into(), ..Mark::default() };
         let shown = || [0, 2].into_iter();
         assert_eq!(Mark::default().judged(shown()), None);
         assert_eq!(Mark::default().judged(std::iter::empty()), None);
@@ -118,10 +112,7 @@ mod tests {
         assert_eq!(both.judged(shown()), Some(accept));
         let hidden_too = boxes(&[(0, accept), (1, reject), (2, accept)]);
         assert_eq!(hidden_too.judged(shown()), Some(reject));
-        let image = Mark {
-            verdict: Some(accept),
-            ..boxes(&[(2, reject)])
-        };
+        let image = Mark { verdict: Some(accept), ..boxes(&[(2, reject)]) };
         assert_eq!(image.judged(shown()), Some(reject));
         assert_eq!(image.of_box(2), Some(reject));
         assert_eq!(image.of_box(0), None);
@@ -129,12 +120,7 @@ mod tests {
 
     #[test]
     fn a_kind_has_the_word_of_its_verdict() {
-        for verdict in [
-            Verdict::Accept,
-            Verdict::Reject,
-            Verdict::Unsure,
-            Verdict::WrongClass("cat".to_owned()),
-        ] {
+        for verdict in [Verdict::Accept, Verdict::Reject, Verdict::Unsure, Verdict::WrongClass("cat".to_owned())] {
             assert_eq!(VerdictKind::from(&verdict).into_str(), verdict.into_str());
         }
     }

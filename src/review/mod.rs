@@ -28,8 +28,8 @@ pub use judged::verdict_of_image;
 pub use marks::{Mark, Marks, VerdictKind};
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
-    ClassChanges, Completion, Query, QueryError, change_key, change_term, class_term, complete,
-    has_term, with_term, without_changes, without_term,
+    ClassChanges, Completion, Query, QueryError, change_key, change_term, class_term, complete, has_term, with_term,
+    without_changes, without_term,
 };
 pub use sort::{Direction, Sort, SortBy};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};

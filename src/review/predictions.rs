@@ -72,13 +72,7 @@ struct Row {
 
 impl Predictions {
     pub fn new(task: ModelTask) -> Self {
-        Self {
-            task,
-            pieces: Vec::new(),
-            predicted: 0,
-            failed: 0,
-            revision: 0,
-        }
+        Self { task, pieces: Vec::new(), predicted: 0, failed: 0, revision: 0 }
     }
 
     pub fn task(&self) -> ModelTask {
@@ -86,8 +80,7 @@ impl Predictions {
     }
 
     pub fn status(&self, id: SampleId) -> PredictionStatus {
-        self.row(id)
-            .map_or(PredictionStatus::Unpredicted, |row| row.status)
+        self.row(id).map_or(PredictionStatus::Unpredicted, |row| row.status)
     }
 
     /// Samples with a prediction; kept, not counted.
@@ -116,10 +109,7 @@ impl Predictions {
     /// What is wrong with an image that was predicted all the same, in words that follow its name.
     pub fn warnings(&self, id: SampleId) -> &[String] {
         let (piece, row) = position(id);
-        let warnings = self
-            .pieces
-            .get(piece)
-            .and_then(|piece| piece.warnings.get(&row));
+        let warnings = self.pieces.get(piece).and_then(|piece| piece.warnings.get(&row));
         warnings.map_or(&[], Vec::as_slice)
     }
 
@@ -134,9 +124,7 @@ impl Predictions {
         let pieces = self.pieces.iter().enumerate();
         pieces.flat_map(|(at, piece)| {
             let first = at * SAMPLES_A_PIECE;
-            (0..SAMPLES_A_PIECE).filter_map(move |row| {
-                Some((SampleId::from_index(first + row), piece.summary(row)?))
-            })
+            (0..SAMPLES_A_PIECE).filter_map(move |row| Some((SampleId::from_index(first + row), piece.summary(row)?)))
         })
     }
 
@@ -167,8 +155,7 @@ impl Predictions {
     pub fn stop_waiting(&mut self, ids: impl IntoIterator<Item = SampleId>) {
         for id in ids {
             if self.status(id) == PredictionStatus::Waiting {
-                self.piece_mut(id)
-                    .set_status(id, PredictionStatus::Unpredicted);
+                self.piece_mut(id).set_status(id, PredictionStatus::Unpredicted);
             }
         }
     }
@@ -191,14 +178,7 @@ impl Predictions {
 
     /// The same from columns, as the project keeps them. `classes` and `scores` have one entry a box (or class) each;
     /// what one of them has more is left out.
-    pub fn record_summary(
-        &mut self,
-        id: SampleId,
-        width: u32,
-        height: u32,
-        classes: &[u32],
-        scores: &[f32],
-    ) {
+    pub fn record_summary(&mut self, id: SampleId, width: u32, height: u32, classes: &[u32], scores: &[f32]) {
         let entries = classes.iter().copied().zip(scores.iter().copied());
         self.record_entries(id, width, height, entries);
     }
@@ -233,13 +213,7 @@ impl Predictions {
         self.piece_mut(id).forget(position(id).1);
     }
 
-    fn record_entries(
-        &mut self,
-        id: SampleId,
-        width: u32,
-        height: u32,
-        entries: impl Iterator<Item = (u32, f32)>,
-    ) {
+    fn record_entries(&mut self, id: SampleId, width: u32, height: u32, entries: impl Iterator<Item = (u32, f32)>) {
         self.forget(id);
         let piece = self.piece_mut(id);
         let first = piece.classes.len();
@@ -307,10 +281,7 @@ impl Piece {
 
     fn forget(&mut self, row: usize) {
         let old = std::mem::take(&mut self.rows[row]);
-        if matches!(
-            old.status,
-            PredictionStatus::Predicted | PredictionStatus::Failed
-        ) {
+        if matches!(old.status, PredictionStatus::Predicted | PredictionStatus::Failed) {
             self.settled -= 1;
         }
         self.failures.remove(&row);
@@ -380,9 +351,7 @@ mod tests {
     }
 
     fn scores(predictions: &Predictions, id: u32) -> Option<&[f32]> {
-        predictions
-            .summary(SampleId(id))
-            .map(|summary| summary.scores)
+        predictions.summary(SampleId(id)).map(|summary| summary.scores)
     }
 
     #[test]
@@ -392,10 +361,7 @@ mod tests {
         predictions.record(SampleId(2), &boxes(&[]));
         let summary = predictions.summary(SampleId(4000)).unwrap();
         assert_eq!((summary.width, summary.height), (30, 20));
-        assert_eq!(
-            (summary.classes, summary.scores),
-            (&[7, 7][..], &[0.9, 0.2][..])
-        );
+        assert_eq!((summary.classes, summary.scores), (&[7, 7][..], &[0.9, 0.2][..]));
         assert_eq!(scores(&predictions, 2), Some(&[][..]));
         assert_eq!(scores(&predictions, 3), None);
         let ids: Vec<u32> = predictions.iter().map(|(id, _)| id.0).collect();
@@ -404,11 +370,7 @@ mod tests {
 
     #[test]
     fn the_classes_of_a_classifier_are_kept_in_their_order() {
-        let class = |index, score| ClassScore {
-            index,
-            label: String::new(),
-            score,
-        };
+        let class = |index, score| ClassScore { index, label: String::new(), score };
         let mut predictions = Predictions::new(ModelTask::Classification);
         let prediction = Prediction {
             width: 1,
@@ -432,10 +394,7 @@ mod tests {
         assert_eq!(predictions.failure(SampleId(0)), None);
         predictions.forget(SampleId(0));
         assert_eq!((predictions.predicted(), predictions.failed()), (0, 0));
-        assert_eq!(
-            predictions.status(SampleId(0)),
-            PredictionStatus::Unpredicted
-        );
+        assert_eq!(predictions.status(SampleId(0)), PredictionStatus::Unpredicted);
     }
 
     #[test]
@@ -462,10 +421,7 @@ mod tests {
         predictions.record(SampleId(0), &boxes(&[0.1, 0.1]));
         assert_eq!(scores(&snapshot, 0), Some(&[0.9][..]));
         assert_eq!(scores(&predictions, 0), Some(&[0.1, 0.1][..]));
-        assert!(
-            Arc::ptr_eq(&predictions.pieces[1], &snapshot.pieces[1]),
-            "what did not change is shared"
-        );
+        assert!(Arc::ptr_eq(&predictions.pieces[1], &snapshot.pieces[1]), "what did not change is shared");
     }
 
     #[test]
@@ -493,10 +449,7 @@ mod tests {
                 predictions.record(SampleId(id), &boxes(&many));
             }
         }
-        let alive: usize = predictions
-            .iter()
-            .map(|(_, summary)| summary.scores.len())
-            .sum();
+        let alive: usize = predictions.iter().map(|(_, summary)| summary.scores.len()).sum();
         assert!(predictions.pieces[0].classes.len() <= 2 * alive, "{alive}");
         assert_eq!(scores(&predictions, 4), Some(&[0.98; 4][..]));
     }

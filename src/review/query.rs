@@ -19,8 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use complete::{
-    Completion, change_key, change_term, class_term, complete, has_term, with_term,
-    without_changes, without_term,
+    Completion, change_key, change_term, class_term, complete, has_term, with_term, without_changes, without_term,
 };
 
 use self::class_term::ClassTerm;
@@ -122,10 +121,7 @@ impl Query {
     }
 }
 
-const LOGIC_HELP: [(&str, &str); 1] = [(
-    "class:cat or (dog !tag)",
-    "Either of the two; parentheses group, ! negates",
-)];
+const LOGIC_HELP: [(&str, &str); 1] = [("class:cat or (dog !tag)", "Either of the two; parentheses group, ! negates")];
 
 impl Node {
     fn each_term(&self, visit: &mut impl FnMut(&Term)) {
@@ -163,24 +159,12 @@ impl Node {
 }
 
 impl Span {
-    pub(super) const ANY: Self = Self {
-        low: f32::NEG_INFINITY,
-        includes_low: true,
-        high: f32::INFINITY,
-        includes_high: true,
-    };
+    pub(super) const ANY: Self =
+        Self { low: f32::NEG_INFINITY, includes_low: true, high: f32::INFINITY, includes_high: true };
 
     pub(super) fn contains(&self, value: f32) -> bool {
-        let is_above = if self.includes_low {
-            value >= self.low
-        } else {
-            value > self.low
-        };
-        let is_below = if self.includes_high {
-            value <= self.high
-        } else {
-            value < self.high
-        };
+        let is_above = if self.includes_low { value >= self.low } else { value > self.low };
+        let is_below = if self.includes_high { value <= self.high } else { value < self.high };
         is_above && is_below
     }
 
@@ -233,10 +217,7 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
             None
         }
     };
-    known
-        .filter_map(|name| Some((rank(&name)?, name)))
-        .min_by_key(|(rank, _)| *rank)
-        .map(|(_, name)| name)
+    known.filter_map(|name| Some((rank(&name)?, name))).min_by_key(|(rank, _)| *rank).map(|(_, name)| name)
 }
 
 /// The beginning of a long word, for messages.
@@ -284,29 +265,20 @@ mod tests {
     fn warnings(text: &str, task: ModelTask) -> Vec<String> {
         let labels = LabelSet::parse("cat\nTraffic light\ncrane\ncrane").unwrap();
         let warnings = Query::parse(text).unwrap().warnings(task, &labels);
-        warnings
-            .into_iter()
-            .map(|warning| warning.message)
-            .collect()
+        warnings.into_iter().map(|warning| warning.message).collect()
     }
 
     #[test]
     fn a_class_that_the_model_does_not_know_is_told_with_a_near_one() {
         let check = |text: &str, expected: &str| {
             let got = warnings(text, ModelTask::Detection);
-            assert!(
-                got.len() == 1 && got[0].contains(expected),
-                "{text}: {got:?}"
-            );
+            assert!(got.len() == 1 && got[0].contains(expected), "{text}: {got:?}");
         };
         check("class:cst", "did you mean “cat”?");
         check("!class:light", "did you mean “Traffic light”?");
         check("a or class:zebra", "class:*part*");
         assert!(warnings("class:CAT class:traffic* class:99", ModelTask::Detection).is_empty());
-        assert_eq!(
-            warnings("class:cat boxes>2", ModelTask::Classification).len(),
-            1
-        );
+        assert_eq!(warnings("class:cat boxes>2", ModelTask::Classification).len(), 1);
     }
 
     #[test]
@@ -358,12 +330,7 @@ mod tests {
 
     #[test]
     fn two_bounds_make_a_span() {
-        let span = |low, high| Span {
-            low,
-            includes_low: false,
-            high,
-            includes_high: true,
-        };
+        let span = |low, high| Span { low, includes_low: false, high, includes_high: true };
         let both = span(0.2, 0.8).and(span(0.5, 0.9)).and(Span::ANY);
         assert_eq!(both, span(0.5, 0.8));
         assert!(!both.contains(0.5) && both.contains(0.8) && !both.contains(f32::NAN));

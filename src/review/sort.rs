@@ -13,19 +13,7 @@ pub struct Sort {
     pub direction: Direction,
 }
 
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Default,
-    Hash,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(const_into_str)]
 pub enum SortBy {
@@ -65,17 +53,13 @@ impl SortBy {
             Self::Name => "By name, with numbers by value",
             Self::Date => "By the time the file was last changed",
             Self::Size => "By file size",
-            Self::TopScore => {
-                "By the best score of the classes that are shown, whatever the threshold"
-            }
+            Self::TopScore => "By the best score of the classes that are shown, whatever the threshold",
             Self::Uncertainty => {
                 "Classifier: margin between the first two scores. Detector: distance of the nearest box from its \
                 threshold"
             }
             Self::Boxes => "By the number of boxes shown",
-            Self::Verdict => {
-                "By the worst verdict on the image or a box of it; unjudged images come last"
-            }
+            Self::Verdict => "By the worst verdict on the image or a box of it; unjudged images come last",
             Self::Disagreement => "By the disagreement of the two compared runs",
         }
     }
@@ -84,12 +68,9 @@ impl SortBy {
     pub fn default_direction(self) -> Direction {
         match self {
             Self::Listing | Self::Name | Self::Verdict => Direction::Ascending,
-            Self::Date
-            | Self::Size
-            | Self::TopScore
-            | Self::Uncertainty
-            | Self::Boxes
-            | Self::Disagreement => Direction::Descending,
+            Self::Date | Self::Size | Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement => {
+                Direction::Descending
+            }
         }
     }
 
@@ -114,10 +95,7 @@ impl SortBy {
 
     /// Whether it needs the predictions of a run.
     pub fn needs_predictions(self) -> bool {
-        matches!(
-            self,
-            Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement
-        )
+        matches!(self, Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement)
     }
 
     /// The rank in ascending order; `None` if the sample has none.
@@ -154,11 +132,7 @@ fn from_signed(value: i64) -> u64 {
 fn from_float(value: f32) -> Option<u64> {
     // Both zeros are one number.
     let bits = (value + 0.0).to_bits();
-    let ordered = if bits >> 31 == 1 {
-        !bits
-    } else {
-        bits | 1 << 31
-    };
+    let ordered = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
     (!value.is_nan()).then_some(u64::from(ordered))
 }
 

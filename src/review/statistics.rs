@@ -81,9 +81,7 @@ pub fn statistics(
 ) -> Option<Statistics> {
     let gate = Gate::new(predictions.task(), view, suppressed, Some(marks));
     let mut counting = Counting {
-        histogram: ScoreHistogram {
-            bins: [0; ScoreHistogram::BINS],
-        },
+        histogram: ScoreHistogram { bins: [0; ScoreHistogram::BINS] },
         classes: ByClass::new(ClassCount::default()),
         images: 0,
         images_above: 0,
@@ -161,9 +159,7 @@ impl Counting {
         });
         Statistics {
             task,
-            classes: ClassTable {
-                rows: rows.collect(),
-            },
+            classes: ClassTable { rows: rows.collect() },
             histogram: self.histogram,
             images: self.images,
             images_above: self.images_above,
@@ -185,15 +181,9 @@ mod tests {
     const NEVER: &dyn Fn() -> bool = &|| false;
 
     /// Compares with a slow, simple implementation.
-    fn check(
-        predictions: &Predictions,
-        view: &ViewSettings,
-        suppressed: Option<&Suppressed>,
-        marks: &Marks,
-    ) {
+    fn check(predictions: &Predictions, view: &ViewSettings, suppressed: Option<&Suppressed>, marks: &Marks) {
         let got = statistics(predictions, view, suppressed, marks, NEVER).unwrap();
-        let is_hidden =
-            |id, at| view.nms_iou.is_some() && suppressed.is_some_and(|bits| bits.hides(id, at));
+        let is_hidden = |id, at| view.nms_iou.is_some() && suppressed.is_some_and(|bits| bits.hides(id, at));
         let is_confirmed = |id, at| {
             let verdict = marks.get(id).of_box(at);
             verdict.is_some_and(VerdictKind::confirms)
@@ -213,17 +203,12 @@ mod tests {
         }
         assert_eq!(got.boxes_above, shown.len());
         let images = |boxes: &[(SampleId, u32, f32)]| {
-            let ids: std::collections::BTreeSet<SampleId> =
-                boxes.iter().map(|found| found.0).collect();
+            let ids: std::collections::BTreeSet<SampleId> = boxes.iter().map(|found| found.0).collect();
             ids.len()
         };
         assert_eq!(got.images_above, images(&shown));
         for class in 0..12 {
-            let of_class: Vec<_> = shown
-                .iter()
-                .copied()
-                .filter(|found| found.1 == class)
-                .collect();
+            let of_class: Vec<_> = shown.iter().copied().filter(|found| found.1 == class).collect();
             let row = got.classes.rows.iter().find(|row| row.class == class);
             assert_eq!(row.map_or(0, |row| row.boxes), of_class.len());
             assert_eq!(row.map_or(0, |row| row.images), images(&of_class));
@@ -234,9 +219,7 @@ mod tests {
             }
         }
         for (bin, count) in got.histogram.bins().iter().enumerate() {
-            let in_bin = in_histogram
-                .iter()
-                .filter(|(_, _, score)| ((score * 50.0) as usize).min(49) == bin);
+            let in_bin = in_histogram.iter().filter(|(_, _, score)| ((score * 50.0) as usize).min(49) == bin);
             assert_eq!(*count as usize, in_bin.count(), "bin {bin}");
         }
     }
@@ -270,18 +253,12 @@ mod tests {
             nms_iou: Some(0.5),
             ..ViewSettings::default()
         };
-        let solo = ViewSettings {
-            solo_class: Some(6),
-            ..ViewSettings::default()
-        };
+        let solo = ViewSettings { solo_class: Some(6), ..ViewSettings::default() };
         let mut judged = Marks::default();
         for sample in (0..600).step_by(3) {
             let boxes = (0..30).filter(|at| (at + sample) % 4 == 0);
             let boxes = boxes.map(|at| (at, VerdictKind::VARIANTS[(at / 4 % 4) as usize]));
-            let mark = Mark {
-                boxes: boxes.collect(),
-                ..Mark::default()
-            };
+            let mark = Mark { boxes: boxes.collect(), ..Mark::default() };
             judged.set(SampleId(sample), mark);
         }
         for view in [&plain, &varied, &solo] {
@@ -290,11 +267,7 @@ mod tests {
                 check(&predictions, view, None, marks);
             }
         }
-        let exact = |suppressed| {
-            statistics(&predictions, &varied, suppressed, &judged, NEVER)
-                .unwrap()
-                .is_exact
-        };
+        let exact = |suppressed| statistics(&predictions, &varied, suppressed, &judged, NEVER).unwrap().is_exact;
         assert!(exact(Some(&suppressed)) && !exact(None));
     }
 
@@ -304,17 +277,11 @@ mod tests {
         for (sample, score) in [0.9, 0.6, 0.2].into_iter().enumerate() {
             predictions.record_summary(SampleId::from_index(sample), 1, 1, &[4, 7], &[score, 0.1]);
         }
-        let view = ViewSettings {
-            min_class_score: 0.5,
-            ..ViewSettings::default()
-        };
+        let view = ViewSettings { min_class_score: 0.5, ..ViewSettings::default() };
         let got = statistics(&predictions, &view, None, &Marks::default(), NEVER).unwrap();
         assert_eq!((got.images, got.images_above, got.boxes_above), (3, 2, 0));
         assert_eq!(got.classes.rows.len(), 1);
-        assert_eq!(
-            (got.classes.rows[0].class, got.classes.rows[0].images),
-            (4, 2)
-        );
+        assert_eq!((got.classes.rows[0].class, got.classes.rows[0].images), (4, 2));
         assert!((got.classes.rows[0].mean_score - 0.75).abs() < 1e-6);
         assert_eq!(got.histogram.bins().iter().sum::<u32>(), 3);
     }

@@ -23,12 +23,7 @@ pub struct Suppressed {
 
 impl Suppressed {
     pub fn new(max_iou: f32) -> Self {
-        Self {
-            max_iou,
-            samples: SharedList::default(),
-            known: 0,
-            revision: 0,
-        }
+        Self { max_iou, samples: SharedList::default(), known: 0, revision: 0 }
     }
 
     /// Builds it from the boxes of many samples: bounds, class ids and scores, as many of each.
@@ -49,13 +44,7 @@ impl Suppressed {
     }
 
     /// Takes the boxes of one sample, in the order of its stored prediction. Replaces what was known of it.
-    pub fn record(
-        &mut self,
-        id: SampleId,
-        bounds: &[BoundingBox],
-        classes: &[u32],
-        scores: &[f32],
-    ) {
+    pub fn record(&mut self, id: SampleId, bounds: &[BoundingBox], classes: &[u32], scores: &[f32]) {
         let len = bounds.len().min(classes.len()).min(scores.len());
         // A NaN score is never shown, so it hides nothing.
         let mut by_score: Vec<usize> = (0..len).filter(|&at| !scores[at].is_nan()).collect();

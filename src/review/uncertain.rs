@@ -18,9 +18,8 @@ pub fn next_less_certain(
         let margin = gate.facts(id, predictions.summary(id)?).margin?;
         Some((margin, id))
     };
-    let is_before = |one: &(f32, SampleId), other: &(f32, SampleId)| {
-        one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)).is_lt()
-    };
+    let is_before =
+        |one: &(f32, SampleId), other: &(f32, SampleId)| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)).is_lt();
     let current = current.and_then(margin);
     let (mut first, mut next) = (None, None);
     for candidate in candidates.filter_map(margin) {
@@ -45,9 +44,7 @@ pub fn margin(prediction: &Prediction, view: &ViewSettings) -> Option<f32> {
     let only = SampleId(0);
     predictions.record(only, prediction);
     let summary = predictions.summary(only)?;
-    Gate::new(predictions.task(), view, None, None)
-        .facts(only, summary)
-        .margin
+    Gate::new(predictions.task(), view, None, None).facts(only, summary).margin
 }
 
 #[cfg(test)]
@@ -73,9 +70,6 @@ mod tests {
         }
         assert_eq!(visited, [Some(1), Some(2), Some(4), Some(0), Some(1)]);
         let no_samples = std::iter::empty();
-        assert_eq!(
-            next_less_certain(&predictions, &view, no_samples, None),
-            None
-        );
+        assert_eq!(next_less_certain(&predictions, &view, no_samples, None), None);
     }
 }

@@ -8,12 +8,8 @@ use super::tfrecord::record_of;
 use super::{LocalSource, MemorySource, Page, Source, SourceError, WithRecords};
 use crate::domain::SampleUri;
 
-const FILES: [(&str, &[u8]); 4] = [
-    ("0.jpg", b""),
-    ("2 with space & %.png", b"two"),
-    ("10+.jpg", b"ten"),
-    ("고양이.jpg", b"cat"),
-];
+const FILES: [(&str, &[u8]); 4] =
+    [("0.jpg", b""), ("2 with space & %.png", b"two"), ("10+.jpg", b"ten"), ("고양이.jpg", b"cat")];
 
 #[test]
 fn a_local_folder_keeps_the_contract() {
@@ -50,11 +46,8 @@ fn records_of_a_file_keep_the_contract() {
     let records = FILES.map(|(name, bytes)| record_of(name, bytes));
     std::fs::write(&file, records.concat()).unwrap();
     let names = FILES.map(|(name, _)| format!("a.tfrecord/{name}"));
-    let expected: Vec<(&str, &[u8])> = names
-        .iter()
-        .zip(FILES)
-        .map(|(name, (_, bytes))| (name.as_str(), bytes))
-        .collect();
+    let expected: Vec<(&str, &[u8])> =
+        names.iter().zip(FILES).map(|(name, (_, bytes))| (name.as_str(), bytes)).collect();
     let missing = folder.path().join("missing.tfrecord");
     let missing = missing.to_string_lossy();
     check_contract(&WithRecords::open(&file).unwrap(), &expected, &missing);

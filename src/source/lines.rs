@@ -59,9 +59,7 @@ impl LinesSource {
         if !is_lines_name(&name) {
             return source;
         }
-        let mut listed = for_task(&source, control)
-            .pages()
-            .flat_map(|page| page.samples);
+        let mut listed = for_task(&source, control).pages().flat_map(|page| page.samples);
         match listed.next() {
             Some(file) if file.uri.as_str() == name => Arc::new(Self::over(source, file)),
             _ => source,
@@ -70,11 +68,7 @@ impl LinesSource {
 
     /// `file` is one that `inner` lists.
     fn over(inner: Arc<dyn Source>, file: Sample) -> Self {
-        Self {
-            inner,
-            file,
-            index: Arc::default(),
-        }
+        Self { inner, file, index: Arc::default() }
     }
 
     /// The line of a sample as it is in the file.
@@ -126,11 +120,7 @@ impl Index {
     /// Looks through the next block.
     fn scan_further(&mut self, source: &dyn Source, file: &Sample) -> Result<(), SourceError> {
         let end = (self.looked_at + BLOCK_BYTES).min(file.size_bytes);
-        let block = if self.looked_at < end {
-            source.read_once(&file.uri, self.looked_at..end)?
-        } else {
-            Vec::new()
-        };
+        let block = if self.looked_at < end { source.read_once(&file.uri, self.looked_at..end)? } else { Vec::new() };
         for (at, byte) in (self.looked_at..).zip(&block) {
             if *byte == b'\n' {
                 self.end_line(at);
@@ -157,14 +147,9 @@ impl Index {
 /// The image in a line.
 fn image_in(line: &[u8]) -> Result<Vec<u8>, SourceError> {
     let damaged = |why: String| SourceError::Damaged(why);
-    let line: Line<'_> = serde_json::from_slice(line).map_err(|error| {
-        damaged(format!(
-            r#"the line is not {{"b64": "…"}} with a base64 image: {error}"#
-        ))
-    })?;
-    STANDARD
-        .decode(line.b64.as_bytes())
-        .map_err(|error| damaged(format!("the line is not valid base64: {error}")))
+    let line: Line<'_> = serde_json::from_slice(line)
+        .map_err(|error| damaged(format!(r#"the line is not {{"b64": "…"}} with a base64 image: {error}"#)))?;
+    STANDARD.decode(line.b64.as_bytes()).map_err(|error| damaged(format!("the line is not valid base64: {error}")))
 }
 
 impl Source for LinesSource {
@@ -184,10 +169,7 @@ impl Source for LinesSource {
             while index.lines.len() < next + page_len && !index.is_whole {
                 if let Err(error) = index.scan_further(&*source.inner, &source.file) {
                     is_over = true;
-                    let message = format!(
-                        "{error} ({} lines were listed before it)",
-                        index.lines.len()
-                    );
+                    let message = format!("{error} ({} lines were listed before it)", index.lines.len());
                     let problem = Problem::of_sample(source.file.uri.clone(), message);
                     // The caller that cancelled the listing knows that it is not complete.
                     let is_told = !matches!(error, SourceError::Cancelled);
@@ -197,8 +179,7 @@ impl Source for LinesSource {
             }
             is_over |= index.lines.len() <= next + page_len && index.is_whole;
             let found = index.lines.iter().enumerate().skip(next).take(page_len);
-            page.samples
-                .extend(found.map(|(number, line)| source.sample(number, line)));
+            page.samples.extend(found.map(|(number, line)| source.sample(number, line)));
             next += page.samples.len();
             page_len = PAGE_LEN;
             Some(page)
@@ -238,10 +219,7 @@ impl Source for LinesSource {
 
     fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
         let inner = self.inner.for_task(control)?;
-        Some(Arc::new(Self {
-            inner,
-            ..self.clone()
-        }))
+        Some(Arc::new(Self { inner, ..self.clone() }))
     }
 }
 

@@ -57,21 +57,12 @@ impl LocalSource {
 
     /// Files and folders in the given order. Those that do not exist become problems of the listing.
     pub fn from_paths(paths: impl IntoIterator<Item = PathBuf>) -> Self {
-        let roots: Vec<PathBuf> = paths
-            .into_iter()
-            .map(|path| absolute(&path).unwrap_or(path))
-            .collect();
+        let roots: Vec<PathBuf> = paths.into_iter().map(|path| absolute(&path).unwrap_or(path)).collect();
         Self::new(format!("{} paths", roots.len()), roots)
     }
 
     fn new(name: String, roots: Vec<PathBuf>) -> Self {
-        Self {
-            name,
-            roots,
-            watch: OnceLock::new(),
-            left_out: Arc::default(),
-            reach: Reach::default(),
-        }
+        Self { name, roots, watch: OnceLock::new(), left_out: Arc::default(), reach: Reach::default() }
     }
 
     /// What the listings of this source have left out so far.
@@ -96,10 +87,7 @@ impl Source for LocalSource {
             reach.remember(&root);
             list_root(root, watch.clone(), Arc::clone(&left_out))
         };
-        Box::new(Pages {
-            entries: Box::new(self.roots.clone().into_iter().flat_map(list)),
-            next_len: FIRST_PAGE_LEN,
-        })
+        Box::new(Pages { entries: Box::new(self.roots.clone().into_iter().flat_map(list)), next_len: FIRST_PAGE_LEN })
     }
 
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
@@ -111,8 +99,7 @@ impl Source for LocalSource {
     }
 
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
-        self.watch
-            .get_or_init(|| observer::watch(&self.roots, &Arc::from(report)));
+        self.watch.get_or_init(|| observer::watch(&self.roots, &Arc::from(report)));
     }
 }
 
@@ -120,8 +107,7 @@ fn read_part(uri: &SampleUri, range: Range<u64>) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(uri.as_str())?;
     file.seek(SeekFrom::Start(range.start))?;
     let mut bytes = Vec::new();
-    file.take(range.end.saturating_sub(range.start))
-        .read_to_end(&mut bytes)?;
+    file.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -177,10 +163,7 @@ fn sample(path: &Path, name: String, metadata: &Metadata) -> Entry {
             modified_ns: metadata.modified().ok().and_then(nanoseconds),
             etag: None,
         }),
-        None => Err(Problem::of_sample(
-            uri_of(path),
-            "has a name that is not valid Unicode; rename it to open it",
-        )),
+        None => Err(Problem::of_sample(uri_of(path), "has a name that is not valid Unicode; rename it to open it")),
     }
 }
 
@@ -212,9 +195,7 @@ fn uri_of(path: &Path) -> SampleUri {
 }
 
 fn file_name(path: &Path) -> std::borrow::Cow<'_, str> {
-    path.file_name()
-        .unwrap_or(path.as_os_str())
-        .to_string_lossy()
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
 }
 
 #[cfg(test)]
@@ -223,11 +204,7 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<String> {
         let source = LocalSource::open(folder).unwrap();
-        source
-            .pages()
-            .flat_map(|page| page.samples)
-            .map(|sample| sample.name)
-            .collect()
+        source.pages().flat_map(|page| page.samples).map(|sample| sample.name).collect()
     }
 
     fn folder_with(names: &[&str]) -> tempfile::TempDir {
@@ -242,19 +219,9 @@ mod tests {
 
     #[test]
     fn files_come_in_natural_order_with_hidden_and_other_files_left_out() {
-        let folder = folder_with(&[
-            "img10.jpg",
-            "img2.JPG",
-            ".hidden.png",
-            "a/1.png",
-            ".git/x.png",
-            "notes.txt",
-            "고양이.webp",
-        ]);
-        assert_eq!(
-            names(folder.path()),
-            ["a/1.png", "img2.JPG", "img10.jpg", "고양이.webp"]
-        );
+        let folder =
+            folder_with(&["img10.jpg", "img2.JPG", ".hidden.png", "a/1.png", ".git/x.png", "notes.txt", "고양이.webp"]);
+        assert_eq!(names(folder.path()), ["a/1.png", "img2.JPG", "img10.jpg", "고양이.webp"]);
         let source = LocalSource::open(folder.path()).unwrap();
         source.pages().for_each(drop);
         let left_out = source.left_out();
@@ -265,10 +232,7 @@ mod tests {
     #[test]
     fn a_missing_folder_is_an_error() {
         let missing = Path::new("/no/such/folder");
-        assert!(matches!(
-            LocalSource::open(missing),
-            Err(SourceError::NoSuchPlace)
-        ));
+        assert!(matches!(LocalSource::open(missing), Err(SourceError::NoSuchPlace)));
     }
 
     #[test]
@@ -277,13 +241,7 @@ mod tests {
         let paths = [folder.path().join("a.jpg"), folder.path().join("b.jpg")];
         let page = LocalSource::from_paths(paths).pages().next().unwrap();
         assert_eq!(page.samples.len(), 1);
-        assert!(
-            page.problems[0]
-                .to_string()
-                .contains("a.jpg: the file does not exist"),
-            "{:?}",
-            page.problems
-        );
+        assert!(page.problems[0].to_string().contains("a.jpg: the file does not exist"), "{:?}", page.problems);
     }
 
     #[cfg(unix)]
@@ -291,11 +249,7 @@ mod tests {
     fn a_loop_of_symbolic_links_is_named_once_and_survived() {
         let folder = folder_with(&["a/b/1.jpg"]);
         std::os::unix::fs::symlink(folder.path(), folder.path().join("a/b/back")).unwrap();
-        let page = LocalSource::open(folder.path())
-            .unwrap()
-            .pages()
-            .next()
-            .unwrap();
+        let page = LocalSource::open(folder.path()).unwrap().pages().next().unwrap();
         assert_eq!(page.samples.len(), 1);
         assert_eq!(page.problems.len(), 1);
     }
@@ -311,11 +265,8 @@ mod tests {
     fn the_first_page_of_a_large_folder_is_small() {
         let names: Vec<String> = (0..250).map(|number| format!("{number}.jpg")).collect();
         let folder = folder_with(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        let lens: Vec<usize> = LocalSource::open(folder.path())
-            .unwrap()
-            .pages()
-            .map(|page| page.samples.len())
-            .collect();
+        let lens: Vec<usize> =
+            LocalSource::open(folder.path()).unwrap().pages().map(|page| page.samples.len()).collect();
         assert_eq!(lens, [100, 150]);
     }
 }

@@ -13,12 +13,7 @@ pub struct MemorySource {
 
 impl MemorySource {
     pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
-        Self {
-            files: files
-                .into_iter()
-                .map(|(name, bytes)| (SampleUri::new(name), bytes))
-                .collect(),
-        }
+        Self { files: files.into_iter().map(|(name, bytes)| (SampleUri::new(name), bytes)).collect() }
     }
 }
 
@@ -35,17 +30,13 @@ impl Source for MemorySource {
             modified_ns: None,
             etag: None,
         });
-        let page = Page {
-            samples: samples.collect(),
-            ..Page::default()
-        };
+        let page = Page { samples: samples.collect(), ..Page::default() };
         Box::new((!page.samples.is_empty()).then_some(page).into_iter())
     }
 
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
         let file = self.files.iter().find(|(known, _)| known == uri);
-        file.map(|(_, bytes)| bytes.clone())
-            .ok_or(SourceError::NotFound)
+        file.map(|(_, bytes)| bytes.clone()).ok_or(SourceError::NotFound)
     }
 
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {

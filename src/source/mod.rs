@@ -31,9 +31,8 @@ use tfrecord::{is_shard_name, is_tfrecord_name};
 
 /// Extensions (lower case) of the files that are listed as samples.
 /// What names of images end with, in any case, behind a dot.
-pub const IMAGE_EXTENSIONS: [&str; 11] = [
-    "jpg", "jpeg", "jpe", "jfif", "png", "webp", "bmp", "dib", "tif", "tiff", "gif",
-];
+pub const IMAGE_EXTENSIONS: [&str; 11] =
+    ["jpg", "jpeg", "jpe", "jfif", "png", "webp", "bmp", "dib", "tif", "tiff", "gif"];
 
 /// Images to be listed and read. Never written to.
 pub trait Source: Send + Sync {
@@ -115,9 +114,7 @@ pub trait Source: Send + Sync {
 
 /// `source` for one task, so that cancelling the task ends its waits.
 pub fn for_task(source: &Arc<dyn Source>, control: &TaskControl) -> Arc<dyn Source> {
-    source
-        .for_task(control)
-        .unwrap_or_else(|| Arc::clone(source))
+    source.for_task(control).unwrap_or_else(|| Arc::clone(source))
 }
 
 /// What there is of `range`.
@@ -133,9 +130,7 @@ pub enum SourceError {
     #[error("the file does not exist; it may have been moved or deleted since it was listed")]
     NotFound,
     /// A source that is to be opened does not exist.
-    #[error(
-        "the file or folder does not exist; check the spelling, and whether it was moved or deleted"
-    )]
+    #[error("the file or folder does not exist; check the spelling, and whether it was moved or deleted")]
     NoSuchPlace,
     #[error("permission denied; change the file's permissions")]
     PermissionDenied,
@@ -197,11 +192,7 @@ fn may_hold_records(path: &Path) -> bool {
 fn has_image_extension(path: &Path) -> bool {
     let extension = path.extension();
     let extension = extension.and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| {
-        IMAGE_EXTENSIONS
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(extension))
-    })
+    extension.is_some_and(|extension| IMAGE_EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(extension)))
 }
 
 impl From<std::io::Error> for SourceError {

@@ -74,11 +74,7 @@ impl S3Source {
     ///
     /// # Errors
     /// There is no object, it may not be read, or S3 could not be reached.
-    pub fn open(
-        aws: &Aws,
-        place: &S3Place,
-        control: Option<&TaskControl>,
-    ) -> Result<Self, AwsError> {
+    pub fn open(aws: &Aws, place: &S3Place, control: Option<&TaskControl>) -> Result<Self, AwsError> {
         let s3 = aws.s3(&place.access);
         let address = &place.address;
         let folder = address.as_folder();
@@ -87,11 +83,7 @@ impl S3Source {
             Err(error) if error.kind != AwsErrorKind::AccessDenied => return Err(error),
             begun => begun,
         };
-        let object = if address.is_folder() {
-            None
-        } else {
-            find_object(&s3, address, control)?
-        };
+        let object = if address.is_folder() { None } else { find_object(&s3, address, control)? };
         let (root, note, begun) = match (begun, object) {
             (Ok(begun), None) if !begun.first.is_empty() || address.is_folder() => {
                 if begun.first.is_empty() && !address.prefix.is_empty() {
@@ -100,8 +92,7 @@ impl S3Source {
                 (Root::Folder(folder), None, Some(begun))
             }
             (Ok(begun), Some(_)) if !begun.first.is_empty() => {
-                let note =
-                    format!("There is also an object {address}; the folder {folder} was opened");
+                let note = format!("There is also an object {address}; the folder {folder} was opened");
                 (Root::Folder(folder), Some(note), Some(begun))
             }
             (_, Some(object)) => {
@@ -130,17 +121,10 @@ impl S3Source {
 
     /// The same, but what is read is kept in `cache`, so that nothing is fetched twice while it is there, and changes
     /// of objects are noticed when they are read. `tell` gets the errors of the cache.
-    pub fn with_cache(
-        self,
-        cache: Arc<DiskCache>,
-        tell: impl Fn(&CacheError) + Send + Sync + 'static,
-    ) -> Self {
+    pub fn with_cache(self, cache: Arc<DiskCache>, tell: impl Fn(&CacheError) + Send + Sync + 'static) -> Self {
         let server = self.inner.server.clone().unwrap_or_default();
         let cache = Arc::new(ObjectCache::new(cache, server, Box::new(tell)));
-        Self {
-            cache: Some(cache),
-            ..self
-        }
+        Self { cache: Some(cache), ..self }
     }
 
     pub fn place(&self) -> &S3Place {
@@ -160,10 +144,7 @@ impl S3Source {
 
     /// The same without an end to its waits, for a caller that keeps it longer than the task that opened it.
     pub fn without_task(&self) -> Self {
-        Self {
-            control: None,
-            ..self.clone()
-        }
+        Self { control: None, ..self.clone() }
     }
 
     /// Reads an object, or a part of it, that is the one that was listed.
@@ -176,9 +157,7 @@ impl S3Source {
         let inner = Arc::clone(&self.inner);
         let key = self.key_of(uri).unwrap_or_default().to_owned();
         let part = range.cloned();
-        let fetch = move |etag: Option<&str>, control: Option<&TaskControl>| {
-            inner.fetch(&key, part, etag, control)
-        };
+        let fetch = move |etag: Option<&str>, control: Option<&TaskControl>| inner.fetch(&key, part, etag, control);
         cache.read(uri, range, self.control.as_ref(), fetch)
     }
 
@@ -198,10 +177,7 @@ impl S3Source {
         let address = &self.inner.place.address;
         let look = || -> Result<Sample, AwsError> {
             let control = self.control.as_ref();
-            let object = self
-                .inner
-                .s3
-                .object(&address.bucket, &address.prefix, control)?;
+            let object = self.inner.s3.object(&address.bucket, &address.prefix, control)?;
             Ok(sample(address, address.last_part().to_owned(), object))
         };
         match found.map_or_else(look, Ok) {
@@ -210,10 +186,7 @@ impl S3Source {
                 if let Some(cache) = &self.cache {
                     cache.listed(&samples);
                 }
-                Page {
-                    samples,
-                    ..Page::default()
-                }
+                Page { samples, ..Page::default() }
             }
             Err(error) if error.kind == AwsErrorKind::NotFound => Page::default(),
             Err(error) => incomplete(&error),
@@ -245,11 +218,7 @@ impl Source for S3Source {
         let begun = self.inner.begun.lock().take();
         let listing = match begun {
             Some(Begun { first, rest }) => Ok((Some(first), rest)),
-            None => self
-                .inner
-                .s3
-                .list(list_request(folder, self.inner.place.layout))
-                .map(|rest| (None, rest)),
+            None => self.inner.s3.list(list_request(folder, self.inner.place.layout)).map(|rest| (None, rest)),
         };
         match listing {
             Ok((first, rest)) => Box::new(Pages {
@@ -273,9 +242,7 @@ impl Source for S3Source {
                 return self.inner.fetch(key, None, None, self.control.as_ref());
             };
             match self.read_cached(cache, uri, None) {
-                Err(error)
-                    if error.kind == AwsErrorKind::Changed && self.revalidate(cache, uri)? =>
-                {
+                Err(error) if error.kind == AwsErrorKind::Changed && self.revalidate(cache, uri)? => {
                     self.read_cached(cache, uri, None)
                 }
                 read => read,
@@ -326,16 +293,11 @@ impl Source for S3Source {
     }
 
     fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
-        Some(Arc::new(Self {
-            control: Some(control.clone()),
-            ..self.clone()
-        }))
+        Some(Arc::new(Self { control: Some(control.clone()), ..self.clone() }))
     }
 
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
-        report(ListingChange::Unwatchable(
-            "S3 does not report changes".to_owned(),
-        ));
+        report(ListingChange::Unwatchable("S3 does not report changes".to_owned()));
         if let Some(cache) = &self.cache {
             cache.report_changes_to(report);
         }
@@ -343,30 +305,18 @@ impl Source for S3Source {
 }
 
 fn list_request(folder: &S3Address, layout: S3Layout) -> ListRequest {
-    ListRequest {
-        by_folder: layout == S3Layout::Folder,
-        ..ListRequest::of(folder)
-    }
+    ListRequest { by_folder: layout == S3Layout::Folder, ..ListRequest::of(folder) }
 }
 
 /// The first page of a folder's listing, and the rest on its way.
-fn begin(
-    s3: &S3,
-    folder: &S3Address,
-    layout: S3Layout,
-    control: Option<&TaskControl>,
-) -> Result<Begun, AwsError> {
+fn begin(s3: &S3, folder: &S3Address, layout: S3Layout, control: Option<&TaskControl>) -> Result<Begun, AwsError> {
     let mut rest = s3.list(list_request(folder, layout))?;
     let first = rest.next_page(control).transpose()?.unwrap_or_default();
     Ok(Begun { first, rest })
 }
 
 /// The object at exactly this address. Credentials that may not list may still read it, and the other way round.
-fn find_object(
-    s3: &S3,
-    address: &S3Address,
-    control: Option<&TaskControl>,
-) -> Result<Option<ObjectInfo>, AwsError> {
+fn find_object(s3: &S3, address: &S3Address, control: Option<&TaskControl>) -> Result<Option<ObjectInfo>, AwsError> {
     match s3.object(&address.bucket, &address.prefix, control) {
         Ok(object) => Ok(Some(object)),
         Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
@@ -393,15 +343,10 @@ fn nothing_there(s3: &S3, address: &S3Address, control: Option<&TaskControl>) ->
     let listed = s3.list_page(&request, control).unwrap_or_default();
     let objects = listed.objects.iter().map(|object| object.key.as_str());
     let folders = listed.folders.iter().map(String::as_str);
-    let similar: Vec<String> = folders
-        .chain(objects)
-        .map(|key| S3Address::new(&address.bucket, key).to_string())
-        .collect();
-    let similar = if similar.is_empty() {
-        "check the spelling".to_owned()
-    } else {
-        format!("similar: {}", similar.join(", "))
-    };
+    let similar: Vec<String> =
+        folders.chain(objects).map(|key| S3Address::new(&address.bucket, key).to_string()).collect();
+    let similar =
+        if similar.is_empty() { "check the spelling".to_owned() } else { format!("similar: {}", similar.join(", ")) };
     AwsError {
         kind: AwsErrorKind::NotFound,
         message: format!("{address} does not exist, neither as object nor as folder; {similar}"),
@@ -430,11 +375,7 @@ impl Iterator for Pages {
                 return None;
             }
             let rest = self.rest.as_mut()?;
-            let listed = self
-                .first
-                .take()
-                .map(Ok)
-                .or_else(|| rest.next_page(self.control.as_ref()));
+            let listed = self.first.take().map(Ok).or_else(|| rest.next_page(self.control.as_ref()));
             let mut page = match listed {
                 Some(Ok(listed)) => self.page_of(listed),
                 Some(Err(error)) => {
@@ -446,10 +387,7 @@ impl Iterator for Pages {
                 }
                 None => {
                     self.rest = None;
-                    Page {
-                        notes: self.choice.notes(),
-                        ..Page::default()
-                    }
+                    Page { notes: self.choice.notes(), ..Page::default() }
                 }
             };
             page.notes.extend(self.note.take());
@@ -464,10 +402,7 @@ impl Iterator for Pages {
 impl Pages {
     fn page_of(&mut self, listed: ListedPage) -> Page {
         let prefix_len = self.folder.prefix.len();
-        let names = listed
-            .objects
-            .iter()
-            .filter_map(|object| object.key.get(prefix_len..));
+        let names = listed.objects.iter().filter_map(|object| object.key.get(prefix_len..));
         self.choice.see(names);
         let chosen = listed.objects.into_iter().filter_map(|object| {
             let name = object.key.get(prefix_len..)?.to_owned();
@@ -478,10 +413,7 @@ impl Pages {
         if let Some(cache) = &self.cache {
             cache.listed(&samples);
         }
-        Page {
-            samples,
-            ..Page::default()
-        }
+        Page { samples, ..Page::default() }
     }
 }
 
@@ -496,10 +428,5 @@ fn sample(address: &S3Address, name: String, object: ObjectInfo) -> Sample {
 }
 
 fn incomplete(error: &AwsError) -> Page {
-    Page {
-        problems: vec![Problem::general(format!(
-            "The list of images is not complete. {error}"
-        ))],
-        ..Page::default()
-    }
+    Page { problems: vec![Problem::general(format!("The list of images is not complete. {error}"))], ..Page::default() }
 }

@@ -30,10 +30,7 @@ struct Waiting {
 
 impl ReadTwice {
     pub fn new(source: Arc<dyn Source>) -> Self {
-        Self {
-            source,
-            waiting: Arc::default(),
-        }
+        Self { source, waiting: Arc::default() }
     }
 
     fn with_waiting<T>(&self, use_them: impl FnOnce(&mut Waiting) -> T) -> T {
@@ -104,10 +101,7 @@ impl Source for ReadTwice {
     }
 
     fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
-        Some(Arc::new(Self {
-            source: for_task(&self.source, control),
-            waiting: Arc::clone(&self.waiting),
-        }))
+        Some(Arc::new(Self { source: for_task(&self.source, control), waiting: Arc::clone(&self.waiting) }))
     }
 
     fn read_with_truth(&self, uri: &SampleUri) -> Result<(Vec<u8>, Truth), SourceError> {

@@ -8,17 +8,7 @@ use crate::domain::ModelTask;
 /// A command without arguments. `message` is its label in sentence case, with `…` if more input follows;
 /// `detailed_message` is its tooltip; `keys` are its shortcuts, of which the first is shown.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    strum::EnumMessage,
-    strum::EnumProperty,
-    VariantArray,
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::EnumMessage, strum::EnumProperty, VariantArray,
 )]
 pub enum Action {
     #[strum(
@@ -27,11 +17,7 @@ pub enum Action {
         props(keys = "Ctrl+O")
     )]
     OpenFolder,
-    #[strum(
-        message = "Open images…",
-        detailed_message = "Choose single image files",
-        props(keys = "Ctrl+Shift+O")
-    )]
+    #[strum(message = "Open images…", detailed_message = "Choose single image files", props(keys = "Ctrl+Shift+O"))]
     OpenImages,
     #[strum(
         message = "Open S3…",
@@ -39,10 +25,7 @@ pub enum Action {
         props(keys = "Ctrl+L")
     )]
     OpenS3,
-    #[strum(
-        message = "Open sample images",
-        detailed_message = "Opens images that come with Spotcheck, to try it out"
-    )]
+    #[strum(message = "Open sample images", detailed_message = "Opens images that come with Spotcheck, to try it out")]
     OpenSamples,
     #[strum(
         message = "Open project…",
@@ -131,10 +114,7 @@ pub enum Action {
         detailed_message = "Sets the folder of the project's images after they have moved"
     )]
     MoveProject,
-    #[strum(
-        message = "Add a model…",
-        detailed_message = "Inspects an .onnx file of your own and adds it to the list"
-    )]
+    #[strum(message = "Add a model…", detailed_message = "Inspects an .onnx file of your own and adds it to the list")]
     AddModel,
     #[strum(
         message = "Copy image with boxes",
@@ -142,11 +122,7 @@ pub enum Action {
         props(keys = "Ctrl+Shift+C")
     )]
     CopyImage,
-    #[strum(
-        message = "Copy path",
-        detailed_message = "Copies the path of the image",
-        props(keys = "Ctrl+Alt+C")
-    )]
+    #[strum(message = "Copy path", detailed_message = "Copies the path of the image", props(keys = "Ctrl+Alt+C"))]
     CopyPath,
     #[strum(
         message = "Show in file manager",
@@ -154,11 +130,7 @@ pub enum Action {
         props(keys = "Ctrl+Shift+R")
     )]
     Reveal,
-    #[strum(
-        message = "Quit",
-        detailed_message = "Closes Spotcheck and cancels all tasks",
-        props(keys = "Ctrl+Q")
-    )]
+    #[strum(message = "Quit", detailed_message = "Closes Spotcheck and cancels all tasks", props(keys = "Ctrl+Q"))]
     Quit,
     #[strum(
         message = "Predict this image",
@@ -194,11 +166,7 @@ pub enum Action {
         props(keys = "Ctrl+P")
     )]
     PauseTasks,
-    #[strum(
-        message = "Resume",
-        detailed_message = "Continues predicting",
-        props(keys = "Ctrl+Shift+P")
-    )]
+    #[strum(message = "Resume", detailed_message = "Continues predicting", props(keys = "Ctrl+Shift+P"))]
     ResumeTasks,
     #[strum(
         message = "Cancel tasks",
@@ -236,35 +204,15 @@ pub enum Action {
         props(keys = "Alt+ArrowRight")
     )]
     NextImage,
-    #[strum(
-        message = "First image",
-        detailed_message = "Shows the first image",
-        props(keys = "Home")
-    )]
+    #[strum(message = "First image", detailed_message = "Shows the first image", props(keys = "Home"))]
     FirstImage,
-    #[strum(
-        message = "Last image",
-        detailed_message = "Shows the last image",
-        props(keys = "End")
-    )]
+    #[strum(message = "Last image", detailed_message = "Shows the last image", props(keys = "End"))]
     LastImage,
-    #[strum(
-        message = "Accept",
-        detailed_message = "The prediction is right",
-        props(keys = "A")
-    )]
+    #[strum(message = "Accept", detailed_message = "The prediction is right", props(keys = "A"))]
     Accept,
-    #[strum(
-        message = "Reject",
-        detailed_message = "The prediction is wrong",
-        props(keys = "R")
-    )]
+    #[strum(message = "Reject", detailed_message = "The prediction is wrong", props(keys = "R"))]
     Reject,
-    #[strum(
-        message = "Unsure",
-        detailed_message = "This image does not allow a decision",
-        props(keys = "U")
-    )]
+    #[strum(message = "Unsure", detailed_message = "This image does not allow a decision", props(keys = "U"))]
     Unsure,
     #[strum(
         message = "Wrong class…",
@@ -272,23 +220,11 @@ pub enum Action {
         props(keys = "W")
     )]
     WrongClass,
-    #[strum(
-        message = "Clear verdict",
-        detailed_message = "Removes the verdict",
-        props(keys = "Backspace C")
-    )]
+    #[strum(message = "Clear verdict", detailed_message = "Removes the verdict", props(keys = "Backspace C"))]
     ClearVerdict,
-    #[strum(
-        message = "Note…",
-        detailed_message = "Adds a note to the image",
-        props(keys = "N")
-    )]
+    #[strum(message = "Note…", detailed_message = "Adds a note to the image", props(keys = "N"))]
     WriteNote,
-    #[strum(
-        message = "Tag…",
-        detailed_message = "Adds a tag to find the image again",
-        props(keys = "T")
-    )]
+    #[strum(message = "Tag…", detailed_message = "Adds a tag to find the image again", props(keys = "T"))]
     AddTag,
     #[strum(
         message = "Next unjudged",
@@ -302,23 +238,11 @@ pub enum Action {
         props(keys = "K")
     )]
     NextUncertain,
-    #[strum(
-        message = "Undo",
-        detailed_message = "Undoes the last judgement",
-        props(keys = "Ctrl+Z")
-    )]
+    #[strum(message = "Undo", detailed_message = "Undoes the last judgement", props(keys = "Ctrl+Z"))]
     Undo,
-    #[strum(
-        message = "Redo",
-        detailed_message = "Redoes what was undone",
-        props(keys = "Ctrl+Shift+Z Ctrl+Y")
-    )]
+    #[strum(message = "Redo", detailed_message = "Redoes what was undone", props(keys = "Ctrl+Shift+Z Ctrl+Y"))]
     Redo,
-    #[strum(
-        message = "Go to image…",
-        detailed_message = "Finds an image by name or number",
-        props(keys = "G")
-    )]
+    #[strum(message = "Go to image…", detailed_message = "Finds an image by name or number", props(keys = "G"))]
     GoTo,
     #[strum(
         message = "Large image",
@@ -332,11 +256,7 @@ pub enum Action {
         props(keys = "Ctrl+G")
     )]
     ThumbnailsOnly,
-    #[strum(
-        message = "Fit image",
-        detailed_message = "Shows the whole image",
-        props(keys = "F Ctrl+9")
-    )]
+    #[strum(message = "Fit image", detailed_message = "Shows the whole image", props(keys = "F Ctrl+9"))]
     FitImage,
     #[strum(
         message = "Actual size",
@@ -344,23 +264,11 @@ pub enum Action {
         props(keys = "1 Ctrl+1")
     )]
     ActualSize,
-    #[strum(
-        message = "Zoom in",
-        detailed_message = "Enlarges the image",
-        props(keys = "Plus Equals")
-    )]
+    #[strum(message = "Zoom in", detailed_message = "Enlarges the image", props(keys = "Plus Equals"))]
     ZoomIn,
-    #[strum(
-        message = "Zoom out",
-        detailed_message = "Shrinks the image",
-        props(keys = "Minus")
-    )]
+    #[strum(message = "Zoom out", detailed_message = "Shrinks the image", props(keys = "Minus"))]
     ZoomOut,
-    #[strum(
-        message = "Zoom to box",
-        detailed_message = "Enlarges the selected box",
-        props(keys = "Z")
-    )]
+    #[strum(message = "Zoom to box", detailed_message = "Enlarges the selected box", props(keys = "Z"))]
     ZoomToBox,
     #[strum(
         message = "Next box",
@@ -464,30 +372,15 @@ pub enum Action {
         props(keys = "Ctrl+0")
     )]
     InterfaceNormal,
-    #[strum(
-        message = "System theme",
-        detailed_message = "Follows the system's light or dark theme"
-    )]
+    #[strum(message = "System theme", detailed_message = "Follows the system's light or dark theme")]
     ThemeSystem,
-    #[strum(
-        message = "Light theme",
-        detailed_message = "Dark text on a light background"
-    )]
+    #[strum(message = "Light theme", detailed_message = "Dark text on a light background")]
     ThemeLight,
-    #[strum(
-        message = "Dark theme",
-        detailed_message = "Light text on a dark background"
-    )]
+    #[strum(message = "Dark theme", detailed_message = "Light text on a dark background")]
     ThemeDark,
-    #[strum(
-        message = "Reset filters",
-        detailed_message = "Resets thresholds, hidden classes and overlap"
-    )]
+    #[strum(message = "Reset filters", detailed_message = "Resets thresholds, hidden classes and overlap")]
     ResetView,
-    #[strum(
-        message = "Clear problems",
-        detailed_message = "Empties the list of problems"
-    )]
+    #[strum(message = "Clear problems", detailed_message = "Empties the list of problems")]
     ClearProblems,
     #[strum(
         message = "Command palette…",
@@ -495,26 +388,16 @@ pub enum Action {
         props(keys = "Ctrl+K")
     )]
     Palette,
-    #[strum(
-        message = "Help and keys",
-        detailed_message = "Lists what the keys and the mouse do",
-        props(keys = "F1")
-    )]
+    #[strum(message = "Help and keys", detailed_message = "Lists what the keys and the mouse do", props(keys = "F1"))]
     Help,
     #[strum(
         message = "Copy diagnostics",
         detailed_message = "Copies versions, device report and the last errors, without secrets"
     )]
     CopyDiagnostics,
-    #[strum(
-        message = "Open manual",
-        detailed_message = "Opens the pages of the manual"
-    )]
+    #[strum(message = "Open manual", detailed_message = "Opens the pages of the manual")]
     OpenManual,
-    #[strum(
-        message = "Open log file",
-        detailed_message = "Opens the log file of Spotcheck"
-    )]
+    #[strum(message = "Open log file", detailed_message = "Opens the log file of Spotcheck")]
     OpenLog,
 }
 
@@ -530,10 +413,7 @@ impl Action {
             Self::Redo => state.judgements.redo_label(),
             _ => None,
         };
-        about.map_or_else(
-            || self.label().to_owned(),
-            |about| format!("{}: {about}", self.label()),
-        )
+        about.map_or_else(|| self.label().to_owned(), |about| format!("{}: {about}", self.label()))
     }
 
     pub fn tooltip(self) -> &'static str {
@@ -546,37 +426,24 @@ impl Action {
     }
 
     /// `Err` says why it cannot be done now.
-    #[expect(clippy::too_many_lines, reason = "one line an action, and rustfmt")]
     pub fn check(self, state: &State) -> Result<(), &'static str> {
         match self {
-            Self::CopyImage
-            | Self::CopyPath
-            | Self::FitImage
-            | Self::ActualSize
-            | Self::ZoomIn
-            | Self::ZoomOut => has_shown(state),
+            Self::CopyImage | Self::CopyPath | Self::FitImage | Self::ActualSize | Self::ZoomIn | Self::ZoomOut => {
+                has_shown(state)
+            }
             Self::Reveal => has_shown(state).and_then(|()| {
-                let lies_in_s3 = state
-                    .source
-                    .as_ref()
-                    .is_some_and(|open| open.place.is_some());
+                let lies_in_s3 = state.source.as_ref().is_some_and(|open| open.place.is_some());
                 need(!lies_in_s3, "The image is in S3, not on this machine")
             }),
             Self::Export => need(state.run().is_some(), "Predict something first"),
             Self::ExportComparison => need(
-                state
-                    .comparing
-                    .as_ref()
-                    .is_some_and(|comparing| comparing.agreement().is_some()),
+                state.comparing.as_ref().is_some_and(|comparing| comparing.agreement().is_some()),
                 "Compare two runs first",
             ),
             Self::Upload => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.samples.is_empty(), "There is no image to upload"))
                 .and_then(|()| {
-                    let lies_in_s3 = state
-                        .source
-                        .as_ref()
-                        .is_some_and(|open| open.place.is_some());
+                    let lies_in_s3 = state.source.as_ref().is_some_and(|open| open.place.is_some());
                     need(!lies_in_s3, "The images are in S3 already")
                 }),
             Self::StartJob => need(state.source.is_some(), "Open a folder first")
@@ -587,82 +454,54 @@ impl Action {
                 state.models.chosen().is_some_and(|chosen| chosen.is_ready),
                 "Choose a model first, and download it if needed",
             ),
-            Self::OpenOutputs => need(
-                state.source.is_some(),
-                "Open the images of the outputs first",
-            )
-            .and_then(|()| need(!state.is_listing(), "The images are being listed"))
-            .and_then(|()| state.project.check_writable()),
-            Self::CompareWithLocal => need(
-                state.other_side().is_some(),
-                "Predict these images here and open outputs of a job first",
-            ),
+            Self::OpenOutputs => need(state.source.is_some(), "Open the images of the outputs first")
+                .and_then(|()| need(!state.is_listing(), "The images are being listed"))
+                .and_then(|()| state.project.check_writable()),
+            Self::CompareWithLocal => {
+                need(state.other_side().is_some(), "Predict these images here and open outputs of a job first")
+            }
             Self::Reload => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.is_listing(), "The images are being listed")),
             Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
             Self::MoveProject => need(state.project.path.is_some(), "Open a project first"),
             Self::ZoomToBox => need(state.shown.selected_box.is_some(), "Select a box first"),
-            Self::NextBox | Self::PreviousBox => {
-                need(state.has_boxes(), "There is no box on this image")
+            Self::NextBox | Self::PreviousBox => need(state.has_boxes(), "There is no box on this image"),
+            Self::Explain => {
+                need(state.question().is_some(), "There is no prediction to explain; predict this image first")
+                    .and_then(|()| {
+                        let is_here = state.run().is_none_or(|run| run.info.key.made.is_here());
+                        need(
+                            is_here,
+                            "This prediction was made remotely; only predictions of this computer can be explained",
+                        )
+                    })
             }
-            Self::Explain => need(
-                state.question().is_some(),
-                "There is no prediction to explain; predict this image first",
-            )
-            .and_then(|()| {
-                let is_here = state.run().is_none_or(|run| run.info.key.made.is_here());
-                need(
-                    is_here,
-                    "This prediction was made remotely; only predictions of this computer can be explained",
-                )
-            }),
-            Self::PredictHere => need(
-                state.inference.remote.is_some(),
-                "Images are predicted on this computer already",
-            ),
+            Self::PredictHere => {
+                need(state.inference.remote.is_some(), "Images are predicted on this computer already")
+            }
             Self::PredictShown => has_shown(state).and_then(|()| has_model(state)),
             Self::PredictAnew => has_shown(state)
                 .and_then(|()| need(shown_is_kept(state), "There is no verdict on its prediction"))
                 .and_then(|()| state.project.check_writable())
                 .and_then(|()| has_model(state)),
-            Self::PredictSelection => need(
-                !state.selection.selected().is_empty(),
-                "Select images first",
-            )
-            .and_then(|()| has_model(state)),
+            Self::PredictSelection => {
+                need(!state.selection.selected().is_empty(), "Select images first").and_then(|()| has_model(state))
+            }
             Self::PredictAll => need(!state.samples.is_empty(), "Open a folder first")
                 .and_then(|()| has_model(state))
-                .and_then(|()| {
-                    need(
-                        !state.tasks.prediction_is_running(),
-                        "A prediction is already under way",
-                    )
-                }),
-            Self::PredictFiltered => need(
-                state.arranging.is_filtered(),
-                "Search for something first, or use Predict all",
-            )
-            .and_then(|()| Self::PredictAll.check(state)),
-            Self::ClearSearch => need(
-                !state.arranging.text().is_empty(),
-                "The search field is empty",
-            ),
-            Self::PauseTasks => {
-                let running =
-                    |task: &super::TaskEntry| task.can_pause() && !task.control.is_paused();
-                need(
-                    state.tasks.running().iter().any(running),
-                    "No prediction is under way",
-                )
+                .and_then(|()| need(!state.tasks.prediction_is_running(), "A prediction is already under way")),
+            Self::PredictFiltered => {
+                need(state.arranging.is_filtered(), "Search for something first, or use Predict all")
+                    .and_then(|()| Self::PredictAll.check(state))
             }
-            Self::ResumeTasks => need(
-                state
-                    .tasks
-                    .running()
-                    .iter()
-                    .any(|task| task.control.is_paused()),
-                "Nothing is paused",
-            ),
+            Self::ClearSearch => need(!state.arranging.text().is_empty(), "The search field is empty"),
+            Self::PauseTasks => {
+                let running = |task: &super::TaskEntry| task.can_pause() && !task.control.is_paused();
+                need(state.tasks.running().iter().any(running), "No prediction is under way")
+            }
+            Self::ResumeTasks => {
+                need(state.tasks.running().iter().any(|task| task.control.is_paused()), "Nothing is paused")
+            }
             Self::CancelTasks => need(!state.tasks.is_idle(), "No tasks are running"),
             Self::Search
             | Self::SelectAll
@@ -681,20 +520,15 @@ impl Action {
             | Self::WriteNote
             | Self::AddTag => has_shown(state).and_then(|()| state.project.check_writable()),
             Self::Present => need(!state.order().is_empty(), "There is no image to present"),
-            Self::NextUncertain => need(
-                state.run().is_some_and(|run| run.predictions.predicted() > 0),
-                "Nothing is predicted yet",
-            ),
-            Self::Undo => need(
-                state.judgements.undo_label().is_some(),
-                "Nothing was judged since the folder was opened",
-            )
-            .and_then(|()| state.project.check_writable()),
-            Self::Redo => need(
-                state.judgements.redo_label().is_some(),
-                "Nothing was undone",
-            )
-            .and_then(|()| state.project.check_writable()),
+            Self::NextUncertain => {
+                need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Nothing is predicted yet")
+            }
+            Self::Undo => {
+                need(state.judgements.undo_label().is_some(), "Nothing was judged since the folder was opened")
+                    .and_then(|()| state.project.check_writable())
+            }
+            Self::Redo => need(state.judgements.redo_label().is_some(), "Nothing was undone")
+                .and_then(|()| state.project.check_writable()),
             Self::ClearProblems => need(!state.problems.is_empty(), "There are no problems"),
             _ => Ok(()),
         }
@@ -774,16 +608,10 @@ mod tests {
 
     #[test]
     fn every_action_is_in_the_table_once_and_says_what_it_does() {
-        let labels: BTreeSet<&str> = Action::VARIANTS
-            .iter()
-            .map(|action| action.label())
-            .collect();
+        let labels: BTreeSet<&str> = Action::VARIANTS.iter().map(|action| action.label()).collect();
         assert_eq!(labels.len(), Action::VARIANTS.len());
         for action in Action::VARIANTS {
-            assert!(
-                !action.label().is_empty() && !action.tooltip().is_empty(),
-                "{action:?}"
-            );
+            assert!(!action.label().is_empty() && !action.tooltip().is_empty(), "{action:?}");
             assert!(!action.tooltip().ends_with('.'), "{action:?}");
         }
     }

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use super::{Order, SourceId, State};
 use crate::domain::{RunId, ViewSettings};
 use crate::review::{
-    ArrangeRequest, Arrangement, Completion, FilterCounts, Query, QueryError, Sort, Statistics,
-    Suppressed, complete,
+    ArrangeRequest, Arrangement, Completion, FilterCounts, Query, QueryError, Sort, Statistics, Suppressed, complete,
 };
 
 /// The number of an arrangement request.
@@ -151,20 +150,13 @@ impl Arranging {
 
     /// Resets the search for another source.
     pub(super) fn source_changed(&mut self) {
-        *self = Self {
-            sort: self.sort,
-            ..Self::default()
-        };
+        *self = Self { sort: self.sort, ..Self::default() };
     }
 
     /// How urgently the state has to be arranged anew; `None` where what is there, or under way, is of the state as it
     /// is.
     pub(super) fn requested(&self, basis: &Basis) -> Option<Pace> {
-        let newest = self
-            .pending
-            .as_ref()
-            .map(|(_, pending)| pending)
-            .or(self.arranged.as_ref());
+        let newest = self.pending.as_ref().map(|(_, pending)| pending).or(self.arranged.as_ref());
         let is_counted = self.pending.is_some() || self.counted.as_ref() == Some(basis);
         match newest {
             None => Some(Pace::AtOnce),
@@ -292,15 +284,8 @@ impl State {
             labels: run.map(|run| run.labels().clone()).unwrap_or_default(),
             view: self.view().clone(),
             marks: self.judgements.marks().clone(),
-            disagreement: self
-                .comparing
-                .as_ref()
-                .and_then(|comparing| comparing.column().cloned()),
-            changes: self
-                .comparing
-                .as_ref()
-                .map(super::Comparing::changes)
-                .unwrap_or_default(),
+            disagreement: self.comparing.as_ref().and_then(|comparing| comparing.column().cloned()),
+            changes: self.comparing.as_ref().map(super::Comparing::changes).unwrap_or_default(),
             query: self.arranging.query.clone(),
             sort: self.arranging.sort,
             ..ArrangeRequest::default()

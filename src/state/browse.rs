@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::domain::{ListingChange, Page, S3Place, Sample, SampleUri, TileKey};
 use crate::state::{
-    CacheUsage, DisplayInfo, FilePick, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step,
-    TaskId, ThumbnailRequest, Ticket, ViewSettings,
+    CacheUsage, DisplayInfo, FilePick, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step, TaskId,
+    ThumbnailRequest, Ticket, ViewSettings,
 };
 
 /// Commands about the open source and its images.

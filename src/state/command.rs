@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::queue::areas;
 use super::{Action, Overlay, TaskId, TaskSignal};
 use crate::state::{
-    BrowseCommand, EndpointsCommand, ExportCommand, InferenceCommand, JobsCommand, ModelsCommand,
-    OutputsCommand, ProjectCommand, ReviewCommand, S3Command, UploadCommand,
+    BrowseCommand, EndpointsCommand, ExportCommand, InferenceCommand, JobsCommand, ModelsCommand, OutputsCommand,
+    ProjectCommand, ReviewCommand, S3Command, UploadCommand,
 };
 
 /// Pushed by panels and by the start of the program.

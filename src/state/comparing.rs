@@ -86,9 +86,7 @@ impl State {
         let right = self.comparing.as_ref().map(|comparing| comparing.right);
         let shown = right.zip(self.shown_sample());
         let shown = shown.zip(self.compared_prediction());
-        shown.map_or_else(Vec::new, |((right, sample), prediction)| {
-            self.visible_boxes(right, sample, prediction)
-        })
+        shown.map_or_else(Vec::new, |((right, sample), prediction)| self.visible_boxes(right, sample, prediction))
     }
 
     /// The live filters of a run's model.

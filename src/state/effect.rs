@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::queue::areas;
 use crate::domain::{FileStamp, Prediction, RunId, S3Place, Sample, SampleId, SampleUri};
 use crate::state::{
-    BrowseEffect, EndpointsEffect, ExportEffect, InferenceEffect, JobsEffect, ModelsEffect,
-    OutputsEffect, ProjectEffect, ReviewEffect, S3Effect, UploadEffect,
+    BrowseEffect, EndpointsEffect, ExportEffect, InferenceEffect, JobsEffect, ModelsEffect, OutputsEffect,
+    ProjectEffect, ReviewEffect, S3Effect, UploadEffect,
 };
 use crate::tasks::TaskControl;
 

@@ -6,8 +6,8 @@ use super::queue::areas;
 use super::{Failure, TaskId, TaskOutcome};
 use crate::domain::{FileStamp, Prediction, Problem, SampleId, SampleUri, TruthBox};
 use crate::state::{
-    BrowseEvent, EndpointsEvent, ExportEvent, InferenceEvent, JobsEvent, ModelsEvent, OutputsEvent,
-    ProjectEvent, ReviewEvent, S3Event, UploadEvent,
+    BrowseEvent, EndpointsEvent, ExportEvent, InferenceEvent, JobsEvent, ModelsEvent, OutputsEvent, ProjectEvent,
+    ReviewEvent, S3Event, UploadEvent,
 };
 
 /// An event from `effects`. Each one carries the id of its request.
@@ -59,11 +59,7 @@ impl Event {
             Ok((text, notes)) => (TaskOutcome::Done(text), notes),
             Err(failure) => (failure.into(), Vec::new()),
         };
-        Self::TaskEnded {
-            task,
-            outcome,
-            notes,
-        }
+        Self::TaskEnded { task, outcome, notes }
     }
 }
 
@@ -89,13 +85,7 @@ pub struct StoredRow {
 /// The content of a prediction in the summary of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoredPrediction {
-    Predicted {
-        width: u32,
-        height: u32,
-        classes: Vec<u32>,
-        scores: Vec<f32>,
-        warnings: Vec<String>,
-    },
+    Predicted { width: u32, height: u32, classes: Vec<u32>, scores: Vec<f32>, warnings: Vec<String> },
     Failed(String),
 }
 

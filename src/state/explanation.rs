@@ -72,10 +72,7 @@ impl State {
         match &prediction.content {
             PredictionContent::Classes(classes) => {
                 let selected = self.shown.selected_class;
-                let class = classes
-                    .iter()
-                    .find(|class| Some(class.index) == selected)
-                    .or(classes.first())?;
+                let class = classes.iter().find(|class| Some(class.index) == selected).or(classes.first())?;
                 Some(Question {
                     target: SaliencyTarget::Class(class.index),
                     label: class.label.clone(),
@@ -87,10 +84,7 @@ impl State {
                 let index = self.shown.selected_box.or_else(best)?;
                 let detection = detections.get(index)?;
                 Some(Question {
-                    target: SaliencyTarget::Box {
-                        class_id: detection.class_id,
-                        bounds: detection.bounds,
-                    },
+                    target: SaliencyTarget::Box { class_id: detection.class_id, bounds: detection.bounds },
                     label: detection.label.clone(),
                     score: detection.score,
                 })

@@ -6,8 +6,8 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::{Loadable, Order, Overlay, SourceId, State};
 use crate::domain::{
-    ComparisonFormat, ExportFormat, ExportOptions, RunId, RunInfo, Sample, SampleId, SampleSet,
-    SharedList, ViewSettings,
+    ComparisonFormat, ExportFormat, ExportOptions, RunId, RunInfo, Sample, SampleId, SampleSet, SharedList,
+    ViewSettings,
 };
 use crate::review::{Marks, Predictions, Suppressed};
 use crate::state::{Failure, TaskId, Ticket};
@@ -38,22 +38,13 @@ pub enum ExportCommand {
 #[derive(Debug, Clone)]
 pub enum ExportEffect {
     /// Write what the project holds of these samples, in their order.
-    Start {
-        request: Box<ExportRequest>,
-        ticket: Ticket,
-    },
+    Start { request: Box<ExportRequest>, ticket: Ticket },
     /// Write how far two runs, left and right, agree over these samples.
-    StartComparison {
-        request: ExportComparisonRequest,
-        ticket: Ticket,
-    },
+    StartComparison { request: ExportComparisonRequest, ticket: Ticket },
     /// Ask for a file or folder to write, with a suggestion for its name.
     PickTarget(String),
     /// Count the boxes that could be exported.
-    CountBoxes {
-        id: BoxCountId,
-        what: Box<BoxCountRequest>,
-    },
+    CountBoxes { id: BoxCountId, what: Box<BoxCountRequest> },
 }
 
 /// Events about exports.
@@ -166,11 +157,7 @@ impl State {
         let first = self.samples.ids().next();
         let first = first.and_then(|id| self.samples.get(id));
         let is_file = first.is_some_and(|sample| Path::new(sample.uri.file()) == path);
-        let name = if is_file {
-            path.file_stem()
-        } else {
-            path.file_name()
-        };
+        let name = if is_file { path.file_stem() } else { path.file_name() };
         Some(name?.to_string_lossy().into_owned())
     }
 }

@@ -38,10 +38,7 @@ pub(super) struct FilmBasis {
 
 impl Filmstrip {
     pub(super) fn of(class: Option<u32>) -> Self {
-        Self {
-            class,
-            ..Self::default()
-        }
+        Self { class, ..Self::default() }
     }
 
     /// The frames in order, of the class and run that were requested last.
@@ -64,10 +61,7 @@ impl Filmstrip {
     }
 
     pub(super) fn begin(&mut self, id: FilmstripId, basis: FilmBasis) {
-        let shows_other = self
-            .gathered
-            .as_ref()
-            .is_some_and(|gathered| !gathered.is_same_question(&basis));
+        let shows_other = self.gathered.as_ref().is_some_and(|gathered| !gathered.is_same_question(&basis));
         if shows_other {
             self.frames = Arc::default();
         }
@@ -99,9 +93,7 @@ impl State {
         });
         let first = || {
             let predictions = &self.run()?.predictions;
-            let (_, summary) = predictions
-                .iter()
-                .find(|(_, found)| !found.classes.is_empty())?;
+            let (_, summary) = predictions.iter().find(|(_, found)| !found.classes.is_empty())?;
             summary.classes.first().copied()
         };
         pending.or_else(first)

@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use super::{Loadable, RemoteReport, SourceId, State, TaskId, Ticket};
 use crate::domain::{
-    DeviceChoice, DeviceReport, InferenceLocation, LabelSet, LatencyMs, ModelCard, RemoteAddress,
-    RemoteModel, ResponseExamples, RunId, RunInfo, RunKey, Sample, SampleId, SampleSet,
+    DeviceChoice, DeviceReport, InferenceLocation, LabelSet, LatencyMs, ModelCard, RemoteAddress, RemoteModel,
+    ResponseExamples, RunId, RunInfo, RunKey, Sample, SampleId, SampleSet,
 };
-use crate::state::{
-    ConnectFailure, Failure, FoundModel, NewPrediction, RemoteCheck, RemotePrediction,
-};
+use crate::state::{ConnectFailure, Failure, FoundModel, NewPrediction, RemoteCheck, RemotePrediction};
 
 /// Commands about the models that predict.
 #[derive(Debug, Clone, PartialEq)]
@@ -275,23 +273,13 @@ impl RuntimeKind {
 
 impl EngineFailure {
     pub(super) fn new(message: String, offer: Offer) -> Self {
-        Self {
-            message,
-            offer,
-            sample: None,
-        }
+        Self { message, offer, sample: None }
     }
 }
 
 impl RemoteEngine {
     pub(super) fn new(model: RemoteModel) -> Self {
-        Self {
-            model,
-            status: Loadable::NotLoaded,
-            found: None,
-            first_response: None,
-            renewal: None,
-        }
+        Self { model, status: Loadable::NotLoaded, found: None, first_response: None, renewal: None }
     }
 }
 

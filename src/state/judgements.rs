@@ -98,12 +98,7 @@ impl ImageJudgement {
 
     /// The verdict on the image: that on the prediction of `run`, or else the one given without a prediction.
     pub fn of_image(&self, run: Option<RunId>) -> Option<&Verdict> {
-        let of = |run| {
-            self.verdict(VerdictTarget {
-                run,
-                box_index: None,
-            })
-        };
+        let of = |run| self.verdict(VerdictTarget { run, box_index: None });
         of(run).or_else(|| of(None))
     }
 
@@ -129,9 +124,7 @@ impl ImageJudgement {
         review::Mark {
             verdict: self.of_image(run).map(VerdictKind::from),
             // The verdicts are sorted, so these are.
-            boxes: boxes
-                .map(|(index, verdict)| (index, verdict.into()))
-                .collect(),
+            boxes: boxes.map(|(index, verdict)| (index, verdict.into())).collect(),
             note: (!self.note.is_empty()).then(|| Arc::from(self.note.as_str())),
             tags: self.tags.clone().into(),
         }
@@ -142,8 +135,7 @@ impl ImageJudgement {
     }
 
     fn position(&self, target: VerdictTarget) -> Result<usize, usize> {
-        self.verdicts
-            .binary_search_by_key(&target, |(target, _)| *target)
+        self.verdicts.binary_search_by_key(&target, |(target, _)| *target)
     }
 
     /// Gives the value that was there.
@@ -153,9 +145,7 @@ impl ImageJudgement {
             Mark::Tags(tags) => Mark::Tags(std::mem::replace(&mut self.tags, tags)),
             Mark::Verdict(target, verdict) => {
                 let before = match (self.position(target), verdict) {
-                    (Ok(position), Some(verdict)) => {
-                        Some(std::mem::replace(&mut self.verdicts[position].1, verdict))
-                    }
+                    (Ok(position), Some(verdict)) => Some(std::mem::replace(&mut self.verdicts[position].1, verdict)),
                     (Ok(position), None) => Some(self.verdicts.remove(position).1),
                     (Err(position), Some(verdict)) => {
                         self.verdicts.insert(position, (target, verdict));
@@ -174,11 +164,7 @@ impl From<JudgedSample> for ImageJudgement {
         let mut verdicts = judged.verdicts;
         verdicts.sort();
         verdicts.dedup_by_key(|(target, _)| *target);
-        Self {
-            verdicts,
-            note: judged.note,
-            tags: in_order(judged.tags),
-        }
+        Self { verdicts, note: judged.note, tags: in_order(judged.tags) }
     }
 }
 
@@ -213,11 +199,7 @@ impl Judgements {
     }
 
     /// The prediction that the verdicts are about.
-    pub(super) fn verdicts_on_prediction(
-        &self,
-        run: RunId,
-        sample: SampleId,
-    ) -> impl Iterator<Item = VerdictTarget> {
+    pub(super) fn verdicts_on_prediction(&self, run: RunId, sample: SampleId) -> impl Iterator<Item = VerdictTarget> {
         let verdicts = self.get(sample).map_or(&[][..], ImageJudgement::verdicts);
         let targets = verdicts.iter().map(|(target, _)| *target);
         targets.filter(move |target| target.run == Some(run))
@@ -225,10 +207,7 @@ impl Judgements {
 
     /// The verdict on a box of the run on screen.
     pub fn box_verdict(&self, sample: SampleId, box_index: usize) -> Option<&Verdict> {
-        let target = VerdictTarget {
-            run: Some(self.run?),
-            box_index: u32::try_from(box_index).ok(),
-        };
+        let target = VerdictTarget { run: Some(self.run?), box_index: u32::try_from(box_index).ok() };
         // An index beyond `u32` would ask for the image.
         target.box_index?;
         self.get(sample)?.verdict(target)
@@ -285,21 +264,14 @@ impl Judgements {
         for (sample, after) in marks {
             let before = self.put(sample, after.clone());
             if before != after {
-                steps.push(Step {
-                    sample,
-                    before,
-                    after,
-                });
+                steps.push(Step { sample, before, after });
             }
         }
         if steps.is_empty() {
             return None;
         }
         let marks = steps.iter().map(|step| (step.sample, step.after.clone()));
-        let outcome = EditOutcome {
-            label: label.clone(),
-            marks: marks.collect(),
-        };
+        let outcome = EditOutcome { label: label.clone(), marks: marks.collect() };
         self.undone.clear();
         self.done.push(Edit { label, steps });
         Some(outcome)
@@ -366,17 +338,9 @@ impl Judgements {
 
     /// A run was deleted, and with it the verdicts on its predictions, in the history too.
     pub(super) fn forget_run(&mut self, run: RunId) {
-        let judged = |(_, said): &(&SampleId, &ImageJudgement)| {
-            said.verdicts
-                .iter()
-                .any(|(target, _)| target.run == Some(run))
-        };
-        let samples: Vec<SampleId> = self
-            .images
-            .iter()
-            .filter(judged)
-            .map(|(id, _)| *id)
-            .collect();
+        let judged =
+            |(_, said): &(&SampleId, &ImageJudgement)| said.verdicts.iter().any(|(target, _)| target.run == Some(run));
+        let samples: Vec<SampleId> = self.images.iter().filter(judged).map(|(id, _)| *id).collect();
         for sample in samples {
             let said = self.images.get(&sample).cloned().unwrap_or_default();
             for (target, _) in said.verdicts {
@@ -427,15 +391,8 @@ impl Judgements {
         *self = Self::default();
     }
 
-    fn put_all<'a>(
-        &mut self,
-        label: &str,
-        marks: impl Iterator<Item = (SampleId, &'a Mark)>,
-    ) -> EditOutcome {
-        let mut outcome = EditOutcome {
-            label: label.to_owned(),
-            marks: Vec::new(),
-        };
+    fn put_all<'a>(&mut self, label: &str, marks: impl Iterator<Item = (SampleId, &'a Mark)>) -> EditOutcome {
+        let mut outcome = EditOutcome { label: label.to_owned(), marks: Vec::new() };
         for (sample, mark) in marks {
             self.put(sample, mark.clone());
             outcome.marks.push((sample, mark.clone()));
@@ -487,14 +444,8 @@ mod tests {
     use super::*;
 
     const RUN: RunId = RunId(1);
-    const IMAGE: VerdictTarget = VerdictTarget {
-        run: Some(RUN),
-        box_index: None,
-    };
-    const UNANSWERED: VerdictTarget = VerdictTarget {
-        run: None,
-        box_index: None,
-    };
+    const IMAGE: VerdictTarget = VerdictTarget { run: Some(RUN), box_index: None };
+    const UNANSWERED: VerdictTarget = VerdictTarget { run: None, box_index: None };
 
     fn judgements() -> Judgements {
         let mut judgements = Judgements::default();
@@ -531,10 +482,7 @@ mod tests {
 
     impl Random {
         fn below(&mut self, end: u64) -> u64 {
-            self.0 = self
-                .0
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (self.0 >> 33) % end
         }
 
@@ -571,9 +519,8 @@ mod tests {
             let mut judgements = judgements();
             let mut moments = vec![everything(&judgements)];
             for number in 0..200 {
-                let marks: Vec<(SampleId, Mark)> = (0..=random.below(4))
-                    .map(|_| (SampleId(random.below(8) as u32), random.mark()))
-                    .collect();
+                let marks: Vec<(SampleId, Mark)> =
+                    (0..=random.below(4)).map(|_| (SampleId(random.below(8) as u32), random.mark())).collect();
                 if judgements.edit(number.to_string(), marks).is_some() {
                     moments.push(everything(&judgements));
                 }

@@ -76,10 +76,7 @@ impl<T> Loadable<T> {
 
 impl Failure {
     pub fn new(message: impl Into<String>) -> Self {
-        Self::Failed {
-            message: message.into(),
-            renewal: None,
-        }
+        Self::Failed { message: message.into(), renewal: None }
     }
 
     pub fn message(&self) -> &str {

@@ -43,45 +43,38 @@ pub use arranging::{ArrangeId, Arranging, Pace};
 pub use browse::{BrowseCommand, BrowseEffect, BrowseEvent};
 pub use command::{Command, Step, ViewChange};
 pub use comparing::{CompareLayout, CompareRequest, Compared, Comparing};
-pub use effect::{
-    CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest,
-};
-pub use event::{
-    DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow,
-};
+pub use effect::{CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest};
+pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow};
 pub use explanation::{ExplainRequest, Explanation, Question};
 use export::CountBasis;
 pub use export::{
-    BoxCountId, BoxCountRequest, BoxCounter, BoxCounts, ExportCommand, ExportComparisonRequest,
-    ExportDraft, ExportEffect, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
+    BoxCountId, BoxCountRequest, BoxCounter, BoxCounts, ExportCommand, ExportComparisonRequest, ExportDraft,
+    ExportEffect, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
 };
 pub use filmstrip::{Filmstrip, FilmstripId};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus, RecogniseRequest};
 use inference::QueuedImages;
 pub use inference::{
-    ConnectRequest, EngineFailure, ImageRequest, ImagesRequest, Inference, InferenceCommand,
-    InferenceEffect, InferenceEvent, LocalEngine, Offer, PrepareRequest, RemoteEngine, RuntimeKind,
+    ConnectRequest, EngineFailure, ImageRequest, ImagesRequest, Inference, InferenceCommand, InferenceEffect,
+    InferenceEvent, LocalEngine, Offer, PrepareRequest, RemoteEngine, RuntimeKind,
 };
 pub use judgements::{ImageJudgement, Judgements};
 pub use loadable::{Failure, Loadable};
 pub use model_shelf::{ModelEntry, ModelShelf, ModelsCommand, ModelsEffect, ModelsEvent};
 pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
-pub use project::{
-    Project, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
-};
+pub use project::{Project, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus};
 pub use queue::Queue;
 pub(in crate::state) use remote::Draft;
 pub use remote::{
-    ChosenModel, ConnectFailure, DeletionCause, EndpointDeletion, EndpointDraft, EndpointForm,
-    EndpointId, EndpointList, EndpointPresence, EndpointRequest, Endpoints, EndpointsCommand,
-    EndpointsEffect, EndpointsEvent, Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft,
-    JobForm, JobId, JobImages, JobList, JobRequest, JobsCommand, JobsEffect, JobsEvent,
-    KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, ModelRequest, OpenOutputsRequest,
-    OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd, OutputsEvent,
-    OutputsFailure, OutputsPlace, OutputsRequest, Prices, Reading, ReadingTrial, RehearsalOptions,
-    RehearsalReport, RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm,
-    RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan, SavedMapping, WatchEnd,
+    ChosenModel, ConnectFailure, DeletionCause, EndpointDeletion, EndpointDraft, EndpointForm, EndpointId,
+    EndpointList, EndpointPresence, EndpointRequest, Endpoints, EndpointsCommand, EndpointsEffect, EndpointsEvent,
+    Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft, JobForm, JobId, JobImages, JobList, JobRequest,
+    JobsCommand, JobsEffect, JobsEvent, KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, ModelRequest,
+    OpenOutputsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd, OutputsEvent,
+    OutputsFailure, OutputsPlace, OutputsRequest, Prices, Reading, ReadingTrial, RehearsalOptions, RehearsalReport,
+    RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport,
+    RetryPlan, SavedMapping, WatchEnd,
 };
 pub use review::{ReviewCommand, ReviewEffect, ReviewEvent};
 pub use runs::{Run, Runs};
@@ -93,15 +86,11 @@ pub use settings::{MEGAPIXELS, SLIDE_SECS, Settings, THUMBNAIL_SIDES, ThemeChoic
 pub use sign_in::{SignIn, SignIns};
 pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome, Ticket};
 pub use update::update;
-pub use upload::{
-    UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded, Uploading,
-};
+pub use upload::{UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded, Uploading};
 
 use std::sync::Arc;
 
-use crate::domain::{
-    CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, Verdict, ViewSettings,
-};
+use crate::domain::{CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, Verdict, ViewSettings};
 use crate::review::{PredictionStatus, VerdictKind, verdict_of_image};
 
 /// Everything the window shows. Read by panels, changed by [`update`] alone.
@@ -288,18 +277,12 @@ impl State {
     }
 
     pub fn new(settings: Settings) -> Self {
-        Self {
-            settings,
-            ..Self::default()
-        }
+        Self { settings, ..Self::default() }
     }
 
     /// The live filters of the model on screen; each model keeps its own.
     pub fn view(&self) -> &ViewSettings {
-        self.viewed_model_id().map_or_else(
-            || self.settings.default_view(),
-            |id| self.settings.view_of(id),
-        )
+        self.viewed_model_id().map_or_else(|| self.settings.default_view(), |id| self.settings.view_of(id))
     }
 
     /// The model whose predictions are on screen: that of the current run, or the chosen one while there is no run.
@@ -358,18 +341,12 @@ impl State {
     /// Whether the prediction on screen is about an older version of the shown image's file.
     pub fn shown_is_outdated(&self) -> bool {
         let shown = self.run().zip(self.shown_sample());
-        self.shown.prediction.is_some()
-            && shown.is_some_and(|(run, sample)| run.is_outdated(sample))
+        self.shown.prediction.is_some() && shown.is_some_and(|(run, sample)| run.is_outdated(sample))
     }
 
     /// Indices of the visible boxes of a run's prediction, highest score first: those that its filters show, and those
     /// that a person confirmed.
-    pub fn visible_boxes(
-        &self,
-        run: RunId,
-        sample: SampleId,
-        prediction: &Prediction,
-    ) -> Vec<usize> {
+    pub fn visible_boxes(&self, run: RunId, sample: SampleId, prediction: &Prediction) -> Vec<usize> {
         let confirmed = self.judgements.confirmed_boxes(run, sample);
         let view = self.view_of_run(run);
         view.visible_detections(prediction, &confirmed)
@@ -379,17 +356,13 @@ impl State {
     pub fn shown_boxes(&self) -> Vec<usize> {
         let shown = self.run().zip(self.shown_sample());
         let shown = shown.zip(self.shown.prediction.as_ref());
-        shown.map_or_else(Vec::new, |((run, sample), prediction)| {
-            self.visible_boxes(run.id(), sample, prediction)
-        })
+        shown.map_or_else(Vec::new, |((run, sample), prediction)| self.visible_boxes(run.id(), sample, prediction))
     }
 
     /// The boxes of the prediction on screen that a person confirmed.
     fn confirmed_boxes(&self) -> Vec<u32> {
         let shown = self.run().zip(self.shown_sample());
-        shown.map_or_else(Vec::new, |(run, sample)| {
-            self.judgements.confirmed_boxes(run.id(), sample)
-        })
+        shown.map_or_else(Vec::new, |(run, sample)| self.judgements.confirmed_boxes(run.id(), sample))
     }
 
     /// The verdict of an image, as the badge on its thumbnail, the search and the counts have it; `None` while it is
@@ -421,10 +394,7 @@ impl State {
 
     /// Whether a dialog is open over the panels: it receives the keys.
     pub fn has_dialog(&self) -> bool {
-        self.overlay != Overlay::None
-            || self.import.is_some()
-            || self.exported.is_some()
-            || self.uploaded.is_some()
+        self.overlay != Overlay::None || self.import.is_some() || self.exported.is_some() || self.uploaded.is_some()
     }
 
     /// Whether it is being found out which images there are, for the first time or again.
@@ -434,10 +404,6 @@ impl State {
     }
 
     fn show_notice(&mut self, text: impl Into<String>) {
-        self.notice = Some(Notice {
-            text: text.into(),
-            serial: self.ids.next(),
-            offers_undo: false,
-        });
+        self.notice = Some(Notice { text: text.into(), serial: self.ids.next(), offers_undo: false });
     }
 }

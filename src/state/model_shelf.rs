@@ -131,8 +131,7 @@ impl ModelShelf {
             "ssd-mobilenet-coco" => "faster-rcnn",
             _ => return None,
         };
-        self.get(better)
-            .filter(|entry| !entry.is_ready && entry.can_fetch)
+        self.get(better).filter(|entry| !entry.is_ready && entry.can_fetch)
     }
 
     /// Bytes of all weights in the data folder.
@@ -141,9 +140,7 @@ impl ModelShelf {
     }
 
     pub fn ready(&self, task: ModelTask) -> impl Iterator<Item = &ModelEntry> {
-        self.entries
-            .iter()
-            .filter(move |entry| entry.card.task == task && entry.is_ready)
+        self.entries.iter().filter(move |entry| entry.card.task == task && entry.is_ready)
     }
 
     pub(super) fn set_entries(&mut self, entries: Vec<ModelEntry>) {

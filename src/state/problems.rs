@@ -40,13 +40,7 @@ impl ProblemList {
     pub(super) fn add(&mut self, problem: Problem, sample: Option<SampleId>) {
         let entry = ProblemEntry { problem, sample };
         // An image that fails to show also fails to predict; once is enough. Looking at the last few keeps this cheap.
-        if self
-            .entries
-            .iter()
-            .rev()
-            .take(64)
-            .any(|known| *known == entry)
-        {
+        if self.entries.iter().rev().take(64).any(|known| *known == entry) {
             return;
         }
         if self.entries.len() < MAX_KEPT {
@@ -58,8 +52,7 @@ impl ProblemList {
 
     /// Their files are others now.
     pub(super) fn forget(&mut self, samples: &SampleSet) {
-        let is_of_another =
-            |entry: &ProblemEntry| !entry.sample.is_some_and(|id| samples.contains(id));
+        let is_of_another = |entry: &ProblemEntry| !entry.sample.is_some_and(|id| samples.contains(id));
         self.entries.retain(is_of_another);
     }
 

@@ -67,9 +67,15 @@ pub enum ProjectEvent {
         content: Box<ProjectContent>,
     },
     /// Everything up to this ticket is on the disk.
-    Saved { source: SourceId, up_to: u64 },
+    Saved {
+        source: SourceId,
+        up_to: u64,
+    },
     /// The changes could not be saved; they are kept and saved later.
-    SaveFailed { source: SourceId, reason: String },
+    SaveFailed {
+        source: SourceId,
+        reason: String,
+    },
     /// A part of a run's summary, read from the project.
     RunLoaded {
         source: SourceId,
@@ -190,11 +196,7 @@ impl Project {
     /// Resets the project for another source. Tickets continue, so that a late event about the former project is
     /// ignored.
     pub(super) fn reopen(&mut self) {
-        *self = Self {
-            status: ProjectStatus::Opening,
-            ticket: self.ticket,
-            saved_up_to: self.ticket,
-            ..Self::default()
-        };
+        *self =
+            Self { status: ProjectStatus::Opening, ticket: self.ticket, saved_up_to: self.ticket, ..Self::default() };
     }
 }

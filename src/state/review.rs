@@ -2,12 +2,10 @@
 
 use crate::domain::{Saliency, SampleSet};
 use crate::evaluation::Agreement;
-use crate::review::{
-    ArrangeRequest, Arrangement, FilmFrame, FilmOrder, FilmRequest, Sort, Statistics, Suppressed,
-};
+use crate::review::{ArrangeRequest, Arrangement, FilmFrame, FilmOrder, FilmRequest, Sort, Statistics, Suppressed};
 use crate::state::{
-    Arc, ArrangeId, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest,
-    Failure, FilmstripId, Pace, RunId, SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange,
+    Arc, ArrangeId, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest, Failure, FilmstripId, Pace,
+    RunId, SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange,
 };
 
 /// Commands about searching, comparing and judging.
@@ -63,26 +61,13 @@ pub enum ReviewCommand {
 #[derive(Debug, Clone)]
 pub enum ReviewEffect {
     /// Gather all boxes of a class. A newer request takes the place of one before.
-    GatherFilmstrip {
-        id: FilmstripId,
-        what: Box<FilmRequest>,
-    },
+    GatherFilmstrip { id: FilmstripId, what: Box<FilmRequest> },
     /// Cut boxes out of their images, most urgent first; replaces the earlier request.
-    MakeCrops {
-        source: SourceId,
-        run: RunId,
-        requested: Vec<CropRequest>,
-    },
+    MakeCrops { source: SourceId, run: RunId, requested: Vec<CropRequest> },
     /// Find out which parts of an image carry a prediction.
-    Explain {
-        request: ExplainRequest,
-        ticket: Ticket,
-    },
+    Explain { request: ExplainRequest, ticket: Ticket },
     /// Compare the predictions of two runs, left and right, image by image.
-    Compare {
-        request: CompareRequest,
-        ticket: Ticket,
-    },
+    Compare { request: CompareRequest, ticket: Ticket },
     /// Search, sort and count. Replaces the earlier request.
     Arrange {
         id: ArrangeId,

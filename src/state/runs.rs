@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::pages::PredictionPages;
-use crate::domain::{
-    LabelSet, ModelTask, Prediction, RunId, RunInfo, SampleId, SampleSet, ViewSettings,
-};
+use crate::domain::{LabelSet, ModelTask, Prediction, RunId, RunInfo, SampleId, SampleSet, ViewSettings};
 use crate::review::{Marks, PredictionStatus, Predictions, Suppressed, count_boxes};
 
 /// The runs of the open project. Going back to an earlier model finds its predictions again.
@@ -78,10 +76,7 @@ impl Runs {
     /// Marks a prediction as outdated: the file was changed after it.
     pub(super) fn mark_outdated(&mut self, sample: SampleId) {
         for run in &mut self.all {
-            let has_prediction = matches!(
-                run.status(sample),
-                PredictionStatus::Predicted | PredictionStatus::Failed
-            );
+            let has_prediction = matches!(run.status(sample), PredictionStatus::Predicted | PredictionStatus::Failed);
             if has_prediction {
                 run.outdated.insert(sample);
             }
@@ -166,9 +161,7 @@ impl Runs {
 
     /// Takes a whole prediction that was read from the project, unless a newer one is there.
     pub(super) fn page_in(&mut self, run: RunId, sample: SampleId, prediction: Prediction) {
-        let is_newer_there = self
-            .get(run)
-            .is_none_or(|run| run.unsaved.contains_key(&sample));
+        let is_newer_there = self.get(run).is_none_or(|run| run.unsaved.contains_key(&sample));
         if !is_newer_there {
             self.pages.put(run, sample, Arc::new(prediction));
         }
@@ -178,9 +171,7 @@ impl Runs {
     pub(super) fn missing(&mut self) -> Vec<(RunId, SampleId)> {
         let mut missing = Vec::new();
         for &(run, sample) in &self.requested {
-            let status = self.get(run).map_or(PredictionStatus::Unpredicted, |run| {
-                run.predictions.status(sample)
-            });
+            let status = self.get(run).map_or(PredictionStatus::Unpredicted, |run| run.predictions.status(sample));
             if status != PredictionStatus::Predicted {
                 continue;
             }
@@ -212,11 +203,7 @@ impl Run {
 
     /// A run of the project whose predictions are still to be read.
     pub(super) fn stored(info: RunInfo) -> Self {
-        Self {
-            loading: Loading::NotYet,
-            is_in_project: true,
-            ..Self::new(info)
-        }
+        Self { loading: Loading::NotYet, is_in_project: true, ..Self::new(info) }
     }
 
     pub fn id(&self) -> RunId {
@@ -262,10 +249,7 @@ impl Run {
 
     /// Whether there is no prediction, or only one about the file as it was before it was written to.
     pub fn lacks_prediction(&self, sample: SampleId) -> bool {
-        let is_predicted = matches!(
-            self.status(sample),
-            PredictionStatus::Predicted | PredictionStatus::Failed
-        );
+        let is_predicted = matches!(self.status(sample), PredictionStatus::Predicted | PredictionStatus::Failed);
         !is_predicted || self.is_outdated(sample)
     }
 

@@ -103,9 +103,7 @@ impl S3Picker {
         let mut way = vec![if address.is_folder() {
             address.clone()
         } else {
-            address
-                .parent()
-                .unwrap_or_else(|| S3Address::new(&address.bucket, ""))
+            address.parent().unwrap_or_else(|| S3Address::new(&address.bucket, ""))
         }];
         while let Some(parent) = way.last().and_then(S3Address::parent) {
             way.push(parent);
@@ -124,17 +122,11 @@ mod tests {
         for (address, expected) in [
             ("s3://abc/", vec!["s3://abc/"]),
             ("s3://abc/x.jpg", vec!["s3://abc/"]),
-            (
-                "s3://abc/a/b/",
-                vec!["s3://abc/", "s3://abc/a/", "s3://abc/a/b/"],
-            ),
+            ("s3://abc/a/b/", vec!["s3://abc/", "s3://abc/a/", "s3://abc/a/b/"]),
             ("s3://abc/a/b", vec!["s3://abc/", "s3://abc/a/"]),
         ] {
             let address = S3Address::parse(address).unwrap();
-            let way: Vec<String> = S3Picker::way_to(&address)
-                .iter()
-                .map(ToString::to_string)
-                .collect();
+            let way: Vec<String> = S3Picker::way_to(&address).iter().map(ToString::to_string).collect();
             assert_eq!(way, expected);
         }
     }

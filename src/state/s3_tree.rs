@@ -106,11 +106,7 @@ impl S3Tree {
     }
 
     /// False for a response that is no longer awaited.
-    pub(super) fn buckets_listed(
-        &mut self,
-        task: TaskId,
-        result: Result<Vec<String>, Failure>,
-    ) -> bool {
+    pub(super) fn buckets_listed(&mut self, task: TaskId, result: Result<Vec<String>, Failure>) -> bool {
         if self.bucket_list.task() != Some(task) {
             return false;
         }
@@ -156,9 +152,7 @@ impl S3Tree {
     }
 
     pub(super) fn is_listing(&self, folder: &S3Address) -> bool {
-        self.folders
-            .get(folder)
-            .is_some_and(|level| level.task().is_some())
+        self.folders.get(folder).is_some_and(|level| level.task().is_some())
     }
 
     pub(super) fn folder_requested(&mut self, folder: &S3Address, task: TaskId) {
@@ -223,13 +217,7 @@ impl S3Tree {
 
     fn lay_out_folder(&self, folder: &S3Address, depth: usize, rows: &mut Vec<S3Row>) {
         let is_open = self.is_open(folder);
-        rows.push(S3Row {
-            depth,
-            kind: S3RowKind::Folder {
-                address: folder.clone(),
-                is_open,
-            },
-        });
+        rows.push(S3Row { depth, kind: S3RowKind::Folder { address: folder.clone(), is_open } });
         let Some(level) = self.folders.get(folder).filter(|_| is_open) else {
             return;
         };
@@ -239,17 +227,12 @@ impl S3Tree {
         }
         let mut push = |kind| rows.push(S3Row { depth, kind });
         if level.objects > 0 {
-            push(S3RowKind::Objects {
-                count: level.objects,
-            });
+            push(S3RowKind::Objects { count: level.objects });
         }
         let folder = folder.clone();
         match &level.status {
             Loadable::Loading(task) => push(S3RowKind::Listing { task: *task }),
-            Loadable::Failed(failure) => push(S3RowKind::Failed {
-                folder,
-                failure: failure.clone(),
-            }),
+            Loadable::Failed(failure) => push(S3RowKind::Failed { folder, failure: failure.clone() }),
             Loadable::Ready(()) if level.continuation.is_some() => push(S3RowKind::More { folder }),
             Loadable::Ready(()) if level.folders.is_empty() && level.objects == 0 => {
                 push(S3RowKind::Empty);
@@ -290,10 +273,7 @@ mod tests {
     }
 
     fn page(folders: &[&str], objects: u64) -> S3FolderPage {
-        S3FolderPage {
-            folders: folders.iter().map(|&folder| folder.to_owned()).collect(),
-            objects,
-        }
+        S3FolderPage { folders: folders.iter().map(|&folder| folder.to_owned()).collect(), objects }
     }
 
     #[test]
@@ -308,27 +288,12 @@ mod tests {
         tree.folder_requested(&bucket, TaskId(2));
         assert!(!tree.wants_listing(&bucket));
         tree.folder_page(&bucket, TaskId(2), page(&["photos/"], 3));
-        assert_eq!(
-            shown(&tree),
-            [
-                "-s3://a/",
-                " +s3://a/photos/",
-                " 3 objects",
-                " …",
-                "+s3://b/"
-            ]
-        );
+        assert_eq!(shown(&tree), ["-s3://a/", " +s3://a/photos/", " 3 objects", " …", "+s3://b/"]);
         assert!(tree.folder_ended(&bucket, TaskId(2), Ok(None)));
         tree.set_open(&photos, true);
         tree.folder_requested(&photos, TaskId(3));
         assert!(tree.folder_ended(&photos, TaskId(3), Ok(None)));
-        let open = [
-            "-s3://a/",
-            " -s3://a/photos/",
-            "  empty",
-            " 3 objects",
-            "+s3://b/",
-        ];
+        let open = ["-s3://a/", " -s3://a/photos/", "  empty", " 3 objects", "+s3://b/"];
         assert_eq!(shown(&tree), open);
         tree.set_open(&bucket, false);
         assert_eq!(shown(&tree), ["+s3://a/", "+s3://b/"]);

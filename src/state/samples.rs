@@ -92,10 +92,7 @@ impl ByUri {
 
 impl Default for ByUri {
     fn default() -> Self {
-        Self {
-            maps: (0..Self::MAPS).map(|_| HashMap::new()).collect(),
-            hasher: RandomState::new(),
-        }
+        Self { maps: (0..Self::MAPS).map(|_| HashMap::new()).collect(), hasher: RandomState::new() }
     }
 }
 

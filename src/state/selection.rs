@@ -55,9 +55,7 @@ impl Selection {
         let (Some(from), Some(to)) = (place(anchor).or(place(id)), place(id)) else {
             return;
         };
-        self.selected = (from.min(to)..=from.max(to))
-            .filter_map(|place| order.at(place))
-            .collect();
+        self.selected = (from.min(to)..=from.max(to)).filter_map(|place| order.at(place)).collect();
         self.shown = Some(id);
         self.anchor = Some(anchor);
     }

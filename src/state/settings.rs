@@ -22,10 +22,7 @@ pub const SLIDE_SECS: std::ops::RangeInclusive<f32> = 1.0..=60.0;
 /// Written to the configuration folder. Fields that an older file lacks take their defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of its own on screen"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own on screen")]
 pub struct Settings {
     pub theme: ThemeChoice,
     /// `1.0` is the system's own size.
@@ -139,9 +136,7 @@ impl Settings {
         self.interface_zoom = number_in(self.interface_zoom, 0.5, 3.0, 1.0);
         self.thumbnail_side = number_in(self.thumbnail_side, low, high, 112.0);
         self.explanation_opacity = number_in(self.explanation_opacity, 0.0, 1.0, 0.65);
-        self.max_megapixels = self
-            .max_megapixels
-            .clamp(*MEGAPIXELS.start(), *MEGAPIXELS.end());
+        self.max_megapixels = self.max_megapixels.clamp(*MEGAPIXELS.start(), *MEGAPIXELS.end());
         self.slide_secs = number_in(self.slide_secs, *SLIDE_SECS.start(), *SLIDE_SECS.end(), 5.0);
         self.recent.truncate(MAX_RECENT);
         self
@@ -162,16 +157,14 @@ impl Settings {
 
     /// The last settings of a remote model replace its earlier ones.
     pub(super) fn remember_remote_model(&mut self, model: &RemoteModel) {
-        self.recent_remote_models
-            .retain(|known| known.at != model.at);
+        self.recent_remote_models.retain(|known| known.at != model.at);
         self.recent_remote_models.insert(0, model.clone());
         self.recent_remote_models.truncate(MAX_RECENT);
     }
 
     pub(super) fn forget_place(&mut self, place: &S3Place) {
         let identity = place.identity();
-        self.recent_places
-            .retain(|known| known.identity() != identity);
+        self.recent_places.retain(|known| known.identity() != identity);
     }
 
     pub(super) fn default_view(&self) -> &ViewSettings {
@@ -188,11 +181,7 @@ impl Settings {
 }
 
 fn number_in(value: f32, low: f32, high: f32, otherwise: f32) -> f32 {
-    if value.is_finite() {
-        value.clamp(low, high)
-    } else {
-        otherwise
-    }
+    if value.is_finite() { value.clamp(low, high) } else { otherwise }
 }
 
 #[cfg(test)]
@@ -201,10 +190,7 @@ mod tests {
 
     #[test]
     fn settings_survive_being_written_and_read() {
-        let mut settings = Settings {
-            theme: ThemeChoice::Dark,
-            ..Settings::default()
-        };
+        let mut settings = Settings { theme: ThemeChoice::Dark, ..Settings::default() };
         settings.view_of_mut("m").min_score_by_class.insert(3, 0.25);
         let text = serde_json::to_string(&settings).unwrap();
         assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), settings);
@@ -219,13 +205,9 @@ mod tests {
 
     #[test]
     fn nonsense_is_brought_back_into_range() {
-        let settings = Settings {
-            interface_zoom: 0.0,
-            thumbnail_side: f32::NAN,
-            max_megapixels: 0,
-            ..Settings::default()
-        }
-        .checked();
+        let settings =
+            Settings { interface_zoom: 0.0, thumbnail_side: f32::NAN, max_megapixels: 0, ..Settings::default() }
+                .checked();
         assert!(settings.interface_zoom >= 0.5);
         assert!(THUMBNAIL_SIDES.contains(&settings.thumbnail_side));
         assert!(MEGAPIXELS.contains(&settings.max_megapixels));

@@ -40,10 +40,7 @@ impl SignIns {
     /// Begins a sign-in.
     pub(super) fn begin(&mut self, access: &S3Access, task: TaskId) {
         let sign_in = self.0.entry(access.clone()).or_default();
-        sign_in.asking = Some(Asking {
-            task,
-            end_ms: sign_in.ends_ms(),
-        });
+        sign_in.asking = Some(Asking { task, end_ms: sign_in.ends_ms() });
     }
 
     /// A late response to another question is dropped.
@@ -87,10 +84,7 @@ impl SignIn {
     /// Whether its end is so near that it should be renewed now. Asks for that once an end.
     pub fn wants_renewal(&self, now_ms: i64) -> bool {
         let is_near = |end: i64| end - now_ms < SIGN_IN_WARNING_MS;
-        !self.is_asking()
-            && self
-                .ends_ms()
-                .is_some_and(|end| is_near(end) && self.renewed_at != Some(end))
+        !self.is_asking() && self.ends_ms().is_some_and(|end| is_near(end) && self.renewed_at != Some(end))
     }
 
     /// Milliseconds to its end, if that is near and was not to be put off; negative behind the end.

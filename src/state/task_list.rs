@@ -137,9 +137,7 @@ impl TaskList {
 
     /// Whether this model is being downloaded.
     pub fn fetches(&self, model_id: &str) -> bool {
-        self.running
-            .iter()
-            .any(|task| matches!(&task.kind, TaskKind::Fetch { model_id: id } if id == model_id))
+        self.running.iter().any(|task| matches!(&task.kind, TaskKind::Fetch { model_id: id } if id == model_id))
     }
 
     /// Whether ONNX Runtime is being installed.
@@ -162,27 +160,21 @@ impl TaskList {
 
     /// Why the last download of this model failed.
     pub fn fetch_failure(&self, model_id: &str) -> Option<&str> {
-        let is_it =
-            |kind: &TaskKind| matches!(kind, TaskKind::Fetch { model_id: id } if id == model_id);
+        let is_it = |kind: &TaskKind| matches!(kind, TaskKind::Fetch { model_id: id } if id == model_id);
         self.failure(is_it).map(|(_, why)| why)
     }
 
     /// Whether a task predicts this image for this run.
     pub(super) fn predicts(&self, run: RunId, sample: SampleId) -> bool {
         self.running.iter().any(|task| match &task.kind {
-            TaskKind::RemotePrediction {
-                run: of,
-                sample: about,
-            } => (*of, *about) == (run, sample),
+            TaskKind::RemotePrediction { run: of, sample: about } => (*of, *about) == (run, sample),
             TaskKind::Predict { run: of, samples } => *of == run && samples.contains(sample),
             _ => false,
         })
     }
 
     pub fn prediction_is_running(&self) -> bool {
-        self.running
-            .iter()
-            .any(|task| matches!(task.kind, TaskKind::Predict { .. }))
+        self.running.iter().any(|task| matches!(task.kind, TaskKind::Predict { .. }))
     }
 
     pub(super) fn start(&mut self, task: TaskEntry) {

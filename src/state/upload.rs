@@ -25,10 +25,7 @@ pub enum UploadCommand {
 #[derive(Debug, Clone)]
 pub enum UploadEffect {
     /// Find out what an upload of these samples' files would do.
-    Plan {
-        request: UploadPlanRequest,
-        ticket: Ticket,
-    },
+    Plan { request: UploadPlanRequest, ticket: Ticket },
     /// Send what the plan says.
     Start {
         plan: Arc<UploadPlan>,
@@ -41,15 +38,8 @@ pub enum UploadEffect {
 /// Events about uploads.
 #[derive(Debug)]
 pub enum UploadEvent {
-    Planned {
-        task: TaskId,
-        result: Result<UploadPlan, Failure>,
-    },
-    Ended {
-        task: TaskId,
-        target: S3Place,
-        result: Result<UploadReport, String>,
-    },
+    Planned { task: TaskId, result: Result<UploadPlan, Failure> },
+    Ended { task: TaskId, target: S3Place, result: Result<UploadReport, String> },
 }
 
 #[derive(Debug, Default)]

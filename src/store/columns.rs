@@ -1,9 +1,7 @@
 //! A prediction as columns of bytes: class ids (u32), scores (f32) and boxes (four f32 each: left, top, right, bottom),
 //! all little-endian, in the order of the prediction. Floats keep every bit.
 
-use crate::domain::{
-    BoundingBox, ClassScore, Detection, LabelSet, Prediction, PredictionContent, SampleUri,
-};
+use crate::domain::{BoundingBox, ClassScore, Detection, LabelSet, Prediction, PredictionContent, SampleUri};
 
 /// The columns of one prediction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +23,7 @@ pub(super) enum Kind {
 
 impl Kind {
     pub(super) fn of_number(number: i64) -> Option<Self> {
-        [Self::Failure, Self::Classes, Self::Detections]
-            .into_iter()
-            .find(|kind| *kind as i64 == number)
+        [Self::Failure, Self::Classes, Self::Detections].into_iter().find(|kind| *kind as i64 == number)
     }
 }
 
@@ -68,9 +64,7 @@ impl Columns {
                 classes: bytes(&mut detections.iter().map(|found| found.class_id.to_le_bytes())),
                 scores: bytes(&mut detections.iter().map(|found| found.score.to_le_bytes())),
                 boxes: bytes(
-                    &mut detections
-                        .iter()
-                        .flat_map(|found| <[f32; 4]>::from(found.bounds).map(f32::to_le_bytes)),
+                    &mut detections.iter().flat_map(|found| <[f32; 4]>::from(found.bounds).map(f32::to_le_bytes)),
                 ),
             },
         }
@@ -86,11 +80,7 @@ impl Columns {
         match self.kind {
             Kind::Failure => None,
             Kind::Classes => {
-                let class = |(index, score)| ClassScore {
-                    index,
-                    label: labels.name(index),
-                    score,
-                };
+                let class = |(index, score)| ClassScore { index, label: labels.name(index), score };
                 Some(PredictionContent::Classes(scored.map(class).collect()))
             }
             Kind::Detections => {
@@ -105,9 +95,7 @@ impl Columns {
                     label: labels.name(class_id),
                     score,
                 };
-                Some(PredictionContent::Detections(
-                    scored.zip(boxes).map(detection).collect(),
-                ))
+                Some(PredictionContent::Detections(scored.zip(boxes).map(detection).collect()))
             }
         }
     }
@@ -116,21 +104,11 @@ impl Columns {
 /// `None` if the length is not a multiple of the number's size.
 pub(super) fn u32_column(bytes: &[u8]) -> Option<Vec<u32>> {
     let (values, rest) = bytes.as_chunks::<4>();
-    rest.is_empty().then(|| {
-        values
-            .iter()
-            .map(|value| u32::from_le_bytes(*value))
-            .collect()
-    })
+    rest.is_empty().then(|| values.iter().map(|value| u32::from_le_bytes(*value)).collect())
 }
 
 /// `None` if the length is not a multiple of the number's size.
 pub(super) fn f32_column(bytes: &[u8]) -> Option<Vec<f32>> {
     let (values, rest) = bytes.as_chunks::<4>();
-    rest.is_empty().then(|| {
-        values
-            .iter()
-            .map(|value| f32::from_le_bytes(*value))
-            .collect()
-    })
+    rest.is_empty().then(|| values.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }

@@ -46,10 +46,7 @@ pub(super) fn put_back(aside: &Path, path: &Path) {
 fn free_name(path: &Path) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let today = jiff::Timestamp::from_millisecond(now_ms()).unwrap_or_default();
-    let today = today
-        .to_zoned(jiff::tz::TimeZone::system())
-        .strftime("%Y-%m-%d")
-        .to_string();
+    let today = today.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d").to_string();
     let name = |number: u32| match number {
         1 => format!("{stem}.damaged-{today}.{EXTENSION}"),
         _ => format!("{stem}.damaged-{today}-{number}.{EXTENSION}"),
@@ -120,8 +117,7 @@ fn rescue_table(fresh: &Connection, damaged: &Connection, table: &str) -> rusqli
     let mut rows = read.raw_query();
     let mut rescued = 0;
     while let Ok(Some(row)) = rows.next() {
-        let values: Result<Vec<Value>, _> =
-            (0..columns.len()).map(|index| row.get(index)).collect();
+        let values: Result<Vec<Value>, _> = (0..columns.len()).map(|index| row.get(index)).collect();
         let Ok(values) = values else { continue };
         match write.execute(params_from_iter(values)) {
             Ok(_) => rescued += 1,

@@ -15,11 +15,8 @@ const MAX_NAME_CHARS: usize = 40;
 /// `projects/photos-3f2a9c01b7de.spotcheck` in the folder of projects: one for each root, the name for the user, the
 /// hash to tell roots of one name apart.
 pub fn default_path(dirs: &AppDirs, root: &str) -> PathBuf {
-    let last = root
-        .trim_end_matches(std::path::is_separator)
-        .rsplit(std::path::is_separator)
-        .next()
-        .unwrap_or_default();
+    let last =
+        root.trim_end_matches(std::path::is_separator).rsplit(std::path::is_separator).next().unwrap_or_default();
     path_of(dirs, last, root)
 }
 
@@ -30,11 +27,7 @@ pub fn default_path_of_place(dirs: &AppDirs, place: &S3Place) -> PathBuf {
 
 fn path_of(dirs: &AppDirs, last: &str, identity: &str) -> PathBuf {
     let plain = |c: char| {
-        if c.is_alphanumeric() || "-_.".contains(c) {
-            c
-        } else {
-            '-'
-        }
+        if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }
     };
     let name: String = last.chars().take(MAX_NAME_CHARS).map(plain).collect();
     let name = if name.is_empty() { "root" } else { &name };

@@ -19,11 +19,7 @@ pub enum StoreError {
         open it with that version: {}",
         path.display()
     )]
-    Newer {
-        path: PathBuf,
-        found: u32,
-        known: u32,
-    },
+    Newer { path: PathBuf, found: u32, known: u32 },
     /// Only for a read-only project; a writer renames a damaged file and starts a new one.
     #[error("the project file is damaged ({reason}); open it in the window or with `spotcheck predict --project`, \
         which keeps a copy and recovers what is readable: {}", path.display())]
@@ -67,10 +63,7 @@ impl StoreError {
 
     /// Makes an error of a failed statement, for `map_err`, with what was attempted.
     pub(super) fn database(what: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
-        move |error| Self::Database {
-            what,
-            reason: explain(&error),
-        }
+        move |error| Self::Database { what, reason: explain(&error) }
     }
 }
 
@@ -86,31 +79,22 @@ fn code(error: &rusqlite::Error) -> Option<ErrorCode> {
 pub(super) fn explain(error: &rusqlite::Error) -> String {
     let advice = match code(error) {
         Some(ErrorCode::DiskFull) => "the disk is full; free some space",
-        Some(ErrorCode::SystemIoFailure) => {
-            "could not read or write the disk; check that it is connected and not full"
-        }
+        Some(ErrorCode::SystemIoFailure) => "could not read or write the disk; check that it is connected and not full",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             "another program is using the project file; close it there"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
             "the project file is write-protected; change its permissions"
         }
-        Some(ErrorCode::CannotOpen) => {
-            "could not open the project file; check that its folder exists and is writable"
-        }
+        Some(ErrorCode::CannotOpen) => "could not open the project file; check that its folder exists and is writable",
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             "the project file is damaged; save the project under another name"
         }
         Some(ErrorCode::Unknown) => {
-            return format!(
-                "the project file has an unexpected structure ({})",
-                words_of(error)
-            );
+            return format!("the project file has an unexpected structure ({})", words_of(error));
         }
         _ => match error {
-            rusqlite::Error::InvalidPath(_) => {
-                "its folder or file name is not valid Unicode; choose another place"
-            }
+            rusqlite::Error::InvalidPath(_) => "its folder or file name is not valid Unicode; choose another place",
             _ => return error.to_string(),
         },
     };
@@ -165,10 +149,7 @@ pub(super) fn is_interrupted(error: &rusqlite::Error) -> bool {
 /// Whether the file is not what it should be, rather than out of reach.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     match code(error) {
-        Some(code) => matches!(
-            code,
-            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown
-        ),
+        Some(code) => matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown),
         None => true,
     }
 }

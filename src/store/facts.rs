@@ -8,16 +8,10 @@ use super::names::{root_beside_file, root_from_file};
 
 pub(super) fn fact(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT value FROM facts WHERE name = ?1";
-    connection
-        .query_row(sql, [name], |row| row.get(0))
-        .optional()
+    connection.query_row(sql, [name], |row| row.get(0)).optional()
 }
 
-pub(super) fn set_fact(
-    connection: &Connection,
-    name: &str,
-    value: Option<&str>,
-) -> rusqlite::Result<()> {
+pub(super) fn set_fact(connection: &Connection, name: &str, value: Option<&str>) -> rusqlite::Result<()> {
     match value {
         Some(value) => {
             let sql = "INSERT INTO facts (name, value) VALUES (?1, ?2)
@@ -32,11 +26,7 @@ pub(super) fn set_fact(
 }
 
 /// Notes where the images are: absolute, and from the file if both can move together.
-pub(super) fn set_root(
-    connection: &Connection,
-    file: &Path,
-    root: Option<&str>,
-) -> rusqlite::Result<()> {
+pub(super) fn set_root(connection: &Connection, file: &Path, root: Option<&str>) -> rusqlite::Result<()> {
     let from_file = root.and_then(|root| root_from_file(file, root));
     set_fact(connection, "root", root)?;
     set_fact(connection, "root_from_file", from_file.as_deref())
@@ -45,9 +35,8 @@ pub(super) fn set_root(
 /// The folder of the images: relative to the file if both moved together, otherwise as it was.
 pub(super) fn read_root(connection: &Connection, file: &Path) -> rusqlite::Result<Option<String>> {
     let from_file = fact(connection, "root_from_file")?;
-    let beside = from_file
-        .and_then(|from_file| root_beside_file(file, &from_file))
-        .filter(|root| Path::new(root).is_dir());
+    let beside =
+        from_file.and_then(|from_file| root_beside_file(file, &from_file)).filter(|root| Path::new(root).is_dir());
     match beside {
         Some(root) => Ok(Some(root)),
         None => fact(connection, "root"),

@@ -9,10 +9,7 @@ use super::error::StoreError;
 
 /// The absolute path, with links resolved so that one file has one lock.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
-    if path
-        .extension()
-        .is_none_or(|extension| extension != EXTENSION)
-    {
+    if path.extension().is_none_or(|extension| extension != EXTENSION) {
         return Err(StoreError::WrongExtension(path.to_owned()));
     }
     let absolute = std::path::absolute(path).map_err(StoreError::io("find the project", path))?;
@@ -47,9 +44,7 @@ pub(super) fn fold_journal(path: &Path) {
 /// or not there.
 pub(super) fn vacuum_into(connection: &Connection, copy: &Path) -> rusqlite::Result<()> {
     // SQLite takes the name as text; another name would be another file.
-    let name = copy
-        .to_str()
-        .ok_or_else(|| rusqlite::Error::InvalidPath(copy.to_owned()))?;
+    let name = copy.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(copy.to_owned()))?;
     let query_only: bool = connection.pragma_query_value(None, "query_only", |row| row.get(0))?;
     connection.pragma_update(None, "query_only", false)?;
     let copied = connection.execute("VACUUM INTO ?1", [name]);

@@ -37,12 +37,7 @@ pub(super) struct Holder {
 
 impl Holder {
     pub(super) fn this_process(program: &str) -> Self {
-        Self {
-            program: program.to_owned(),
-            pid: std::process::id(),
-            host: host_name(),
-            since_ms: now_ms(),
-        }
+        Self { program: program.to_owned(), pid: std::process::id(), host: host_name(), since_ms: now_ms() }
     }
 }
 
@@ -70,12 +65,7 @@ impl FileLock {
     pub(super) fn acquire(project: &Path, program: &str) -> io::Result<Locking> {
         let path = lock_path(project);
         loop {
-            let mut file = File::options()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)?;
+            let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(Locking::Held(read_holder(&mut file))),
@@ -142,11 +132,8 @@ pub(super) fn is_still_at(_file: &File, path: &Path) -> bool {
 
 pub(super) fn host_name() -> Option<String> {
     let from_kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let name = from_kernel.or_else(|| {
-        ["COMPUTERNAME", "HOSTNAME"]
-            .into_iter()
-            .find_map(|variable| std::env::var(variable).ok())
-    })?;
+    let name = from_kernel
+        .or_else(|| ["COMPUTERNAME", "HOSTNAME"].into_iter().find_map(|variable| std::env::var(variable).ok()))?;
     let name = name.trim();
     (!name.is_empty()).then(|| name.to_owned())
 }

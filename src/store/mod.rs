@@ -38,9 +38,7 @@ pub use pairs::{PredictionPair, PredictionPairs};
 pub use reader::{PredictionCounts, StoredStamp};
 
 use crate::dirs::Scratch;
-use crate::domain::{
-    Change, JudgedSample, Prediction, RunId, RunInfo, S3Place, SamplePrediction, SampleUri,
-};
+use crate::domain::{Change, JudgedSample, Prediction, RunId, RunInfo, S3Place, SamplePrediction, SampleUri};
 use crate::tasks::TaskControl;
 use lock::FileLock;
 use place::Place;
@@ -177,9 +175,7 @@ impl Project {
     ) -> Result<(), StoreError> {
         let writing = self.writing()?;
         self.forget_what_changes(&change);
-        writing
-            .queue
-            .push_when_there_is_room(ticket, change, control)?;
+        writing.queue.push_when_there_is_room(ticket, change, control)?;
         Ok(())
     }
 
@@ -196,10 +192,7 @@ impl Project {
 
     /// How many changes are not saved yet.
     pub fn unsaved(&self) -> usize {
-        self.0
-            .writing
-            .as_ref()
-            .map_or(0, |writing| writing.queue.unsaved())
+        self.0.writing.as_ref().map_or(0, |writing| writing.queue.unsaved())
     }
 
     /// All runs, the oldest first.
@@ -212,28 +205,13 @@ impl Project {
     }
 
     /// The prediction of a run for one sample; `None` if there is none or it is not saved yet.
-    pub fn prediction(
-        &self,
-        run: RunId,
-        sample: &SampleUri,
-    ) -> Result<Option<Result<Prediction, String>>, StoreError> {
-        let predictions = self
-            .0
-            .readers
-            .predictions(run, std::slice::from_ref(sample))?;
-        Ok(predictions
-            .into_iter()
-            .flatten()
-            .next()
-            .map(|prediction| prediction.result))
+    pub fn prediction(&self, run: RunId, sample: &SampleUri) -> Result<Option<Result<Prediction, String>>, StoreError> {
+        let predictions = self.0.readers.predictions(run, std::slice::from_ref(sample))?;
+        Ok(predictions.into_iter().flatten().next().map(|prediction| prediction.result))
     }
 
     /// One entry for each of `samples`, in their order.
-    pub fn predictions(
-        &self,
-        run: RunId,
-        samples: &[SampleUri],
-    ) -> Result<Vec<Option<SamplePrediction>>, StoreError> {
+    pub fn predictions(&self, run: RunId, samples: &[SampleUri]) -> Result<Vec<Option<SamplePrediction>>, StoreError> {
         self.0.readers.predictions(run, samples)
     }
 
@@ -282,9 +260,7 @@ impl Project {
 
     fn writing(&self) -> Result<&Writing, StoreError> {
         match (&self.0.writing, &self.0.access) {
-            (Some(writing), _) if writing.queue.is_stopped() => {
-                Err(StoreError::Stopped(WRITER_GONE.to_owned()))
-            }
+            (Some(writing), _) if writing.queue.is_stopped() => Err(StoreError::Stopped(WRITER_GONE.to_owned())),
             (Some(writing), _) => Ok(writing),
             (None, Access::ReadOnly { reason }) => Err(StoreError::ReadOnly(reason.clone())),
             (None, Access::Writer) => Err(StoreError::Stopped(WRITER_GONE.to_owned())),

@@ -27,10 +27,7 @@ pub(super) fn to_stored(root: Option<&str>, uri: &SampleUri) -> StoredName {
                 separator => below.replace(separator, "/"),
             },
         },
-        None => StoredName {
-            is_below_root: false,
-            name: uri.as_str().to_owned(),
-        },
+        None => StoredName { is_below_root: false, name: uri.as_str().to_owned() },
     }
 }
 
@@ -45,12 +42,7 @@ pub(super) fn from_stored(root: Option<&str>, stored: &StoredName) -> SampleUri 
             if separator == '/' {
                 uri.push_str(&stored.name);
             } else {
-                uri.extend(
-                    stored
-                        .name
-                        .chars()
-                        .map(|c| if c == '/' { separator } else { c }),
-                );
+                uri.extend(stored.name.chars().map(|c| if c == '/' { separator } else { c }));
             }
             SampleUri::new(uri)
         }
@@ -63,19 +55,11 @@ fn without_end(root: &str) -> &str {
 }
 
 fn is_separator_of(root: &str, c: char) -> bool {
-    if is_address(root) {
-        c == '/'
-    } else {
-        std::path::is_separator(c)
-    }
+    if is_address(root) { c == '/' } else { std::path::is_separator(c) }
 }
 
 fn separator_of(root: &str) -> char {
-    if is_address(root) {
-        '/'
-    } else {
-        std::path::MAIN_SEPARATOR
-    }
+    if is_address(root) { '/' } else { std::path::MAIN_SEPARATOR }
 }
 
 /// `s3://bucket/folder/`, where a backslash is a letter like any other.
@@ -90,11 +74,7 @@ pub(super) fn root_from_file(file: &Path, root: &str) -> Option<String> {
     if let Ok(below) = root.strip_prefix(folder) {
         let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
         let path = parts?.join("/");
-        return Some(if path.is_empty() {
-            ".".to_owned()
-        } else {
-            path
-        });
+        return Some(if path.is_empty() { ".".to_owned() } else { path });
     }
     let below = folder.strip_prefix(root).ok()?;
     // A project deep inside a home folder that is itself the root does not travel with it.
@@ -130,11 +110,7 @@ mod tests {
             ("/photos", "/photos2/b.jpg", None),
             ("/photos", "/photos", None),
             ("/photos", "C:\\b.jpg", None),
-            (
-                "s3://bucket/photos/",
-                "s3://bucket/photos/a/b\\c%20.jpg",
-                Some("a/b\\c%20.jpg"),
-            ),
+            ("s3://bucket/photos/", "s3://bucket/photos/a/b\\c%20.jpg", Some("a/b\\c%20.jpg")),
             ("s3://bucket/", "s3://bucket/b.jpg", Some("b.jpg")),
             ("s3://bucket/", "s3://bucket//b.jpg", Some("/b.jpg")),
             ("s3://bucket/", "s3://bucket2/b.jpg", None),
@@ -145,10 +121,7 @@ mod tests {
             assert_eq!(from_stored(Some(root), &stored).as_str(), uri);
         }
         let stored = to_stored(Some("/old"), &SampleUri::new("/old/b.jpg"));
-        assert_eq!(
-            from_stored(Some("/new/place"), &stored).as_str(),
-            "/new/place/b.jpg"
-        );
+        assert_eq!(from_stored(Some("/new/place"), &stored).as_str(), "/new/place/b.jpg");
     }
 
     #[test]

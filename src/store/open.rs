@@ -66,10 +66,7 @@ enum Finding {
 
 impl Project {
     /// Slow: reads and may check the file. `on_save` is called on the writer's thread and must not wait.
-    pub fn open(
-        request: &OpenRequest<'_>,
-        on_save: impl Fn(SaveEvent) + Send + 'static,
-    ) -> Result<Opened, StoreError> {
+    pub fn open(request: &OpenRequest<'_>, on_save: impl Fn(SaveEvent) + Send + 'static) -> Result<Opened, StoreError> {
         let path = resolve(request.path)?;
         match request.mode {
             OpenMode::Read => open_to_read(&path, READ_ON_PURPOSE.to_owned()),
@@ -78,10 +75,7 @@ impl Project {
     }
 
     /// A project that is lost at the end of the program, if no file can be written. The caller tells the user.
-    pub fn in_memory(
-        root: Option<&str>,
-        on_save: impl Fn(SaveEvent) + Send + 'static,
-    ) -> Result<Self, StoreError> {
+    pub fn in_memory(root: Option<&str>, on_save: impl Fn(SaveEvent) + Send + 'static) -> Result<Self, StoreError> {
         let make = || {
             let mut connection = Connection::open_in_memory()?;
             schema::prepare_writer(&connection)?;
@@ -91,13 +85,7 @@ impl Project {
         let connection = make().map_err(StoreError::database("create a project in memory"))?;
         let shared_root = Arc::new(Root::default());
         shared_root.set(root);
-        start_writer(
-            connection,
-            Place::in_memory(),
-            shared_root,
-            None,
-            Box::new(on_save),
-        )
+        start_writer(connection, Place::in_memory(), shared_root, None, Box::new(on_save))
     }
 }
 
@@ -105,17 +93,11 @@ const READ_ON_PURPOSE: &str = "it was opened read-only";
 
 type OnSave = Box<dyn Fn(SaveEvent) + Send>;
 
-fn open_to_write(
-    path: &Path,
-    request: &OpenRequest<'_>,
-    on_save: OnSave,
-) -> Result<Opened, StoreError> {
+fn open_to_write(path: &Path, request: &OpenRequest<'_>, on_save: OnSave) -> Result<Opened, StoreError> {
     if let Some(folder) = path.parent()
         && let Err(error) = std::fs::create_dir_all(folder)
     {
-        return Err(StoreError::io("create the folder of the project", folder)(
-            error,
-        ));
+        return Err(StoreError::io("create the folder of the project", folder)(error));
     }
     match FileLock::acquire(path, request.program) {
         Ok(Locking::Ours(lock)) => write_locked(path, lock, request.root, on_save),
@@ -130,10 +112,7 @@ fn open_to_write(
 
 /// The holder may be about to make the file.
 fn open_held(path: &Path, holder: &Holder) -> Result<Opened, StoreError> {
-    let held = || StoreError::Held {
-        path: path.to_owned(),
-        holder: holder.to_string(),
-    };
+    let held = || StoreError::Held { path: path.to_owned(), holder: holder.to_string() };
     // SQLite's journal is shared memory, which ends at the machine.
     if holder.host.is_some() && holder.host != host_name() {
         return Err(held());
@@ -147,12 +126,7 @@ fn open_held(path: &Path, holder: &Holder) -> Result<Opened, StoreError> {
     Err(held())
 }
 
-fn write_locked(
-    path: &Path,
-    lock: FileLock,
-    wanted_root: Option<&str>,
-    on_save: OnSave,
-) -> Result<Opened, StoreError> {
+fn write_locked(path: &Path, lock: FileLock, wanted_root: Option<&str>, on_save: OnSave) -> Result<Opened, StoreError> {
     let mut notes = Vec::new();
     let mut aside = None;
     match inspect(path, Check::Thorough)? {
@@ -179,9 +153,7 @@ fn write_locked(
         }
     }
     let failed = StoreError::database("open the project file");
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = match Connection::open_with_flags(path, flags) {
         Ok(connection) => connection,
         Err(error) => return Err(failed(error)),
@@ -213,11 +185,7 @@ fn write_locked(
     }
     let root = Arc::new(Root::default());
     let set_up = settle_root(&connection, path, wanted_root, &mut notes);
-    root.set(
-        set_up
-            .map_err(StoreError::database("save the folder of the images"))?
-            .as_deref(),
-    );
+    root.set(set_up.map_err(StoreError::database("save the folder of the images"))?.as_deref());
     let place = Place::of_file(path.to_owned());
     let project = start_writer(connection, place, root, Some(lock), on_save)?;
     Ok(Opened { project, notes })
@@ -254,11 +222,7 @@ fn start_writer(
         place,
         root,
         next_run: AtomicU64::new(next_run),
-        writing: Some(Writing {
-            queue,
-            connection,
-            thread: Some(thread),
-        }),
+        writing: Some(Writing { queue, connection, thread: Some(thread) }),
         _copy: None,
         lock: Mutex::new(lock),
     })))
@@ -267,10 +231,7 @@ fn start_writer(
 /// Opens the file itself if SQLite can share it, otherwise a copy: if nothing can be written beside it, and if
 /// it is of an older version.
 fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
-    let damaged = |reason| StoreError::Damaged {
-        path: path.to_owned(),
-        reason,
-    };
+    let damaged = |reason| StoreError::Damaged { path: path.to_owned(), reason };
     let io = StoreError::io("read the project", path);
     if let Err(error) = path.metadata() {
         return Err(io(error));
@@ -280,9 +241,7 @@ fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
     if !shares {
         copy = Some(copy_files(path)?);
     }
-    let mut read_path = copy
-        .as_ref()
-        .map_or(path.to_owned(), |copy| copy.path().join(COPY));
+    let mut read_path = copy.as_ref().map_or(path.to_owned(), |copy| copy.path().join(COPY));
     match inspect(&read_path, Check::Thorough)? {
         Finding::Nothing => return Err(damaged("it is empty".to_owned())),
         Finding::Damaged(reason) => return Err(damaged(reason)),
@@ -302,11 +261,8 @@ fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
     let root = Arc::new(Root::default());
     root.set(stored_root.as_deref());
     let place = Arc::new(Place::of_file(read_path));
-    let notes = if reason == READ_ON_PURPOSE {
-        Vec::new()
-    } else {
-        vec![format!("The project is read-only: {reason}")]
-    };
+    let notes =
+        if reason == READ_ON_PURPOSE { Vec::new() } else { vec![format!("The project is read-only: {reason}")] };
     let inner = Inner {
         readers: Readers::new(place, None, Arc::clone(&root)),
         access: Access::ReadOnly { reason },
@@ -317,18 +273,14 @@ fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
         _copy: copy,
         lock: Mutex::default(),
     };
-    Ok(Opened {
-        project: Project(Arc::new(inner)),
-        notes,
-    })
+    Ok(Opened { project: Project(Arc::new(inner)), notes })
 }
 
 /// The name of a copy in its own folder.
 const COPY: &str = "copy.spotcheck";
 
 fn can_write_beside(path: &Path) -> bool {
-    path.parent()
-        .is_some_and(|folder| tempfile::tempfile_in(folder).is_ok())
+    path.parent().is_some_and(|folder| tempfile::tempfile_in(folder).is_ok())
 }
 
 /// Copies a project with its journal, which may have newer changes than the file.
@@ -380,16 +332,9 @@ fn inspect(path: &Path, look: Check) -> Result<Finding, StoreError> {
     let read = || {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(super::BUSY_TIMEOUT)?;
-        let application_id: i64 =
-            connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-        let tables: i64 =
-            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        Ok((
-            schema::version(&connection)?,
-            application_id,
-            tables,
-            connection,
-        ))
+        let application_id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        Ok((schema::version(&connection)?, application_id, tables, connection))
     };
     let (version, application_id, tables, mut connection) = match read() {
         Ok(read) => read,
@@ -403,17 +348,11 @@ fn inspect(path: &Path, look: Check) -> Result<Finding, StoreError> {
         return Err(StoreError::NotAProject(path.to_owned()));
     }
     if version > VERSION {
-        return Err(StoreError::Newer {
-            path: path.to_owned(),
-            found: version,
-            known: VERSION,
-        });
+        return Err(StoreError::Newer { path: path.to_owned(), found: version, known: VERSION });
     }
     let fault = schema::fault(&connection).and_then(|fault| match fault {
         None if look == Check::Thorough => {
-            let was_left_open = companion(path, "-wal")
-                .metadata()
-                .is_ok_and(|journal| journal.len() > 0);
+            let was_left_open = companion(path, "-wal").metadata().is_ok_and(|journal| journal.len() > 0);
             find_damage(&mut connection, (!was_left_open).then_some(CHECK_TIME))
         }
         fault => Ok(fault),
@@ -427,10 +366,7 @@ fn inspect(path: &Path, look: Check) -> Result<Finding, StoreError> {
 }
 
 /// The first damage of a file, in words; `None` if it is whole, or as far as it was looked through in time.
-pub(super) fn find_damage(
-    connection: &mut Connection,
-    time: Option<Duration>,
-) -> rusqlite::Result<Option<String>> {
+pub(super) fn find_damage(connection: &mut Connection, time: Option<Duration>) -> rusqlite::Result<Option<String>> {
     /// Pages between two checks of the clock.
     const STEPS: i32 = 100;
     let begun = Instant::now();
@@ -466,9 +402,7 @@ fn settle_root(
     };
     let root = read_root(connection, file)?.unwrap_or_else(|| before.clone());
     if root != before {
-        notes.push(format!(
-            "The images moved together with the project, from {before} to {root}"
-        ));
+        notes.push(format!("The images moved together with the project, from {before} to {root}"));
         set_root(connection, file, Some(&root))?;
     } else if let Some(wanted) = wanted.filter(|wanted| *wanted != root)
         && !root.contains("://")

@@ -26,12 +26,7 @@ pub struct PredictionPair {
 
 impl<S: Iterator<Item = Sample>> PredictionPairs<S> {
     pub fn new(project: Project, runs: [RunId; 2], samples: S) -> Self {
-        Self {
-            project,
-            runs,
-            samples,
-            page: VecDeque::new(),
-        }
+        Self { project, runs, samples, page: VecDeque::new() }
     }
 
     fn read_page(&mut self) -> Result<(), StoreError> {
@@ -42,14 +37,10 @@ impl<S: Iterator<Item = Sample>> PredictionPairs<S> {
         let right = self.project.predictions(right, &uris)?;
         for ((sample, left), right) in samples.into_iter().zip(left).zip(right) {
             let predictions = [left, right].map(|prediction| {
-                let prediction =
-                    prediction.filter(|prediction| prediction.is_of(&sample.stamp()))?;
+                let prediction = prediction.filter(|prediction| prediction.is_of(&sample.stamp()))?;
                 prediction.result.ok()
             });
-            self.page.push_back(PredictionPair {
-                sample,
-                predictions,
-            });
+            self.page.push_back(PredictionPair { sample, predictions });
         }
         Ok(())
     }

@@ -123,9 +123,7 @@ impl Queue {
                 self.moved.wait(&mut state);
                 continue;
             }
-            let rest = last_commit.map_or(Duration::ZERO, |last| {
-                COMMIT_EVERY.saturating_sub(last.elapsed())
-            });
+            let rest = last_commit.map_or(Duration::ZERO, |last| COMMIT_EVERY.saturating_sub(last.elapsed()));
             let in_a_hurry = state.is_closing || state.flushers > 0 || state.bytes >= PLENTY_BYTES;
             if rest.is_zero() || in_a_hurry {
                 state.in_flight = Arc::new(state.waiting.drain(..).collect());
@@ -162,11 +160,7 @@ impl Queue {
             let idle = |state: &mut State| !state.is_closing && state.failure.is_some();
             self.moved.wait_while(&mut state, idle);
         }
-        if state.is_closing {
-            AfterWait::Closing
-        } else {
-            AfterWait::TryAgain
-        }
+        if state.is_closing { AfterWait::Closing } else { AfterWait::TryAgain }
     }
 
     /// What could never be saved so far may be now: the project is in another file.
@@ -181,9 +175,7 @@ impl Queue {
         let (target, failures) = (state.queued, state.failures);
         state.flushers += 1;
         self.moved.notify_all();
-        let waits = |state: &mut State| {
-            state.settled < target && state.failures == failures && !state.is_over()
-        };
+        let waits = |state: &mut State| state.settled < target && state.failures == failures && !state.is_over();
         self.moved.wait_while(&mut state, waits);
         state.flushers -= 1;
         if state.settled >= target {
@@ -207,12 +199,7 @@ impl Queue {
     /// The changes that are not saved, the oldest first.
     pub(super) fn unsaved_changes(&self) -> Vec<Queued> {
         let state = self.state.lock();
-        state
-            .in_flight
-            .iter()
-            .chain(&state.waiting)
-            .cloned()
-            .collect()
+        state.in_flight.iter().chain(&state.waiting).cloned().collect()
     }
 
     /// The writer has ended.
@@ -229,11 +216,7 @@ impl Queue {
 impl State {
     /// Whether nothing in the queue will be saved in this file.
     fn is_over(&self) -> bool {
-        self.is_stopped
-            || self
-                .failure
-                .as_ref()
-                .is_some_and(|failure| !failure.may_pass)
+        self.is_stopped || self.failure.as_ref().is_some_and(|failure| !failure.may_pass)
     }
 
     fn why_unsaved(&self) -> StoreError {

@@ -15,8 +15,8 @@ use super::names::{StoredName, from_stored, to_stored};
 use super::place::Place;
 use super::writer::run_number;
 use crate::domain::{
-    FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, S3Place, SamplePrediction,
-    SampleUri, Verdict, VerdictTarget,
+    FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, S3Place, SamplePrediction, SampleUri, Verdict,
+    VerdictTarget,
 };
 use crate::tasks::TaskControl;
 
@@ -46,18 +46,8 @@ struct Idle {
 type ReadResult<T> = Result<T, StoreError>;
 
 impl Readers {
-    pub(super) fn new(
-        place: Arc<Place>,
-        memory: Option<Arc<Mutex<Connection>>>,
-        root: Arc<Root>,
-    ) -> Self {
-        Self {
-            place,
-            memory,
-            idle: Mutex::default(),
-            root,
-            labels: Mutex::default(),
-        }
+    pub(super) fn new(place: Arc<Place>, memory: Option<Arc<Mutex<Connection>>>, root: Arc<Root>) -> Self {
+        Self { place, memory, idle: Mutex::default(), root, labels: Mutex::default() }
     }
 
     /// Reads with a connection that no other reader uses meanwhile.
@@ -68,10 +58,7 @@ impl Readers {
     ) -> ReadResult<T> {
         let failed = StoreError::database(what);
         let Some(path) = self.place.path() else {
-            let memory = self
-                .memory
-                .as_ref()
-                .expect("a project without a file lives in memory");
+            let memory = self.memory.as_ref().expect("a project without a file lives in memory");
             let connection = memory.lock();
             return read(&connection).map_err(failed);
         };
@@ -109,10 +96,7 @@ impl Readers {
     pub(super) fn runs(&self) -> ReadResult<Vec<RunInfo>> {
         self.read("read the runs of the project", |connection| {
             let sql = "SELECT id, name, run_key, card, labels, created_ms FROM runs ORDER BY id";
-            connection
-                .prepare(sql)?
-                .query_map([], run_of_row)?
-                .collect()
+            connection.prepare(sql)?.query_map([], run_of_row)?.collect()
         })
     }
 
@@ -121,36 +105,22 @@ impl Readers {
             let sql = "SELECT count(*), coalesce(sum(kind = 0), 0) FROM answers WHERE run = ?1";
             connection.query_row(sql, [run_number(run)], |row| {
                 let (all, failed): (i64, i64) = (row.get(0)?, row.get(1)?);
-                Ok(PredictionCounts {
-                    predicted: (all - failed) as usize,
-                    failed: failed as usize,
-                })
+                Ok(PredictionCounts { predicted: (all - failed) as usize, failed: failed as usize })
             })
         })
     }
 
-    pub(super) fn predictions(
-        &self,
-        run: RunId,
-        samples: &[SampleUri],
-    ) -> ReadResult<Vec<Option<SamplePrediction>>> {
+    pub(super) fn predictions(&self, run: RunId, samples: &[SampleUri]) -> ReadResult<Vec<Option<SamplePrediction>>> {
         let labels = self.labels_of(run)?;
         let root = self.root.get();
         self.read("read the predictions of a run", |connection| {
-            let sql =
-                format!("{PREDICTIONS} WHERE samples.name = ?2 AND samples.is_below_root = ?3");
+            let sql = format!("{PREDICTIONS} WHERE samples.name = ?2 AND samples.is_below_root = ?3");
             let mut statement = connection.prepare(&sql)?;
             let one = |sample: &SampleUri| {
-                let StoredName {
-                    is_below_root,
-                    name,
-                } = to_stored(root.as_deref(), sample);
+                let StoredName { is_below_root, name } = to_stored(root.as_deref(), sample);
                 let key = params![run_number(run), name, is_below_root];
                 let prediction = |row: &Row<'_>| prediction_of_row(row, root.as_deref(), &labels);
-                statement
-                    .query_row(key, |row| Ok(prediction(row)))
-                    .optional()?
-                    .transpose()
+                statement.query_row(key, |row| Ok(prediction(row))).optional()?.transpose()
             };
             samples.iter().map(one).collect()
         })
@@ -163,12 +133,8 @@ impl Readers {
         mut visit: impl FnMut(Vec<SamplePrediction>),
     ) -> ReadResult<()> {
         let labels = self.labels_of(run)?;
-        let page = format!(
-            "{PREDICTIONS} WHERE answers.sample > ?2 ORDER BY answers.sample LIMIT {BATCH_LEN}"
-        );
-        self.each_page(run, &page, control, &mut visit, &|row, root| {
-            prediction_of_row(row, root, &labels)
-        })
+        let page = format!("{PREDICTIONS} WHERE answers.sample > ?2 ORDER BY answers.sample LIMIT {BATCH_LEN}");
+        self.each_page(run, &page, control, &mut visit, &|row, root| prediction_of_row(row, root, &labels))
     }
 
     pub(super) fn each_summary(
@@ -177,8 +143,7 @@ impl Readers {
         control: &TaskControl,
         mut visit: impl FnMut(Vec<SampleSummary>),
     ) -> ReadResult<()> {
-        let page =
-            format!("{SUMMARIES} WHERE run = ?1 AND sample > ?2 ORDER BY sample LIMIT {BATCH_LEN}");
+        let page = format!("{SUMMARIES} WHERE run = ?1 AND sample > ?2 ORDER BY sample LIMIT {BATCH_LEN}");
         self.each_page(run, &page, control, &mut visit, &summary_of_row)
     }
 
@@ -226,19 +191,11 @@ impl Readers {
                        JOIN samples ON samples.id = answers.sample WHERE run = ?1";
             let stamp = |row: &Row<'_>| {
                 let size_bytes: Option<i64> = row.get("size_bytes")?;
-                let stamp = size_bytes
-                    .map(|size_bytes| stamp_of(size_bytes, row))
-                    .transpose()?;
+                let stamp = size_bytes.map(|size_bytes| stamp_of(size_bytes, row)).transpose()?;
                 let is_failure = row.get::<_, i64>("kind")? == Kind::Failure as i64;
-                Ok((
-                    sample_of_row(row, root.as_deref())?,
-                    StoredStamp { stamp, is_failure },
-                ))
+                Ok((sample_of_row(row, root.as_deref())?, StoredStamp { stamp, is_failure }))
             };
-            connection
-                .prepare(sql)?
-                .query_map([run_number(run)], stamp)?
-                .collect()
+            connection.prepare(sql)?.query_map([run_number(run)], stamp)?.collect()
         })
     }
 
@@ -287,19 +244,14 @@ impl Readers {
     pub(super) fn place(&self) -> ReadResult<Option<S3Place>> {
         self.read("read the folder of the images", |connection| {
             let sql = "SELECT value FROM facts WHERE name = ?1";
-            connection
-                .query_row(sql, [super::PLACE], |row| json_of_row(row, 0))
-                .optional()
+            connection.query_row(sql, [super::PLACE], |row| json_of_row(row, 0)).optional()
         })
     }
 
     pub(super) fn views(&self) -> ReadResult<BTreeMap<String, String>> {
         self.read("read the view settings of the project", |connection| {
             let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            connection
-                .prepare("SELECT name, json FROM views")?
-                .query_map([], pair)?
-                .collect()
+            connection.prepare("SELECT name, json FROM views")?.query_map([], pair)?.collect()
         })
     }
 
@@ -311,18 +263,13 @@ impl Readers {
         let read = self.read("read the classes of a run", |connection| {
             let sql = "SELECT labels FROM runs WHERE id = ?1";
             let labels = |row: &Row<'_>| labels_of_row(row, 0);
-            connection
-                .query_row(sql, [run_number(run)], labels)
-                .optional()
+            connection.query_row(sql, [run_number(run)], labels).optional()
         })?;
         // A run that is not there has no predictions either, and may be added at any time.
         let Some(labels) = read.map(Arc::new) else {
             return Ok(Arc::default());
         };
-        self.labels
-            .lock()
-            .entry(run)
-            .or_insert_with(|| Some(Arc::clone(&labels)));
+        self.labels.lock().entry(run).or_insert_with(|| Some(Arc::clone(&labels)));
         Ok(labels)
     }
 }
@@ -342,8 +289,7 @@ pub struct StoredStamp {
     pub is_failure: bool,
 }
 
-const SUMMARIES: &str =
-    "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, \
+const SUMMARIES: &str = "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, \
     failure, warnings
      FROM answers JOIN samples ON samples.id = answers.sample";
 
@@ -367,10 +313,7 @@ pub(super) fn open_reader(path: &std::path::Path) -> rusqlite::Result<Connection
 }
 
 fn sample_of_row(row: &Row<'_>, root: Option<&str>) -> rusqlite::Result<SampleUri> {
-    let stored = StoredName {
-        is_below_root: row.get("is_below_root")?,
-        name: row.get("name")?,
-    };
+    let stored = StoredName { is_below_root: row.get("is_below_root")?, name: row.get("name")? };
     Ok(from_stored(root, &stored))
 }
 
@@ -390,10 +333,7 @@ fn labels_of_row(row: &Row<'_>, column: usize) -> rusqlite::Result<LabelSet> {
     Ok(names.into_iter().collect())
 }
 
-fn json_of_row<T: serde::de::DeserializeOwned>(
-    row: &Row<'_>,
-    column: usize,
-) -> rusqlite::Result<T> {
+fn json_of_row<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
     serde_json::from_str(&text).map_err(|error| {
         let kind = rusqlite::types::Type::Text;
@@ -411,17 +351,14 @@ fn verdict_of_row(row: &Row<'_>) -> rusqlite::Result<(VerdictTarget, Verdict)> {
         "wrong" => Verdict::WrongClass(row.get("right_class")?),
         _ => return Err(damaged("verdict", format!("“{word}” is not a verdict"))),
     };
-    let target = VerdictTarget {
-        run: (run != 0).then_some(RunId(run as u64)),
-        box_index: u32::try_from(box_number).ok(),
-    };
+    let target =
+        VerdictTarget { run: (run != 0).then_some(RunId(run as u64)), box_index: u32::try_from(box_number).ok() };
     Ok((target, verdict))
 }
 
 fn kind_of_row(row: &Row<'_>) -> rusqlite::Result<Kind> {
     let number = row.get("kind")?;
-    Kind::of_number(number)
-        .ok_or_else(|| damaged("kind", format!("{number} is not a kind of prediction")))
+    Kind::of_number(number).ok_or_else(|| damaged("kind", format!("{number} is not a kind of prediction")))
 }
 
 fn stamp_of(size_bytes: i64, row: &Row<'_>) -> rusqlite::Result<FileStamp> {
@@ -439,10 +376,7 @@ fn summary_of_row(row: &Row<'_>, root: Option<&str>) -> rusqlite::Result<SampleS
         return Ok(SampleSummary { sample, result });
     }
     let column = |name: &str| row.get_ref(name)?.as_blob().map_err(rusqlite::Error::from);
-    let (Some(classes), Some(scores)) = (
-        u32_column(column("classes")?),
-        f32_column(column("scores")?),
-    ) else {
+    let (Some(classes), Some(scores)) = (u32_column(column("classes")?), f32_column(column("scores")?)) else {
         return Err(misfit());
     };
     if classes.len() != scores.len() {
@@ -455,17 +389,10 @@ fn summary_of_row(row: &Row<'_>, root: Option<&str>) -> rusqlite::Result<SampleS
         scores,
         warnings: warnings_of_row(row)?,
     };
-    Ok(SampleSummary {
-        sample,
-        result: Ok(summary),
-    })
+    Ok(SampleSummary { sample, result: Ok(summary) })
 }
 
-fn prediction_of_row(
-    row: &Row<'_>,
-    root: Option<&str>,
-    labels: &LabelSet,
-) -> rusqlite::Result<SamplePrediction> {
+fn prediction_of_row(row: &Row<'_>, root: Option<&str>, labels: &LabelSet) -> rusqlite::Result<SamplePrediction> {
     let kind = kind_of_row(row)?;
     let result = if kind == Kind::Failure {
         Err(row.get("failure")?)
@@ -499,10 +426,7 @@ fn warnings_of_row(row: &Row<'_>) -> rusqlite::Result<Vec<String>> {
 }
 
 fn misfit() -> rusqlite::Error {
-    damaged(
-        "answers",
-        "the columns of a prediction do not fit each other".to_owned(),
-    )
+    damaged("answers", "the columns of a prediction do not fit each other".to_owned())
 }
 
 fn damaged(column: &str, reason: String) -> rusqlite::Error {

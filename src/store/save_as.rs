@@ -28,9 +28,10 @@ impl Project {
                 let unsaved = writing.queue.unsaved_changes();
                 self.write_copy(&connection, &target, &unsaved)?;
             }
-            None => self.0.readers.read("copy the project", |connection| {
-                Ok(self.write_copy(connection, &target, &[]))
-            })??,
+            None => self
+                .0
+                .readers
+                .read("copy the project", |connection| Ok(self.write_copy(connection, &target, &[])))??,
         }
         Ok(target)
     }
@@ -63,10 +64,7 @@ impl Project {
     /// The full path of `target`, and the right to write there.
     fn claim(&self, target: &Path, program: &str) -> Result<(PathBuf, FileLock), StoreError> {
         let mut target = target.to_owned();
-        if target
-            .extension()
-            .is_none_or(|extension| extension != EXTENSION)
-        {
+        if target.extension().is_none_or(|extension| extension != EXTENSION) {
             let mut name = target.into_os_string();
             name.push(format!(".{EXTENSION}"));
             target = PathBuf::from(name);
@@ -77,20 +75,12 @@ impl Project {
         }
         match FileLock::acquire(&target, program).map_err(StoreError::io("write here", &target))? {
             Locking::Ours(lock) => Ok((target, lock)),
-            Locking::Held(holder) => Err(StoreError::Held {
-                path: target,
-                holder: holder.to_string(),
-            }),
+            Locking::Held(holder) => Err(StoreError::Held { path: target, holder: holder.to_string() }),
         }
     }
 
     /// Puts a copy of what `connection` sees at `target`, with `unsaved` on top.
-    fn write_copy(
-        &self,
-        connection: &Connection,
-        target: &Path,
-        unsaved: &[Queued],
-    ) -> Result<(), StoreError> {
+    fn write_copy(&self, connection: &Connection, target: &Path, unsaved: &[Queued]) -> Result<(), StoreError> {
         let what = "write the copy of the project";
         let failed = |what| StoreError::io(what, target);
         let folder = target.parent().unwrap_or(Path::new("."));
@@ -106,12 +96,7 @@ impl Project {
             let mut copy = Connection::open(&copy)?;
             copy.execute_batch("PRAGMA foreign_keys = on")?;
             let transaction = copy.transaction()?;
-            apply_all(
-                &transaction,
-                root.as_deref(),
-                unsaved,
-                &mut Refused::default(),
-            )?;
+            apply_all(&transaction, root.as_deref(), unsaved, &mut Refused::default())?;
             set_root(&transaction, target, root.as_deref())?;
             transaction.commit()
         };
@@ -121,8 +106,7 @@ impl Project {
         if target.exists() {
             fold_journal(target);
         }
-        copy.persist(target)
-            .map_err(|error| failed(what)(error.error))?;
+        copy.persist(target).map_err(|error| failed(what)(error.error))?;
         // Only makes the new name survive a power cut; not every system can.
         if let Ok(folder) = std::fs::File::open(folder) {
             let _ = folder.sync_all();
@@ -157,21 +141,14 @@ impl Project {
 /// Names samples from `root` that were named by their whole URI so far.
 fn take_in(connection: &Connection, root: &str) -> rusqlite::Result<()> {
     let mut outside = connection.prepare("SELECT id, name FROM samples WHERE NOT is_below_root")?;
-    let outside: Vec<(i64, String)> = outside
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<Result<_, _>>()?;
+    let outside: Vec<(i64, String)> =
+        outside.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
     for (id, uri) in outside {
-        let StoredName {
-            is_below_root: true,
-            name,
-        } = to_stored(Some(root), &SampleUri::new(uri))
-        else {
+        let StoredName { is_below_root: true, name } = to_stored(Some(root), &SampleUri::new(uri)) else {
             continue;
         };
         let older = "SELECT id FROM samples WHERE name = ?1 AND is_below_root";
-        let older: Option<i64> = connection
-            .query_row(older, [&name], |row| row.get(0))
-            .optional()?;
+        let older: Option<i64> = connection.query_row(older, [&name], |row| row.get(0)).optional()?;
         if let Some(older) = older {
             for table in ["answers", "boxes", "verdicts", "notes", "tags"] {
                 let sql = format!("UPDATE OR REPLACE {table} SET sample = ?1 WHERE sample = ?2");

@@ -109,17 +109,15 @@ ALTER TABLE answers ADD COLUMN warnings TEXT;
 ";
 
 /// The tables in an order in which what is referred to comes first.
-pub(super) const TABLES: [&str; 9] = [
-    "facts", "runs", "samples", "verdicts", "notes", "tags", "views", "answers", "boxes",
-];
+pub(super) const TABLES: [&str; 9] =
+    ["facts", "runs", "samples", "verdicts", "notes", "tags", "views", "answers", "boxes"];
 
 /// How a connection that writes is set up. Sizes that must be chosen before the first table stand first.
 pub(super) fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(super::BUSY_TIMEOUT)?;
     // Several predictions per page.
     connection.pragma_update(None, "page_size", 16384)?;
-    let set =
-        |name: &str, value: &str| connection.pragma_update_and_check(None, name, value, |_| Ok(()));
+    let set = |name: &str, value: &str| connection.pragma_update_and_check(None, name, value, |_| Ok(()));
     set("journal_mode", "wal")?;
     connection.execute_batch(
         "PRAGMA synchronous = full; PRAGMA fullfsync = on; PRAGMA checkpoint_fullfsync = on; PRAGMA foreign_keys = on;
@@ -137,8 +135,7 @@ fn migrate_to(connection: &mut Connection, wanted: u32) -> rusqlite::Result<()> 
     if found == wanted {
         return Ok(());
     }
-    let transaction =
-        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     for step in &MIGRATIONS[found as usize..wanted as usize] {
         transaction.execute_batch(step)?;
     }
@@ -161,9 +158,7 @@ pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<String>>
             return Ok(Some(format!("the table {table} does not have {lost}")));
         }
         if let Some(strange) = found.difference(&expected).next() {
-            return Ok(Some(format!(
-                "the table {table} has an unexpected {strange}"
-            )));
+            return Ok(Some(format!("the table {table} has an unexpected {strange}")));
         }
     }
     Ok(None)

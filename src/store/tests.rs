@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::schema::TABLES;
 use super::*;
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, DeviceChoice, FileStamp, InferenceLocation, KeepRule,
-    LabelSet, PredictionContent, RunKey, Verdict, VerdictTarget,
+    BoundingBox, ClassScore, Detection, DeviceChoice, FileStamp, InferenceLocation, KeepRule, LabelSet,
+    PredictionContent, RunKey, Verdict, VerdictTarget,
 };
 use crate::tasks::ProgressUnit;
 
@@ -21,9 +21,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-        }
+        Self { folder: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self) -> PathBuf {
@@ -43,9 +41,7 @@ impl Bench {
 
     fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -53,12 +49,7 @@ impl Bench {
 
 fn open_at(path: &Path, mode: OpenMode) -> Result<(Opened, Receiver<SaveEvent>), StoreError> {
     let (sender, events) = channel();
-    let request = OpenRequest {
-        path,
-        root: Some("/photos"),
-        mode,
-        program: "a test",
-    };
+    let request = OpenRequest { path, root: Some("/photos"), mode, program: "a test" };
     let opened = Project::open(&request, move |event| drop(sender.send(event)))?;
     Ok((opened, events))
 }
@@ -98,11 +89,7 @@ fn add_run(project: &Project, name: &str) -> RunId {
 }
 
 fn stamp() -> FileStamp {
-    FileStamp {
-        size_bytes: 1234,
-        modified_ns: Some(-5),
-        etag: Some("9a0364b9e99bb480dd25e1f0284c8555-3".into()),
-    }
+    FileStamp { size_bytes: 1234, modified_ns: Some(-5), etag: Some("9a0364b9e99bb480dd25e1f0284c8555-3".into()) }
 }
 
 fn prediction(boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
@@ -122,42 +109,23 @@ fn prediction(boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
 }
 
 fn stored(sample: &str, result: Result<Prediction, String>) -> SamplePrediction {
-    SamplePrediction {
-        sample: SampleUri::new(sample),
-        stamp: stamp(),
-        result,
-    }
+    SamplePrediction { sample: SampleUri::new(sample), stamp: stamp(), result }
 }
 
 fn predictions(run: RunId, predictions: Vec<SamplePrediction>) -> Change {
     Change::Predictions { run, predictions }
 }
 
-fn verdict(
-    sample: &str,
-    run: Option<RunId>,
-    box_index: Option<u32>,
-    verdict: Option<Verdict>,
-) -> Change {
-    Change::SetVerdict {
-        sample: SampleUri::new(sample),
-        target: VerdictTarget { run, box_index },
-        verdict,
-    }
+fn verdict(sample: &str, run: Option<RunId>, box_index: Option<u32>, verdict: Option<Verdict>) -> Change {
+    Change::SetVerdict { sample: SampleUri::new(sample), target: VerdictTarget { run, box_index }, verdict }
 }
 
 fn note(sample: &str, text: &str) -> Change {
-    Change::SetNote {
-        sample: SampleUri::new(sample),
-        text: text.to_owned(),
-    }
+    Change::SetNote { sample: SampleUri::new(sample), text: text.to_owned() }
 }
 
 fn tags(sample: &str, tags: &[&str]) -> Change {
-    Change::SetTags {
-        sample: SampleUri::new(sample),
-        tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
-    }
+    Change::SetTags { sample: SampleUri::new(sample), tags: tags.iter().map(|tag| (*tag).to_owned()).collect() }
 }
 
 fn notes_of(project: &Project) -> Vec<(String, String)> {
@@ -189,13 +157,7 @@ fn everything_that_was_written_is_there_after_opening_again() {
         let wolf = Verdict::WrongClass("wolf".to_owned());
         for change in [
             Change::RenameRun(other, "renamed".to_owned()),
-            predictions(
-                run,
-                vec![stored(
-                    "/photos/a.jpg",
-                    Ok(prediction(&[(1, 0.5, [1.0; 4])])),
-                )],
-            ),
+            predictions(run, vec![stored("/photos/a.jpg", Ok(prediction(&[(1, 0.5, [1.0; 4])])))]),
             verdict("/photos/a.jpg", Some(run), Some(0), Some(wolf.clone())),
             verdict("/photos/a.jpg", Some(run), None, Some(Verdict::Accept)),
             verdict("/photos/b.jpg", None, None, Some(Verdict::Reject)),
@@ -206,14 +168,8 @@ fn everything_that_was_written_is_there_after_opening_again() {
             note("/photos/b.jpg", ""),
             tags("/photos/a.jpg", &["night", "rain"]),
             tags("/photos/a.jpg", &["fog", "night"]),
-            Change::SetView {
-                name: "view".to_owned(),
-                json: "{\"a\":1}".to_owned(),
-            },
-            Change::SetView {
-                name: "view".to_owned(),
-                json: "{\"a\":2}".to_owned(),
-            },
+            Change::SetView { name: "view".to_owned(), json: "{\"a\":1}".to_owned() },
+            Change::SetView { name: "view".to_owned(), json: "{\"a\":2}".to_owned() },
         ] {
             project.write(1, change).unwrap();
         }
@@ -222,19 +178,13 @@ fn everything_that_was_written_is_there_after_opening_again() {
     let opened = bench.open();
     assert_eq!(opened.notes, Vec::<String>::new());
     let project = opened.project;
-    assert_eq!(
-        project.runs().unwrap(),
-        [run_info(run, "first"), run_info(other, "renamed")]
-    );
+    assert_eq!(project.runs().unwrap(), [run_info(run, "first"), run_info(other, "renamed")]);
     let target = |run, box_index| VerdictTarget { run, box_index };
     let a = JudgedSample {
         sample: SampleUri::new("/photos/a.jpg"),
         verdicts: vec![
             (target(Some(run), None), Verdict::Accept),
-            (
-                target(Some(run), Some(0)),
-                Verdict::WrongClass("wolf".to_owned()),
-            ),
+            (target(Some(run), Some(0)), Verdict::WrongClass("wolf".to_owned())),
         ],
         note: "blurred".to_owned(),
         tags: vec!["fog".to_owned(), "night".to_owned()],
@@ -251,26 +201,13 @@ fn everything_that_was_written_is_there_after_opening_again() {
 
 #[test]
 fn floats_keep_every_bit_and_failures_their_reason() {
-    let odd = [
-        f32::MIN_POSITIVE / 3.0,
-        -0.0,
-        f32::NAN,
-        f32::NEG_INFINITY,
-        0.1 + 0.2,
-        f32::MAX,
-    ];
-    let boxes: Vec<(u32, f32, [f32; 4])> = odd
-        .iter()
-        .map(|&value| (90, value, [value, -value, 1e-20, value]))
-        .collect();
+    let odd = [f32::MIN_POSITIVE / 3.0, -0.0, f32::NAN, f32::NEG_INFINITY, 0.1 + 0.2, f32::MAX];
+    let boxes: Vec<(u32, f32, [f32; 4])> =
+        odd.iter().map(|&value| (90, value, [value, -value, 1e-20, value])).collect();
     let classes = Prediction {
         width: 1,
         height: u32::MAX,
-        content: PredictionContent::Classes(vec![ClassScore {
-            index: 7,
-            label: "class 7".to_owned(),
-            score: 0.3,
-        }]),
+        content: PredictionContent::Classes(vec![ClassScore { index: 7, label: "class 7".to_owned(), score: 0.3 }]),
         warnings: vec!["is damaged: “why”".to_owned()],
     };
     let bench = Bench::new();
@@ -290,11 +227,7 @@ fn floats_keep_every_bit_and_failures_their_reason() {
         for (given, stored) in given.iter().zip(stored) {
             assert_eq!(bits(given), bits(&stored.unwrap()));
         }
-        let stored = project
-            .prediction(run, &samples[0])
-            .unwrap()
-            .unwrap()
-            .unwrap();
+        let stored = project.prediction(run, &samples[0]).unwrap().unwrap().unwrap();
         for (given, stored) in boxes.iter().zip(stored.detections()) {
             assert_eq!(given.1.to_bits(), stored.score.to_bits());
             assert_eq!(given.2[0].to_bits(), stored.bounds.x1.to_bits());
@@ -318,11 +251,7 @@ fn a_prediction_is_replaced_as_a_whole() {
     let project = Project::in_memory(Some("/photos"), |_| ()).unwrap();
     let run = add_run(&project, "run");
     let sample = SampleUri::new("/photos/a.jpg");
-    for result in [
-        Ok(prediction(&[(1, 0.5, [1.0; 4])])),
-        Err("gone".to_owned()),
-        Ok(prediction(&[])),
-    ] {
+    for result in [Ok(prediction(&[(1, 0.5, [1.0; 4])])), Err("gone".to_owned()), Ok(prediction(&[]))] {
         let change = predictions(run, vec![stored(sample.as_str(), result.clone())]);
         project.write(1, change).unwrap();
         project.flush().unwrap();
@@ -337,15 +266,7 @@ fn a_deleted_run_takes_its_predictions_and_verdicts_and_its_id_is_never_given_ag
     let bench = Bench::new();
     let run = bench.with(|project| {
         let run = add_run(project, "run");
-        let late = || {
-            predictions(
-                run,
-                vec![stored(
-                    "/photos/a.jpg",
-                    Ok(prediction(&[(1, 0.5, [1.0; 4])])),
-                )],
-            )
-        };
+        let late = || predictions(run, vec![stored("/photos/a.jpg", Ok(prediction(&[(1, 0.5, [1.0; 4])])))]);
         let judged = || verdict("/photos/a.jpg", Some(run), Some(0), Some(Verdict::Accept));
         for change in [late(), judged(), Change::DeleteRun(run), late(), judged()] {
             project.write(1, change).unwrap();
@@ -355,12 +276,7 @@ fn a_deleted_run_takes_its_predictions_and_verdicts_and_its_id_is_never_given_ag
     bench.with(|project| {
         assert_eq!(project.runs().unwrap(), []);
         assert_eq!(project.judgements().unwrap(), []);
-        assert_eq!(
-            project
-                .prediction(run, &SampleUri::new("/photos/a.jpg"))
-                .unwrap(),
-            None
-        );
+        assert_eq!(project.prediction(run, &SampleUri::new("/photos/a.jpg")).unwrap(), None);
         assert!(project.new_run_id() > run);
     });
 }
@@ -371,15 +287,9 @@ fn what_can_never_be_saved_is_said_and_does_not_hold_up_the_rest() {
     let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let of_unknown_run = predictions(RunId(99), vec![stored("/photos/a.jpg", Err(String::new()))]);
     opened.project.write(1, of_unknown_run).unwrap();
-    opened
-        .project
-        .write(2, note("/photos/a.jpg", "kept"))
-        .unwrap();
+    opened.project.write(2, note("/photos/a.jpg", "kept")).unwrap();
     let rejected = wait_for(&events, |event| !matches!(event, SaveEvent::Saved { .. }));
-    assert!(
-        matches!(rejected, SaveEvent::Rejected { ticket: 1, .. }),
-        "{rejected:?}"
-    );
+    assert!(matches!(rejected, SaveEvent::Rejected { ticket: 1, .. }), "{rejected:?}");
     wait_for(&events, |event| *event == SaveEvent::Saved { up_to: 2 });
     assert_eq!(notes_of(&opened.project).len(), 1);
 }
@@ -389,21 +299,14 @@ fn a_full_disk_is_said_the_changes_are_kept_and_saved_once_there_is_room() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let project = &opened.project;
-    project
-        .write(1, note("/photos/before.jpg", "saved"))
-        .unwrap();
+    project.write(1, note("/photos/before.jpg", "saved")).unwrap();
     wait_for(&events, |event| *event == SaveEvent::Saved { up_to: 1 });
     limit_pages(project, 1);
     let long = "x".repeat(100_000);
     project.write(2, note("/photos/a.jpg", &long)).unwrap();
     let failed = wait_for(&events, |event| !matches!(event, SaveEvent::Saved { .. }));
-    let SaveEvent::Failed { reason } = failed else {
-        panic!("{failed:?}")
-    };
-    assert!(
-        reason.contains("the disk is full; free some space"),
-        "{reason}"
-    );
+    let SaveEvent::Failed { reason } = failed else { panic!("{failed:?}") };
+    assert!(reason.contains("the disk is full; free some space"), "{reason}");
     assert!(project.flush().unwrap_err().to_string().contains("full"));
     project.write(3, note("/photos/b.jpg", "later")).unwrap();
     assert_eq!(project.unsaved(), 2);
@@ -418,9 +321,7 @@ fn a_full_disk_is_said_the_changes_are_kept_and_saved_once_there_is_room() {
 /// The next page that the file would need is refused, as on a full disk.
 fn limit_pages(project: &Project, pages: u32) {
     let connection = project.0.writing.as_ref().unwrap().connection.lock();
-    connection
-        .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
-        .unwrap();
+    connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
 }
 
 #[test]
@@ -431,21 +332,12 @@ fn a_copy_holds_what_could_not_be_saved_in_the_full_original() {
     opened.project.flush().unwrap();
     limit_pages(&opened.project, 1);
     let long = "x".repeat(100_000);
-    opened
-        .project
-        .write(2, note("/photos/a.jpg", &long))
-        .unwrap();
+    opened.project.write(2, note("/photos/a.jpg", &long)).unwrap();
     wait_for(&events, |event| matches!(event, SaveEvent::Failed { .. }));
-    let copy = opened
-        .project
-        .save_as(&bench.folder.path().join("copy"), "a test")
-        .unwrap();
+    let copy = opened.project.save_as(&bench.folder.path().join("copy"), "a test").unwrap();
     drop(opened);
     let (opened, _) = open_at(&copy, OpenMode::Write).unwrap();
-    assert_eq!(
-        notes_of(&opened.project),
-        [("/photos/a.jpg".to_owned(), long)]
-    );
+    assert_eq!(notes_of(&opened.project), [("/photos/a.jpg".to_owned(), long)]);
     assert_eq!(opened.project.runs().unwrap(), [run_info(run, "run")]);
 }
 
@@ -453,21 +345,12 @@ fn a_copy_holds_what_could_not_be_saved_in_the_full_original() {
 fn a_project_file_that_was_removed_while_open_is_said_and_can_be_saved_remote() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
-    opened
-        .project
-        .write(1, note("/photos/a.jpg", "before"))
-        .unwrap();
+    opened.project.write(1, note("/photos/a.jpg", "before")).unwrap();
     opened.project.flush().unwrap();
     std::fs::remove_file(bench.path()).unwrap();
-    opened
-        .project
-        .write(2, note("/photos/b.jpg", "after"))
-        .unwrap();
+    opened.project.write(2, note("/photos/b.jpg", "after")).unwrap();
     let failed = wait_for(&events, |event| matches!(event, SaveEvent::Failed { .. }));
-    assert!(
-        format!("{failed:?}").contains("save the project under another name"),
-        "{failed:?}"
-    );
+    assert!(format!("{failed:?}").contains("save the project under another name"), "{failed:?}");
     let copy = bench.folder.path().join("elsewhere.spotcheck");
     let again = opened.project.save_as(&copy, "a test").unwrap();
     drop(opened);
@@ -480,29 +363,17 @@ fn the_second_opener_reads_is_told_who_writes_and_sees_what_is_saved() {
     let bench = Bench::new();
     let first = bench.open().project;
     let (second, _) = open_at(&bench.path(), OpenMode::Write).unwrap();
-    let Access::ReadOnly { reason } = second.project.access() else {
-        panic!("two writers")
-    };
+    let Access::ReadOnly { reason } = second.project.access() else { panic!("two writers") };
     let process = format!("by a test (process {}", std::process::id());
-    assert!(
-        reason.contains(&process) && reason.contains(", since 2"),
-        "{reason}"
-    );
-    let refused = second
-        .project
-        .write(1, note("/photos/a.jpg", "lost?"))
-        .unwrap_err();
+    assert!(reason.contains(&process) && reason.contains(", since 2"), "{reason}");
+    let refused = second.project.write(1, note("/photos/a.jpg", "lost?")).unwrap_err();
     assert!(refused.to_string().contains("read-only"), "{refused}");
     first.write(1, note("/photos/a.jpg", "seen")).unwrap();
     first.flush().unwrap();
     assert_eq!(notes_of(&second.project).len(), 1);
     drop(second);
     drop(first);
-    assert_eq!(
-        bench.names(),
-        ["photos.spotcheck"],
-        "nothing is left beside it"
-    );
+    assert_eq!(bench.names(), ["photos.spotcheck"], "nothing is left beside it");
     bench.with(|_| ());
 }
 
@@ -545,9 +416,7 @@ fn a_project_in_memory_does_everything_but_stay() {
     assert_eq!(seen, [stored("/photos/a.jpg", Ok(boxes))]);
     assert_eq!(project.path(), None);
     let folder = tempfile::tempdir().unwrap();
-    let copy = project
-        .save_as(&folder.path().join("kept"), "a test")
-        .unwrap();
+    let copy = project.save_as(&folder.path().join("kept"), "a test").unwrap();
     let (opened, _) = open_at(&copy, OpenMode::Read).unwrap();
     assert_eq!(opened.project.prediction_counts(run).unwrap().predicted, 1);
 }
@@ -566,9 +435,7 @@ fn a_hundred_thousand_predictions_are_streamed_and_counted() {
                 })
                 .collect();
             let change = predictions(run, batch);
-            project
-                .write_when_there_is_room(start as u64, change, &control())
-                .unwrap();
+            project.write_when_there_is_room(start as u64, change, &control()).unwrap();
         }
         run
     });
@@ -614,10 +481,7 @@ fn a_worker_waits_while_too_much_is_queued_and_can_be_cancelled() {
         project.write_when_there_is_room(2, change, &worker_control)
     });
     control.cancel();
-    assert!(matches!(
-        worker.join().unwrap(),
-        Err(StoreError::Cancelled(_))
-    ));
+    assert!(matches!(worker.join().unwrap(), Err(StoreError::Cancelled(_))));
     limit_pages(&opened.project, 1_000_000);
     wait_for(&events, |event| *event == SaveEvent::Saved { up_to: 1 });
 }
@@ -628,29 +492,17 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-1.spotcheck");
     std::fs::copy(fixture, bench.path()).unwrap();
     let run = RunId(3);
-    let (cat, dog) = (
-        SampleUri::new("/photos/a/cat.jpg"),
-        SampleUri::new("/elsewhere/dog.jpg"),
-    );
+    let (cat, dog) = (SampleUri::new("/photos/a/cat.jpg"), SampleUri::new("/elsewhere/dog.jpg"));
     let check = |project: &Project| {
         assert_eq!(project.runs().unwrap()[0].name, "the old run");
-        let boxes = prediction(&[
-            (1, 0.75, [1.0, 2.0, 3.0, 4.0]),
-            (2, 0.5, [-5.0, 6.5, 700.0, 8.0]),
-        ]);
+        let boxes = prediction(&[(1, 0.75, [1.0, 2.0, 3.0, 4.0]), (2, 0.5, [-5.0, 6.5, 700.0, 8.0])]);
         assert_eq!(project.prediction(run, &cat).unwrap(), Some(Ok(boxes)));
         let failure = Some(Err("the file is truncated".to_owned()));
         assert_eq!(project.prediction(run, &dog).unwrap(), failure);
         let target = |run, box_index| VerdictTarget { run, box_index };
         let judged = project.judgements().unwrap();
-        let verdicts: Vec<_> = judged
-            .iter()
-            .map(|judged| (&judged.sample, &*judged.verdicts))
-            .collect();
-        let wolf = (
-            target(Some(run), Some(1)),
-            Verdict::WrongClass("wolf".to_owned()),
-        );
+        let verdicts: Vec<_> = judged.iter().map(|judged| (&judged.sample, &*judged.verdicts)).collect();
+        let wolf = (target(Some(run), Some(1)), Verdict::WrongClass("wolf".to_owned()));
         let unsure = (target(None, None), Verdict::Unsure);
         assert_eq!(verdicts, [(&cat, &[wolf][..]), (&dog, &[unsure])]);
         assert_eq!(project.stamps(run).unwrap()[&cat].stamp, None);
@@ -660,22 +512,12 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
     let (reader, _) = open_at(&bench.path(), OpenMode::Read).unwrap();
     check(&reader.project);
     drop(reader);
-    assert!(
-        std::fs::read(bench.path()).unwrap() == before,
-        "who only reads changes nothing"
-    );
+    assert!(std::fs::read(bench.path()).unwrap() == before, "who only reads changes nothing");
 
     let opened = bench.open();
-    assert!(
-        opened.notes[0].contains("from format 1 to 5"),
-        "{:?}",
-        opened.notes
-    );
+    assert!(opened.notes[0].contains("from format 1 to 5"), "{:?}", opened.notes);
     check(&opened.project);
-    opened
-        .project
-        .write(1, tags("/photos/a/cat.jpg", &["new"]))
-        .unwrap();
+    opened.project.write(1, tags("/photos/a/cat.jpg", &["new"])).unwrap();
     drop(opened);
     let opened = bench.open();
     assert_eq!(opened.notes, Vec::<String>::new());
@@ -690,11 +532,7 @@ fn a_file_of_the_second_format_still_knows_which_files_its_predictions_belong_to
     std::fs::copy(fixture, bench.path()).unwrap();
     let cat = SampleUri::new("/photos/a/cat.jpg");
     let check = |project: &Project| {
-        let stamp = FileStamp {
-            size_bytes: 4711,
-            modified_ns: Some(1_700_000_000_000_000_001),
-            etag: None,
-        };
+        let stamp = FileStamp { size_bytes: 4711, modified_ns: Some(1_700_000_000_000_000_001), etag: None };
         let stamps = project.stamps(RunId(3)).unwrap();
         assert_eq!(stamps[&cat].stamp, Some(stamp));
         assert_eq!(project.judgements().unwrap()[0].tags, ["night"]);
@@ -703,11 +541,7 @@ fn a_file_of_the_second_format_still_knows_which_files_its_predictions_belong_to
     check(&reader.project);
     drop(reader);
     let opened = bench.open();
-    assert!(
-        opened.notes[0].contains("from format 2 to 5"),
-        "{:?}",
-        opened.notes
-    );
+    assert!(opened.notes[0].contains("from format 2 to 5"), "{:?}", opened.notes);
     check(&opened.project);
 }
 
@@ -729,17 +563,10 @@ fn runs_of_the_third_format_were_made_here() {
     let info = reader.project.runs().unwrap().remove(0);
     drop(reader);
     let opened = bench.open();
-    assert!(
-        opened.notes[0].contains("from format 3 to 5"),
-        "{:?}",
-        opened.notes
-    );
+    assert!(opened.notes[0].contains("from format 3 to 5"), "{:?}", opened.notes);
     check(&opened.project);
     // What was written before is told from another run by its text.
-    let again = Change::AddRun(Box::new(RunInfo {
-        name: "renamed".to_owned(),
-        ..info
-    }));
+    let again = Change::AddRun(Box::new(RunInfo { name: "renamed".to_owned(), ..info }));
     opened.project.write(1, again).unwrap();
     opened.project.flush().unwrap();
     assert_eq!(opened.project.runs().unwrap()[0].name, "renamed");
@@ -752,30 +579,15 @@ fn predictions_of_the_fourth_format_have_no_warnings() {
     std::fs::copy(fixture, bench.path()).unwrap();
     let (run, cat) = (RunId(3), SampleUri::new("s3://photos/a/cat.jpg"));
     let opened = bench.open();
-    assert!(
-        opened.notes[0].contains("from format 4 to 5"),
-        "{:?}",
-        opened.notes
-    );
-    let prediction = opened
-        .project
-        .prediction(run, &cat)
-        .unwrap()
-        .unwrap()
-        .unwrap();
-    assert_eq!(
-        (prediction.detections().len(), prediction.warnings.len()),
-        (2, 0)
-    );
+    assert!(opened.notes[0].contains("from format 4 to 5"), "{:?}", opened.notes);
+    let prediction = opened.project.prediction(run, &cat).unwrap().unwrap().unwrap();
+    assert_eq!((prediction.detections().len(), prediction.warnings.len()), (2, 0));
 }
 
 #[test]
 fn a_run_remembers_where_it_was_made_and_learns_the_names_of_its_classes() {
     let bench = Bench::new();
-    let made = InferenceLocation::TransformJob {
-        name: "photos-1".to_owned(),
-        region: "eu-west-1".to_owned(),
-    };
+    let made = InferenceLocation::TransformJob { name: "photos-1".to_owned(), region: "eu-west-1".to_owned() };
     let sample = SampleUri::new("/photos/a.jpg");
     bench.with(|project| {
         let id = project.new_run_id();
@@ -791,20 +603,9 @@ fn a_run_remembers_where_it_was_made_and_learns_the_names_of_its_classes() {
             label.clone_into(&mut detections[0].label);
             boxes
         };
-        let predictions = vec![SamplePrediction {
-            sample: sample.clone(),
-            stamp: stamp(),
-            result: Ok(prediction("cat")),
-        }];
-        project
-            .write(
-                2,
-                Change::Predictions {
-                    run: id,
-                    predictions,
-                },
-            )
-            .unwrap();
+        let predictions =
+            vec![SamplePrediction { sample: sample.clone(), stamp: stamp(), result: Ok(prediction("cat")) }];
+        project.write(2, Change::Predictions { run: id, predictions }).unwrap();
         project.flush().unwrap();
         let read = || project.prediction(id, &sample).unwrap().unwrap().unwrap();
         assert_eq!(read(), prediction("class 1"));
@@ -833,10 +634,7 @@ fn a_file_of_a_newer_format_is_refused_and_left_as_it_is() {
     let before = std::fs::read(bench.path()).unwrap();
     for mode in [OpenMode::Write, OpenMode::Read] {
         let error = open_at(&bench.path(), mode).err().unwrap();
-        assert!(
-            error.to_string().contains("newer version of Spotcheck"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("newer version of Spotcheck"), "{error}");
     }
     assert!(std::fs::read(bench.path()).unwrap() == before);
 }
@@ -845,21 +643,13 @@ fn a_file_of_a_newer_format_is_refused_and_left_as_it_is() {
 fn another_programs_file_is_refused_and_left_as_it_is() {
     let bench = Bench::new();
     let connection = rusqlite::Connection::open(bench.path()).unwrap();
-    connection
-        .execute_batch("CREATE TABLE shopping (thing TEXT)")
-        .unwrap();
+    connection.execute_batch("CREATE TABLE shopping (thing TEXT)").unwrap();
     drop(connection);
     let before = std::fs::read(bench.path()).unwrap();
-    assert!(matches!(
-        open_at(&bench.path(), OpenMode::Write),
-        Err(StoreError::NotAProject(_))
-    ));
+    assert!(matches!(open_at(&bench.path(), OpenMode::Write), Err(StoreError::NotAProject(_))));
     assert!(std::fs::read(bench.path()).unwrap() == before);
     let photo = bench.folder.path().join("photo.jpg");
-    assert!(matches!(
-        open_at(&photo, OpenMode::Write),
-        Err(StoreError::WrongExtension(_))
-    ));
+    assert!(matches!(open_at(&photo, OpenMode::Write), Err(StoreError::WrongExtension(_))));
 }
 
 /// A project with `notes` notes, whole and closed.
@@ -868,9 +658,7 @@ fn filled(bench: &Bench, notes: usize) -> Vec<u8> {
         add_run(project, "run");
         for n in 0..notes {
             let text = format!("{n} {}", "word ".repeat(40));
-            project
-                .write(1, note(&format!("/photos/{n}.jpg"), &text))
-                .unwrap();
+            project.write(1, note(&format!("/photos/{n}.jpg"), &text)).unwrap();
         }
     });
     std::fs::read(bench.path()).unwrap()
@@ -880,17 +668,9 @@ fn filled(bench: &Bench, notes: usize) -> Vec<u8> {
 fn a_damaged_file_is_kept_aside_and_what_can_be_read_is_rescued() {
     type Damage = fn(&mut Vec<u8>);
     let cases: [(&str, Damage, bool); 4] = [
-        (
-            "garbage",
-            |bytes| *bytes = b"not a database at all ".repeat(300),
-            false,
-        ),
+        ("garbage", |bytes| *bytes = b"not a database at all ".repeat(300), false),
         ("a bad header", |bytes| bytes[..16].fill(b'?'), false),
-        (
-            "truncated",
-            |bytes| bytes.truncate(bytes.len() - 3 * 16384),
-            true,
-        ),
+        ("truncated", |bytes| bytes.truncate(bytes.len() - 3 * 16384), true),
         (
             "a bad page",
             |bytes| {
@@ -910,40 +690,17 @@ fn a_damaged_file_is_kept_aside_and_what_can_be_read_is_rescued() {
         drop(reading);
 
         let opened = bench.open();
-        assert!(
-            opened.notes[0].contains("was damaged"),
-            "{name}: {:?}",
-            opened.notes
-        );
-        let kept = bench
-            .names()
-            .into_iter()
-            .find(|name| name.contains(".damaged-2"))
-            .unwrap();
-        assert!(
-            std::fs::read(bench.folder.path().join(&kept)).unwrap() == bytes,
-            "{name}"
-        );
+        assert!(opened.notes[0].contains("was damaged"), "{name}: {:?}", opened.notes);
+        let kept = bench.names().into_iter().find(|name| name.contains(".damaged-2")).unwrap();
+        assert!(std::fs::read(bench.folder.path().join(&kept)).unwrap() == bytes, "{name}");
         assert!(opened.notes[0].contains(&kept));
         let rescued = notes_of(&opened.project).len();
-        assert_eq!(
-            rescued > 100,
-            is_readable,
-            "{name}: {rescued} notes, {:?}",
-            opened.notes
-        );
-        opened
-            .project
-            .write(1, note("/photos/new.jpg", "goes on"))
-            .unwrap();
+        assert_eq!(rescued > 100, is_readable, "{name}: {rescued} notes, {:?}", opened.notes);
+        opened.project.write(1, note("/photos/new.jpg", "goes on")).unwrap();
         opened.project.flush().unwrap();
         assert_eq!(notes_of(&opened.project).len(), rescued + 1);
         drop(opened);
-        assert_eq!(
-            bench.names(),
-            [kept, "photos.spotcheck".to_owned()],
-            "{name}"
-        );
+        assert_eq!(bench.names(), [kept, "photos.spotcheck".to_owned()], "{name}");
         assert_eq!(bench.open().notes, Vec::<String>::new());
     }
 }
@@ -979,14 +736,8 @@ fn a_file_with_other_tables_than_those_of_a_project_is_damaged() {
         [
             ("REFERENCES runs (id)", "REFERENCES runs (di)"),
             ("REFERENCES samples (id)", "REFERENCES simples (id)"),
-            (
-                "REFERENCES answers (run, sample)",
-                "REFERENCES answers (run, simple)",
-            ),
-            (
-                "UNIQUE (name, is_below_root)",
-                "CHECK  (name, is_below_root)",
-            ),
+            ("REFERENCES answers (run, sample)", "REFERENCES answers (run, simple)"),
+            ("UNIQUE (name, is_below_root)", "CHECK  (name, is_below_root)"),
             ("bounds BLOB", "bonuds BLOB"),
         ]
         .map(|(from, to)| (from.to_owned(), to.to_owned())),
@@ -1002,10 +753,7 @@ fn a_file_with_other_tables_than_those_of_a_project_is_damaged() {
             edit(&bench.path(), &damage, &to);
         }
         let reading = open_at(&bench.path(), OpenMode::Read);
-        assert!(
-            matches!(reading, Err(StoreError::Damaged { .. })),
-            "{damage}"
-        );
+        assert!(matches!(reading, Err(StoreError::Damaged { .. })), "{damage}");
         drop(reading);
         let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
         assert_eq!(opened.notes.len(), 2, "{damage}: {:?}", opened.notes);
@@ -1033,9 +781,8 @@ fn a_large_file_is_looked_through_only_for_so_long() {
         found.unwrap().is_some()
     };
     // SQLite looks at each table from its end on.
-    let late: Vec<usize> = (bytes.len() / 16384 / 4..bytes.len() / 16384)
-        .filter(|page| !found_in(*page, Some(Duration::ZERO)))
-        .collect();
+    let late: Vec<usize> =
+        (bytes.len() / 16384 / 4..bytes.len() / 16384).filter(|page| !found_in(*page, Some(Duration::ZERO))).collect();
     assert!(!late.is_empty());
     assert!(late.iter().all(|page| found_in(*page, None)), "{late:?}");
 }
@@ -1044,9 +791,7 @@ fn a_large_file_is_looked_through_only_for_so_long() {
 fn forbid_predictions(path: &Path) -> Connection {
     let connection = Connection::open(path).unwrap();
     connection
-        .execute_batch(
-            "CREATE TRIGGER forbid AFTER INSERT ON answers BEGIN INSERT INTO nowhere VALUES (1); END",
-        )
+        .execute_batch("CREATE TRIGGER forbid AFTER INSERT ON answers BEGIN INSERT INTO nowhere VALUES (1); END")
         .unwrap();
     connection
 }
@@ -1107,9 +852,7 @@ fn a_copy_replaces_what_was_there_and_is_about_the_same_images() {
     let bench = Bench::new();
     let target = bench.folder.path().join("copy.spotcheck");
     let (old, _) = open_at(&target, OpenMode::Write).unwrap();
-    old.project
-        .write(1, note("/photos/old.jpg", "old"))
-        .unwrap();
+    old.project.write(1, note("/photos/old.jpg", "old")).unwrap();
     bench.with(|project| {
         project.write(1, note("/photos/a.jpg", "new")).unwrap();
         let held = project.save_as(&target, "a test").unwrap_err();
@@ -1121,10 +864,7 @@ fn a_copy_replaces_what_was_there_and_is_about_the_same_images() {
     });
     assert_eq!(bench.names(), ["copy.spotcheck", "photos.spotcheck"]);
     let (opened, _) = open_at(&target, OpenMode::Write).unwrap();
-    assert_eq!(
-        notes_of(&opened.project),
-        [("/photos/a.jpg".to_owned(), "new".to_owned())]
-    );
+    assert_eq!(notes_of(&opened.project), [("/photos/a.jpg".to_owned(), "new".to_owned())]);
 }
 
 #[test]
@@ -1145,17 +885,10 @@ fn a_project_goes_on_in_its_copy_and_nothing_queued_meanwhile_is_lost() {
     assert_eq!(project.path(), Some(target.clone()));
     assert_eq!(notes_of(project).len(), 2);
     bench.with(|former| {
-        assert_eq!(
-            notes_of(former).len(),
-            1,
-            "the former file is free, and as it was"
-        );
+        assert_eq!(notes_of(former).len(), 1, "the former file is free, and as it was");
     });
     let (second, _) = open_at(&target, OpenMode::Write).unwrap();
-    assert!(
-        matches!(second.project.access(), Access::ReadOnly { .. }),
-        "the copy is held"
-    );
+    assert!(matches!(second.project.access(), Access::ReadOnly { .. }), "the copy is held");
     drop((second, opened));
     assert_eq!(bench.names(), ["copy.spotcheck", "photos.spotcheck"]);
 }
@@ -1165,9 +898,7 @@ fn a_project_in_memory_goes_on_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let project = Project::in_memory(Some("/photos"), |_| ()).unwrap();
     project.write(1, note("/photos/a.jpg", "before")).unwrap();
-    let path = project
-        .continue_as(&folder.path().join("kept"), "a test")
-        .unwrap();
+    let path = project.continue_as(&folder.path().join("kept"), "a test").unwrap();
     project.write(2, note("/photos/b.jpg", "after")).unwrap();
     project.flush().unwrap();
     assert_eq!(notes_of(&project).len(), 2);
@@ -1183,26 +914,17 @@ fn a_run_under_the_number_of_another_one_is_refused_with_its_predictions() {
     let project = &opened.project;
     let run = add_run(project, "first");
     let boxes = |count| Ok(prediction(&vec![(1, 0.5, [1.0; 4]); count]));
-    project
-        .write(1, predictions(run, vec![stored("/photos/a.jpg", boxes(1))]))
-        .unwrap();
+    project.write(1, predictions(run, vec![stored("/photos/a.jpg", boxes(1))])).unwrap();
     let mut other = run_info(run, "second");
     other.key.model_id = "another".to_owned();
     project.write(2, Change::AddRun(Box::new(other))).unwrap();
-    project
-        .write(3, predictions(run, vec![stored("/photos/a.jpg", boxes(2))]))
-        .unwrap();
+    project.write(3, predictions(run, vec![stored("/photos/a.jpg", boxes(2))])).unwrap();
     for ticket in [2, 3] {
-        wait_for(
-            &events,
-            |event| matches!(event, SaveEvent::Rejected { ticket: rejected, .. } if *rejected == ticket),
-        );
+        wait_for(&events, |event| matches!(event, SaveEvent::Rejected { ticket: rejected, .. } if *rejected == ticket));
     }
     project.flush().unwrap();
     assert_eq!(project.runs().unwrap(), [run_info(run, "first")]);
-    let stored = project
-        .prediction(run, &SampleUri::new("/photos/a.jpg"))
-        .unwrap();
+    let stored = project.prediction(run, &SampleUri::new("/photos/a.jpg")).unwrap();
     assert_eq!(stored, Some(boxes(1)));
 }
 
@@ -1223,17 +945,11 @@ fn a_project_that_moves_together_with_its_images_finds_them() {
         Project::open(&request, |_| ()).unwrap()
     };
     let project = open(&before).project;
-    project
-        .write(1, note(&format!("{root}/a.jpg"), "moves"))
-        .unwrap();
+    project.write(1, note(&format!("{root}/a.jpg"), "moves")).unwrap();
     drop(project);
     std::fs::rename(&before, &after).unwrap();
     let opened = open(&after);
-    assert!(
-        opened.notes[0].contains("moved together"),
-        "{:?}",
-        opened.notes
-    );
+    assert!(opened.notes[0].contains("moved together"), "{:?}", opened.notes);
     let moved = after.join("images/a.jpg").to_str().unwrap().to_owned();
     assert_eq!(notes_of(&opened.project), [(moved, "moves".to_owned())]);
 }
@@ -1259,15 +975,9 @@ fn a_project_is_pointed_to_the_place_where_its_images_are_now() {
     let note = |name: &str, text: &str| (format!("/moved/{name}.jpg"), text.to_owned());
     let mut notes = notes_of(&opened.project);
     notes.sort();
-    assert_eq!(
-        notes,
-        [note("a", "late"), note("b", "early"), note("c", "later")]
-    );
+    assert_eq!(notes, [note("a", "late"), note("b", "early"), note("c", "later")]);
     let run = opened.project.runs().unwrap()[0].id;
-    let prediction = opened
-        .project
-        .prediction(run, &SampleUri::new("/moved/a.jpg"))
-        .unwrap();
+    let prediction = opened.project.prediction(run, &SampleUri::new("/moved/a.jpg")).unwrap();
     assert_eq!(prediction.unwrap().unwrap().detections().len(), 2);
 }
 
@@ -1276,10 +986,7 @@ fn each_root_has_its_own_default_place() {
     let dirs = crate::dirs::AppDirs::below(Path::new("/home"));
     let place = |root: &str| default_path(&dirs, root).to_str().unwrap().to_owned();
     let photos = place("/data/my photos");
-    assert!(
-        photos.starts_with("/home/data/projects/my-photos-"),
-        "{photos}"
-    );
+    assert!(photos.starts_with("/home/data/projects/my-photos-"), "{photos}");
     assert!(photos.ends_with(".spotcheck"));
     assert_ne!(photos, place("/other/my photos"));
     assert!(place("/").contains("/projects/root-"));

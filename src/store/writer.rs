@@ -13,9 +13,7 @@ use super::names::{StoredName, to_stored};
 use super::place::Place;
 use super::queue::{AfterWait, Failure, Queue, Queued, WRITER_GONE};
 use super::{Root, SaveEvent};
-use crate::domain::{
-    Change, LabelSet, RunId, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget,
-};
+use crate::domain::{Change, LabelSet, RunId, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget};
 
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
@@ -49,9 +47,7 @@ impl Writer {
         let queue = Arc::clone(&self.queue);
         let work = std::panic::AssertUnwindSafe(|| self.save_all());
         if std::panic::catch_unwind(work).is_err() {
-            (self.on_save)(SaveEvent::Stopped {
-                reason: WRITER_GONE.to_owned(),
-            });
+            (self.on_save)(SaveEvent::Stopped { reason: WRITER_GONE.to_owned() });
         }
         queue.set_stopped();
     }
@@ -92,18 +88,11 @@ impl Writer {
                 log::error!("could not save: {reason}");
                 told = Some(failure.clone());
                 let reason = reason.clone();
-                (self.on_save)(if may_pass {
-                    SaveEvent::Failed { reason }
-                } else {
-                    SaveEvent::Stopped { reason }
-                });
+                (self.on_save)(if may_pass { SaveEvent::Failed { reason } } else { SaveEvent::Stopped { reason } });
             }
             if self.queue.wait_after_failure(&failure, delay) == AfterWait::Closing {
                 if attempts_left == 0 || !may_pass {
-                    log::error!(
-                        "closed with {} changes that could not be saved: {reason}",
-                        self.queue.unsaved()
-                    );
+                    log::error!("closed with {} changes that could not be saved: {reason}", self.queue.unsaved());
                     return false;
                 }
                 attempts_left -= 1;
@@ -116,16 +105,10 @@ impl Writer {
     /// Saves all of `batch` in one transaction, or nothing. Changes that can never be saved are left out and returned.
     fn commit(&mut self, batch: &[Queued]) -> Result<Vec<Rejected>, Failure> {
         // The user can put the file back.
-        let removed = |reason| Failure {
-            reason,
-            may_pass: true,
-        };
+        let removed = |reason| Failure { reason, may_pass: true };
         self.place.check_still_there().map_err(removed)?;
         let attempt = self.commit_to_database(batch);
-        let rejected = attempt.map_err(|error| Failure {
-            reason: explain(&error),
-            may_pass: may_pass(&error),
-        })?;
+        let rejected = attempt.map_err(|error| Failure { reason: explain(&error), may_pass: may_pass(&error) })?;
         // What was saved to a file that was removed meanwhile is lost.
         self.place.check_still_there().map_err(removed)?;
         Ok(rejected)
@@ -169,8 +152,7 @@ fn labels_json(labels: &LabelSet) -> rusqlite::Result<String> {
 }
 
 fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
-    serde_json::to_string(value)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
 /// The statements of one transaction.
@@ -193,11 +175,9 @@ impl<'t> Statements<'t> {
             connection,
             root,
             run_exists: connection.prepare("SELECT 1 FROM runs WHERE id = ?1")?,
-            add_sample: connection.prepare(
-                "INSERT INTO samples (name, is_below_root) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-            )?,
-            find_sample: connection
-                .prepare("SELECT id FROM samples WHERE name = ?1 AND is_below_root = ?2")?,
+            add_sample: connection
+                .prepare("INSERT INTO samples (name, is_below_root) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?,
+            find_sample: connection.prepare("SELECT id FROM samples WHERE name = ?1 AND is_below_root = ?2")?,
             set_prediction: connection.prepare(
                 "INSERT INTO answers (run, sample, kind, width, height, classes, scores, failure, size_bytes, \
                 modified_ns, etag, warnings)
@@ -222,8 +202,7 @@ impl<'t> Statements<'t> {
                  ON CONFLICT (sample, run, box) DO UPDATE SET verdict = excluded.verdict,
                  right_class = excluded.right_class",
             )?,
-            remove_verdict: connection
-                .prepare("DELETE FROM verdicts WHERE sample = ?1 AND run = ?2 AND box = ?3")?,
+            remove_verdict: connection.prepare("DELETE FROM verdicts WHERE sample = ?1 AND run = ?2 AND box = ?3")?,
         })
     }
 
@@ -239,14 +218,12 @@ impl<'t> Statements<'t> {
             }
             Change::RenameRun(run, name) => {
                 let sql = "UPDATE runs SET name = ?2 WHERE id = ?1";
-                self.connection
-                    .execute(sql, params![run_number(*run), name])?;
+                self.connection.execute(sql, params![run_number(*run), name])?;
                 Ok(())
             }
             Change::SetRunLabels(run, labels) => {
                 let sql = "UPDATE runs SET labels = json_patch(labels, ?2) WHERE id = ?1";
-                self.connection
-                    .execute(sql, params![run_number(*run), labels_json(labels)?])?;
+                self.connection.execute(sql, params![run_number(*run), labels_json(labels)?])?;
                 Ok(())
             }
             Change::DeleteRun(run) => {
@@ -257,8 +234,7 @@ impl<'t> Statements<'t> {
                 let run = run_number(*run);
                 let sql = "DELETE FROM verdicts WHERE run = ?1";
                 self.connection.execute(sql, [run])?;
-                self.connection
-                    .execute("DELETE FROM runs WHERE id = ?1", [run])?;
+                self.connection.execute("DELETE FROM runs WHERE id = ?1", [run])?;
                 Ok(())
             }
             Change::Predictions { run, predictions } => {
@@ -266,15 +242,9 @@ impl<'t> Statements<'t> {
                     return Ok(());
                 }
                 self.require_run(*run, refused)?;
-                predictions
-                    .iter()
-                    .try_for_each(|prediction| self.set_prediction(*run, prediction))
+                predictions.iter().try_for_each(|prediction| self.set_prediction(*run, prediction))
             }
-            Change::SetVerdict {
-                sample,
-                target,
-                verdict,
-            } => {
+            Change::SetVerdict { sample, target, verdict } => {
                 if let Some(run) = target.run {
                     if refused.deleted.contains(&run) {
                         return Ok(());
@@ -307,26 +277,15 @@ impl<'t> Statements<'t> {
             info.created_ms,
         ];
         if self.connection.execute(sql, values)? == 0 {
-            return Err(unfit(format!(
-                "the project has another run under number {}",
-                info.id.0
-            )));
+            return Err(unfit(format!("the project has another run under number {}", info.id.0)));
         }
         Ok(())
     }
 
-    fn set_prediction(
-        &mut self,
-        run: RunId,
-        prediction: &SamplePrediction,
-    ) -> rusqlite::Result<()> {
+    fn set_prediction(&mut self, run: RunId, prediction: &SamplePrediction) -> rusqlite::Result<()> {
         let (run, sample) = (run_number(run), self.sample_number(&prediction.sample)?);
         let stamp = &prediction.stamp;
-        let (size_bytes, modified_ns, etag) = (
-            stamp.size_bytes as i64,
-            stamp.modified_ns,
-            stamp.etag.as_deref(),
-        );
+        let (size_bytes, modified_ns, etag) = (stamp.size_bytes as i64, stamp.modified_ns, stamp.etag.as_deref());
         match &prediction.result {
             Ok(prediction) => {
                 let columns = Columns::of(prediction);
@@ -349,8 +308,7 @@ impl<'t> Statements<'t> {
                 if columns.boxes.is_empty() {
                     self.remove_boxes.execute(params![run, sample])?;
                 } else {
-                    self.set_boxes
-                        .execute(params![run, sample, columns.boxes])?;
+                    self.set_boxes.execute(params![run, sample, columns.boxes])?;
                 }
             }
             Err(reason) => {
@@ -419,22 +377,14 @@ impl<'t> Statements<'t> {
         self.connection.execute(sql, [sample])?;
         let sql = "INSERT INTO tags (sample, tag) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         let mut add = self.connection.prepare(sql)?;
-        tags.iter()
-            .try_for_each(|tag| add.execute(params![sample, tag]).map(drop))
+        tags.iter().try_for_each(|tag| add.execute(params![sample, tag]).map(drop))
     }
 
     /// The number of a sample, which is given one if it has none yet.
     fn sample_number(&mut self, uri: &SampleUri) -> rusqlite::Result<i64> {
-        let StoredName {
-            is_below_root,
-            name,
-        } = to_stored(self.root, uri);
+        let StoredName { is_below_root, name } = to_stored(self.root, uri);
         let key = params![name, is_below_root];
-        if let Some(number) = self
-            .find_sample
-            .query_row(key, |row| row.get(0))
-            .optional()?
-        {
+        if let Some(number) = self.find_sample.query_row(key, |row| row.get(0)).optional()? {
             return Ok(number);
         }
         self.add_sample.insert(key)
@@ -444,10 +394,7 @@ impl<'t> Statements<'t> {
         if !refused.doubled.contains(&run) && self.run_exists.exists([run_number(run)])? {
             return Ok(());
         }
-        Err(unfit(format!(
-            "run {} does not exist in this project",
-            run.0
-        )))
+        Err(unfit(format!("run {} does not exist in this project", run.0)))
     }
 }
 

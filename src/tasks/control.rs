@@ -70,10 +70,7 @@ impl TaskControl {
             hooks: BTreeMap::new(),
             next_hook: 0,
         };
-        Self(Arc::new(Shared {
-            inner: Mutex::new(inner),
-            changed: Condvar::new(),
-        }))
+        Self(Arc::new(Shared { inner: Mutex::new(inner), changed: Condvar::new() }))
     }
 
     /// Waits while the task is paused.
@@ -96,9 +93,7 @@ impl TaskControl {
     /// [`Cancelled`] once the task is cancelled.
     pub fn sleep(&self, duration: Duration) -> Result<(), Cancelled> {
         let not_cancelled = |inner: &mut Inner| inner.mode != Mode::Cancelled;
-        self.0
-            .changed
-            .wait_while_for(&mut self.0.inner.lock(), not_cancelled, duration);
+        self.0.changed.wait_while_for(&mut self.0.inner.lock(), not_cancelled, duration);
         self.checkpoint()
     }
 
@@ -148,10 +143,7 @@ impl TaskControl {
         let id = inner.next_hook;
         inner.next_hook += 1;
         inner.hooks.insert(id, Box::new(hook));
-        CancelHook {
-            control: self.clone(),
-            id,
-        }
+        CancelHook { control: self.clone(), id }
     }
 
     pub fn set_total(&self, total: Option<u64>) {
@@ -205,9 +197,7 @@ impl TaskControl {
 
     pub fn progress(&self) -> Progress {
         let inner = self.0.inner.lock();
-        let running = inner
-            .running_since
-            .map_or(Duration::ZERO, |since| since.elapsed());
+        let running = inner.running_since.map_or(Duration::ZERO, |since| since.elapsed());
         Progress {
             done: inner.done,
             done_before: inner.done_before,
@@ -216,10 +206,7 @@ impl TaskControl {
             step: inner.step.clone(),
             detail: inner.detail.clone(),
             elapsed: inner.worked + running,
-            counted: inner.counted.map(|(per_s, at)| Counted {
-                per_s,
-                age: at.elapsed(),
-            }),
+            counted: inner.counted.map(|(per_s, at)| Counted { per_s, age: at.elapsed() }),
         }
     }
 }

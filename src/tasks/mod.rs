@@ -38,8 +38,8 @@ pub fn spawn(
 pub fn give_way() {
     // A niceness of 10 on Linux, below normal on other systems; it costs nothing while no other thread competes.
     let below_normal = thread_priority::ThreadPriorityValue::try_from(25u8);
-    let result = below_normal
-        .map(|priority| thread_priority::ThreadPriority::Crossplatform(priority).set_for_current());
+    let result =
+        below_normal.map(|priority| thread_priority::ThreadPriority::Crossplatform(priority).set_for_current());
     if !matches!(result, Ok(Ok(()))) {
         log::debug!("threads cannot be given a lower priority: {result:?}");
     }
@@ -48,6 +48,5 @@ pub fn give_way() {
 /// The message of a caught panic.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
 }

@@ -115,16 +115,11 @@ mod tests {
             step: String::new(),
             detail: String::new(),
             elapsed: Duration::from_secs(5 + age_secs),
-            counted: Some(Counted {
-                per_s: Some(100.0),
-                age: Duration::from_secs(age_secs),
-            }),
+            counted: Some(Counted { per_s: Some(100.0), age: Duration::from_secs(age_secs) }),
         };
-        for (age_secs, left_secs, text) in [
-            (0, 8, None),
-            (3, 5, Some("counted 3 s ago")),
-            (20, 0, Some("counted 20 s ago")),
-        ] {
+        for (age_secs, left_secs, text) in
+            [(0, 8, None), (3, 5, Some("counted 3 s ago")), (20, 0, Some("counted 20 s ago"))]
+        {
             let progress = counted(age_secs);
             assert_eq!(progress.rate(), Some(100.0));
             assert_eq!(progress.time_left(), Some(Duration::from_secs(left_secs)));

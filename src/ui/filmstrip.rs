@@ -2,8 +2,8 @@
 //! are.
 
 use eframe::egui::{
-    self, Align, Color32, ComboBox, CornerRadius, Layout, Panel, Rect, ScrollArea, Sense, Stroke,
-    StrokeKind, TextStyle, Ui, pos2, vec2,
+    self, Align, Color32, ComboBox, CornerRadius, Layout, Panel, Rect, ScrollArea, Sense, Stroke, StrokeKind,
+    TextStyle, Ui, pos2, vec2,
 };
 
 use super::textures::Textures;
@@ -17,27 +17,18 @@ const GAP: f32 = 6.0;
 /// The height of the caption below the image: score and name.
 const TEXT_HEIGHT: f32 = 34.0;
 
-pub(super) fn filmstrip_ui(
-    ui: &mut Ui,
-    state: &State,
-    textures: &mut Textures,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn filmstrip_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
     let Some(strip) = &state.filmstrip else {
         return;
     };
-    Panel::bottom("filmstrip")
-        .resizable(true)
-        .default_size(196.0)
-        .size_range(130.0..=420.0)
-        .show(ui, |ui| {
-            // A panel takes the size of what is in it: a single line while boxes are looked for would make it small for
-            // good.
-            ui.set_min_height(ui.available_height());
-            ui.add_space(4.0);
-            heading_ui(ui, state, strip, commands);
-            frames_ui(ui, state, strip, textures, commands);
-        });
+    Panel::bottom("filmstrip").resizable(true).default_size(196.0).size_range(130.0..=420.0).show(ui, |ui| {
+        // A panel takes the size of what is in it: a single line while boxes are looked for would make it small for
+        // good.
+        ui.set_min_height(ui.available_height());
+        ui.add_space(4.0);
+        heading_ui(ui, state, strip, commands);
+        frames_ui(ui, state, strip, textures, commands);
+    });
 }
 
 fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<Command>) {
@@ -76,9 +67,7 @@ fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Queue<Command>) {
 /// The count of boxes, short and in full.
 fn count_texts(state: &State, strip: &Filmstrip) -> [String; 2] {
     let count = strip.frames().len();
-    let is_detection = state
-        .run()
-        .is_some_and(|run| run.task() == ModelTask::Detection);
+    let is_detection = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
     let noun = match (is_detection, count) {
         (true, 1) => "box",
         (true, _) => "boxes",
@@ -124,13 +113,7 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<
     picker.response.accessible_name("Class of the filmstrip");
 }
 
-fn frames_ui(
-    ui: &mut Ui,
-    state: &State,
-    strip: &Filmstrip,
-    textures: &mut Textures,
-    commands: &mut Queue<Command>,
-) {
+fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textures, commands: &mut Queue<Command>) {
     let (Some(source), Some(run)) = (&state.source, state.run()) else {
         ui.weak("Predict images first");
         return;
@@ -140,10 +123,7 @@ fn frames_ui(
     if frames.is_empty() {
         let text = if strip.is_under_way() {
             "Searching the predictions…"
-        } else if strip
-            .class
-            .is_some_and(|class| !state.view().shows_class(class))
-        {
+        } else if strip.class.is_some_and(|class| !state.view().shows_class(class)) {
             "The filters hide this class"
         } else {
             "No prediction has this class with a high enough score"
@@ -154,27 +134,24 @@ fn frames_ui(
     let scroll_bar = ui.spacing().scroll.bar_width + ui.spacing().scroll.bar_inner_margin;
     let height = (ui.available_height() - scroll_bar).max(40.0);
     let cell = vec2((height - TEXT_HEIGHT).max(20.0), height);
-    ScrollArea::horizontal()
-        .id_salt("filmstrip")
-        .auto_shrink([false, false])
-        .show_viewport(ui, |ui, viewport| {
-            ui.set_height(height);
-            ui.set_width(frames.len() as f32 * (cell.x + GAP));
-            let origin = ui.max_rect().min;
-            let first = (viewport.left() / (cell.x + GAP)).floor().max(0.0) as usize;
-            let end = (viewport.right() / (cell.x + GAP)).ceil().max(0.0) as usize;
-            let mut missing = Vec::new();
-            for number in first..end.min(frames.len()) {
-                let left = origin.x + number as f32 * (cell.x + GAP);
-                let rect = Rect::from_min_size(pos2(left, origin.y), cell);
-                if !frame_ui(ui, state, textures, &frames[number], rect, commands) {
-                    missing.push(frames[number]);
-                }
+    ScrollArea::horizontal().id_salt("filmstrip").auto_shrink([false, false]).show_viewport(ui, |ui, viewport| {
+        ui.set_height(height);
+        ui.set_width(frames.len() as f32 * (cell.x + GAP));
+        let origin = ui.max_rect().min;
+        let first = (viewport.left() / (cell.x + GAP)).floor().max(0.0) as usize;
+        let end = (viewport.right() / (cell.x + GAP)).ceil().max(0.0) as usize;
+        let mut missing = Vec::new();
+        for number in first..end.min(frames.len()) {
+            let left = origin.x + number as f32 * (cell.x + GAP);
+            let rect = Rect::from_min_size(pos2(left, origin.y), cell);
+            if !frame_ui(ui, state, textures, &frames[number], rect, commands) {
+                missing.push(frames[number]);
             }
-            if let Some(wanted) = textures.crops.changed_request(missing) {
-                commands.push(ReviewCommand::LoadCrops(wanted));
-            }
-        });
+        }
+        if let Some(wanted) = textures.crops.changed_request(missing) {
+            commands.push(ReviewCommand::LoadCrops(wanted));
+        }
+    });
 }
 
 /// Returns true once the box's pixels are loaded or cannot be loaded.
@@ -199,13 +176,11 @@ fn frame_ui(
     let visuals = ui.visuals();
     let corner = CornerRadius::same(6);
     let is_shown = state.shown_sample() == Some(frame.sample);
-    let is_selected =
-        is_shown && (state.shown.selected_box == Some(frame.index as usize) || !state.has_boxes());
+    let is_selected = is_shown && (state.shown.selected_box == Some(frame.index as usize) || !state.has_boxes());
     if is_selected || response.hovered() {
         let width = if is_selected { 2.0 } else { 1.0 };
         let stroke = Stroke::new(width, theme::accent(visuals));
-        ui.painter()
-            .rect_stroke(rect, corner, stroke, StrokeKind::Inside);
+        ui.painter().rect_stroke(rect, corner, stroke, StrokeKind::Inside);
     }
     let place = rect.shrink(4.0);
     let place = place.with_max_y(place.bottom() - TEXT_HEIGHT + 4.0);
@@ -213,10 +188,7 @@ fn frame_ui(
     let font = TextStyle::Small.resolve(ui.style());
     let lines = [
         (score.as_str(), visuals.text_color()),
-        (
-            entry.name.rsplit('/').next().unwrap_or(&entry.name),
-            visuals.weak_text_color(),
-        ),
+        (entry.name.rsplit('/').next().unwrap_or(&entry.name), visuals.weak_text_color()),
     ];
     for (number, (text, color)) in lines.into_iter().enumerate() {
         let galley = elided_in_middle(ui, text, &font, color, place.width());
@@ -246,9 +218,7 @@ fn paint_crop(ui: &Ui, textures: &mut Textures, frame: &FilmFrame, place: Rect) 
             let color = ui.visuals().warn_fg_color;
             let text = format!("⚠ {reason}");
             let galley = painter.layout(text, font, color, place.width());
-            painter
-                .with_clip_rect(place)
-                .galley(place.min, galley, color);
+            painter.with_clip_rect(place).galley(place.min, galley, color);
             true
         }
         None => {

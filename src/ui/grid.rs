@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use eframe::egui::{
-    self, Color32, CornerRadius, EventFilter, FontId, Id, Key, Modifiers, Painter, Pos2, Rect,
-    Response, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, epaint::RectShape, pos2, vec2,
+    self, Color32, CornerRadius, EventFilter, FontId, Id, Key, Modifiers, Painter, Pos2, Rect, Response, Sense, Stroke,
+    StrokeKind, TextStyle, Ui, Vec2, epaint::RectShape, pos2, vec2,
 };
 
 use super::textures::{Textures, Thumbnail, Thumbnails};
@@ -65,22 +65,15 @@ impl LastView {
     /// those in sight where others have another size.
     fn anchor(&self, now: &Self) -> Option<(usize, usize)> {
         let visible = self.layout.visible(self.top, self.top + self.height);
-        let shown = self
-            .place
-            .filter(|before| self.shown == now.shown && visible.contains(before))
-            .zip(now.place);
-        let is_other_layout =
-            (self.layout.columns, self.layout.cell) != (now.layout.columns, now.layout.cell);
+        let shown = self.place.filter(|before| self.shown == now.shown && visible.contains(before)).zip(now.place);
+        let is_other_layout = (self.layout.columns, self.layout.cell) != (now.layout.columns, now.layout.cell);
         shown.or_else(|| is_other_layout.then_some((visible.start, visible.start)))
     }
 
     /// Scrolls no further than needed.
     fn bring_shown_into_sight(&mut self) {
         if let Some(place) = self.place {
-            let (top, bottom) = (
-                self.layout.row_top(place),
-                self.layout.row_top(place) + self.layout.cell.y,
-            );
+            let (top, bottom) = (self.layout.row_top(place), self.layout.row_top(place) + self.layout.cell.y);
             self.top = self.top.max(bottom + GAP - self.height).min(top - GAP);
         }
         self.top = self.top.min(self.layout.height() - self.height).max(0.0);
@@ -102,11 +95,7 @@ impl Layout {
         let cell_width = (width - GAP * (columns - 1) as f32) / columns as f32;
         let image_height = (cell_width - 2.0 * PADDING) * 0.75;
         let cell_height = image_height + 2.0 * PADDING + NAME_HEIGHT + HEADLINE_HEIGHT;
-        Self {
-            columns,
-            cell: vec2(cell_width.max(1.0), cell_height),
-            count,
-        }
+        Self { columns, cell: vec2(cell_width.max(1.0), cell_height), count }
     }
 
     fn rows(&self) -> usize {
@@ -154,10 +143,7 @@ impl Layout {
 /// The part of a cell that the thumbnail is for.
 fn image_place(cell: Rect) -> Rect {
     let bottom = cell.bottom() - PADDING - NAME_HEIGHT - HEADLINE_HEIGHT;
-    Rect::from_min_max(
-        cell.min + Vec2::splat(PADDING),
-        pos2(cell.right() - PADDING, bottom),
-    )
+    Rect::from_min_max(cell.min + Vec2::splat(PADDING), pos2(cell.right() - PADDING, bottom))
 }
 
 pub(super) fn grid_ui(
@@ -179,9 +165,7 @@ pub(super) fn grid_ui(
     let rows_a_page = (page_height / layout.row_height()).floor() as usize;
     focus_ui(ui, state);
     take_walking_keys(ui, state, layout.columns, rows_a_page, commands);
-    let mut area = egui::ScrollArea::vertical()
-        .id_salt("grid")
-        .auto_shrink([false, false]);
+    let mut area = egui::ScrollArea::vertical().id_salt("grid").auto_shrink([false, false]);
     if let Some(top) = top_to_set(state, memory, layout, page_height) {
         area = area.vertical_scroll_offset(top);
         // Where the content ended in the last frame must not pull it back.
@@ -212,11 +196,7 @@ fn focus_ui(ui: &Ui, state: &State) {
         egui::WidgetInfo::labeled(egui::Role::ListBox, true, label)
     });
     if focus.has_focus() {
-        let keys = EventFilter {
-            vertical_arrows: true,
-            horizontal_arrows: true,
-            ..EventFilter::default()
-        };
+        let keys = EventFilter { vertical_arrows: true, horizontal_arrows: true, ..EventFilter::default() };
         ui.memory_mut(|memory| memory.set_focus_lock_filter(id(), keys));
         let line = Stroke::new(1.0, theme::accent(ui.visuals()));
         let painter = ui.painter();
@@ -230,12 +210,7 @@ fn screen_origin(ui: &Ui, viewport: Rect) -> Pos2 {
 }
 
 /// The part of the content to scroll to; `None` if it is on screen already.
-fn top_to_set(
-    state: &State,
-    memory: &mut GridMemory,
-    layout: Layout,
-    page_height: f32,
-) -> Option<f32> {
+fn top_to_set(state: &State, memory: &mut GridMemory, layout: Layout, page_height: f32) -> Option<f32> {
     let shown = state.shown_sample();
     let source = state.source.as_ref().map(|source| source.id);
     let mut now = LastView {
@@ -253,8 +228,7 @@ fn top_to_set(
         None => now.bring_shown_into_sight(),
     }
     memory.last = Some(now);
-    let is_as_it_was =
-        last.is_some_and(|last| last.top == now.top && last.place_in_window == now.place_in_window);
+    let is_as_it_was = last.is_some_and(|last| last.top == now.top && last.place_in_window == now.place_in_window);
     (!is_as_it_was).then_some(now.top)
 }
 
@@ -305,10 +279,7 @@ fn request_thumbnails(
     commands: &mut Queue<Command>,
 ) {
     let order = state.order();
-    let is_far_away = state
-        .source
-        .as_ref()
-        .is_some_and(|source| source.place.is_some());
+    let is_far_away = state.source.as_ref().is_some_and(|source| source.place.is_some());
     let mut spare = thumbnails.spare(visible.len());
     if is_far_away {
         // Each is fetched whole, which may cost money.
@@ -319,8 +290,7 @@ fn request_thumbnails(
     let missing = places.filter_map(|place| {
         let sample = order.at(place)?;
         let version = state.samples.version(sample);
-        let can_be_made =
-            state.samples.unreadable(sample).is_none() && !state.samples.is_gone(sample);
+        let can_be_made = state.samples.unreadable(sample).is_none() && !state.samples.is_gone(sample);
         let is_missing = can_be_made && !thumbnails.is_current(sample, version);
         is_missing.then_some((sample, version))
     });
@@ -361,9 +331,7 @@ fn cell_ui<'state>(
             ui.label(&headline.text);
         }
         if let Some(number) = headline.disagreement {
-            ui.label(format!(
-                "Δ: the runs disagree by {number:.3} (0 not at all, 1 completely)"
-            ));
+            ui.label(format!("Δ: the runs disagree by {number:.3} (0 not at all, 1 completely)"));
         }
         if !headline.tooltip.is_empty() {
             ui.label(&headline.tooltip);
@@ -393,10 +361,8 @@ fn paint_cells(ui: &Ui, state: &State, cells: &[Cell<'_>]) {
     for cell in cells {
         paint_background(ui, state, cell);
     }
-    let mut by_page: Vec<(&Cell<'_>, Thumbnail)> = cells
-        .iter()
-        .filter_map(|cell| Some((cell, cell.thumbnail?)))
-        .collect();
+    let mut by_page: Vec<(&Cell<'_>, Thumbnail)> =
+        cells.iter().filter_map(|cell| Some((cell, cell.thumbnail?))).collect();
     by_page.sort_by_key(|(_, thumbnail)| thumbnail.texture);
     for (cell, thumbnail) in by_page {
         paint_thumbnail(ui, cell, thumbnail);
@@ -442,9 +408,7 @@ const SIGN_WIDTH: f32 = 20.0;
 fn paint_signs(ui: &Ui, state: &State, cell: &Cell<'_>) -> f32 {
     let mark = state.judgements.marks().get(cell.sample);
     let painter = ui.painter();
-    let line = cell
-        .rect
-        .with_min_y(cell.rect.bottom() - PADDING - HEADLINE_HEIGHT);
+    let line = cell.rect.with_min_y(cell.rect.bottom() - PADDING - HEADLINE_HEIGHT);
     let mut width = 0.0;
     let mut next_centre = || {
         width += SIGN_WIDTH;
@@ -537,14 +501,8 @@ fn headline(state: &State, sample: SampleId) -> Headline {
         PredictionStatus::Unpredicted => plain(""),
         PredictionStatus::Waiting => plain("waiting…"),
         PredictionStatus::Predicted => {
-            let headline = run
-                .headline(
-                    sample,
-                    state.view(),
-                    state.suppressed(),
-                    state.judgements.marks(),
-                )
-                .unwrap_or_default();
+            let headline =
+                run.headline(sample, state.view(), state.suppressed(), state.judgements.marks()).unwrap_or_default();
             if run.is_outdated(sample) {
                 let text = format!("outdated: {headline}");
                 let tooltip = if state.keeps_prediction(run.id(), sample) {
@@ -608,12 +566,9 @@ fn paint_boxes(ui: &Ui, state: &State, cell: &Cell<'_>) {
     let visible = state.visible_boxes(run.id(), cell.sample, prediction);
     for (place, &index) in visible.iter().enumerate().rev() {
         let detection = &prediction.detections()[index];
-        let bounds = detection
-            .bounds
-            .clipped(prediction.width, prediction.height);
+        let bounds = detection.bounds.clipped(prediction.width, prediction.height);
         let corner = |x: f32, y: f32| rect.min + vec2(x, y) * scale;
-        let on_screen =
-            Rect::from_min_max(corner(bounds.x1, bounds.y1), corner(bounds.x2, bounds.y2));
+        let on_screen = Rect::from_min_max(corner(bounds.x1, bounds.y1), corner(bounds.x2, bounds.y2));
         let color = theme::class_color(detection.class_id);
         let dark = Stroke::new(3.0, Color32::from_black_alpha(140));
         painter.rect_stroke(on_screen, 1.0, dark, StrokeKind::Inside);
@@ -641,8 +596,7 @@ fn paint_label(ui: &Ui, painter: &Painter, thumbnail: Rect, at: Rect, label: &st
 fn paint_thumbnail(ui: &Ui, cell: &Cell<'_>, thumbnail: Thumbnail) {
     let rect = place_of_thumbnail(cell.image_place, thumbnail.size);
     let shape = RectShape::filled(rect, CornerRadius::same(4), Color32::WHITE);
-    ui.painter()
-        .add(shape.with_texture(thumbnail.texture, thumbnail.uv));
+    ui.painter().add(shape.with_texture(thumbnail.texture, thumbnail.uv));
 }
 
 /// The largest rectangle of this shape that fits, centred.
@@ -655,8 +609,7 @@ fn paint_frame(ui: &Ui, state: &State, cell: &Cell<'_>) {
     if state.shown_sample() == Some(cell.sample) {
         let stroke = Stroke::new(2.0, theme::accent(ui.visuals()));
         let corner = CornerRadius::same(8);
-        ui.painter()
-            .rect_stroke(cell.rect, corner, stroke, StrokeKind::Inside);
+        ui.painter().rect_stroke(cell.rect, corner, stroke, StrokeKind::Inside);
     }
 }
 
@@ -669,13 +622,8 @@ fn paint_texts(ui: &Ui, cell: &Cell<'_>, signs_width: f32) {
     let name_color = visuals.text_color();
     let file_name = cell.name.rsplit('/').next().unwrap_or(cell.name);
     let galley = elided_in_middle(ui, file_name, &font, name_color, width);
-    ui.painter()
-        .galley(pos2(left, top + 4.0), galley, name_color);
-    let headline_color = if cell.headline.is_problem {
-        visuals.warn_fg_color
-    } else {
-        visuals.weak_text_color()
-    };
+    ui.painter().galley(pos2(left, top + 4.0), galley, name_color);
+    let headline_color = if cell.headline.is_problem { visuals.warn_fg_color } else { visuals.weak_text_color() };
     let text = match cell.headline.disagreement {
         Some(number) => &format!("Δ {number:.2} · {}", cell.headline.text),
         None => &cell.headline.text,
@@ -687,8 +635,7 @@ fn paint_texts(ui: &Ui, cell: &Cell<'_>, signs_width: f32) {
 
 /// Whether something else than the grid has the keyboard.
 pub(super) fn is_taken_remote(ctx: &egui::Context) -> bool {
-    ctx.memory(egui::Memory::focused)
-        .is_some_and(|focused| focused != id())
+    ctx.memory(egui::Memory::focused).is_some_and(|focused| focused != id())
 }
 
 /// Arrow and page keys walk, with shift they select. `columns` and `rows_a_page` are those on screen.
@@ -773,16 +720,10 @@ mod tests {
     #[test]
     fn another_sort_begins_at_its_beginning_even_where_the_shown_image_comes_first() {
         let away = seen(0, 50);
-        let sorted = LastView {
-            scroll_resets: 1,
-            ..seen(0, 0)
-        };
+        let sorted = LastView { scroll_resets: 1, ..seen(0, 0) };
         assert_eq!(away.followed_by(sorted).top, 0.0);
         let in_sight = seen(205, 50);
-        let sorted = LastView {
-            scroll_resets: 1,
-            ..seen(0, 0)
-        };
+        let sorted = LastView { scroll_resets: 1, ..seen(0, 0) };
         assert_eq!(in_sight.followed_by(sorted).top, 0.0);
     }
 
@@ -815,26 +756,13 @@ mod tests {
 
     #[test]
     fn with_other_columns_the_same_images_are_on_screen() {
-        let wider = |seen: LastView| LastView {
-            layout: Layout::new(1100.0, 100.0, 400),
-            ..seen
-        };
+        let wider = |seen: LastView| LastView { layout: Layout::new(1100.0, 100.0, 400), ..seen };
         let away = seen(0, 50);
         let after = away.followed_by(wider(seen(0, 0)));
-        let first = after
-            .layout
-            .visible(after.top, after.top + after.height)
-            .start;
+        let first = after.layout.visible(after.top, after.top + after.height).start;
         assert!((196..=200).contains(&first), "{first}");
-        let alone = LastView {
-            place_in_window: (None, true),
-            ..wider(seen(0, 0))
-        };
-        assert_eq!(
-            away.followed_by(alone).top,
-            0.0,
-            "another place begins at the shown image"
-        );
+        let alone = LastView { place_in_window: (None, true), ..wider(seen(0, 0)) };
+        assert_eq!(away.followed_by(alone).top, 0.0, "another place begins at the shown image");
     }
 
     #[test]

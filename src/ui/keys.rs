@@ -8,12 +8,7 @@ use crate::state::{Action, BrowseCommand, Command, Overlay, Queue, ReviewCommand
 /// Pushes the command of every shortcut that was pressed. Bare letters go to a text field that has the focus, and while
 /// a dialog is open only the keys that it needs work. `was_typing` says whether a text field had the keyboard at the
 /// end of the last frame.
-pub(super) fn take_shortcuts(
-    ctx: &egui::Context,
-    state: &State,
-    was_typing: bool,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn take_shortcuts(ctx: &egui::Context, state: &State, was_typing: bool, commands: &mut Queue<Command>) {
     let is_typing = ctx.text_edit_focused();
     // A button or slider that was reached with Tab uses some keys itself; letters go on to work.
     let has_focus = super::grid::is_taken_remote(ctx);
@@ -35,11 +30,7 @@ pub(super) fn take_shortcuts(
         // In a text field these belong to the text.
         let is_text_editing = matches!(
             action,
-            Action::SelectAll
-                | Action::PreviousImage
-                | Action::NextImage
-                | Action::Undo
-                | Action::Redo
+            Action::SelectAll | Action::PreviousImage | Action::NextImage | Action::Undo | Action::Redo
         );
         if is_text_editing && is_typing {
             continue;
@@ -51,12 +42,7 @@ pub(super) fn take_shortcuts(
 }
 
 /// What Escape does: one step back from what was done last.
-fn escape(
-    ctx: &egui::Context,
-    state: &State,
-    was_typing: bool,
-    has_focus: bool,
-) -> Option<Command> {
+fn escape(ctx: &egui::Context, state: &State, was_typing: bool, has_focus: bool) -> Option<Command> {
     // A menu that is open closes first.
     if egui::Popup::is_any_open(ctx) {
         return None;
@@ -81,10 +67,7 @@ fn escape(
 /// Any other action would change the window behind the dialog, unseen. The key that opened a dialog closes it again.
 fn works_in_dialog(action: Action, overlay: Overlay) -> bool {
     match action {
-        Action::Quit
-        | Action::InterfaceLarger
-        | Action::InterfaceSmaller
-        | Action::InterfaceNormal => true,
+        Action::Quit | Action::InterfaceLarger | Action::InterfaceSmaller | Action::InterfaceNormal => true,
         Action::Palette => overlay == Overlay::Palette,
         Action::OpenS3 => overlay == Overlay::OpenS3,
         Action::Help => overlay == Overlay::Help,
@@ -122,26 +105,19 @@ fn is_exactly(pressed: Modifiers, shortcut: KeyboardShortcut) -> bool {
     // On many keyboards Plus is Equals with Shift, and either of the two is reported.
     let may_need_shift = matches!(shortcut.logical_key, Key::Plus | Key::Equals);
     let shift_is_free = may_need_shift || (!wanted.command && !wanted.alt && !wanted.shift);
-    pressed.command == wanted.command
-        && pressed.alt == wanted.alt
-        && (pressed.shift == wanted.shift || shift_is_free)
+    pressed.command == wanted.command && pressed.alt == wanted.alt && (pressed.shift == wanted.shift || shift_is_free)
 }
 
 /// The first shortcut of an action, as the platform writes it.
 pub(super) fn shortcut_text(ctx: &egui::Context, action: Action) -> Option<String> {
     let shortcut = parse(action.keys().next()?)?;
-    Some(as_printed(
-        shortcut.logical_key,
-        ctx.format_shortcut(&shortcut),
-    ))
+    Some(as_printed(shortcut.logical_key, ctx.format_shortcut(&shortcut)))
 }
 
 /// Punctuation as it is printed on the key. Plus and minus keep their names: “Ctrl++” is hard to read.
 fn as_printed(key: Key, shortcut: String) -> String {
     match key {
-        Key::OpenBracket | Key::CloseBracket | Key::Slash => {
-            shortcut.replace(key.name(), key.symbol_or_name())
-        }
+        Key::OpenBracket | Key::CloseBracket | Key::Slash => shortcut.replace(key.name(), key.symbol_or_name()),
         _ => shortcut,
     }
 }

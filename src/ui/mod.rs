@@ -68,13 +68,7 @@ impl Window {
         presentation::follow_fullscreen(ui.ctx(), state, &mut self.presentation);
         if state.presenting.is_some() {
             // No panels, and no messages either: they may hold paths.
-            presentation::presentation_ui(
-                ui,
-                state,
-                &mut self.textures,
-                &mut self.presentation,
-                &mut commands,
-            );
+            presentation::presentation_ui(ui, state, &mut self.textures, &mut self.presentation, &mut commands);
             if let Some(tiles) = self.textures.changed_request() {
                 commands.push(BrowseCommand::LoadTiles(tiles));
             }
@@ -93,33 +87,15 @@ impl Window {
         overlays::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
         overlays::mass_verdict_ui(ui.ctx(), state, &mut self.mass_verdict, &mut commands);
         overlays::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);
-        overlays::import_ui(
-            ui.ctx(),
-            state,
-            &mut self.import,
-            &self.textures,
-            &mut commands,
-        );
+        overlays::import_ui(ui.ctx(), state, &mut self.import, &self.textures, &mut commands);
         overlays::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
         overlays::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
         overlays::job_form_ui(ui.ctx(), state, &mut self.job_form, &mut commands);
         overlays::jobs_ui(ui.ctx(), state, &mut self.jobs, &mut commands);
         overlays::endpoint_form_ui(ui.ctx(), state, &mut self.endpoint_form, &mut commands);
         overlays::endpoints_ui(ui.ctx(), state, &mut self.endpoints, &mut commands);
-        overlays::open_outputs_ui(
-            ui.ctx(),
-            state,
-            &mut self.open_outputs,
-            &mut self.textures,
-            &mut commands,
-        );
-        overlays::remote_model_ui(
-            ui.ctx(),
-            state,
-            &mut self.remote_inference,
-            &mut self.textures,
-            &mut commands,
-        );
+        overlays::open_outputs_ui(ui.ctx(), state, &mut self.open_outputs, &mut self.textures, &mut commands);
+        overlays::remote_model_ui(ui.ctx(), state, &mut self.remote_inference, &mut self.textures, &mut commands);
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);

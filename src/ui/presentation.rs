@@ -2,17 +2,14 @@
 //! the image is stored.
 
 use eframe::egui::{
-    self, Align2, CentralPanel, Color32, FontId, Frame, Id, Key, Rect, Sense, Stroke, StrokeKind,
-    Ui, pos2, vec2,
+    self, Align2, CentralPanel, Color32, FontId, Frame, Id, Key, Rect, Sense, Stroke, StrokeKind, Ui, pos2, vec2,
 };
 
 use super::canvas::{Labels, Placement, image_size, paint_image};
 use super::textures::Textures;
 use super::theme;
 use crate::domain::{Prediction, PredictionContent, SampleId};
-use crate::state::{
-    BrowseCommand, CanvasView, Command, Display, Queue, ReviewCommand, State, Step,
-};
+use crate::state::{BrowseCommand, CanvasView, Command, Display, Queue, ReviewCommand, State, Step};
 
 const BACKDROP: Color32 = Color32::from_rgb(8, 9, 11);
 /// Seconds in which a box or a class comes to light, and from one to the next.
@@ -33,11 +30,7 @@ pub(super) struct PresentationMemory {
 }
 
 /// Switches to full screen and back as the state says.
-pub(super) fn follow_fullscreen(
-    ctx: &egui::Context,
-    state: &State,
-    memory: &mut PresentationMemory,
-) {
+pub(super) fn follow_fullscreen(ctx: &egui::Context, state: &State, memory: &mut PresentationMemory) {
     let wanted = state.presenting.is_some();
     if memory.is_fullscreen != wanted {
         ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(wanted));
@@ -68,13 +61,11 @@ pub(super) fn presentation_ui(
         memory.seen_since = Some(now);
     }
     let seen_secs = memory.seen_since.map_or(0.0, |since| now - since);
-    CentralPanel::default()
-        .frame(Frame::new().fill(BACKDROP))
-        .show(ui, |ui| {
-            let screen = ui.available_rect_before_wrap();
-            image_ui(ui, state, textures, screen, seen_secs);
-            keys_ui(ui, state, memory, screen, now);
-        });
+    CentralPanel::default().frame(Frame::new().fill(BACKDROP)).show(ui, |ui| {
+        let screen = ui.available_rect_before_wrap();
+        image_ui(ui, state, textures, screen, seen_secs);
+        keys_ui(ui, state, memory, screen, now);
+    });
     turn(ui.ctx(), state, memory, seen_secs, commands);
 }
 
@@ -84,9 +75,7 @@ fn take_keys(ctx: &egui::Context, state: &State, commands: &mut Queue<Command>) 
         commands.push(ReviewCommand::Present(false));
     }
     if pressed(Key::Space) {
-        let is_playing = state
-            .presenting
-            .is_some_and(|presenting| presenting.is_playing);
+        let is_playing = state.presenting.is_some_and(|presenting| presenting.is_playing);
         commands.push(ReviewCommand::PlaySlides(!is_playing));
     }
     for (key, step) in [
@@ -117,9 +106,7 @@ fn turn(
     seen_secs: f64,
     commands: &mut Queue<Command>,
 ) {
-    let is_playing = state
-        .presenting
-        .is_some_and(|presenting| presenting.is_playing);
+    let is_playing = state.presenting.is_some_and(|presenting| presenting.is_playing);
     if !is_playing || memory.seen_since.is_none() {
         return;
     }
@@ -146,21 +133,15 @@ fn image_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect, s
         };
         let font = FontId::proportional(28.0);
         let centre = Align2::CENTER_CENTER;
-        ui.painter()
-            .text(screen.center(), centre, text, font, Color32::GRAY);
+        ui.painter().text(screen.center(), centre, text, font, Color32::GRAY);
         return;
     };
     // An audience is shown no boxes of another image.
     let prediction = state.shown.prediction.as_deref();
     let prediction = prediction.filter(|_| !state.shown_is_outdated());
-    let has_classes = prediction
-        .is_some_and(|prediction| matches!(prediction.content, PredictionContent::Classes(_)));
+    let has_classes = prediction.is_some_and(|prediction| matches!(prediction.content, PredictionContent::Classes(_)));
     // Classes stand below the image.
-    let foot = if has_classes {
-        screen.height() * 0.2
-    } else {
-        0.0
-    };
+    let foot = if has_classes { screen.height() * 0.2 } else { 0.0 };
     let canvas = screen.with_max_y(screen.bottom() - foot);
     let placement = Placement::new(canvas, size, CanvasView::Fit);
     paint_image(state, textures, ui.painter(), placement.on_screen);
@@ -185,19 +166,11 @@ fn light(place: usize, seen_secs: f64) -> f32 {
     ((seen_secs - begins) / FADE_SECS).clamp(0.0, 1.0) as f32
 }
 
-fn boxes_ui(
-    ui: &mut Ui,
-    state: &State,
-    prediction: &Prediction,
-    placement: &Placement,
-    seen_secs: f64,
-) {
+fn boxes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, placement: &Placement, seen_secs: f64) {
     let visible = state.shown_boxes();
     let drawn = |place: usize, index: usize| {
         let detection = &prediction.detections()[index];
-        let clipped = detection
-            .bounds
-            .clipped(prediction.width, prediction.height);
+        let clipped = detection.bounds.clipped(prediction.width, prediction.height);
         let rect = placement.screen_from_image(clipped);
         let color = theme::class_color(detection.class_id);
         (detection, rect, color, light(place, seen_secs))
@@ -239,9 +212,7 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, place: Rect, 
         let font = FontId::new(place.height() * share * 0.82, theme::strong_family());
         let height = place.height() * share;
         let at = pos2(place.center().x, top + height / 2.0);
-        let line = ui
-            .painter()
-            .text(at, Align2::CENTER_CENTER, &text, font, ink);
+        let line = ui.painter().text(at, Align2::CENTER_CENTER, &text, font, ink);
         said(ui, line, rank, &text);
         top += height * 1.12;
     }
@@ -265,9 +236,7 @@ fn keys_ui(ui: &mut Ui, state: &State, memory: &mut PresentationMemory, screen: 
         return;
     }
     ui.ctx().request_repaint_after_secs(left as f32);
-    let is_playing = state
-        .presenting
-        .is_some_and(|presenting| presenting.is_playing);
+    let is_playing = state.presenting.is_some_and(|presenting| presenting.is_playing);
     let what = if is_playing { "pauses" } else { "plays" };
     let text = format!(
         "Space {what}  ·  Left and right change the image  ·  Up and down: {:.0} s per image  ·  Escape ends",

@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 
 use eframe::egui::{
-    self, Color32, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Stroke,
-    TextStyle, Theme, ThemePreference, Visuals,
+    self, Color32, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Stroke, TextStyle, Theme,
+    ThemePreference, Visuals,
     style::{ScrollStyle, WidgetVisuals},
 };
 
@@ -104,11 +104,7 @@ pub(super) fn accent(visuals: &Visuals) -> Color32 {
 
 /// Readable on [`accent`].
 pub(super) fn on_accent(visuals: &Visuals) -> Color32 {
-    if visuals.dark_mode {
-        Color32::from_rgb(0x0d, 0x14, 0x20)
-    } else {
-        Color32::WHITE
-    }
+    if visuals.dark_mode { Color32::from_rgb(0x0d, 0x14, 0x20) } else { Color32::WHITE }
 }
 
 /// The colour of a class, the same as in exported images.
@@ -147,18 +143,12 @@ pub(super) fn text_on(background: Color32) -> Color32 {
     let [red, green, blue, _] = background.to_normalized_gamma_f32();
     // Relative luminance of Rec. 709, in gamma space: close enough to choose between two.
     let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-    if luminance > 0.55 {
-        Color32::BLACK
-    } else {
-        Color32::WHITE
-    }
+    if luminance > 0.55 { Color32::BLACK } else { Color32::WHITE }
 }
 
 /// Around a dialog: a popup with more room.
 pub(super) fn dialog_frame(ctx: &egui::Context) -> egui::Frame {
-    egui::Frame::popup(&ctx.global_style())
-        .inner_margin(18)
-        .corner_radius(12)
+    egui::Frame::popup(&ctx.global_style()).inner_margin(18).corner_radius(12)
 }
 
 /// The semi-bold family, for headings and what must stand out.
@@ -265,36 +255,11 @@ fn set_visuals(visuals: &mut Visuals, palette: &Palette) {
     visuals.handle_shape = egui::style::HandleShape::Circle;
     visuals.striped = false;
     let widgets = &mut visuals.widgets;
-    set_widget(
-        &mut widgets.noninteractive,
-        palette.panel,
-        palette.line,
-        palette.text,
-    );
-    set_widget(
-        &mut widgets.inactive,
-        palette.button,
-        palette.line,
-        palette.text,
-    );
-    set_widget(
-        &mut widgets.hovered,
-        palette.button_hovered,
-        palette.line,
-        palette.text,
-    );
-    set_widget(
-        &mut widgets.active,
-        palette.selection,
-        palette.accent,
-        palette.text,
-    );
-    set_widget(
-        &mut widgets.open,
-        palette.button_hovered,
-        palette.line,
-        palette.text,
-    );
+    set_widget(&mut widgets.noninteractive, palette.panel, palette.line, palette.text);
+    set_widget(&mut widgets.inactive, palette.button, palette.line, palette.text);
+    set_widget(&mut widgets.hovered, palette.button_hovered, palette.line, palette.text);
+    set_widget(&mut widgets.active, palette.selection, palette.accent, palette.text);
+    set_widget(&mut widgets.open, palette.button_hovered, palette.line, palette.text);
 }
 
 fn set_widget(widget: &mut WidgetVisuals, fill: Color32, line: Color32, text: Color32) {

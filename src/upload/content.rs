@@ -25,9 +25,7 @@ const BLOCK: usize = 1024 * 1024;
 pub(super) enum ContentError {
     #[error("{0}")]
     Read(#[from] SourceError),
-    #[error(
-        "the file changed during the upload and was not sent; try again when no program writes to it"
-    )]
+    #[error("the file changed during the upload and was not sent; try again when no program writes to it")]
     Changed,
     #[error("cancelled")]
     Cancelled,
@@ -51,9 +49,7 @@ pub(super) fn read_small(path: &Path) -> Result<(Vec<u8>, Sha256Digest), Content
     let before = file.metadata()?;
     let mut bytes = Vec::new();
     // A growing file must not be read forever.
-    file.by_ref()
-        .take(before.len() + 1)
-        .read_to_end(&mut bytes)?;
+    file.by_ref().take(before.len() + 1).read_to_end(&mut bytes)?;
     let is_same = bytes.len() as u64 == before.len() && is_unchanged(&before, &file.metadata()?);
     if !is_same {
         return Err(ContentError::Changed);
@@ -106,13 +102,7 @@ impl Large {
         if parts_crc32.is_empty() {
             return Err(ContentError::Changed);
         }
-        let large = Self {
-            file,
-            seen,
-            sha256: whole.finalize().into(),
-            part_bytes,
-            parts_crc32,
-        };
+        let large = Self { file, seen, sha256: whole.finalize().into(), part_bytes, parts_crc32 };
         large.must_be_unchanged()?;
         Ok(large)
     }
@@ -145,11 +135,7 @@ impl Large {
     }
 
     pub(super) fn must_be_unchanged(&self) -> Result<(), ContentError> {
-        if is_unchanged(&self.seen, &self.file.metadata()?) {
-            Ok(())
-        } else {
-            Err(ContentError::Changed)
-        }
+        if is_unchanged(&self.seen, &self.file.metadata()?) { Ok(()) } else { Err(ContentError::Changed) }
     }
 }
 
@@ -164,11 +150,7 @@ fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
 }
 
 fn changed_if_early_end(error: std::io::Error) -> ContentError {
-    if error.kind() == std::io::ErrorKind::UnexpectedEof {
-        ContentError::Changed
-    } else {
-        error.into()
-    }
+    if error.kind() == std::io::ErrorKind::UnexpectedEof { ContentError::Changed } else { error.into() }
 }
 
 #[cfg(test)]
@@ -212,9 +194,6 @@ mod tests {
             let read = large.read_part(&path, 1);
             assert!(matches!(read, Err(ContentError::Changed)), "{read:?}");
         }
-        assert!(matches!(
-            large.must_be_unchanged(),
-            Err(ContentError::Changed)
-        ));
+        assert!(matches!(large.must_be_unchanged(), Err(ContentError::Changed)));
     }
 }

@@ -27,9 +27,7 @@ pub fn files_below(path: &Path, control: &TaskControl) -> Result<LocalFiles, Sou
     let records = WithRecords::over(Arc::clone(&source) as Arc<dyn Source>);
     let mut found = LocalFiles::default();
     for page in source.pages() {
-        control
-            .checkpoint()
-            .map_err(|Cancelled| SourceError::Cancelled)?;
+        control.checkpoint().map_err(|Cancelled| SourceError::Cancelled)?;
         found.problems.extend(page.problems);
         for file in page.samples {
             if records.holds_images(&file) {
@@ -65,20 +63,16 @@ pub fn files_of<'u>(
         control.checkpoint()?;
         let uri = SampleUri::new(path);
         let name = name_below(root, path);
-        let listed = LocalSource::open(Path::new(path))
-            .map(|source| source.pages().flat_map(|page| page.samples).next());
+        let listed =
+            LocalSource::open(Path::new(path)).map(|source| source.pages().flat_map(|page| page.samples).next());
         match listed {
             Ok(Some(_)) if !names.insert(name.clone()) => {
                 let message = format!("another file has the same name {name}; rename one of them");
                 found.problems.push(Problem::of_sample(uri, message));
             }
             Ok(Some(file)) => found.files.push(Sample { name, ..file }),
-            Ok(None) => found
-                .problems
-                .push(Problem::of_sample(uri, SourceError::NotFound.to_string())),
-            Err(error) => found
-                .problems
-                .push(Problem::of_sample(uri, error.to_string())),
+            Ok(None) => found.problems.push(Problem::of_sample(uri, SourceError::NotFound.to_string())),
+            Err(error) => found.problems.push(Problem::of_sample(uri, error.to_string())),
         }
     }
     Ok(found)
@@ -92,11 +86,7 @@ fn name_below(root: &str, path: &str) -> String {
         .and_then(|path| path.strip_prefix(root))
         .and_then(|rest| rest.strip_prefix(MAIN_SEPARATOR));
     let name = below.unwrap_or_else(|| path.rsplit(MAIN_SEPARATOR).next().unwrap_or(path));
-    if MAIN_SEPARATOR == '/' {
-        name.to_owned()
-    } else {
-        name.replace(MAIN_SEPARATOR, "/")
-    }
+    if MAIN_SEPARATOR == '/' { name.to_owned() } else { name.replace(MAIN_SEPARATOR, "/") }
 }
 
 #[cfg(test)]
@@ -138,9 +128,7 @@ mod tests {
     fn the_files_of_samples_are_named_from_the_root_and_come_once() {
         let folder = folder_with(&["sub/1.jpg", "train.tfrecord"]);
         let other = folder_with(&["1.jpg", "train.tfrecord"]);
-        let uri = |folder: &tempfile::TempDir, name: &str| {
-            SampleUri::new(folder.path().join(name).to_str().unwrap())
-        };
+        let uri = |folder: &tempfile::TempDir, name: &str| SampleUri::new(folder.path().join(name).to_str().unwrap());
         let uris = [
             uri(&folder, "sub/1.jpg"),
             uri(&folder, "train.tfrecord/#0"),

@@ -42,22 +42,12 @@ impl<'a> LargeUpload<'a> {
             Some(unfinished) => unfinished,
             None => sender.begin(&job, &content)?,
         };
-        let missing =
-            (1..=content.part_count()).filter(|number| !unfinished.parts.contains_key(number));
-        let there: u64 = unfinished
-            .parts
-            .keys()
-            .map(|number| content.part_len(*number))
-            .sum();
+        let missing = (1..=content.part_count()).filter(|number| !unfinished.parts.contains_key(number));
+        let there: u64 = unfinished.parts.keys().map(|number| content.part_len(*number)).sum();
         sender.control.add_done(there);
         Ok(Self {
             upload: unfinished.upload(),
-            state: Mutex::new(State {
-                waiting: missing.collect(),
-                in_flight: 0,
-                unfinished,
-                failure: None,
-            }),
+            state: Mutex::new(State { waiting: missing.collect(), in_flight: 0, unfinished, failure: None }),
             part_ended: Condvar::new(),
             job,
             content,
@@ -107,18 +97,12 @@ impl<'a> LargeUpload<'a> {
     /// kept where a later try may go on with them.
     pub(super) fn finish(&self, sender: &Sender<'_>) -> Result<Sent, SendError> {
         let mut state = self.state.lock();
-        self.part_ended
-            .wait_while(&mut state, |state| state.in_flight > 0);
+        self.part_ended.wait_while(&mut state, |state| state.in_flight > 0);
         let finished = match state.failure.take() {
             Some(error) => Err(error),
             None => self.make_object(&state.unfinished, sender),
         };
-        let done: u64 = state
-            .unfinished
-            .parts
-            .keys()
-            .map(|number| self.content.part_len(*number))
-            .sum();
+        let done: u64 = state.unfinished.parts.keys().map(|number| self.content.part_len(*number)).sum();
         drop(state);
         let rest = self.job.size_bytes.saturating_sub(done);
         let key = &self.upload.key;
@@ -154,18 +138,15 @@ impl<'a> LargeUpload<'a> {
             .parts
             .iter()
             .map(|(number, etag)| {
-                let part = SentPart {
-                    etag: etag.clone(),
-                    crc32: self.content.crc32_of(*number),
-                };
+                let part = SentPart { etag: etag.clone(), crc32: self.content.crc32_of(*number) };
                 (*number, part)
             })
             .collect();
         let (s3, control) = (sender.s3, sender.control);
         let sha256 = &self.content.sha256;
-        let written = self.job.write(s3, sha256, control, |condition| {
-            s3.finish_parts(&self.upload, &parts, condition, Some(control))
-        });
+        let written = self
+            .job
+            .write(s3, sha256, control, |condition| s3.finish_parts(&self.upload, &parts, condition, Some(control)));
         // The object may have been made although the response got lost; then there is no upload any more.
         if let Err(SendError::Aws(error)) = &written
             && matches!(error.kind, AwsErrorKind::NotFound | AwsErrorKind::Other)
@@ -181,22 +162,13 @@ impl Sender<'_> {
     fn begin(&self, job: &Job<'_>, content: &Large) -> Result<Unfinished, SendError> {
         let object = job.object(&content.sha256);
         let upload = self.s3.begin_parts(&object, Some(self.control))?;
-        let unfinished = Unfinished::new(
-            self.journal.target(),
-            &upload,
-            content.sha256,
-            content.part_bytes,
-        );
+        let unfinished = Unfinished::new(self.journal.target(), &upload, content.sha256, content.part_bytes);
         self.write_down(&unfinished);
         Ok(unfinished)
     }
 
     /// An earlier upload of the same content, with its parts. One of other content is aborted.
-    fn begun_before(
-        &self,
-        job: &Job<'_>,
-        content: &Large,
-    ) -> Result<Option<Unfinished>, SendError> {
+    fn begun_before(&self, job: &Job<'_>, content: &Large) -> Result<Option<Unfinished>, SendError> {
         let key = &job.address.prefix;
         let Some(mut unfinished) = self.journal.find(key) else {
             return Ok(None);
@@ -204,22 +176,15 @@ impl Sender<'_> {
         let upload = unfinished.upload();
         if !unfinished.is_of(&content.sha256, content.part_bytes) {
             self.discard(&upload);
-            self.control.note(format!(
-                "An unfinished upload to {} was aborted: the file has changed",
-                job.address
-            ));
+            self.control.note(format!("An unfinished upload to {} was aborted: the file has changed", job.address));
             return Ok(None);
         }
         match self.s3.parts(&upload, Some(self.control)) {
             Ok(there) => {
-                unfinished
-                    .parts
-                    .retain(|number, etag| there.get(number) == Some(etag));
+                unfinished.parts.retain(|number, etag| there.get(number) == Some(etag));
                 Ok(Some(unfinished))
             }
-            Err(error) if error.kind == AwsErrorKind::Cancelled || is_retryable(error.kind) => {
-                Err(error.into())
-            }
+            Err(error) if error.kind == AwsErrorKind::Cancelled || is_retryable(error.kind) => Err(error.into()),
             // The upload has ended, or the permission is missing.
             Err(_) => {
                 self.discard(&upload);
@@ -250,11 +215,7 @@ impl Sender<'_> {
 /// Whether the sent parts may be used later.
 fn is_retryable(kind: AwsErrorKind) -> bool {
     use AwsErrorKind as Kind;
-    kind.concerns_everything()
-        || matches!(
-            kind,
-            Kind::Throttled | Kind::Timeout | Kind::Cut | Kind::Server
-        )
+    kind.concerns_everything() || matches!(kind, Kind::Throttled | Kind::Timeout | Kind::Cut | Kind::Server)
 }
 
 fn with_full_stop(sentence: &str) -> String {

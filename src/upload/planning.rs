@@ -22,17 +22,9 @@ const LONGEST_KEY: usize = 1024;
 ///
 /// # Errors
 /// The bucket cannot be listed, the connection fails, or the task was cancelled.
-pub fn plan(
-    aws: &Aws,
-    target: &S3Place,
-    local: LocalFiles,
-    control: &TaskControl,
-) -> Result<UploadPlan, AwsError> {
+pub fn plan(aws: &Aws, target: &S3Place, local: LocalFiles, control: &TaskControl) -> Result<UploadPlan, AwsError> {
     let mut plan = UploadPlan {
-        target: S3Place {
-            address: target.address.as_folder(),
-            ..target.clone()
-        },
+        target: S3Place { address: target.address.as_folder(), ..target.clone() },
         files: Vec::new(),
         problems: local.problems,
         left_out: local.left_out,
@@ -40,10 +32,7 @@ pub fn plan(
     for file in local.files {
         match key_problem(&plan.key_of(&file)) {
             Some(problem) => plan.problems.push(Problem::of_sample(file.uri, problem)),
-            None => plan.files.push(PlannedFile {
-                file,
-                state: PlannedState::New,
-            }),
+            None => plan.files.push(PlannedFile { file, state: PlannedState::New }),
         }
     }
     let s3 = aws.s3(&target.access);
@@ -56,8 +45,7 @@ pub fn plan(
 fn key_problem(key: &str) -> Option<String> {
     if key.chars().any(char::is_control) {
         return Some(
-            "has a control character in its name, which many programs cannot list in S3; rename it"
-                .to_owned(),
+            "has a control character in its name, which many programs cannot list in S3; rename it".to_owned(),
         );
     }
     (key.len() > LONGEST_KEY).then(|| {
@@ -69,21 +57,14 @@ fn key_problem(key: &str) -> Option<String> {
 }
 
 /// The existing objects at the files' keys, by the index of the file.
-fn list(
-    s3: &S3,
-    plan: &UploadPlan,
-    control: &TaskControl,
-) -> Result<HashMap<usize, ObjectInfo>, AwsError> {
+fn list(s3: &S3, plan: &UploadPlan, control: &TaskControl) -> Result<HashMap<usize, ObjectInfo>, AwsError> {
     let mut there = HashMap::new();
     let names = || plan.files.iter().map(|planned| planned.file.name.as_str());
     let Some(last) = names().max() else {
         return Ok(there);
     };
     let prefix = &plan.target.address.prefix;
-    let indexes: HashMap<&str, usize> = names()
-        .enumerate()
-        .map(|(index, name)| (name, index))
-        .collect();
+    let indexes: HashMap<&str, usize> = names().enumerate().map(|(index, name)| (name, index)).collect();
     control.set_step(format!("listing {}", plan.target.address));
     control.set_detail("");
     let mut listing = s3.list(ListRequest {
@@ -213,12 +194,8 @@ fn compare_one(
             }));
         }
     };
-    let conflict = || {
-        Compared::Is(PlannedState::Conflict {
-            etag: stored.etag.clone(),
-            why: why_not_same(&stored).to_owned(),
-        })
-    };
+    let conflict =
+        || Compared::Is(PlannedState::Conflict { etag: stored.etag.clone(), why: why_not_same(&stored).to_owned() });
     let Some(expected) = stored.sha256 else {
         return Ok(conflict());
     };
@@ -233,10 +210,7 @@ fn compare_one(
 fn other_size(object: &ObjectInfo) -> PlannedState {
     PlannedState::Conflict {
         etag: object.etag.clone(),
-        why: format!(
-            "an object of another size ({}) exists",
-            human_bytes(object.size_bytes)
-        ),
+        why: format!("an object of another size ({}) exists", human_bytes(object.size_bytes)),
     }
 }
 
@@ -272,10 +246,6 @@ mod tests {
     fn keys_that_s3_could_not_list_are_refused() {
         assert_eq!(key_problem("photos/고양이 + %.jpg"), None);
         assert!(key_problem("a\nb.jpg").unwrap().contains("control"));
-        assert!(
-            key_problem(&"é".repeat(513))
-                .unwrap()
-                .contains("1026 bytes")
-        );
+        assert!(key_problem(&"é".repeat(513)).unwrap().contains("1026 bytes"));
     }
 }

@@ -87,9 +87,7 @@ impl Job<'_> {
     pub(super) fn send_small(&self, s3: &S3, control: &TaskControl) -> Result<Sent, SendError> {
         let (bytes, sha256) = read_small(self.path)?;
         let content = Content::from(bytes);
-        self.write(s3, &sha256, control, |condition| {
-            s3.put(&self.object(&sha256), &content, condition, Some(control))
-        })
+        self.write(s3, &sha256, control, |condition| s3.put(&self.object(&sha256), &content, condition, Some(control)))
     }
 
     /// Lets `write` write the object, on the condition that nothing is there that must stay.
@@ -123,13 +121,10 @@ impl Job<'_> {
             condition = match there {
                 ExistingObject::Same => return Ok(Sent::Same),
                 // Without support for conditions, the check right before the write must be enough.
-                ExistingObject::Nothing if error.kind == AwsErrorKind::Unsupported => {
-                    WriteCondition::Any
-                }
+                ExistingObject::Nothing if error.kind == AwsErrorKind::Unsupported => WriteCondition::Any,
                 ExistingObject::Nothing => WriteCondition::Absent,
                 ExistingObject::Other { etag, .. }
-                    if error.kind == AwsErrorKind::Unsupported
-                        && self.may_replace(etag.as_deref()) =>
+                    if error.kind == AwsErrorKind::Unsupported && self.may_replace(etag.as_deref()) =>
                 {
                     WriteCondition::Any
                 }
@@ -139,9 +134,7 @@ impl Job<'_> {
     }
 
     fn may_replace(&self, etag: Option<&str>) -> bool {
-        self.replaces
-            .as_ref()
-            .is_some_and(|replaces| replaces.etag.as_deref() == etag)
+        self.replaces.as_ref().is_some_and(|replaces| replaces.etag.as_deref() == etag)
     }
 
     /// The current object at the key.
@@ -158,10 +151,7 @@ impl Job<'_> {
                 return Ok(ExistingObject::Nothing);
             }
             Err(error) if error.kind == AwsErrorKind::AccessDenied => {
-                return Ok(ExistingObject::Other {
-                    etag: None,
-                    why: format!("an object exists. {error}"),
-                });
+                return Ok(ExistingObject::Other { etag: None, why: format!("an object exists. {error}") });
             }
             Err(error) => return Err(error.into()),
         };
@@ -169,10 +159,7 @@ impl Job<'_> {
             return Ok(ExistingObject::Same);
         }
         Ok(ExistingObject::Other {
-            why: format!(
-                "{}; it was created or changed since the plan was made",
-                why_not_same(&stored)
-            ),
+            why: format!("{}; it was created or changed since the plan was made", why_not_same(&stored)),
             etag: stored.etag,
         })
     }

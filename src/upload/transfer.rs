@@ -11,9 +11,7 @@ use super::large::{LargeUpload, Sender};
 use super::sending::{Job, Replaces, SendError, Sent};
 use super::unfinished::Journal;
 use crate::aws::{Aws, AwsErrorKind};
-use crate::domain::{
-    FileAmount, PlannedState, Problem, Sample, UploadPlan, UploadReport, UploadStop,
-};
+use crate::domain::{FileAmount, PlannedState, Problem, Sample, UploadPlan, UploadReport, UploadStop};
 use crate::tasks::TaskControl;
 
 /// When so many files one after the other were refused, the next ones would be, too.
@@ -38,18 +36,10 @@ pub enum Existing {
 
 /// Sends the files of a plan. Each object appears whole or not at all; an interrupted upload continues with a new plan,
 /// which finds the finished files.
-pub fn upload(
-    aws: &Aws,
-    plan: &UploadPlan,
-    options: UploadOptions<'_>,
-    control: &TaskControl,
-) -> UploadReport {
+pub fn upload(aws: &Aws, plan: &UploadPlan, options: UploadOptions<'_>, control: &TaskControl) -> UploadReport {
     let s3 = aws.s3(&plan.target.access);
-    let mut report = UploadReport {
-        same: plan.same_files(),
-        failures: plan.problems.clone(),
-        ..UploadReport::default()
-    };
+    let mut report =
+        UploadReport { same: plan.same_files(), failures: plan.problems.clone(), ..UploadReport::default() };
     let mut work = Vec::new();
     for planned in &plan.files {
         match &planned.state {
@@ -73,19 +63,11 @@ pub fn upload(
     let target = plan.target.clone().on_server(server.as_deref());
     let transfer = Transfer {
         plan,
-        sender: Sender {
-            s3: &s3,
-            journal: Journal::new(options.unfinished, &target),
-            control,
-        },
+        sender: Sender { s3: &s3, journal: Journal::new(options.unfinished, &target), control },
         work,
         queue: Mutex::default(),
         changed: Condvar::new(),
-        counts: Mutex::new(Counts {
-            report,
-            ended: 0,
-            failures_in_a_row: 0,
-        }),
+        counts: Mutex::new(Counts { report, ended: 0, failures_in_a_row: 0 }),
     };
     let workers = options.concurrency.clamp(1, MAX_CONCURRENCY);
     std::thread::scope(|scope| {
@@ -194,18 +176,14 @@ impl<'a> Transfer<'a> {
 
     fn send_large(&self, job: Job<'a>) -> Result<Sent, SendError> {
         let size_bytes = job.size_bytes;
-        let large = LargeUpload::begin(job, &self.sender)
-            .inspect_err(|_| self.sender.control.add_done(size_bytes))?;
+        let large = LargeUpload::begin(job, &self.sender).inspect_err(|_| self.sender.control.add_done(size_bytes))?;
         let large = Arc::new(large);
         self.queue.lock().large.push(Arc::clone(&large));
         self.changed.notify_all();
         while let Some(number) = large.take_part() {
             large.send_part(number, &self.sender);
         }
-        self.queue
-            .lock()
-            .large
-            .retain(|other| !Arc::ptr_eq(other, &large));
+        self.queue.lock().large.retain(|other| !Arc::ptr_eq(other, &large));
         large.finish(&self.sender)
     }
 
@@ -214,9 +192,7 @@ impl<'a> Transfer<'a> {
         let counts = &mut *counts;
         let report = &mut counts.report;
         counts.ended += 1;
-        let problem = |message: &dyn std::fmt::Display| {
-            Problem::of_sample(file.uri.clone(), message.to_string())
-        };
+        let problem = |message: &dyn std::fmt::Display| Problem::of_sample(file.uri.clone(), message.to_string());
         let stop = match sent {
             Ok(Sent::Sent) => {
                 report.sent.add(file.size_bytes);
@@ -236,19 +212,15 @@ impl<'a> Transfer<'a> {
                 None
             }
             Err(SendError::Aws(error)) => {
-                let is_first_denied =
-                    error.kind == AwsErrorKind::AccessDenied && report.sent.files == 0;
+                let is_first_denied = error.kind == AwsErrorKind::AccessDenied && report.sent.files == 0;
                 if error.kind.concerns_everything() || is_first_denied {
                     report.not_tried.add(file.size_bytes);
                     Some(error.message)
                 } else {
                     counts.failures_in_a_row += 1;
                     report.failures.push(problem(&error));
-                    (counts.failures_in_a_row >= MAX_FAILURES_IN_A_ROW).then(|| {
-                        format!(
-                            "{MAX_FAILURES_IN_A_ROW} files in a row failed. The last error: {error}"
-                        )
-                    })
+                    (counts.failures_in_a_row >= MAX_FAILURES_IN_A_ROW)
+                        .then(|| format!("{MAX_FAILURES_IN_A_ROW} files in a row failed. The last error: {error}"))
                 }
             }
             Err(SendError::Cancelled) => {
@@ -261,9 +233,7 @@ impl<'a> Transfer<'a> {
             self.end();
         }
         let (ended, all) = (counts.ended, self.work.len());
-        self.sender
-            .control
-            .set_detail(format!("{ended} of {all} files"));
+        self.sender.control.set_detail(format!("{ended} of {all} files"));
     }
 
     /// Starts no more files.

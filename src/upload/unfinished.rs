@@ -28,12 +28,7 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    pub(super) fn new(
-        target: &S3Place,
-        upload: &UnfinishedUpload,
-        sha256: Sha256Digest,
-        part_bytes: u64,
-    ) -> Self {
+    pub(super) fn new(target: &S3Place, upload: &UnfinishedUpload, sha256: Sha256Digest, part_bytes: u64) -> Self {
         Self {
             endpoint: target.access.endpoint.clone(),
             bucket: upload.bucket.clone(),
@@ -46,11 +41,7 @@ impl Unfinished {
     }
 
     pub(super) fn upload(&self) -> UnfinishedUpload {
-        UnfinishedUpload {
-            bucket: self.bucket.clone(),
-            key: self.key.clone(),
-            id: self.upload_id.clone(),
-        }
+        UnfinishedUpload { bucket: self.bucket.clone(), key: self.key.clone(), id: self.upload_id.clone() }
     }
 
     /// Whether it is for this content and part size.
@@ -113,15 +104,9 @@ impl<'f> Journal<'f> {
         let is_of_bucket = |entry: &std::fs::DirEntry| {
             let text = std::fs::read_to_string(entry.path()).ok()?;
             let unfinished: Unfinished = serde_json::from_str(&text).ok()?;
-            Some(
-                unfinished.bucket == self.target.address.bucket
-                    && unfinished.endpoint == self.target.access.endpoint,
-            )
+            Some(unfinished.bucket == self.target.address.bucket && unfinished.endpoint == self.target.access.endpoint)
         };
-        entries
-            .filter_map(Result::ok)
-            .filter(|entry| is_of_bucket(entry) == Some(true))
-            .count()
+        entries.filter_map(Result::ok).filter(|entry| is_of_bucket(entry) == Some(true)).count()
     }
 
     fn path_of(&self, key: &str) -> PathBuf {

@@ -11,9 +11,7 @@ mod tensor;
 
 pub use occlusion::{OcclusionGrid, occlusion_saliency};
 pub use postprocess::{postprocess, rank_classes, softmax};
-pub use predictor::{
-    AnyPredictor, EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared,
-};
+pub use predictor::{AnyPredictor, EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
 pub use preprocess::preprocess;
 pub use resize::{ResizeWindow, resize_bilinear};
 pub use tensor::{Tensor, TensorData};

@@ -31,10 +31,7 @@ pub struct OcclusionGrid {
 impl Default for OcclusionGrid {
     /// A patch of a fifth of the longer side, in steps of a fourteenth: some 200 predictions.
     fn default() -> Self {
-        Self {
-            cells: 14,
-            window: 3,
-        }
+        Self { cells: 14, window: 3 }
     }
 }
 
@@ -91,8 +88,7 @@ impl Search<'_> {
         let first_error = Mutex::new(None);
         std::thread::scope(|scope| {
             for lane in 0..self.predictor.lanes().max(1) {
-                let (scores, next, has_failed, first_error) =
-                    (&scores, &next, &has_failed, &first_error);
+                let (scores, next, has_failed, first_error) = (&scores, &next, &has_failed, &first_error);
                 scope.spawn(move || {
                     if let Err(error) = self.work(lane, next, has_failed, scores) {
                         has_failed.store(true, Ordering::Relaxed);
@@ -117,18 +113,14 @@ impl Search<'_> {
     ) -> Result<(), PredictError> {
         let batch = self.predictor.max_batch().max(1);
         loop {
-            self.control
-                .checkpoint()
-                .map_err(|_| PredictError::Cancelled)?;
+            self.control.checkpoint().map_err(|_| PredictError::Cancelled)?;
             let first = next.fetch_add(batch, Ordering::Relaxed);
             let patches = first..(first + batch).min(self.patches.count());
             if patches.is_empty() || has_failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let prepared: Result<Vec<Prepared>, PredictError> = patches
-                .clone()
-                .map(|patch| self.predictor.prepare(&self.covered(patch)))
-                .collect();
+            let prepared: Result<Vec<Prepared>, PredictError> =
+                patches.clone().map(|patch| self.predictor.prepare(&self.covered(patch))).collect();
             let found = self.scores(lane, &prepared?)?;
             self.control.add_done(patches.len() as u64);
             scores.lock()[patches].copy_from_slice(&found);
@@ -138,10 +130,7 @@ impl Search<'_> {
     /// The target's score in each of a batch; if the device has too little memory for all, in halves.
     fn scores(&self, lane: usize, batch: &[Prepared]) -> Result<Vec<f32>, PredictError> {
         match self.predictor.predict_in_full(lane, batch, self.control) {
-            Ok(predictions) => Ok(predictions
-                .iter()
-                .map(|prediction| score(prediction, self.target))
-                .collect()),
+            Ok(predictions) => Ok(predictions.iter().map(|prediction| score(prediction, self.target)).collect()),
             Err(PredictError::OutOfMemory(_)) if batch.len() > 1 => {
                 let (left, right) = batch.split_at(batch.len() / 2);
                 let mut scores = self.scores(lane, left)?;
@@ -183,12 +172,7 @@ impl Patches {
             let exact = side as f64 * cells as f64 / longer as f64;
             (exact.round() as usize).clamp(1, side)
         };
-        Self {
-            size,
-            rows: along(size[1]),
-            columns: along(size[0]),
-            window: grid.window.max(1),
-        }
+        Self { size, rows: along(size[1]), columns: along(size[0]), window: grid.window.max(1) }
     }
 
     fn count(&self) -> usize {
@@ -201,19 +185,13 @@ impl Patches {
 
     /// Columns and rows of the pixels under a patch.
     fn pixels(&self, patch: usize) -> [Range<usize>; 2] {
-        let (row, column) = (
-            patch / self.columns_of_patches(),
-            patch % self.columns_of_patches(),
-        );
+        let (row, column) = (patch / self.columns_of_patches(), patch % self.columns_of_patches());
         let span = |at: usize, cells: usize, side: usize| {
             let first = (at + 1).saturating_sub(self.window);
             let end = (at + 1).min(cells);
             first * side / cells..end * side / cells
         };
-        [
-            span(column, self.columns, self.size[0]),
-            span(row, self.rows, self.size[1]),
-        ]
+        [span(column, self.columns, self.size[0]), span(row, self.rows, self.size[1])]
     }
 
     /// The mean fall over all patches above each cell.
@@ -229,22 +207,15 @@ impl Patches {
                 drops.push(sum / (self.window * self.window) as f32);
             }
         }
-        Saliency {
-            rows: self.rows,
-            columns: self.columns,
-            drops,
-            baseline,
-        }
+        Saliency { rows: self.rows, columns: self.columns, drops, baseline }
     }
 }
 
 fn score(prediction: &Prediction, target: SaliencyTarget) -> f32 {
     match target {
-        SaliencyTarget::Class(class) => prediction
-            .classes()
-            .iter()
-            .find(|found| found.index == class)
-            .map_or(0.0, |found| found.score),
+        SaliencyTarget::Class(class) => {
+            prediction.classes().iter().find(|found| found.index == class).map_or(0.0, |found| found.score)
+        }
         SaliencyTarget::Box { class_id, bounds } => prediction
             .detections()
             .iter()
@@ -273,10 +244,7 @@ fn scaled(target: SaliencyTarget, scale: f32) -> SaliencyTarget {
         SaliencyTarget::Class(_) => target,
         SaliencyTarget::Box { class_id, bounds } => {
             let edges: [f32; 4] = bounds.into();
-            SaliencyTarget::Box {
-                class_id,
-                bounds: BoundingBox::from(edges.map(|edge| edge * scale)),
-            }
+            SaliencyTarget::Box { class_id, bounds: BoundingBox::from(edges.map(|edge| edge * scale)) }
         }
     }
 }
@@ -330,10 +298,7 @@ mod tests {
             if batch.len() > self.fits {
                 return Err(PredictError::OutOfMemory("too small".to_owned()));
             }
-            Ok(batch
-                .iter()
-                .map(|prepared| self.prediction(prepared))
-                .collect())
+            Ok(batch.iter().map(|prepared| self.prediction(prepared)).collect())
         }
 
         fn lanes(&self) -> usize {
@@ -366,33 +331,18 @@ mod tests {
             );
             let label = String::new();
             let prediction = if self.detects {
-                PredictionContent::Detections(vec![Detection {
-                    bounds,
-                    class_id: 7,
-                    label,
-                    score,
-                }])
+                PredictionContent::Detections(vec![Detection { bounds, class_id: 7, label, score }])
             } else {
-                PredictionContent::Classes(vec![ClassScore {
-                    index: 7,
-                    label,
-                    score,
-                }])
+                PredictionContent::Classes(vec![ClassScore { index: 7, label, score }])
             };
-            Prediction {
-                width,
-                height,
-                content: prediction,
-                warnings: Vec::new(),
-            }
+            Prediction { width, height, content: prediction, warnings: Vec::new() }
         }
     }
 
     /// Black, with the region in white.
     fn image(predictor: &RegionPredictor) -> RgbImage {
         let (width, height) = (140, 70);
-        let is_inside =
-            |x: usize, y: usize| predictor.columns.contains(&x) && predictor.rows.contains(&y);
+        let is_inside = |x: usize, y: usize| predictor.columns.contains(&x) && predictor.rows.contains(&y);
         let rgb = (0..height)
             .flat_map(|y| (0..width).flat_map(move |x| [if is_inside(x, y) { 255 } else { 0 }; 3]))
             .collect();
@@ -400,13 +350,7 @@ mod tests {
     }
 
     fn predictor(detects: bool) -> RegionPredictor {
-        RegionPredictor {
-            columns: 80..100,
-            rows: 20..40,
-            detects,
-            batch: 4,
-            fits: 4,
-        }
+        RegionPredictor { columns: 80..100, rows: 20..40, detects, batch: 4, fits: 4 }
     }
 
     fn control() -> TaskControl {
@@ -440,15 +384,9 @@ mod tests {
     fn a_box_is_followed_by_its_class_and_its_place() {
         let predictor = predictor(true);
         let bounds = BoundingBox::new(82.0, 20.0, 100.0, 40.0);
-        let target = SaliencyTarget::Box {
-            class_id: 7,
-            bounds,
-        };
+        let target = SaliencyTarget::Box { class_id: 7, bounds };
         assert!(explain(&predictor, target).strength(2, 8) > 0.99);
-        let other = SaliencyTarget::Box {
-            class_id: 7,
-            bounds: BoundingBox::new(0.0, 0.0, 20.0, 20.0),
-        };
+        let other = SaliencyTarget::Box { class_id: 7, bounds: BoundingBox::new(0.0, 0.0, 20.0, 20.0) };
         let grid = OcclusionGrid::default();
         let image = image(&predictor);
         let result = occlusion_saliency(&image, other, grid, &predictor, &control());
@@ -457,10 +395,7 @@ mod tests {
 
     #[test]
     fn a_batch_that_does_not_fit_is_halved() {
-        let small = RegionPredictor {
-            fits: 1,
-            ..predictor(false)
-        };
+        let small = RegionPredictor { fits: 1, ..predictor(false) };
         let whole = explain(&predictor(false), SaliencyTarget::Class(7));
         assert_eq!(explain(&small, SaliencyTarget::Class(7)), whole);
     }
@@ -483,14 +418,8 @@ mod tests {
     #[test]
     fn a_large_image_is_made_smaller_and_its_box_with_it() {
         let image = RgbImage::new(3200, 10, vec![9; 3200 * 10 * 3]).unwrap();
-        assert_eq!(
-            (reduced(&image).width(), reduced(&image).height()),
-            (1600, 5)
-        );
-        let target = SaliencyTarget::Box {
-            class_id: 1,
-            bounds: BoundingBox::new(0.0, 2.0, 4.0, 8.0),
-        };
+        assert_eq!((reduced(&image).width(), reduced(&image).height()), (1600, 5));
+        let target = SaliencyTarget::Box { class_id: 1, bounds: BoundingBox::new(0.0, 2.0, 4.0, 8.0) };
         let SaliencyTarget::Box { bounds, .. } = scaled(target, 0.5) else {
             panic!("a box stays a box");
         };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{PredictError, Prepared, Tensor};
 use crate::domain::{
-    BoundingBox, BoxFormat, BoxSpace, ClassScore, ClassValues, ClassificationOutput, Detection,
-    DetectionOutput, KeepRule, LabelSet, OutputConvention, Prediction, PredictionContent,
+    BoundingBox, BoxFormat, BoxSpace, ClassScore, ClassValues, ClassificationOutput, Detection, DetectionOutput,
+    KeepRule, LabelSet, OutputConvention, Prediction, PredictionContent,
 };
 
 /// Reads the outputs of one call, which had `batch` as its images: one prediction for each, in order.
@@ -21,26 +21,16 @@ pub fn postprocess(
     batch: &[Prepared],
 ) -> Result<Vec<Prediction>, PredictError> {
     let predictions = match convention {
-        OutputConvention::Classification(output) => {
-            classify(output, labels, keep.top_k, outputs, batch.len())?
-        }
+        OutputConvention::Classification(output) => classify(output, labels, keep.top_k, outputs, batch.len())?,
         OutputConvention::Detection(output) => match batch {
             [prepared] => vec![detect(output, labels, keep.min_score, outputs, prepared)?],
             _ => return Err(failed("detectors take one image per call")),
         },
     };
-    let predictions = predictions
-        .into_iter()
-        .zip(batch)
-        .map(|(prediction, prepared)| {
-            let [width, height] = prepared.image_size;
-            Prediction {
-                width,
-                height,
-                content: prediction,
-                warnings: Vec::new(),
-            }
-        });
+    let predictions = predictions.into_iter().zip(batch).map(|(prediction, prepared)| {
+        let [width, height] = prepared.image_size;
+        Prediction { width, height, content: prediction, warnings: Vec::new() }
+    });
     Ok(predictions.collect())
 }
 
@@ -48,17 +38,11 @@ fn failed(message: impl Into<String>) -> PredictError {
     PredictError::Failed(message.into())
 }
 
-fn output<'o>(
-    outputs: &'o BTreeMap<String, Tensor>,
-    name: &str,
-) -> Result<&'o Tensor, PredictError> {
+fn output<'o>(outputs: &'o BTreeMap<String, Tensor>, name: &str) -> Result<&'o Tensor, PredictError> {
     outputs.get(name).ok_or_else(|| {
         let mut names: Vec<&str> = outputs.keys().map(String::as_str).collect();
         names.sort_unstable();
-        failed(format!(
-            "the model has no output “{name}”; it has {}; correct the model card",
-            names.join(", ")
-        ))
+        failed(format!("the model has no output “{name}”; it has {}; correct the model card", names.join(", ")))
     })
 }
 
@@ -71,22 +55,14 @@ fn classify(
 ) -> Result<Vec<PredictionContent>, PredictError> {
     let tensor = match &convention.name {
         Some(name) => output(outputs, name)?,
-        None => outputs
-            .values()
-            .next()
-            .ok_or_else(|| failed("the model returned no output"))?,
+        None => outputs.values().next().ok_or_else(|| failed("the model returned no output"))?,
     };
     let values = tensor.to_f64();
     if values.is_empty() || !values.len().is_multiple_of(count) {
-        return Err(failed(format!(
-            "the output of shape {:?} does not fit {count} images",
-            tensor.shape
-        )));
+        return Err(failed(format!("the output of shape {:?} does not fit {count} images", tensor.shape)));
     }
     if values.iter().any(|value| !value.is_finite()) {
-        return Err(failed(
-            "the model's scores are not numbers (NaN or infinite)",
-        ));
+        return Err(failed("the model's scores are not numbers (NaN or infinite)"));
     }
     let of_image = values.chunks_exact(values.len() / count);
     let ranked = of_image.map(|values| match convention.values {
@@ -98,11 +74,7 @@ fn classify(
     ranked
         .map(|scores| {
             let classes = rank_classes(&scores?, background, top_k).into_iter();
-            let classes = classes.map(|(index, score)| ClassScore {
-                index,
-                label: labels.name(index),
-                score,
-            });
+            let classes = classes.map(|(index, score)| ClassScore { index, label: labels.name(index), score });
             Ok(PredictionContent::Classes(classes.collect()))
         })
         .collect()
@@ -118,9 +90,7 @@ fn rank_arg_max(values: &[f64]) -> Result<Vec<f64>, PredictError> {
             scores[*class as usize] = 1.0;
             Ok(scores)
         }
-        _ => Err(failed(format!(
-            "the model must return one class per image, it returned {values:?}"
-        ))),
+        _ => Err(failed(format!("the model must return one class per image, it returned {values:?}"))),
     }
 }
 
@@ -129,18 +99,11 @@ pub fn softmax(logits: &[f64]) -> Vec<f64> {
     let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let exponentials: Vec<f64> = logits.iter().map(|logit| (logit - max).exp()).collect();
     let sum: f64 = exponentials.iter().sum();
-    exponentials
-        .into_iter()
-        .map(|exponential| exponential / sum)
-        .collect()
+    exponentials.into_iter().map(|exponential| exponential / sum).collect()
 }
 
 fn probabilities(tensor: &Tensor, values: &[f64]) -> Vec<f64> {
-    let full = if matches!(tensor.data, super::TensorData::U8(_)) {
-        255.0
-    } else {
-        1.0
-    };
+    let full = if matches!(tensor.data, super::TensorData::U8(_)) { 255.0 } else { 1.0 };
     values.iter().map(|value| value / full).collect()
 }
 
@@ -148,20 +111,13 @@ fn probabilities(tensor: &Tensor, values: &[f64]) -> Vec<f64> {
 /// scores the lower class comes first.
 pub fn rank_classes(scores: &[f64], background: usize, top_k: usize) -> Vec<(u32, f32)> {
     let mut order: Vec<usize> = (background..scores.len()).collect();
-    let by_score = |left: &usize, right: &usize| {
-        scores[*right]
-            .total_cmp(&scores[*left])
-            .then(left.cmp(right))
-    };
+    let by_score = |left: &usize, right: &usize| scores[*right].total_cmp(&scores[*left]).then(left.cmp(right));
     if top_k < order.len() {
         order.select_nth_unstable_by(top_k, by_score);
         order.truncate(top_k);
     }
     order.sort_by(by_score);
-    order
-        .into_iter()
-        .map(|class| ((class - background) as u32, scores[class] as f32))
-        .collect()
+    order.into_iter().map(|class| ((class - background) as u32, scores[class] as f32)).collect()
 }
 
 fn detect(
@@ -191,20 +147,13 @@ fn detect(
         let score = scores[index] as f32;
         let bounds = read_box(convention, &boxes[index * 4..index * 4 + 4], prepared);
         if !score.is_finite() || !bounds.is_finite() {
-            return Err(failed(
-                "the model's boxes or scores are not numbers (NaN or infinite)",
-            ));
+            return Err(failed("the model's boxes or scores are not numbers (NaN or infinite)"));
         }
         if score < min_score {
             continue;
         }
         let class_id = class_id(classes[index], convention.class_offset)?;
-        detections.push(Detection {
-            bounds,
-            class_id,
-            label: labels.name(class_id),
-            score,
-        });
+        detections.push(Detection { bounds, class_id, label: labels.name(class_id), score });
     }
     // Stable: of equal scores the graph's own order stays.
     detections.sort_by(|left, right| right.score.total_cmp(&left.score));
@@ -214,9 +163,7 @@ fn detect(
 fn box_count(tensor: &Tensor, given: usize) -> Result<usize, PredictError> {
     match tensor.to_f64()[..] {
         [count] if count >= 0.0 && count <= given as f64 => Ok(count as usize),
-        ref other => Err(failed(format!(
-            "the model returned {given} boxes but a count of {other:?}"
-        ))),
+        ref other => Err(failed(format!("the model returned {given} boxes but a count of {other:?}"))),
     }
 }
 
@@ -225,9 +172,7 @@ fn class_id(class: f64, offset: i32) -> Result<u32, PredictError> {
     if id >= 0.0 && id <= f64::from(u32::MAX) && id.fract() == 0.0 {
         Ok(id as u32)
     } else {
-        Err(failed(format!(
-            "the model returned class {class}, which is invalid with an offset of {offset}"
-        )))
+        Err(failed(format!("the model returned class {class}, which is invalid with an offset of {offset}")))
     }
 }
 
@@ -241,12 +186,8 @@ fn read_box(convention: &DetectionOutput, values: &[f64], prepared: &Prepared) -
         BoxSpace::ModelPixels => [1.0, 1.0],
         BoxSpace::Normalised => prepared.canvas_size.map(f64::from),
     };
-    let in_model = BoundingBox::new(
-        (x1 * width) as f32,
-        (y1 * height) as f32,
-        (x2 * width) as f32,
-        (y2 * height) as f32,
-    );
+    let in_model =
+        BoundingBox::new((x1 * width) as f32, (y1 * height) as f32, (x2 * width) as f32, (y2 * height) as f32);
     prepared.image_from_model.apply(in_model)
 }
 
@@ -258,40 +199,24 @@ mod tests {
     fn prepared() -> Prepared {
         Prepared {
             tensor: Tensor::u8([1, 1, 1, 3], vec![0; 3]),
-            image_from_model: AxisTransform {
-                scale: [2.0, 2.0],
-                offset: [0.0, 0.0],
-            },
+            image_from_model: AxisTransform { scale: [2.0, 2.0], offset: [0.0, 0.0] },
             canvas_size: [100, 50],
             image_size: [200, 100],
         }
     }
 
     fn classifier(values: ClassValues, background: bool) -> OutputConvention {
-        OutputConvention::Classification(ClassificationOutput {
-            name: None,
-            values,
-            background,
-        })
+        OutputConvention::Classification(ClassificationOutput { name: None, values, background })
     }
 
     fn run(
         convention: &OutputConvention,
         outputs: impl IntoIterator<Item = (&'static str, Tensor)>,
     ) -> Result<Prediction, PredictError> {
-        let outputs = outputs
-            .into_iter()
-            .map(|(name, tensor)| (name.to_owned(), tensor))
-            .collect();
+        let outputs = outputs.into_iter().map(|(name, tensor)| (name.to_owned(), tensor)).collect();
         let labels = LabelSet::parse("zero\none\ntwo").unwrap();
-        postprocess(
-            convention,
-            &labels,
-            KeepRule::default(),
-            &outputs,
-            &[prepared()],
-        )
-        .map(|mut predictions| predictions.remove(0))
+        postprocess(convention, &labels, KeepRule::default(), &outputs, &[prepared()])
+            .map(|mut predictions| predictions.remove(0))
     }
 
     fn detector() -> DetectionOutput {
@@ -310,11 +235,7 @@ mod tests {
     }
 
     fn tops(prediction: &Prediction) -> Vec<(u32, &str)> {
-        prediction
-            .classes()
-            .iter()
-            .map(|class| (class.index, class.label.as_str()))
-            .collect()
+        prediction.classes().iter().map(|class| (class.index, class.label.as_str())).collect()
     }
 
     #[test]
@@ -359,18 +280,13 @@ mod tests {
             ..detector()
         };
         let outputs = [
-            (
-                "b",
-                Tensor::f32([1, 2, 4], vec![0.1, 0.2, 0.5, 0.6, 0., 0., 1., 1.]),
-            ),
+            ("b", Tensor::f32([1, 2, 4], vec![0.1, 0.2, 0.5, 0.6, 0., 0., 1., 1.])),
             ("l", Tensor::f32([1, 2], vec![2.0, 1.0])),
             ("s", Tensor::f32([1, 2], vec![0.9, 0.8])),
             ("n", Tensor::f32([1], vec![1.0])),
         ];
         let prediction = run(&OutputConvention::Detection(convention), outputs).unwrap();
-        let [detection] = prediction.detections() else {
-            panic!("{prediction:?}")
-        };
+        let [detection] = prediction.detections() else { panic!("{prediction:?}") };
         assert_eq!(detection.label, "one");
         let edges: [f32; 4] = detection.bounds.into();
         for (got, expected) in edges.iter().zip([40.0, 10.0, 120.0, 50.0]) {
@@ -386,11 +302,7 @@ mod tests {
             ("s", Tensor::f32([3], vec![0.3, 0.001, 0.7])),
         ];
         let prediction = run(&OutputConvention::Detection(detector()), outputs).unwrap();
-        let labels: Vec<&str> = prediction
-            .detections()
-            .iter()
-            .map(|box_| box_.label.as_str())
-            .collect();
+        let labels: Vec<&str> = prediction.detections().iter().map(|box_| box_.label.as_str()).collect();
         assert_eq!(labels, ["two", "zero"]);
     }
 

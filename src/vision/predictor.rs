@@ -13,12 +13,7 @@ pub trait Predictor: Send + Sync {
 
     /// One call of the model on lane `lane` (`0..lanes()`), which no other call uses meanwhile. Gives one prediction
     /// for each of `batch`, in order, or one error for all of them.
-    fn predict(
-        &self,
-        lane: usize,
-        batch: &[Prepared],
-        control: &TaskControl,
-    ) -> Result<Vec<Prediction>, PredictError>;
+    fn predict(&self, lane: usize, batch: &[Prepared], control: &TaskControl) -> Result<Vec<Prediction>, PredictError>;
 
     /// As [`Self::predict`], with every class and box that the model gave, however small its score. If a predictor
     /// does not override this, it keeps no less anyway.
@@ -41,11 +36,7 @@ pub trait Predictor: Send + Sync {
 /// Remote model that takes images as they are in their files, and decodes them itself.
 pub trait EncodedPredictor: Send + Sync {
     /// Asks about one image. Called on up to `lanes()` threads at once.
-    fn predict(
-        &self,
-        image: &EncodedImage<'_>,
-        control: &TaskControl,
-    ) -> Result<Prediction, PredictError>;
+    fn predict(&self, image: &EncodedImage<'_>, control: &TaskControl) -> Result<Prediction, PredictError>;
 
     /// How many images may be on their way at once.
     fn lanes(&self) -> usize;

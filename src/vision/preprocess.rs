@@ -2,9 +2,7 @@
 
 use super::resize::{ResizeWindow, resize_bilinear};
 use super::{PredictError, Prepared, Tensor, TensorData};
-use crate::domain::{
-    AxisTransform, ChannelOrder, ElementType, ImageInput, Layout, ResizeRule, RgbImage, Rounding,
-};
+use crate::domain::{AxisTransform, ChannelOrder, ElementType, ImageInput, Layout, ResizeRule, RgbImage, Rounding};
 
 /// Resizes, pads and normalises as the card says.
 ///
@@ -22,15 +20,12 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
     let data = match input.element_type {
         ElementType::Uint8 => {
             let fill = placement.fill.unwrap_or(0);
-            TensorData::U8(lay_out(input, &placement, pixels, [fill; 3], |_, level| {
-                level
-            }))
+            TensorData::U8(lay_out(input, &placement, pixels, [fill; 3], |_, level| level))
         }
         ElementType::Float32 | ElementType::Float16 => {
             let table = normalisation_table(input);
             let value = |channel: usize, level: u8| table[channel][usize::from(level)];
-            let fill =
-                [0, 1, 2].map(|channel| placement.fill.map_or(0.0, |level| value(channel, level)));
+            let fill = [0, 1, 2].map(|channel| placement.fill.map_or(0.0, |level| value(channel, level)));
             TensorData::F32(lay_out(input, &placement, pixels, fill, value))
         }
     };
@@ -52,9 +47,7 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
 /// The value of every 8-bit level for each of the model's channels: `(level / divide_by - mean) / std`.
 fn normalisation_table(input: &ImageInput) -> [[f32; 256]; 3] {
     [0, 1, 2].map(|channel| {
-        std::array::from_fn(|level| {
-            (level as f32 / input.divide_by - input.mean[channel]) / input.std[channel]
-        })
+        std::array::from_fn(|level| (level as f32 / input.divide_by - input.mean[channel]) / input.std[channel])
     })
 }
 
@@ -76,42 +69,20 @@ impl Placement {
     fn new(rule: &ResizeRule, width: u32, height: u32) -> Result<Self, PredictError> {
         match *rule {
             ResizeRule::Keep {} => Ok(Self::filled(width, height, [width, height])),
-            ResizeRule::Stretch {
-                width: target_width,
-                height: target_height,
-            } => Ok(Self::filled(width, height, [target_width, target_height])),
-            ResizeRule::ShortSideCrop {
-                short_side,
-                long_side,
-                crop_width,
-                crop_height,
-                crop_offset,
-            } => {
+            ResizeRule::Stretch { width: target_width, height: target_height } => {
+                Ok(Self::filled(width, height, [target_width, target_height]))
+            }
+            ResizeRule::ShortSideCrop { short_side, long_side, crop_width, crop_height, crop_offset } => {
                 let full_size = short_side_to(short_side, long_side, width, height);
                 let crop = [crop_width, crop_height];
                 Self::cropped(width, height, full_size, crop, crop_offset)
             }
-            ResizeRule::Letterbox {
-                width: canvas_width,
-                height: canvas_height,
-                fill,
-            } => Ok(Self::letterboxed(
-                width,
-                height,
-                [canvas_width, canvas_height],
-                fill,
-            )),
-            ResizeRule::ShortSidePad {
-                short_side,
-                max_long_side,
-                pad_to_multiple,
-            } => Ok(Self::padded(
-                width,
-                height,
-                short_side,
-                max_long_side,
-                pad_to_multiple,
-            )),
+            ResizeRule::Letterbox { width: canvas_width, height: canvas_height, fill } => {
+                Ok(Self::letterboxed(width, height, [canvas_width, canvas_height], fill))
+            }
+            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple } => {
+                Ok(Self::padded(width, height, short_side, max_long_side, pad_to_multiple))
+            }
         }
     }
 
@@ -145,36 +116,22 @@ impl Placement {
         let origin = [0, 1].map(|axis| half(full_size[axis] - crop[axis], rounding));
         let scale = [ratio(width, full_size[0]), ratio(height, full_size[1])];
         Ok(Self {
-            window: ResizeWindow {
-                full_size,
-                origin,
-                size: crop,
-            },
+            window: ResizeWindow { full_size, origin, size: crop },
             canvas_size: crop,
             canvas_offset: [0, 0],
             fill: None,
             image_from_model: AxisTransform {
                 scale,
-                offset: [
-                    f64::from(origin[0]) * scale[0],
-                    f64::from(origin[1]) * scale[1],
-                ],
+                offset: [f64::from(origin[0]) * scale[0], f64::from(origin[1]) * scale[1]],
             },
         })
     }
 
     fn letterboxed(width: u32, height: u32, canvas_size: [u32; 2], fill: u8) -> Self {
         let scale = ratio(canvas_size[0], width).min(ratio(canvas_size[1], height));
-        let fitted =
-            |side: u32, canvas: u32| ((f64::from(side) * scale).round() as u32).clamp(1, canvas);
-        let size = [
-            fitted(width, canvas_size[0]),
-            fitted(height, canvas_size[1]),
-        ];
-        let canvas_offset = [
-            (canvas_size[0] - size[0]) / 2,
-            (canvas_size[1] - size[1]) / 2,
-        ];
+        let fitted = |side: u32, canvas: u32| ((f64::from(side) * scale).round() as u32).clamp(1, canvas);
+        let size = [fitted(width, canvas_size[0]), fitted(height, canvas_size[1])];
+        let canvas_offset = [(canvas_size[0] - size[0]) / 2, (canvas_size[1] - size[1]) / 2];
         let scale = [ratio(width, size[0]), ratio(height, size[1])];
         Self {
             window: ResizeWindow::whole(size[0], size[1]),
@@ -183,10 +140,7 @@ impl Placement {
             fill: Some(fill),
             image_from_model: AxisTransform {
                 scale,
-                offset: [
-                    -f64::from(canvas_offset[0]) * scale[0],
-                    -f64::from(canvas_offset[1]) * scale[1],
-                ],
+                offset: [-f64::from(canvas_offset[0]) * scale[0], -f64::from(canvas_offset[1]) * scale[1]],
             },
         }
     }
@@ -194,18 +148,14 @@ impl Placement {
     /// As the ONNX Model Zoo's Faster R-CNN: boxes come back through the one ratio of both axes, not through the
     /// rounded sizes.
     fn padded(width: u32, height: u32, short_side: u32, max_long_side: u32, multiple: u32) -> Self {
-        let scale =
-            ratio(short_side, width.min(height)).min(ratio(max_long_side, width.max(height)));
+        let scale = ratio(short_side, width.min(height)).min(ratio(max_long_side, width.max(height)));
         let size = [width, height].map(|side| ((f64::from(side) * scale) as u32).max(1));
         Self {
             window: ResizeWindow::whole(size[0], size[1]),
             canvas_size: size.map(|side| side.next_multiple_of(multiple.max(1))),
             canvas_offset: [0, 0],
             fill: None,
-            image_from_model: AxisTransform {
-                scale: [1.0 / scale; 2],
-                offset: [0.0, 0.0],
-            },
+            image_from_model: AxisTransform { scale: [1.0 / scale; 2], offset: [0.0, 0.0] },
         }
     }
 }
@@ -305,14 +255,8 @@ mod tests {
     #[test]
     fn layouts_and_channel_orders_put_each_level_in_its_place() {
         let planar = input(Layout::Nchw, ResizeRule::Keep {});
-        assert_eq!(
-            values(&preprocess(&planar, &two_pixels()).unwrap()),
-            [1., 4., 2., 5., 3., 6.]
-        );
-        let bgr = ImageInput {
-            channels: ChannelOrder::Bgr,
-            ..input(Layout::Nhwc, ResizeRule::Keep {})
-        };
+        assert_eq!(values(&preprocess(&planar, &two_pixels()).unwrap()), [1., 4., 2., 5., 3., 6.]);
+        let bgr = ImageInput { channels: ChannelOrder::Bgr, ..input(Layout::Nhwc, ResizeRule::Keep {}) };
         let prepared = preprocess(&bgr, &two_pixels()).unwrap();
         assert_eq!(prepared.tensor.shape, [1, 1, 2, 3]);
         assert_eq!(values(&prepared), [3., 2., 1., 6., 5., 4.]);
@@ -326,37 +270,23 @@ mod tests {
             std: [1.0, 2.0, 1.0],
             ..input(Layout::Hwc, ResizeRule::Keep {})
         };
-        assert_eq!(
-            values(&preprocess(&bgr, &two_pixels()).unwrap()),
-            [0., 1., 1., 3., 2.5, 4.]
-        );
+        assert_eq!(values(&preprocess(&bgr, &two_pixels()).unwrap()), [0., 1., 1., 3., 2.5, 4.]);
     }
 
     #[test]
     fn padding_lies_right_and_below_and_boxes_go_back_through_the_ratio() {
-        let rule = ResizeRule::ShortSidePad {
-            short_side: 3,
-            max_long_side: 100,
-            pad_to_multiple: 4,
-        };
+        let rule = ResizeRule::ShortSidePad { short_side: 3, max_long_side: 100, pad_to_multiple: 4 };
         let prepared = preprocess(&input(Layout::Chw, rule), &two_pixels()).unwrap();
         assert_eq!(prepared.tensor.shape, [3, 4, 8]);
         assert!((prepared.image_from_model.scale[0] - 1.0 / 3.0).abs() < 1e-12);
         let values = values(&prepared);
         assert_eq!(values[..8], [1., 1., 2., 3., 4., 4., 0., 0.]);
-        assert!(
-            values[24..32].iter().all(|&value| value == 0.0),
-            "the fourth row is padding"
-        );
+        assert!(values[24..32].iter().all(|&value| value == 0.0), "the fourth row is padding");
     }
 
     #[test]
     fn a_letterbox_is_centred_and_mapped_back() {
-        let rule = ResizeRule::Letterbox {
-            width: 4,
-            height: 4,
-            fill: 9,
-        };
+        let rule = ResizeRule::Letterbox { width: 4, height: 4, fill: 9 };
         let prepared = preprocess(&input(Layout::Nchw, rule), &two_pixels()).unwrap();
         let image_from_model = prepared.image_from_model;
         assert_eq!(image_from_model.offset, [0.0, -0.5]);

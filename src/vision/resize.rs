@@ -28,11 +28,7 @@ pub struct ResizeWindow {
 impl ResizeWindow {
     /// The whole resized image.
     pub fn whole(width: u32, height: u32) -> Self {
-        Self {
-            full_size: [width, height],
-            origin: [0, 0],
-            size: [width, height],
-        }
+        Self { full_size: [width, height], origin: [0, 0], size: [width, height] }
     }
 }
 
@@ -40,18 +36,8 @@ impl ResizeWindow {
 /// and columns outside the window are not computed.
 pub fn resize_bilinear(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
     let [width, height] = window.size.map(|side| side as usize);
-    let columns = AxisFilter::new(
-        image.width(),
-        window.full_size[0],
-        window.origin[0],
-        window.size[0],
-    );
-    let rows = AxisFilter::new(
-        image.height(),
-        window.full_size[1],
-        window.origin[1],
-        window.size[1],
-    );
+    let columns = AxisFilter::new(image.width(), window.full_size[0], window.origin[0], window.size[0]);
+    let rows = AxisFilter::new(image.height(), window.full_size[1], window.origin[1], window.size[1]);
     let needed = rows.input_range();
 
     let row_bytes = image.width() as usize * CHANNELS;
@@ -96,16 +82,9 @@ impl AxisFilter {
                 })
                 .collect();
             let sum: f64 = weights.iter().sum();
-            taps.push(Taps {
-                first_input: start,
-                first_coefficient: coefficients.len(),
-                count: weights.len(),
-            });
-            coefficients.extend(
-                weights
-                    .iter()
-                    .map(|weight| to_fixed_point(if sum == 0.0 { *weight } else { weight / sum })),
-            );
+            taps.push(Taps { first_input: start, first_coefficient: coefficients.len(), count: weights.len() });
+            coefficients
+                .extend(weights.iter().map(|weight| to_fixed_point(if sum == 0.0 { *weight } else { weight / sum })));
         }
         Self { taps, coefficients }
     }
@@ -116,18 +95,8 @@ impl AxisFilter {
 
     /// The inputs that any of the outputs needs.
     fn input_range(&self) -> std::ops::Range<usize> {
-        let start = self
-            .taps
-            .iter()
-            .map(|taps| taps.first_input)
-            .min()
-            .unwrap_or(0);
-        let end = self
-            .taps
-            .iter()
-            .map(|taps| taps.first_input + taps.count)
-            .max()
-            .unwrap_or(0);
+        let start = self.taps.iter().map(|taps| taps.first_input).min().unwrap_or(0);
+        let end = self.taps.iter().map(|taps| taps.first_input + taps.count).max().unwrap_or(0);
         start..end
     }
 }
@@ -171,13 +140,7 @@ fn resize_columns(
     if std::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has AVX2, which was checked just now.
         unsafe {
-            columns_avx2::resize_columns(
-                source,
-                source_row_bytes,
-                columns,
-                target,
-                target_row_bytes,
-            );
+            columns_avx2::resize_columns(source, source_row_bytes, columns, target, target_row_bytes);
         }
         return;
     }
@@ -191,15 +154,9 @@ fn resize_columns_portable(
     target: &mut [u8],
     target_row_bytes: usize,
 ) {
-    for (source_row, target_row) in source
-        .chunks_exact(source_row_bytes)
-        .zip(target.chunks_exact_mut(target_row_bytes))
+    for (source_row, target_row) in source.chunks_exact(source_row_bytes).zip(target.chunks_exact_mut(target_row_bytes))
     {
-        for (taps, pixel) in columns
-            .taps
-            .iter()
-            .zip(target_row.chunks_exact_mut(CHANNELS))
-        {
+        for (taps, pixel) in columns.taps.iter().zip(target_row.chunks_exact_mut(CHANNELS)) {
             let inputs = source_row[taps.first_input * CHANNELS..].chunks_exact(CHANNELS);
             let mut sums = [ONE_HALF; CHANNELS];
             for (&coefficient, input) in columns.coefficients(taps).iter().zip(inputs) {
@@ -218,10 +175,7 @@ with_avx2!(resize_rows, resize_rows_portable, resize_rows_avx2, (
     source: &[u8], row_bytes: usize, first_source_row: usize, rows: &AxisFilter, target: &mut [u8],
 ));
 
-#[expect(
-    clippy::inline_always,
-    reason = "it must become part of the AVX2 function to be compiled for AVX2"
-)]
+#[expect(clippy::inline_always, reason = "it must become part of the AVX2 function to be compiled for AVX2")]
 #[inline(always)]
 fn resize_rows_portable(
     source: &[u8],
@@ -264,32 +218,17 @@ mod tests {
     fn a_window_equals_the_same_part_of_the_whole() {
         let image = noise(37, 23);
         let whole = resize_bilinear(&image, ResizeWindow::whole(20, 15));
-        let window = ResizeWindow {
-            full_size: [20, 15],
-            origin: [3, 4],
-            size: [10, 7],
-        };
+        let window = ResizeWindow { full_size: [20, 15], origin: [3, 4], size: [10, 7] };
         let part = resize_bilinear(&image, window);
         for y in 0..7 {
             let start = ((y + 4) * 20 + 3) * 3;
-            assert_eq!(
-                &part[y * 30..(y + 1) * 30],
-                &whole[start..start + 30],
-                "row {y}"
-            );
+            assert_eq!(&part[y * 30..(y + 1) * 30], &whole[start..start + 30], "row {y}");
         }
     }
 
     #[test]
     fn the_pass_for_this_processor_equals_the_portable_one() {
-        for (from, to, rows) in [
-            (1024, 341, 9),
-            (37, 5, 4),
-            (5, 37, 3),
-            (4000, 1, 1),
-            (1, 3, 2),
-            (640, 640, 5),
-        ] {
+        for (from, to, rows) in [(1024, 341, 9), (37, 5, 4), (5, 37, 3), (4000, 1, 1), (1, 3, 2), (640, 640, 5)] {
             let image = noise(from, rows);
             let columns = AxisFilter::new(from, to, 0, to);
             let (source_row, target_row) = (from as usize * 3, to as usize * 3);
@@ -304,23 +243,14 @@ mod tests {
     #[test]
     fn the_same_size_gives_the_same_pixels() {
         let image = noise(9, 7);
-        assert_eq!(
-            resize_bilinear(&image, ResizeWindow::whole(9, 7)),
-            image.rgb()
-        );
+        assert_eq!(resize_bilinear(&image, ResizeWindow::whole(9, 7)), image.rgb());
     }
 
     #[test]
     fn one_pixel_can_become_many_and_many_one() {
         let white = RgbImage::new(1, 1, vec![200; 3]).unwrap();
-        assert_eq!(
-            resize_bilinear(&white, ResizeWindow::whole(5, 4)),
-            vec![200; 60]
-        );
+        assert_eq!(resize_bilinear(&white, ResizeWindow::whole(5, 4)), vec![200; 60]);
         let wide = RgbImage::new(40_000, 1, vec![7; 120_000]).unwrap();
-        assert_eq!(
-            resize_bilinear(&wide, ResizeWindow::whole(1, 1)),
-            vec![7; 3]
-        );
+        assert_eq!(resize_bilinear(&wide, ResizeWindow::whole(1, 1)), vec![7; 3]);
     }
 }

@@ -17,24 +17,15 @@ pub enum TensorData {
 
 impl Tensor {
     pub fn f32(shape: impl Into<Vec<usize>>, data: Vec<f32>) -> Self {
-        Self {
-            shape: shape.into(),
-            data: TensorData::F32(data),
-        }
+        Self { shape: shape.into(), data: TensorData::F32(data) }
     }
 
     pub fn u8(shape: impl Into<Vec<usize>>, data: Vec<u8>) -> Self {
-        Self {
-            shape: shape.into(),
-            data: TensorData::U8(data),
-        }
+        Self { shape: shape.into(), data: TensorData::U8(data) }
     }
 
     pub fn i64(shape: impl Into<Vec<usize>>, data: Vec<i64>) -> Self {
-        Self {
-            shape: shape.into(),
-            data: TensorData::I64(data),
-        }
+        Self { shape: shape.into(), data: TensorData::I64(data) }
     }
 
     pub fn len(&self) -> usize {

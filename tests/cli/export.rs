@@ -7,9 +7,8 @@ use std::time::UNIX_EPOCH;
 use serde_json::Value;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{
-    Change, ClassScore, Detection, DeviceChoice, FileStamp, InferenceLocation, KeepRule,
-    Prediction, PredictionContent, RunId, RunInfo, RunKey, SamplePrediction, SampleUri, Verdict,
-    VerdictTarget,
+    Change, ClassScore, Detection, DeviceChoice, FileStamp, InferenceLocation, KeepRule, Prediction, PredictionContent,
+    RunId, RunInfo, RunKey, SamplePrediction, SampleUri, Verdict, VerdictTarget,
 };
 use spotcheck::library::Library;
 use spotcheck::store::{OpenMode, OpenRequest, Project};
@@ -42,9 +41,7 @@ impl Predicted {
         ] {
             std::fs::copy(samples.join(sample), images.join(name)).unwrap();
         }
-        image::RgbImage::new(8, 4)
-            .save(images.join("nothing.png"))
-            .unwrap();
+        image::RgbImage::new(8, 4).save(images.join("nothing.png")).unwrap();
         std::fs::write(images.join("=broken.jpg"), b"\xff\xd8\xff\xe0 no more").unwrap();
         let out = folder.path().join("predicted.jsonl");
         let mut predict = spotcheck(&["predict"]);
@@ -76,22 +73,15 @@ impl Predicted {
             labels: model.labels,
             created_ms: 1_763_710_000_000,
         };
-        let predictions = Change::Predictions {
-            run: RUN,
-            predictions: self.values().iter().map(prediction_of_line).collect(),
-        };
+        let predictions =
+            Change::Predictions { run: RUN, predictions: self.values().iter().map(prediction_of_line).collect() };
         self.change(vec![Change::AddRun(Box::new(info)), predictions]);
     }
 
     fn change(&self, changes: Vec<Change>) {
         let images = self.images();
         let path = self.project();
-        let request = OpenRequest {
-            path: &path,
-            root: images.to_str(),
-            mode: OpenMode::Write,
-            program: "a test",
-        };
+        let request = OpenRequest { path: &path, root: images.to_str(), mode: OpenMode::Write, program: "a test" };
         let project = Project::open(&request, |_| ()).unwrap().project;
         for change in changes {
             project.write(1, change).unwrap();
@@ -102,10 +92,7 @@ impl Predicted {
     fn judge(&self, image: &str, box_index: Option<u32>, verdict: Verdict) -> Change {
         Change::SetVerdict {
             sample: self.uri(image),
-            target: VerdictTarget {
-                run: Some(RUN),
-                box_index,
-            },
+            target: VerdictTarget { run: Some(RUN), box_index },
             verdict: Some(verdict),
         }
     }
@@ -128,9 +115,7 @@ impl Predicted {
 
     fn values(&self) -> Vec<Value> {
         let lines = self.lines.lines();
-        lines
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     fn export(&self, format: &str, out: &Path, more: &[&str]) -> Output {
@@ -237,8 +222,7 @@ fn assert_same_boxes(read: &Value, expected: &[(String, String, [f64; 4])], tole
         let place = left.iter().position(|read| {
             read[0] == image.as_str()
                 && read[1] == class.as_str()
-                && (0..4)
-                    .all(|edge| (read[edge + 2].as_f64().unwrap() - edges[edge]).abs() <= tolerance)
+                && (0..4).all(|edge| (read[edge + 2].as_f64().unwrap() - edges[edge]).abs() <= tolerance)
         });
         let place = place.unwrap_or_else(|| panic!("{image} {class} {edges:?} is not in {read}"));
         left.swap_remove(place);
@@ -249,15 +233,10 @@ fn with_labels(boxes: Vec<(String, u64, [f64; 4])>) -> Vec<(String, String, [f64
     let labels = repository().join("models/labels/coco-91.txt");
     let labels = std::fs::read_to_string(labels).unwrap();
     let name = |id: u64| {
-        let line = labels
-            .lines()
-            .find(|line| line.split('\t').next() == Some(&id.to_string()));
+        let line = labels.lines().find(|line| line.split('\t').next() == Some(&id.to_string()));
         line.unwrap().split('\t').nth(1).unwrap().to_owned()
     };
-    boxes
-        .into_iter()
-        .map(|(image, class_id, edges)| (image, name(class_id), edges))
-        .collect()
+    boxes.into_iter().map(|(image, class_id, edges)| (image, name(class_id), edges)).collect()
 }
 
 #[test]
@@ -268,10 +247,7 @@ fn json_lines_of_everything_are_what_predict_wrote_and_judgements_are_added() {
         assert_eq!(std::fs::read_to_string(plain).unwrap(), predicted.lines);
         predicted.change(vec![
             predicted.judge("coffee.png", None, Verdict::Accept),
-            Change::SetNote {
-                sample: predicted.uri("coffee.png"),
-                text: "=good".to_owned(),
-            },
+            Change::SetNote { sample: predicted.uri("coffee.png"), text: "=good".to_owned() },
         ]);
         let judged = predicted.exported("jsonl", "judged.jsonl", &["--all-boxes"]);
         let judged = std::fs::read_to_string(judged).unwrap();
@@ -287,14 +263,9 @@ fn an_outdated_prediction_is_skipped_and_reported() {
     predicted.change(vec![
         predicted.judge("coffee.png", Some(0), Verdict::Accept),
         predicted.judge("coffee.png", None, Verdict::Accept),
-        Change::SetNote {
-            sample: predicted.uri("coffee.png"),
-            text: "a cup".to_owned(),
-        },
+        Change::SetNote { sample: predicted.uri("coffee.png"), text: "a cup".to_owned() },
     ]);
-    image::RgbImage::new(300, 200)
-        .save(predicted.images().join("coffee.png"))
-        .unwrap();
+    image::RgbImage::new(300, 200).save(predicted.images().join("coffee.png")).unwrap();
     let said = "1 prediction left out because outdated";
     let lines = predicted.out("lines.jsonl");
     let output = predicted.export("jsonl", &lines, &["--all-boxes"]);
@@ -310,9 +281,7 @@ fn an_outdated_prediction_is_skipped_and_reported() {
     let dataset: Value = serde_json::from_slice(&std::fs::read(dataset).unwrap()).unwrap();
     let images = dataset["images"].as_array().unwrap().iter();
     let names: Vec<&Value> = images.map(|image| &image["file_name"]).collect();
-    let coffees = names
-        .iter()
-        .filter(|name| name.as_str().unwrap().contains("coffee"));
+    let coffees = names.iter().filter(|name| name.as_str().unwrap().contains("coffee"));
     assert!(coffees.eq([&"sub/coffee.png"]), "{names:?}");
     let table = predicted.exported("csv", "table.csv", &[]);
     assert!(std::fs::read_to_string(table).unwrap().contains("outdated"));
@@ -323,18 +292,11 @@ fn a_box_that_a_person_confirmed_is_in_every_format_whatever_its_score() {
     let predicted = Predicted::new(DETECTOR);
     let coffee = predicted.uri("coffee.png");
     let values = predicted.values();
-    let line = values
-        .iter()
-        .find(|line| line["uri"] == coffee.as_str())
-        .unwrap();
+    let line = values.iter().find(|line| line["uri"] == coffee.as_str()).unwrap();
     let scores = line["detections"].as_array().unwrap().iter();
-    let scores: Vec<f64> = scores
-        .map(|found| found["score"].as_f64().unwrap())
-        .collect();
-    let faint: Vec<u32> = (0..scores.len())
-        .filter(|&index| (0.1..0.5).contains(&scores[index]))
-        .map(|index| index as u32)
-        .collect();
+    let scores: Vec<f64> = scores.map(|found| found["score"].as_f64().unwrap()).collect();
+    let faint: Vec<u32> =
+        (0..scores.len()).filter(|&index| (0.1..0.5).contains(&scores[index])).map(|index| index as u32).collect();
     let [accepted, corrected, rejected, ..] = faint[..] else {
         panic!("three boxes below the threshold: {scores:?}");
     };
@@ -353,19 +315,12 @@ fn a_box_that_a_person_confirmed_is_in_every_format_whatever_its_score() {
 
     let only = ["--verdicts", "accepted"];
     let text = |path: PathBuf| std::fs::read_to_string(path).unwrap();
-    let coco: Value =
-        serde_json::from_str(&text(predicted.exported("coco", "c.json", &only))).unwrap();
+    let coco: Value = serde_json::from_str(&text(predicted.exported("coco", "c.json", &only))).unwrap();
     let classes = coco["annotations"].as_array().unwrap().iter();
-    let classes: Vec<u64> = classes
-        .map(|found| found["category_id"].as_u64().unwrap())
-        .collect();
+    let classes: Vec<u64> = classes.map(|found| found["category_id"].as_u64().unwrap()).collect();
     assert_eq!(classes.len(), 2, "{coco}");
     assert!(classes.contains(&18), "it is a dog: {coco}");
-    let labels = text(
-        predicted
-            .exported("yolo", "yolo", &only)
-            .join("labels/coffee.txt"),
-    );
+    let labels = text(predicted.exported("yolo", "yolo", &only).join("labels/coffee.txt"));
     assert_eq!(labels.lines().count(), 2, "{labels}");
     let voc = predicted.exported("voc", "voc", &only);
     let voc = text(voc.join("Annotations/coffee.xml"));
@@ -395,13 +350,7 @@ fn coco_opens_in_pycocotools_with_every_box_and_every_image() {
     let read = python("read_coco.py", &[&file]);
     assert_eq!(
         read["images"],
-        serde_json::json!([
-            "a, \"b\" & <c>.jpg",
-            "coffee.png",
-            "grace 픽셀.jpg",
-            "nothing.png",
-            "sub/coffee.png"
-        ])
+        serde_json::json!(["a, \"b\" & <c>.jpg", "coffee.png", "grace 픽셀.jpg", "nothing.png", "sub/coffee.png"])
     );
     assert_eq!(read["categories"], 80);
     let boxes = with_labels(predicted.boxes(0.3));
@@ -414,23 +363,13 @@ fn coco_opens_in_pycocotools_with_every_box_and_every_image() {
 fn yolo_and_voc_open_in_supervision_with_the_same_boxes() {
     let predicted = Predicted::new(DETECTOR);
     // `supervision` looks for images in one folder only.
-    let flat = [
-        "--min-score",
-        "0.3",
-        "--with-images",
-        "--filter",
-        "!name:sub",
-    ];
+    let flat = ["--min-score", "0.3", "--with-images", "--filter", "!name:sub"];
     let expected: Vec<_> = with_labels(predicted.boxes(0.3))
         .into_iter()
         .filter(|(image, ..)| !image.starts_with("sub/"))
         .map(|(image, label, edges)| (image.replace(['"', '<', '>'], "_"), label, edges))
         .collect();
-    for (format, scores, tolerance) in [
-        ("yolo", false, 0.01),
-        ("yolo", true, 0.01),
-        ("voc", false, 0.5),
-    ] {
+    for (format, scores, tolerance) in [("yolo", false, 0.01), ("yolo", true, 0.01), ("voc", false, 0.5)] {
         let mut arguments = flat.to_vec();
         if scores {
             arguments.push("--yolo-scores");
@@ -455,16 +394,9 @@ fn csv_is_read_by_python_row_by_row_and_holds_no_formula() {
     assert_same_boxes(&read["boxes"], &boxes, 1e-3);
     assert_eq!(
         read["without_box"],
-        serde_json::json!([
-            ["'=broken.jpg", "failed"],
-            ["a, \"b\" & <c>.jpg", "ok"],
-            ["nothing.png", "ok"]
-        ])
+        serde_json::json!([["'=broken.jpg", "failed"], ["a, \"b\" & <c>.jpg", "ok"], ["nothing.png", "ok"]])
     );
-    assert_eq!(
-        read["notes"],
-        serde_json::json!(["two\r\nlines, \"quoted\""])
-    );
+    assert_eq!(read["notes"], serde_json::json!(["two\r\nlines, \"quoted\""]));
     assert_eq!(read["all_rows_have_all_cells"], true);
 }
 
@@ -474,11 +406,7 @@ fn the_report_is_one_page_that_needs_nothing_from_outside() {
         let predicted = Predicted::new(model);
         predicted.change(vec![
             predicted.judge("coffee.png", None, Verdict::Accept),
-            predicted.judge(
-                "sub/coffee.png",
-                None,
-                Verdict::WrongClass("<b>".to_owned()),
-            ),
+            predicted.judge("sub/coffee.png", None, Verdict::WrongClass("<b>".to_owned())),
             Change::SetNote {
                 sample: predicted.uri("coffee.png"),
                 text: "</p><script src='https://example.org'></script>".to_owned(),
@@ -503,12 +431,8 @@ fn the_report_is_one_page_that_needs_nothing_from_outside() {
 fn annotated_images_show_more_than_the_images_and_a_broken_one_is_left_out() {
     let predicted = Predicted::new(DETECTOR);
     let folder = predicted.exported("pictures", "pictures", &["--picture-kind", "png"]);
-    let drawn = image::open(folder.join("sub/coffee.png"))
-        .unwrap()
-        .into_rgb8();
-    let original = image::open(predicted.images().join("sub/coffee.png"))
-        .unwrap()
-        .into_rgb8();
+    let drawn = image::open(folder.join("sub/coffee.png")).unwrap().into_rgb8();
+    let original = image::open(predicted.images().join("sub/coffee.png")).unwrap().into_rgb8();
     assert_eq!(drawn.dimensions(), original.dimensions());
     assert_ne!(drawn, original);
     assert!(folder.join("nothing.png").exists());
@@ -521,36 +445,20 @@ fn a_filter_and_verdicts_choose_what_is_exported() {
     predicted.change(vec![
         predicted.judge("coffee.png", None, Verdict::Accept),
         predicted.judge("sub/coffee.png", None, Verdict::Reject),
-        predicted.judge(
-            "grace 픽셀.jpg",
-            Some(0),
-            Verdict::WrongClass("dog".to_owned()),
-        ),
+        predicted.judge("grace 픽셀.jpg", Some(0), Verdict::WrongClass("dog".to_owned())),
     ]);
     let images = |name: &str, more: &[&str]| {
         let file = predicted.exported("coco", name, more);
         python("read_coco.py", &[&file])["images"].clone()
     };
     let accepted = images("accepted.json", &["--verdicts", "accepted"]);
-    assert_eq!(
-        accepted,
-        serde_json::json!(["coffee.png", "grace 픽셀.jpg"])
-    );
+    assert_eq!(accepted, serde_json::json!(["coffee.png", "grace 픽셀.jpg"]));
     let rejected = images("rejected.json", &["--filter", "verdict:reject"]);
     assert_eq!(rejected, serde_json::json!(["sub/coffee.png"]));
     let without_box = images("empty.json", &["--filter", "boxes:0"]);
-    assert!(
-        without_box
-            .as_array()
-            .unwrap()
-            .contains(&"nothing.png".into()),
-        "{without_box}"
-    );
+    assert!(without_box.as_array().unwrap().contains(&"nothing.png".into()), "{without_box}");
     let relabelled = std::fs::read_to_string(predicted.out("accepted.json")).unwrap();
-    assert!(
-        relabelled.contains("\"model_category_id\":1"),
-        "{relabelled}"
-    );
+    assert!(relabelled.contains("\"model_category_id\":1"), "{relabelled}");
 }
 
 #[test]
@@ -559,22 +467,14 @@ fn nothing_is_overwritten_unasked_and_only_exports_are_replaced() {
     predicted.exported("coco", "out", &[]);
     let again = predicted.export("coco", &predicted.out("out"), &[]);
     assert_eq!(again.status.code(), Some(1));
-    assert!(
-        stderr(&again).contains("of that name exists") && stderr(&again).contains("--force"),
-        "{}",
-        stderr(&again)
-    );
+    assert!(stderr(&again).contains("of that name exists") && stderr(&again).contains("--force"), "{}", stderr(&again));
     predicted.exported("coco", "out", &["--force"]);
     let over_the_images = predicted.export("yolo", &predicted.images(), &["--force"]);
     assert_eq!(over_the_images.status.code(), Some(1));
     assert!(predicted.images().join("coffee.png").exists());
     let over_an_image = predicted.images().join("coffee.png");
     let over_an_image = predicted.export("csv", &over_an_image, &["--force"]);
-    assert!(
-        stderr(&over_an_image).contains("never replaced"),
-        "{}",
-        stderr(&over_an_image)
-    );
+    assert!(stderr(&over_an_image).contains("never replaced"), "{}", stderr(&over_an_image));
     let left: Vec<String> = std::fs::read_dir(predicted.folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -590,11 +490,7 @@ fn images_that_are_gone_are_listed_and_end_with_code_three() {
     let out = predicted.out("with-images");
     let output = predicted.export("yolo", &out, &["--with-images"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("coffee.png: left out"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("coffee.png: left out"), "{}", stderr(&output));
     assert!(out.join("labels/sub/coffee.txt").exists());
     assert!(!out.join("labels/coffee.txt").exists());
 }
@@ -611,10 +507,7 @@ fn filters_that_are_too_long_or_too_deep_are_refused() {
     let (output, out) = filtered("long.csv", &(long.clone() + "name:grace"));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let rows = std::fs::read_to_string(out).unwrap();
-    assert!(
-        rows.lines().skip(1).all(|row| row.contains("grace")),
-        "{rows}"
-    );
+    assert!(rows.lines().skip(1).all(|row| row.contains("grace")), "{rows}");
     assert!(rows.lines().count() > 1);
     for filter in [
         "(".repeat(8000),

@@ -33,21 +33,13 @@ fn ended(mut command: Command) -> Ended {
 fn with_home(home: &Path, args: &[&str]) -> Ended {
     let library = runtime::locate(&AppDirs::below(crate::support::runtime_home()), None).unwrap();
     let mut command = crate::support::spotcheck(args);
-    command
-        .env(HOME_VARIABLE, home)
-        .env("ORT_DYLIB_PATH", library.path);
+    command.env(HOME_VARIABLE, home).env("ORT_DYLIB_PATH", library.path);
     ended(command)
 }
 
 #[test]
 fn inspect_shows_the_graph_what_is_recognised_what_is_assumed_and_the_card() {
-    let shown = ended(crate::support::spotcheck(&[
-        "models",
-        "inspect",
-        CIFAR,
-        "--set",
-        "input.channels=bgr",
-    ]));
+    let shown = ended(crate::support::spotcheck(&["models", "inspect", CIFAR, "--set", "input.channels=bgr"]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     let sections = [
         "input     input_1 float32 [n, 32, 32, 3]",
@@ -74,9 +66,7 @@ fn the_preview_is_what_the_model_sees_in_the_cards_channel_order() {
     let target = folder.path().join("preview.png");
     let preview = target.to_str().unwrap();
     let common = ["models", "inspect", CIFAR, "--image", IMAGE, "--preview"];
-    let shown = ended(crate::support::spotcheck(
-        &[&common[..], &[preview]].concat(),
-    ));
+    let shown = ended(crate::support::spotcheck(&[&common[..], &[preview]].concat()));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     let bytes = std::fs::read(&target).unwrap();
     let image = decode(&bytes, &DecodeLimits::default()).unwrap().image;
@@ -88,23 +78,13 @@ fn the_preview_is_what_the_model_sees_in_the_cards_channel_order() {
         f64::from(reds().max().unwrap()),
         reds().map(f64::from).sum::<f64>() / 1024.0
     );
-    assert!(
-        shown.stdout.contains(&red_line),
-        "{red_line}: {}",
-        shown.stdout
-    );
+    assert!(shown.stdout.contains(&red_line), "{red_line}: {}", shown.stdout);
     assert!(shown.stdout.contains("[1, 32, 32, 3]"), "{}", shown.stdout);
 
     let over_itself = ended(crate::support::spotcheck(&[&common[..], &[IMAGE]].concat()));
     assert_eq!(over_itself.code, Some(1));
-    assert!(
-        over_itself.stderr.contains("the image itself"),
-        "{}",
-        over_itself.stderr
-    );
-    let twice = ended(crate::support::spotcheck(
-        &[&common[..], &[preview]].concat(),
-    ));
+    assert!(over_itself.stderr.contains("the image itself"), "{}", over_itself.stderr);
+    let twice = ended(crate::support::spotcheck(&[&common[..], &[preview]].concat()));
     assert_eq!(twice.code, Some(1));
     assert!(twice.stderr.contains("not replaced"), "{}", twice.stderr);
 }
@@ -114,65 +94,29 @@ fn what_cannot_be_used_still_shows_its_graph_and_the_reason() {
     let weights = "tests/cases/conventions/refused-raw-yolo/model.onnx";
     let shown = ended(crate::support::spotcheck(&["models", "inspect", weights]));
     assert_eq!(shown.code, Some(1));
-    assert!(
-        shown.stdout.contains("output0 float32 [1, 84, 100]"),
-        "{}",
-        shown.stdout
-    );
-    assert!(
-        shown.stderr.contains("export the model with such outputs"),
-        "{}",
-        shown.stderr
-    );
-    assert_eq!(
-        shown.stderr.lines().count(),
-        1,
-        "no log lines: {}",
-        shown.stderr
-    );
+    assert!(shown.stdout.contains("output0 float32 [1, 84, 100]"), "{}", shown.stdout);
+    assert!(shown.stderr.contains("export the model with such outputs"), "{}", shown.stderr);
+    assert_eq!(shown.stderr.lines().count(), 1, "no log lines: {}", shown.stderr);
 }
 
 #[test]
 fn a_file_that_is_missing_or_not_a_model_is_named_with_what_to_do() {
-    for (file, reason) in [
-        ("missing.onnx", "could not read the model missing.onnx"),
-        ("Cargo.toml", "damaged or is not an ONNX model"),
-    ] {
+    for (file, reason) in
+        [("missing.onnx", "could not read the model missing.onnx"), ("Cargo.toml", "damaged or is not an ONNX model")]
+    {
         let refused = ended(crate::support::spotcheck(&["models", "inspect", file]));
         assert_eq!(refused.code, Some(1), "{file}");
-        assert!(
-            refused.stderr.contains(reason),
-            "{file}: {}",
-            refused.stderr
-        );
+        assert!(refused.stderr.contains(reason), "{file}: {}", refused.stderr);
     }
 }
 
 #[test]
 fn a_known_model_is_shown_with_its_card() {
-    let shown = ended(crate::support::spotcheck(&[
-        "models",
-        "inspect",
-        "ssd-mobilenet-coco",
-    ]));
+    let shown = ended(crate::support::spotcheck(&["models", "inspect", "ssd-mobilenet-coco"]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-    assert!(
-        shown.stdout.contains("output    labels int64 [num]"),
-        "{}",
-        shown.stdout
-    );
-    assert!(
-        shown.stdout.contains("nms_iou_in_graph = 0.6"),
-        "{}",
-        shown.stdout
-    );
-    let corrected = ended(crate::support::spotcheck(&[
-        "models",
-        "inspect",
-        "ssd-mobilenet-coco",
-        "--set",
-        "name=x",
-    ]));
+    assert!(shown.stdout.contains("output    labels int64 [num]"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("nms_iou_in_graph = 0.6"), "{}", shown.stdout);
+    let corrected = ended(crate::support::spotcheck(&["models", "inspect", "ssd-mobilenet-coco", "--set", "name=x"]));
     assert_eq!(corrected.code, Some(1));
 }
 
@@ -182,61 +126,27 @@ fn an_added_model_is_listed_used_by_its_id_and_removed() {
     let labels = home.path().join("names.txt");
     let names: Vec<String> = (0..10).map(|class| format!("thing {class}")).collect();
     std::fs::write(&labels, names.join("\n")).unwrap();
-    let add = [
-        "models",
-        "add",
-        CIFAR,
-        "--labels",
-        labels.to_str().unwrap(),
-        "--set",
-    ];
+    let add = ["models", "add", CIFAR, "--labels", labels.to_str().unwrap(), "--set"];
     let added = with_home(home.path(), &[&add[..], &["id=my-cifar"]].concat());
     assert_eq!(added.code, Some(0), "{}", added.stderr);
     assert!(added.stdout.contains("added my-cifar"), "{}", added.stdout);
-    assert!(
-        added.stderr.contains("assumed: ONNX does not record this"),
-        "{}",
-        added.stderr
-    );
+    assert!(added.stderr.contains("assumed: ONNX does not record this"), "{}", added.stderr);
 
     let again = with_home(home.path(), &[&add[..], &["id=other"]].concat());
     assert_eq!(again.code, Some(1));
-    assert!(
-        again.stderr.contains("in the library already, as my-cifar"),
-        "{}",
-        again.stderr
-    );
+    assert!(again.stderr.contains("in the library already, as my-cifar"), "{}", again.stderr);
 
-    let predicted = with_home(
-        home.path(),
-        &["predict", IMAGE, "--model", "my-cifar", "--out", "-"],
-    );
+    let predicted = with_home(home.path(), &["predict", IMAGE, "--model", "my-cifar", "--out", "-"]);
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
     let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
     assert_eq!(line["model"], "my-cifar");
-    assert!(
-        line["classes"][0]["label"]
-            .as_str()
-            .unwrap()
-            .starts_with("thing "),
-        "{line}"
-    );
-    assert!(
-        predicted.stderr.contains("assumed: input.channels = rgb"),
-        "{}",
-        predicted.stderr
-    );
+    assert!(line["classes"][0]["label"].as_str().unwrap().starts_with("thing "), "{line}");
+    assert!(predicted.stderr.contains("assumed: input.channels = rgb"), "{}", predicted.stderr);
 
     let listed = with_home(home.path(), &["models", "list"]);
     assert!(listed.stdout.contains("my-cifar"), "{}", listed.stdout);
-    assert_eq!(
-        with_home(home.path(), &["models", "remove", "my-cifar"]).code,
-        Some(0)
-    );
-    assert!(
-        crate::support::repository().join(CIFAR).exists(),
-        "the user's own file stays"
-    );
+    assert_eq!(with_home(home.path(), &["models", "remove", "my-cifar"]).code, Some(0));
+    assert!(crate::support::repository().join(CIFAR).exists(), "the user's own file stays");
 }
 
 #[test]
@@ -246,45 +156,23 @@ fn nothing_is_added_that_does_not_fit() {
     std::fs::write(&labels, "only\ntwo").unwrap();
     let labels = labels.to_str().unwrap();
     for (args, reason) in [
-        (
-            ["--labels", labels],
-            "has 1001 classes and the label file names 2",
-        ),
+        (["--labels", labels], "has 1001 classes and the label file names 2"),
         (["--set", "input.colour=rgb"], "colour"),
         (["--set", "input.std=[0, 1, 1]"], "input.std"),
         (["--set", "id=resnet50-v2"], "already"),
-        (
-            [
-                "--set",
-                r#"input.resize={"stretch": {"width": 0, "height": 9}}"#,
-            ],
-            "1 to 16384",
-        ),
+        (["--set", r#"input.resize={"stretch": {"width": 0, "height": 9}}"#], "1 to 16384"),
     ] {
-        let refused = with_home(
-            home.path(),
-            &[&["models", "add", TENSORFLOW][..], &args].concat(),
-        );
+        let refused = with_home(home.path(), &[&["models", "add", TENSORFLOW][..], &args].concat());
         assert_eq!(refused.code, Some(1), "{args:?}: {}", refused.stdout);
-        assert!(
-            refused.stderr.contains(reason),
-            "{args:?}: {}",
-            refused.stderr
-        );
+        assert!(refused.stderr.contains(reason), "{args:?}: {}", refused.stderr);
     }
     let kept = std::fs::read_dir(home.path().join("data/models"));
-    assert_eq!(
-        kept.map_or(0, Iterator::count),
-        0,
-        "nothing half done is left"
-    );
+    assert_eq!(kept.map_or(0, Iterator::count), 0, "nothing half done is left");
 }
 
 #[test]
 fn a_bare_file_is_predicted_and_says_what_was_recognised_and_assumed() {
-    let predicted = ended(crate::support::spotcheck(&[
-        "predict", IMAGE, "--model", TENSORFLOW, "--out", "-",
-    ]));
+    let predicted = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", TENSORFLOW, "--out", "-"]));
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
     for part in [
         "recognised: output.classification.background = true",
@@ -294,11 +182,5 @@ fn a_bare_file_is_predicted_and_says_what_was_recognised_and_assumed() {
         assert!(predicted.stderr.contains(part), "{}", predicted.stderr);
     }
     let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
-    assert!(
-        !line["classes"][0]["label"]
-            .as_str()
-            .unwrap()
-            .starts_with("class "),
-        "{line}"
-    );
+    assert!(!line["classes"][0]["label"].as_str().unwrap().starts_with("class "), "{line}");
 }

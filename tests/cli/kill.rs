@@ -3,10 +3,7 @@
 //! “At most one batch is computed again” means: of the images whose predictions were saved when the program was killed,
 //! the resumed run computes at most one batch per lane again, less one image; with one image per batch, none.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "the seed must be known to repeat a failure"
-)]
+#![expect(clippy::print_stderr, reason = "the seed must be known to repeat a failure")]
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -32,14 +29,8 @@ struct Mode {
 }
 
 const MODES: [Mode; 2] = [
-    Mode {
-        batch: 1,
-        arguments: &["--threads", "2"],
-    },
-    Mode {
-        batch: 4,
-        arguments: &["--threads", "2", "--batch", "4"],
-    },
+    Mode { batch: 1, arguments: &["--threads", "2"] },
+    Mode { batch: 4, arguments: &["--threads", "2", "--batch", "4"] },
 ];
 
 #[test]
@@ -50,10 +41,7 @@ fn twenty_kills_at_random_moments_lose_nothing_that_was_shown_as_saved() {
     for (number, mode) in MODES.iter().enumerate() {
         let reference = Bench::new(folder.path(), &format!("reference-{number}"), &images, mode);
         let run_time = reference.finish();
-        let expected = (
-            reference.predictions(),
-            std::fs::read(reference.out()).unwrap(),
-        );
+        let expected = (reference.predictions(), std::fs::read(reference.out()).unwrap());
         let mut kills = 0;
         let mut rounds = 0;
         while kills < KILLS / MODES.len() {
@@ -66,10 +54,7 @@ fn twenty_kills_at_random_moments_lose_nothing_that_was_shown_as_saved() {
             }
             bench.finish();
             assert_eq!(bench.predictions(), expected.0);
-            assert!(
-                std::fs::read(bench.out()).unwrap() == expected.1,
-                "the results differ"
-            );
+            assert!(std::fs::read(bench.out()).unwrap() == expected.1, "the results differ");
         }
     }
 }
@@ -83,11 +68,7 @@ struct Bench<'b> {
 
 impl<'b> Bench<'b> {
     fn new(folder: &Path, name: &str, images: &'b Path, mode: &'b Mode) -> Self {
-        Self {
-            project: folder.join(name).with_extension("spotcheck"),
-            images,
-            mode,
-        }
+        Self { project: folder.join(name).with_extension("spotcheck"), images, mode }
     }
 
     fn out(&self) -> PathBuf {
@@ -95,13 +76,7 @@ impl<'b> Bench<'b> {
     }
 
     fn command(&self) -> Command {
-        let mut command = spotcheck(&[
-            "predict",
-            "--model",
-            "efficientnet-lite0",
-            "--device",
-            "cpu",
-        ]);
+        let mut command = spotcheck(&["predict", "--model", "efficientnet-lite0", "--device", "cpu"]);
         command.arg(self.images).args(self.mode.arguments);
         command.arg("--project").arg(&self.project).arg("--resume");
         command.arg("--out").arg(self.out());
@@ -109,12 +84,7 @@ impl<'b> Bench<'b> {
     }
 
     /// Kills a run at a random moment: some while the model is loaded, most while it computes.
-    fn kill_at_random(
-        &self,
-        random: &mut Random,
-        run_time: Duration,
-        expected: &[SamplePrediction],
-    ) {
+    fn kill_at_random(&self, random: &mut Random, run_time: Duration, expected: &[SamplePrediction]) {
         let mut run = Running::start(&mut self.command());
         if random.below(5) > 0 {
             run.wait_until_loaded();
@@ -125,25 +95,13 @@ impl<'b> Bench<'b> {
         }
         let shown_as_saved = run.kill();
         let predictions = self.predictions();
-        eprintln!(
-            "killed with {shown_as_saved} shown as saved, {} saved",
-            predictions.len()
-        );
-        assert!(
-            predictions.len() >= shown_as_saved,
-            "{} of {shown_as_saved} are left",
-            predictions.len()
-        );
+        eprintln!("killed with {shown_as_saved} shown as saved, {} saved", predictions.len());
+        assert!(predictions.len() >= shown_as_saved, "{} of {shown_as_saved} are left", predictions.len());
         for prediction in &predictions {
-            let whole = expected
-                .iter()
-                .find(|expected| expected.sample == prediction.sample);
+            let whole = expected.iter().find(|expected| expected.sample == prediction.sample);
             assert_eq!(Some(prediction), whole);
         }
-        assert!(
-            predictions.len() == IMAGES || !self.out().exists(),
-            "half a file under the name of a whole one"
-        );
+        assert!(predictions.len() == IMAGES || !self.out().exists(), "half a file under the name of a whole one");
     }
 
     /// Lets the run end, and checks that it computes no more than it must. Gives how long that took.
@@ -155,14 +113,8 @@ impl<'b> Bench<'b> {
         let (computed, secs) = images_and_secs(&said).unwrap();
         let missing = IMAGES - before.len();
         assert!(computed >= missing, "{said}");
-        assert!(
-            computed - missing < self.mode.batch,
-            "{computed} computed, {missing} were missing"
-        );
-        assert!(
-            said.contains(&format!("saved {IMAGES} of {IMAGES} predictions")),
-            "{said}"
-        );
+        assert!(computed - missing < self.mode.batch, "{computed} computed, {missing} were missing");
+        assert!(said.contains(&format!("saved {IMAGES} of {IMAGES} predictions")), "{said}");
         Duration::from_secs_f64(secs)
     }
 
@@ -171,33 +123,19 @@ impl<'b> Bench<'b> {
         if !self.project.exists() {
             return Vec::new();
         }
-        let request = OpenRequest {
-            path: &self.project,
-            root: None,
-            mode: OpenMode::Write,
-            program: "a test",
-        };
+        let request = OpenRequest { path: &self.project, root: None, mode: OpenMode::Write, program: "a test" };
         let opened = Project::open(&request, |_| ()).unwrap();
-        assert!(
-            opened.notes.iter().all(|note| note.contains("was empty")),
-            "{:?}",
-            opened.notes
-        );
+        assert!(opened.notes.iter().all(|note| note.contains("was empty")), "{:?}", opened.notes);
         let mut predictions = Vec::new();
         let control = TaskControl::new(ProgressUnit::Images);
         for run in opened.project.runs().unwrap() {
             assert_eq!(run.id, RunId(1));
             let visit = |batch: Vec<SamplePrediction>| predictions.extend(batch);
-            opened
-                .project
-                .each_prediction(run.id, &control, visit)
-                .unwrap();
+            opened.project.each_prediction(run.id, &control, visit).unwrap();
         }
         drop(opened);
         let connection = rusqlite::Connection::open(&self.project).unwrap();
-        let check: String = connection
-            .pragma_query_value(None, "integrity_check", |row| row.get(0))
-            .unwrap();
+        let check: String = connection.pragma_query_value(None, "integrity_check", |row| row.get(0)).unwrap();
         assert_eq!(check, "ok");
         predictions.sort_by(|left, right| left.sample.cmp(&right.sample));
         predictions
@@ -212,18 +150,11 @@ struct Running {
 
 impl Running {
     fn start(command: &mut Command) -> Self {
-        let mut child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (sender, lines) = channel();
         std::thread::spawn(move || {
-            stderr
-                .lines()
-                .map_while(Result::ok)
-                .for_each(|line| drop(sender.send(line)));
+            stderr.lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));
         });
         Self { child, lines }
     }
@@ -242,9 +173,7 @@ impl Running {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         let lines: Vec<String> = self.lines.iter().collect();
-        let saved = lines
-            .iter()
-            .filter_map(|line| line.strip_prefix("saved ")?.split(' ').next()?.parse().ok());
+        let saved = lines.iter().filter_map(|line| line.strip_prefix("saved ")?.split(' ').next()?.parse().ok());
         saved.max().unwrap_or(0)
     }
 }
@@ -260,12 +189,8 @@ fn draw_images(folder: &Path) -> PathBuf {
     let images = folder.join("images");
     std::fs::create_dir(&images).unwrap();
     for number in 0..IMAGES as u32 {
-        let pixel = |x: u32, y: u32| {
-            image::Rgb([(x * number) as u8, (y * 3 + number) as u8, (x ^ y) as u8])
-        };
-        image::RgbImage::from_fn(64 + number, 48, pixel)
-            .save(images.join(format!("{number:03}.png")))
-            .unwrap();
+        let pixel = |x: u32, y: u32| image::Rgb([(x * number) as u8, (y * 3 + number) as u8, (x ^ y) as u8]);
+        image::RgbImage::from_fn(64 + number, 48, pixel).save(images.join(format!("{number:03}.png"))).unwrap();
     }
     images
 }
@@ -275,9 +200,7 @@ struct Random(u64);
 
 impl Random {
     fn new() -> Self {
-        let given = std::env::var(SEED_VARIABLE)
-            .ok()
-            .and_then(|seed| seed.parse().ok());
+        let given = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok());
         let seed = given.unwrap_or_else(|| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
             since.as_nanos() as u64

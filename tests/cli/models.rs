@@ -33,14 +33,8 @@ impl Home {
         let card = include_str!("../../models/efficientnet-lite0/model.toml")
             .replace("\"efficientnet-lite0\"", "\"mine\"")
             .replace("EfficientNet-Lite0\"\ntask", "My model\"\ntask")
-            .replace(
-                "bytes = 18613976",
-                &format!("bytes = {}\n{mirrors}", CONTENT.len()),
-            )
-            .replace(
-                "c16c3290248698d2dbfb8db1ff41d301169c57ae0c4c2c6a474a284eb06dfd58",
-                SHA256,
-            );
+            .replace("bytes = 18613976", &format!("bytes = {}\n{mirrors}", CONTENT.len()))
+            .replace("c16c3290248698d2dbfb8db1ff41d301169c57ae0c4c2c6a474a284eb06dfd58", SHA256);
         fs::create_dir_all(home.path("")).unwrap();
         fs::write(home.path("model.toml"), card).unwrap();
         home
@@ -78,8 +72,7 @@ impl Home {
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         let mut lines = ended.stdout.lines();
         let line = lines.find(|line| line.split_whitespace().any(|word| word == id));
-        line.unwrap_or_else(|| panic!("{}", ended.stdout))
-            .to_owned()
+        line.unwrap_or_else(|| panic!("{}", ended.stdout)).to_owned()
     }
 }
 
@@ -120,14 +113,7 @@ fn good_server() -> HttpServer {
 fn the_list_shows_each_model_with_what_a_choice_needs() {
     let home = Home::new();
     let small = home.listed("efficientnet-lite0");
-    for expected in [
-        "* ",
-        "classification",
-        "18 MiB",
-        "ready",
-        "Apache-2.0",
-        "75.1 %",
-    ] {
+    for expected in ["* ", "classification", "18 MiB", "ready", "Apache-2.0", "75.1 %"] {
         assert!(small.contains(expected), "{small}");
     }
     let large = home.listed("faster-rcnn");
@@ -143,13 +129,7 @@ fn the_list_shows_each_model_with_what_a_choice_needs() {
     }
     let plain = home.models(&[]);
     assert_eq!(plain.stdout, home.models(&["list"]).stdout);
-    assert!(
-        plain
-            .stdout
-            .contains("\nDisk space used by downloads and your own models: 0 B"),
-        "{}",
-        plain.stdout
-    );
+    assert!(plain.stdout.contains("\nDisk space used by downloads and your own models: 0 B"), "{}", plain.stdout);
 }
 
 #[test]
@@ -170,20 +150,11 @@ fn a_fetched_model_is_ready_and_a_removed_one_is_gone() {
 
     let fetched = home.models(&["fetch", "mine"]);
     let weights = home.path("model.onnx").display().to_string();
-    assert_eq!(
-        fetched.stdout,
-        format!("mine is ready: {weights}\n"),
-        "{}",
-        fetched.stderr
-    );
+    assert_eq!(fetched.stdout, format!("mine is ready: {weights}\n"), "{}", fetched.stderr);
     assert!(home.listed("mine").contains(&format!("ready: {weights}")));
 
     let removed = home.models(&["remove", "mine"]);
-    assert!(
-        removed.stdout.starts_with("removed mine, "),
-        "{}",
-        removed.stderr
-    );
+    assert!(removed.stdout.starts_with("removed mine, "), "{}", removed.stderr);
     assert!(!home.path("").exists());
 }
 
@@ -208,31 +179,18 @@ fn an_interrupt_ends_a_stalled_download_within_a_second_and_says_how_to_go_on() 
     let fetch = stalled_fetch(&home);
     let start = std::time::Instant::now();
     let interrupt = format!("kill -INT {}", fetch.id());
-    assert!(
-        Command::new("sh")
-            .args(["-c", &interrupt])
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
     let fetch = ended(fetch.wait_with_output().unwrap());
     assert!(start.elapsed().as_millis() < 1000);
     assert_eq!(fetch.code, Some(1));
     // The progress is printed when a step begins, which another test checks.
     let is_progress = |line: &&str| line.starts_with("mine: ");
-    let lines: Vec<&str> = fetch
-        .stderr
-        .lines()
-        .filter(|line| !is_progress(line))
-        .collect();
+    let lines: Vec<&str> = fetch.stderr.lines().filter(|line| !is_progress(line)).collect();
     let folder = home.path("").display().to_string();
     assert_eq!(
         lines,
         [
-            format!(
-                "downloading My model (21 B) into {}",
-                folder.trim_end_matches('/')
-            ),
+            format!("downloading My model (21 B) into {}", folder.trim_end_matches('/')),
             "error: cancelled; resume with: spotcheck models fetch mine".to_owned(),
         ]
     );
@@ -245,10 +203,7 @@ fn a_failed_mirror_is_reported_when_the_next_one_works() {
     let home = Home::with_model(&[missing.url("/weights"), server.url("/")]);
     let fetched = home.models(&["fetch", "mine"]);
     assert_eq!(fetched.code, Some(0), "{}", fetched.stderr);
-    let note = format!(
-        "note: 127.0.0.1 returned 404 Not Found: {}",
-        missing.url("/weights")
-    );
+    let note = format!("note: 127.0.0.1 returned 404 Not Found: {}", missing.url("/weights"));
     assert!(fetched.stderr.contains(&note), "{}", fetched.stderr);
 }
 
@@ -276,11 +231,7 @@ fn weights_are_taken_from_a_file_only_if_they_are_the_right_ones() {
     fs::write(&file, b"these are NOT weights").unwrap();
     let refused = home.models(&from);
     assert_eq!(refused.code, Some(1));
-    assert!(
-        refused.stderr.contains("its sha256 is "),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("its sha256 is "), "{}", refused.stderr);
     fs::write(&file, CONTENT).unwrap();
     assert_eq!(home.models(&from).code, Some(0));
     assert_eq!(fs::read(home.path("model.onnx")).unwrap(), CONTENT);
@@ -321,10 +272,7 @@ fn a_broken_card_is_named_with_its_line_and_the_rest_is_listed() {
     fs::write(home.path("model.toml"), "id = \"mine\"\ncolour = 1\n").unwrap();
     let listed = home.models(&["list"]);
     assert_eq!(listed.code, Some(0));
-    let place = format!(
-        "{}, line 2, column 1: unknown field `colour`",
-        home.path("model.toml").display()
-    );
+    let place = format!("{}, line 2, column 1: unknown field `colour`", home.path("model.toml").display());
     assert!(listed.stderr.contains(&place), "{}", listed.stderr);
     assert!(listed.stdout.contains("ssd-mobilenet-coco"));
 }

@@ -15,19 +15,14 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let bench = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let bench = Self { folder: tempfile::tempdir().unwrap() };
         for name in ["photos", "outputs"] {
             std::fs::create_dir(bench.path(name)).unwrap();
         }
         for name in ["rocket.jpg", "coffee.png"] {
             let sample = repository().join("assets/samples").join(name);
             std::fs::copy(sample, bench.path("photos").join(name)).unwrap();
-            bench.write(
-                &format!("outputs/{name}.out"),
-                r#"{"predictions":[[0.7,0.2,0.1]]}"#,
-            );
+            bench.write(&format!("outputs/{name}.out"), r#"{"predictions":[[0.7,0.2,0.1]]}"#);
         }
         bench
     }
@@ -82,13 +77,7 @@ fn files_of_the_user_are_never_replaced_by_results() {
     let made = bench.predict(&["--model", MODEL, "--project", "p.spotcheck"]);
     assert!(made.status.success(), "{}", stderr(&made));
     let refused = "not a JSON Lines file of Spotcheck, so it was not replaced";
-    for name in [
-        "photos/rocket.jpg",
-        "p.spotcheck",
-        "notes.txt",
-        "answers.json",
-        "outputs/rocket.jpg.out",
-    ] {
+    for name in ["photos/rocket.jpg", "p.spotcheck", "notes.txt", "answers.json", "outputs/rocket.jpg.out"] {
         let file = bench.path(name);
         let before = std::fs::read(&file).unwrap();
         let predicted = bench.predict(&["--model", MODEL, "--out", name]);
@@ -113,29 +102,10 @@ fn results_never_replace_inputs_of_the_command() {
     bench.write("model.onnx", "");
     bench.write("photos/empty.jpg", "");
     let cases: [(&str, &[&str], &str); 4] = [
-        (
-            "./photos/../model.onnx",
-            &["--model", "model.onnx"],
-            "the model",
-        ),
-        (
-            "new.spotcheck",
-            &["--model", MODEL, "--project", "new.spotcheck"],
-            "the project",
-        ),
+        ("./photos/../model.onnx", &["--model", "model.onnx"], "the model"),
+        ("new.spotcheck", &["--model", MODEL, "--project", "new.spotcheck"], "the project"),
         ("photos/empty.jpg", &["--model", MODEL], "one of the images"),
-        (
-            "mapping.toml",
-            &[
-                "--endpoint",
-                "e",
-                "--mapping",
-                "mapping.toml",
-                "--labels",
-                "labels.txt",
-            ],
-            "the mapping",
-        ),
+        ("mapping.toml", &["--endpoint", "e", "--mapping", "mapping.toml", "--labels", "labels.txt"], "the mapping"),
     ];
     for (out, more, what) in cases {
         let file = bench.path(out);
@@ -199,9 +169,6 @@ fn a_folder_that_is_not_there_or_cannot_be_written_is_named() {
         let said = stderr(&refused);
         assert_eq!(refused.status.code(), Some(1), "{said}");
         assert!(said.contains("cannot write into the folder"), "{said}");
-        assert!(
-            said.trim_end().ends_with(": /sys") && said.matches("/sys/").count() == 1,
-            "{said}"
-        );
+        assert!(said.trim_end().ends_with(": /sys") && said.matches("/sys/").count() == 1, "{said}");
     }
 }

@@ -20,9 +20,7 @@ fn run(mut command: Command) -> Output {
 
 fn lines(output: &Output) -> Vec<Value> {
     let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn stderr(output: &Output) -> String {
@@ -47,12 +45,8 @@ fn mixed_folder() -> (tempfile::TempDir, Vec<(&'static str, Expected)>) {
     write("mislabelled.png", &rocket);
     write("text.jpg", b"Dear diary, this is not an image");
     write("truncated.jpg", &rocket[..rocket.len() / 2]);
-    image::RgbImage::new(40_000, 10)
-        .save(folder.path().join("very wide.png"))
-        .unwrap();
-    image::RgbImage::new(1, 1)
-        .save(folder.path().join("픽셀.png"))
-        .unwrap();
+    image::RgbImage::new(40_000, 10).save(folder.path().join("very wide.png")).unwrap();
+    image::RgbImage::new(1, 1).save(folder.path().join("픽셀.png")).unwrap();
     let expected = vec![
         ("empty.jpg", Err("empty")),
         ("good.jpg", Ok((640, 427))),
@@ -79,19 +73,12 @@ fn bad_images_are_named_with_their_reason_and_the_rest_is_predicted() {
             match expected {
                 Ok((width, height)) => {
                     assert_eq!(line["status"], "ok", "{line}");
-                    assert_eq!(
-                        (&line["width"], &line["height"]),
-                        (&width.into(), &height.into()),
-                        "{line}"
-                    );
+                    assert_eq!((&line["width"], &line["height"]), (&width.into(), &height.into()), "{line}");
                 }
                 Err(reason) => {
                     assert_eq!(line["status"], "failed", "{line}");
                     assert!(line["error"].as_str().unwrap().contains(reason), "{line}");
-                    assert!(
-                        stderr(&output).contains(name),
-                        "{name} is not in the list of failures"
-                    );
+                    assert!(stderr(&output).contains(name), "{name} is not in the list of failures");
                 }
             }
         }
@@ -103,19 +90,12 @@ fn a_damaged_image_that_pillow_decodes_is_predicted_with_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let case = repository().join("tests/cases/decode/jpeg-hole-in-the-data/image.jpg");
     std::fs::copy(case, folder.path().join("damaged.jpg")).unwrap();
-    std::fs::copy(
-        samples().join("rocket.jpg"),
-        folder.path().join("whole.jpg"),
-    )
-    .unwrap();
+    std::fs::copy(samples().join("rocket.jpg"), folder.path().join("whole.jpg")).unwrap();
     for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
         let output = run(predict(folder.path(), model, &["--out", "-"]));
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let [damaged, whole] = lines(&output).try_into().unwrap();
-        assert_eq!(
-            (&damaged["status"], &whole["status"]),
-            (&"ok".into(), &"ok".into())
-        );
+        assert_eq!((&damaged["status"], &whole["status"]), (&"ok".into(), &"ok".into()));
         let warnings = damaged["warnings"].as_array().unwrap();
         assert_eq!(warnings.len(), 1, "{damaged}");
         assert!(warnings[0].as_str().unwrap().starts_with("is damaged"));
@@ -130,11 +110,7 @@ fn two_runs_write_the_same_bytes_in_a_fixed_key_order() {
     for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
         let written = ["1.jsonl", "2.jsonl"].map(|name| {
             let path = folder.path().join(name);
-            let output = run(predict(
-                &samples(),
-                model,
-                &["--out", path.to_str().unwrap()],
-            ));
+            let output = run(predict(&samples(), model, &["--out", path.to_str().unwrap()]));
             assert!(output.status.success(), "{}", stderr(&output));
             assert!(output.stdout.is_empty(), "results go to the file alone");
             std::fs::read_to_string(path).unwrap()
@@ -147,11 +123,7 @@ fn two_runs_write_the_same_bytes_in_a_fixed_key_order() {
         let ours = folder.path().join("1.jsonl");
         assert_eq!(permissions(ours), permissions(plain));
         let keys = r#""status":"ok","width":512,"height":512,"model":""#;
-        assert!(
-            written[0].lines().next().unwrap().contains(keys),
-            "{}",
-            written[0]
-        );
+        assert!(written[0].lines().next().unwrap().contains(keys), "{}", written[0]);
     }
 }
 
@@ -159,84 +131,42 @@ fn two_runs_write_the_same_bytes_in_a_fixed_key_order() {
 fn without_a_file_a_table_names_what_is_in_the_sample_images() {
     let output = run(predict(&samples(), "ssd-mobilenet-coco", &[]));
     let table = String::from_utf8(output.stdout.clone()).unwrap();
-    for (photo, thing) in [
-        ("chelsea.png", "cat"),
-        ("coffee.png", "cup"),
-        ("grace_hopper.jpg", "person"),
-        ("grace_hopper.jpg", "tie"),
-    ] {
+    for (photo, thing) in
+        [("chelsea.png", "cat"), ("coffee.png", "cup"), ("grace_hopper.jpg", "person"), ("grace_hopper.jpg", "tie")]
+    {
         let row = table.lines().find(|row| row.starts_with(photo)).unwrap();
         assert!(row.contains(thing), "{row}");
     }
-    assert!(
-        stderr(&output).contains("ssd-mobilenet-coco on CPU because"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("ssd-mobilenet-coco on CPU because"), "{}", stderr(&output));
 }
 
 #[test]
 fn paths_come_from_stdin_in_their_order_and_a_missing_one_is_named() {
     let mut command = predict(Path::new("-"), "efficientnet-lite0", &["--out", "-"]);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let paths = "assets/samples/rocket.jpg\n/no/such.jpg\nassets/samples/chelsea.png\n";
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(paths.as_bytes())
-        .unwrap();
+    child.stdin.take().unwrap().write_all(paths.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3));
-    let uris: Vec<String> = lines(&output)
-        .iter()
-        .map(|line| line["uri"].as_str().unwrap().to_owned())
-        .collect();
-    assert!(
-        uris.len() == 2 && uris[0].ends_with("rocket.jpg") && uris[1].ends_with("chelsea.png"),
-        "{uris:?}"
-    );
-    assert!(
-        stderr(&output).contains("/no/such.jpg"),
-        "{}",
-        stderr(&output)
-    );
+    let uris: Vec<String> = lines(&output).iter().map(|line| line["uri"].as_str().unwrap().to_owned()).collect();
+    assert!(uris.len() == 2 && uris[0].ends_with("rocket.jpg") && uris[1].ends_with("chelsea.png"), "{uris:?}");
+    assert!(stderr(&output).contains("/no/such.jpg"), "{}", stderr(&output));
 }
 
 #[test]
 fn limit_top_k_and_min_score_keep_less() {
-    let output = run(predict(
-        &samples(),
-        "efficientnet-lite0",
-        &["--out", "-", "--limit", "3", "--top-k", "2"],
-    ));
+    let output = run(predict(&samples(), "efficientnet-lite0", &["--out", "-", "--limit", "3", "--top-k", "2"]));
     let classified = lines(&output);
     assert_eq!(classified.len(), 3);
-    assert!(
-        classified
-            .iter()
-            .all(|line| line["classes"].as_array().unwrap().len() == 2)
-    );
+    assert!(classified.iter().all(|line| line["classes"].as_array().unwrap().len() == 2));
 
-    let output = run(predict(
-        &samples(),
-        "ssd-mobilenet-coco",
-        &["--out", "-", "--min-score", "0.9"],
-    ));
+    let output = run(predict(&samples(), "ssd-mobilenet-coco", &["--out", "-", "--min-score", "0.9"]));
     let scores: Vec<f64> = lines(&output)
         .iter()
         .flat_map(|line| line["detections"].as_array().unwrap().clone())
         .map(|detection| detection["score"].as_f64().unwrap())
         .collect();
-    assert!(
-        !scores.is_empty() && scores.iter().all(|score| *score >= 0.9),
-        "{scores:?}"
-    );
+    assert!(!scores.is_empty() && scores.iter().all(|score| *score >= 0.9), "{scores:?}");
 }
 
 #[test]
@@ -244,16 +174,8 @@ fn a_batch_gives_the_same_classes_and_is_refused_for_a_model_of_one_image() {
     /// Another order of the same sums moves a score this much at most.
     const TOLERANCE: f64 = 1e-5;
     let of_batch = |size: &str| {
-        let output = run(predict(
-            &samples(),
-            "efficientnet-lite0",
-            &["--out", "-", "--batch", size],
-        ));
-        assert!(
-            stderr(&output).contains(&format!("images per call: {size}")),
-            "{}",
-            stderr(&output)
-        );
+        let output = run(predict(&samples(), "efficientnet-lite0", &["--out", "-", "--batch", size]));
+        assert!(stderr(&output).contains(&format!("images per call: {size}")), "{}", stderr(&output));
         lines(&output)
     };
     for (single, batched) in of_batch("1").iter().zip(of_batch("3")) {
@@ -261,18 +183,11 @@ fn a_batch_gives_the_same_classes_and_is_refused_for_a_model_of_one_image() {
         let classes = [single, &batched].map(|line| line["classes"].as_array().unwrap().clone());
         for (single, batched) in classes[0].iter().zip(&classes[1]) {
             let scores = [single, batched].map(|class| class["score"].as_f64().unwrap());
-            assert!(
-                (scores[0] - scores[1]).abs() < TOLERANCE,
-                "{single} {batched}"
-            );
+            assert!((scores[0] - scores[1]).abs() < TOLERANCE, "{single} {batched}");
         }
     }
     let output = run(predict(&samples(), "ssd-mobilenet-coco", &["--batch", "4"]));
-    assert!(
-        stderr(&output).contains("takes one image per call"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("takes one image per call"), "{}", stderr(&output));
 }
 
 #[cfg(unix)]
@@ -280,18 +195,13 @@ fn a_batch_gives_the_same_classes_and_is_refused_for_a_model_of_one_image() {
 fn a_listed_path_that_is_not_utf_8_is_reported() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
-    let odd = folder
-        .path()
-        .join(std::ffi::OsStr::from_bytes(b"caf\xe9.png"));
+    let odd = folder.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9.png"));
     let good = samples().join("chelsea.png");
     std::fs::copy(&good, &odd).unwrap();
     let mut list = good.into_os_string().into_encoded_bytes();
     list.extend([b"\r\n\n", odd.as_os_str().as_bytes(), b"\n"].concat());
     let mut command = predict(Path::new("-"), "efficientnet-lite0", &["--out", "-"]);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(&list).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -307,9 +217,7 @@ fn annotated_images_show_more_than_the_originals_and_never_replace_them() {
     let arguments = ["--annotate", target.to_str().unwrap()];
     let output = run(predict(&samples(), "ssd-mobilenet-coco", &arguments));
     assert!(output.status.success(), "{}", stderr(&output));
-    let original = image::open(samples().join("chelsea.png"))
-        .unwrap()
-        .into_rgb8();
+    let original = image::open(samples().join("chelsea.png")).unwrap().into_rgb8();
     let annotated = image::open(target.join("chelsea.png")).unwrap().into_rgb8();
     assert_eq!(original.dimensions(), annotated.dimensions());
     assert_ne!(original, annotated);
@@ -320,17 +228,9 @@ fn annotated_images_show_more_than_the_originals_and_never_replace_them() {
     let arguments = ["--annotate", own.path().to_str().unwrap()];
     let output = run(predict(own.path(), "ssd-mobilenet-coco", &arguments));
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        stderr(&output).contains("would be overwritten"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("would be overwritten"), "{}", stderr(&output));
     // The same annotated folder again is fine; a folder with files of the user's is not, whatever the source is.
-    let again = run(predict(
-        &samples(),
-        "ssd-mobilenet-coco",
-        &["--annotate", target.to_str().unwrap()],
-    ));
+    let again = run(predict(&samples(), "ssd-mobilenet-coco", &["--annotate", target.to_str().unwrap()]));
     assert!(again.status.success(), "{}", stderr(&again));
     let image = own.path().join("chelsea.png");
     let same_name = samples().join("chelsea.png");
@@ -352,28 +252,10 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
             1,
             "the file or folder does not exist; check the spelling",
         ),
-        (
-            empty.path(),
-            "efficientnet-lite0",
-            &[],
-            1,
-            "contains no images",
-        ),
+        (empty.path(), "efficientnet-lite0", &[], 1, "contains no images"),
         (&samples(), "resnet51", &[], 1, "resnet51"),
-        (
-            &samples(),
-            "efficientnet-lite0",
-            &["--device", "abacus"],
-            2,
-            "auto, cpu, cuda, webgpu, coreml",
-        ),
-        (
-            &samples(),
-            "efficientnet-lite0",
-            &["--min-score", "7"],
-            2,
-            "from 0 to 1",
-        ),
+        (&samples(), "efficientnet-lite0", &["--device", "abacus"], 2, "auto, cpu, cuda, webgpu, coreml"),
+        (&samples(), "efficientnet-lite0", &["--min-score", "7"], 2, "from 0 to 1"),
         (
             &samples(),
             "efficientnet-lite0",
@@ -384,17 +266,8 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
     ];
     for (source, model, more, code, reason) in arguments {
         let output = run(predict(source, model, more));
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{more:?}: {}",
-            stderr(&output)
-        );
-        assert!(
-            stderr(&output).contains(reason),
-            "{more:?}: {}",
-            stderr(&output)
-        );
+        assert_eq!(output.status.code(), Some(code), "{more:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(reason), "{more:?}: {}", stderr(&output));
     }
 }
 
@@ -432,38 +305,19 @@ fn check_ends_at(signal: &str) {
 
     let folder = tempfile::tempdir().unwrap();
     for number in 0..2000 {
-        std::os::unix::fs::symlink(
-            samples().join("rocket.jpg"),
-            folder.path().join(format!("{number}.jpg")),
-        )
-        .unwrap();
+        std::os::unix::fs::symlink(samples().join("rocket.jpg"), folder.path().join(format!("{number}.jpg"))).unwrap();
     }
     let mut command = predict(folder.path(), "ssd-mobilenet-coco", &[]);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut rows = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(rows.next().unwrap().unwrap().starts_with("0.jpg"));
     let asked = Instant::now();
-    Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status()
-        .unwrap();
+    Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     let rest = rows.count();
     let output = child.wait_with_output().unwrap();
-    assert!(
-        asked.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        asked.elapsed()
-    );
+    assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        stderr(&output).contains(&format!("cancelled after {} of 2000 images", rest + 1)),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains(&format!("cancelled after {} of 2000 images", rest + 1)), "{}", stderr(&output));
 }
 
 #[cfg(unix)]
@@ -480,26 +334,15 @@ fn control_characters_in_names_are_escaped_on_a_terminal_alone() {
     let table = String::from_utf8(output.stdout.clone()).unwrap();
     let said = stderr(&output);
     assert_eq!(table.lines().count(), 3, "{table}");
-    for shown in [
-        "\\u{1b}[31mred.jpg",
-        "new\\nline.jpg",
-        "\\u{9b}2Jbroken\\r.jpg",
-    ] {
+    for shown in ["\\u{1b}[31mred.jpg", "new\\nline.jpg", "\\u{9b}2Jbroken\\r.jpg"] {
         assert!(table.contains(shown), "{table}");
     }
     assert!(said.contains("/\\u{9b}2Jbroken\\r.jpg: "), "{said}");
     let obeyed = |text: &str| text.contains(|letter: char| letter != '\n' && letter.is_control());
     assert!(!obeyed(&table) && !obeyed(&said), "{table}{said}");
 
-    let output = run(predict(
-        folder.path(),
-        "efficientnet-lite0",
-        &["--out", "-"],
-    ));
-    let uris: Vec<String> = lines(&output)
-        .iter()
-        .map(|line| line["uri"].as_str().unwrap().to_owned())
-        .collect();
+    let output = run(predict(folder.path(), "efficientnet-lite0", &["--out", "-"]));
+    let uris: Vec<String> = lines(&output).iter().map(|line| line["uri"].as_str().unwrap().to_owned()).collect();
     for name in names {
         let uri = folder.path().join(name).to_str().unwrap().to_owned();
         assert!(uris.contains(&uri), "{uris:?}");
@@ -510,19 +353,11 @@ fn control_characters_in_names_are_escaped_on_a_terminal_alone() {
 #[test]
 fn a_closed_pipe_ends_the_run_silently() {
     let error = "error: ";
-    let failed = run(predict(
-        Path::new("no/such/folder"),
-        "efficientnet-lite0",
-        &[],
-    ));
+    let failed = run(predict(Path::new("no/such/folder"), "efficientnet-lite0", &[]));
     assert!(stderr(&failed).starts_with(error), "{}", stderr(&failed));
     for more in [&[][..], &["--out", "-"]] {
         let mut command = predict(&samples(), "efficientnet-lite0", more);
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(141), "{}", stderr(&output));
@@ -535,82 +370,27 @@ fn messages_say_what_is_wrong_and_what_to_do() {
     let missing = "the file does not exist; check its path";
     let server = "http://127.0.0.1:9/v1/models/m";
     let cases: [(&[&str], i32, &[&str]); 9] = [
+        (&["predict", "assets/samples", "--model", "nothere.onnx"], 1, &["nothere.onnx", missing]),
         (
-            &["predict", "assets/samples", "--model", "nothere.onnx"],
-            1,
-            &["nothere.onnx", missing],
-        ),
-        (
-            &[
-                "predict",
-                "assets/samples",
-                "--tensorflow-serving",
-                server,
-                "--mapping",
-                "nothere",
-            ],
+            &["predict", "assets/samples", "--tensorflow-serving", server, "--mapping", "nothere"],
             1,
             &["nothere", missing],
         ),
+        (&["project", "info", "nowhere.spotcheck"], 1, &["nowhere.spotcheck", missing]),
+        (&["predict", "assets/samples", "--model", "efficientnet-lite0", "--limit", "0"], 2, &["0 is not in 1"]),
         (
-            &["project", "info", "nowhere.spotcheck"],
-            1,
-            &["nowhere.spotcheck", missing],
-        ),
-        (
-            &[
-                "predict",
-                "assets/samples",
-                "--model",
-                "efficientnet-lite0",
-                "--limit",
-                "0",
-            ],
-            2,
-            &["0 is not in 1"],
-        ),
-        (
-            &[
-                "predict",
-                "assets/samples",
-                "--endpoint",
-                "e",
-                "--profile",
-                "admin",
-            ],
+            &["predict", "assets/samples", "--endpoint", "e", "--profile", "admin"],
             1,
             &["--sagemaker-profile", "not for: assets/samples"],
         ),
-        (
-            &["transform", "fetch", "o-nothere", "assets/samples"],
-            1,
-            &["“o-nothere” is not a local folder", "region"],
-        ),
-        (
-            &["predct"],
-            1,
-            &["“predct” is not a command, file or folder; did you mean `predict`?"],
-        ),
-        (
-            &["bla"],
-            1,
-            &["“bla” is not a command, file or folder; `spotcheck help` lists the commands"],
-        ),
-        (
-            &["assets/samples"],
-            1,
-            &["there is no display for a window"],
-        ),
+        (&["transform", "fetch", "o-nothere", "assets/samples"], 1, &["“o-nothere” is not a local folder", "region"]),
+        (&["predct"], 1, &["“predct” is not a command, file or folder; did you mean `predict`?"]),
+        (&["bla"], 1, &["“bla” is not a command, file or folder; `spotcheck help` lists the commands"]),
+        (&["assets/samples"], 1, &["there is no display for a window"]),
     ];
     for (args, code, words) in cases {
         let mut command = spotcheck(args);
-        for variable in [
-            "DISPLAY",
-            "WAYLAND_DISPLAY",
-            "WAYLAND_SOCKET",
-            "AWS_REGION",
-            "AWS_DEFAULT_REGION",
-        ] {
+        for variable in ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "AWS_REGION", "AWS_DEFAULT_REGION"] {
             command.env_remove(variable);
         }
         command.env("AWS_CONFIG_FILE", "/no/such/file");
@@ -631,10 +411,7 @@ fn messages_say_what_is_wrong_and_what_to_do() {
 fn nothing_is_collected_in_the_home_folder() {
     let home = tempfile::tempdir().unwrap();
     let mut command = predict(&samples().join("rocket.jpg"), "efficientnet-lite0", &[]);
-    command
-        .env("HOME", home.path())
-        .env_remove("XDG_CACHE_HOME")
-        .env_remove("ORT_DISABLE_TELEMETRY");
+    command.env("HOME", home.path()).env_remove("XDG_CACHE_HOME").env_remove("ORT_DISABLE_TELEMETRY");
     assert!(run(command).status.success());
     let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");

@@ -39,9 +39,7 @@ impl Bench {
 
     fn draw(&self, name: &str, shade: u8) {
         let pixel = |x, y| image::Rgb([shade, (x * 4) as u8, (y * 5) as u8]);
-        image::RgbImage::from_fn(60, 50, pixel)
-            .save(self.images().join(name))
-            .unwrap();
+        image::RgbImage::from_fn(60, 50, pixel).save(self.images().join(name)).unwrap();
     }
 
     /// Predicts into the project.
@@ -54,8 +52,7 @@ impl Bench {
     }
 
     fn command(&self, source: &Path, more: &[&str]) -> Command {
-        let mut command =
-            spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
+        let mut command = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
         command.arg(source).arg("--project").arg(self.project());
         command.args(["--out", "-"]).args(more);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -75,12 +72,8 @@ impl Bench {
 
     #[cfg(target_os = "linux")]
     fn predict_many(&self) -> Command {
-        let mut predict =
-            spotcheck(&["predict", "--model", "efficientnet-lite0", "--top-k", "900"]);
-        predict
-            .arg(self.images())
-            .arg("--project")
-            .arg(self.project());
+        let mut predict = spotcheck(&["predict", "--model", "efficientnet-lite0", "--top-k", "900"]);
+        predict.arg(self.images()).arg("--project").arg(self.project());
         predict.stdout(Stdio::null()).stderr(Stdio::piped());
         predict
     }
@@ -91,11 +84,7 @@ impl Bench {
         let predict = self.predict_many();
         let mut limited = Command::new("sh");
         limited
-            .args([
-                "-c",
-                r#"trap "" XFSZ; exec prlimit --fsize=400000:unlimited "$@""#,
-                "sh",
-            ])
+            .args(["-c", r#"trap "" XFSZ; exec prlimit --fsize=400000:unlimited "$@""#, "sh"])
             .arg(predict.get_program())
             .args(predict.get_args())
             .stdout(Stdio::null())
@@ -110,12 +99,7 @@ impl Bench {
     }
 
     fn open(&self, mode: OpenMode) -> Opened {
-        let request = OpenRequest {
-            path: &self.project(),
-            root: None,
-            mode,
-            program: "a test",
-        };
+        let request = OpenRequest { path: &self.project(), root: None, mode, program: "a test" };
         Project::open(&request, |_| ()).unwrap()
     }
 }
@@ -137,17 +121,9 @@ fn check_says(output: &Output, code: i32, words: &[&str]) {
 fn a_finished_run_is_in_the_project_and_is_written_again_without_computing() {
     let bench = Bench::new();
     let first = bench.predict(&[]);
-    check_says(
-        &first,
-        3,
-        &["“SSD MobileNet v2, 1 thread”", "saved 6 of 6 predictions"],
-    );
+    check_says(&first, 3, &["“SSD MobileNet v2, 1 thread”", "saved 6 of 6 predictions"]);
     let again = bench.predict(&["--resume"]);
-    check_says(
-        &again,
-        3,
-        &["6 of 6 images have a prediction, 0 remain", "0 images in"],
-    );
+    check_says(&again, 3, &["6 of 6 images have a prediction, 0 remain", "0 images in"]);
     assert_eq!(first.stdout, again.stdout);
 
     let project = bench.open(OpenMode::Read).project;
@@ -163,22 +139,10 @@ fn an_existing_run_is_neither_doubled_nor_overwritten_unasked() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
     let refused = bench.predict(&[]);
-    check_says(
-        &refused,
-        1,
-        &["with 1 predictions; continue it with --resume, or start another with --new-run"],
-    );
-    check_says(
-        &bench.predict(&["--new-run", "--limit", "1"]),
-        0,
-        &["“SSD MobileNet v2, 1 thread (2)”"],
-    );
+    check_says(&refused, 1, &["with 1 predictions; continue it with --resume, or start another with --new-run"]);
+    check_says(&bench.predict(&["--new-run", "--limit", "1"]), 0, &["“SSD MobileNet v2, 1 thread (2)”"]);
     let other = bench.predict(&["--resume", "--min-score", "0.5", "--limit", "1"]);
-    check_says(
-        &other,
-        0,
-        &["no run of this model and settings", "scores ≥ 0.5"],
-    );
+    check_says(&other, 0, &["no run of this model and settings", "scores ≥ 0.5"]);
     assert_eq!(bench.open(OpenMode::Read).project.runs().unwrap().len(), 3);
 }
 
@@ -194,9 +158,7 @@ fn a_full_disk_is_reported_and_everything_is_saved_when_there_is_room() {
     for line in lines.map_while(Result::ok) {
         if line.starts_with("waiting: ") && !has_room {
             let id = child.id().to_string();
-            let freed = Command::new("prlimit")
-                .args(["--fsize=unlimited", "--pid", &id])
-                .status();
+            let freed = Command::new("prlimit").args(["--fsize=unlimited", "--pid", &id]).status();
             assert!(freed.unwrap().success());
             has_room = true;
         }
@@ -229,10 +191,7 @@ fn a_run_that_waits_for_a_full_disk_ends_with_ctrl_c_and_continues_later() {
     assert!(interrupted.unwrap().success());
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     assert_eq!(ends(child).status.code(), Some(1), "{rest:?}");
-    assert!(
-        rest.iter().any(|line| line.contains("--resume")),
-        "{rest:?}"
-    );
+    assert!(rest.iter().any(|line| line.contains("--resume")), "{rest:?}");
 
     let mut resume = bench.predict_many();
     let resumed = ends(resume.arg("--resume").spawn().unwrap());
@@ -251,10 +210,7 @@ fn ends(child: Child) -> Output {
     }
     Command::new("kill").args(["-KILL", &id]).status().unwrap();
     waits.join().unwrap().unwrap();
-    panic!(
-        "it does not end:\n{}",
-        stderr(&ended.recv().unwrap().unwrap())
-    );
+    panic!("it does not end:\n{}", stderr(&ended.recv().unwrap().unwrap()));
 }
 
 /// Puts some bytes of a project file in place of others of the same length.
@@ -276,11 +232,7 @@ fn a_damaged_project_is_reported_by_every_command_and_predicting_into_it_ends() 
             connection.execute_batch(sql).unwrap();
         }),
         ("a table of another name", |project| {
-            edit(
-                project,
-                b"CREATE TABLE answers (",
-                b"CREATE TABLE antlers (",
-            );
+            edit(project, b"CREATE TABLE answers (", b"CREATE TABLE antlers (");
         }),
         ("a foreign key mismatch", |project| {
             edit(project, b"REFERENCES runs (id)", b"REFERENCES runs (di)");
@@ -307,8 +259,7 @@ fn a_damaged_project_is_reported_by_every_command_and_predicting_into_it_ends() 
         check_says(&predicted, 3, &["was damaged", "saved 6 of 6 predictions"]);
         let kept = std::fs::read_dir(bench.folder.path()).unwrap();
         let is_kept = |name: &str| name.starts_with("p.damaged-");
-        let kept =
-            kept.filter(|entry| is_kept(entry.as_ref().unwrap().file_name().to_str().unwrap()));
+        let kept = kept.filter(|entry| is_kept(entry.as_ref().unwrap().file_name().to_str().unwrap()));
         assert_eq!(kept.count(), 1, "{damage}");
         let mut info = spotcheck(&["project", "info"]);
         let info = info.arg(bench.project()).output().unwrap();
@@ -335,20 +286,9 @@ fn what_is_new_or_changed_is_predicted_and_what_failed_only_when_asked() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "3"]), 0, &[]);
     bench.draw("1.png", 255);
-    std::fs::File::open(bench.images().join("1.png"))
-        .unwrap()
-        .set_modified(std::time::SystemTime::UNIX_EPOCH)
-        .unwrap();
+    std::fs::File::open(bench.images().join("1.png")).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let resumed = bench.predict(&["--resume"]);
-    check_says(
-        &resumed,
-        3,
-        &[
-            "predicted again: 1",
-            "2 of 6 images have a prediction, 4 remain",
-            "4 images in",
-        ],
-    );
+    check_says(&resumed, 3, &["predicted again: 1", "2 of 6 images have a prediction, 4 remain", "4 images in"]);
     let fresh = bench.predict(&["--new-run"]);
     assert_eq!(resumed.stdout, fresh.stdout, "as if it had never stopped");
     let retried = bench.predict(&["--resume", "--retry-failed"]);
@@ -365,19 +305,13 @@ fn a_prediction_that_a_person_judged_is_not_replaced_when_its_image_changes() {
     let run = opened.project.runs().unwrap()[0].id;
     let judged = Change::SetVerdict {
         sample,
-        target: VerdictTarget {
-            run: Some(run),
-            box_index: Some(0),
-        },
+        target: VerdictTarget { run: Some(run), box_index: Some(0) },
         verdict: Some(Verdict::Accept),
     };
     opened.project.write(1, judged).unwrap();
     drop(opened);
     bench.draw("0.png", 255);
-    std::fs::File::open(bench.images().join("0.png"))
-        .unwrap()
-        .set_modified(std::time::SystemTime::UNIX_EPOCH)
-        .unwrap();
+    std::fs::File::open(bench.images().join("0.png")).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let resumed = bench.predict(&["--resume"]);
     check_says(&resumed, 3, &["outdated but has a verdict", "0 remain"]);
     assert_eq!(before.stdout, resumed.stdout);
@@ -389,11 +323,7 @@ fn a_project_that_is_open_is_refused_with_the_process_that_has_it_open() {
     let _open = bench.open(OpenMode::Write);
     let refused = bench.predict(&[]);
     let process = format!("by a test (process {}", std::process::id());
-    check_says(
-        &refused,
-        1,
-        &["it is already open", &process, "choose another project"],
-    );
+    check_says(&refused, 1, &["it is already open", &process, "choose another project"]);
 }
 
 #[test]
@@ -405,24 +335,12 @@ fn a_project_is_shown_and_pointed_to_its_moved_images() {
     std::fs::rename(bench.images(), &moved).unwrap();
     let project = |words: &[&str]| {
         let mut command = spotcheck(&["project", words[0]]);
-        command
-            .arg(bench.project())
-            .args(&words[1..])
-            .output()
-            .unwrap()
+        command.arg(bench.project()).args(&words[1..]).output().unwrap()
     };
     let info = project(&["info"]);
     let text = String::from_utf8(info.stdout).unwrap();
-    assert!(
-        text.contains(
-            "images, which does not exist; set the folder with `spotcheck project relocate`"
-        ),
-        "{text}"
-    );
-    assert!(
-        text.contains("SSD MobileNet v2, 1 thread, 2 images predicted, 0 failed"),
-        "{text}"
-    );
+    assert!(text.contains("images, which does not exist; set the folder with `spotcheck project relocate`"), "{text}");
+    assert!(text.contains("SSD MobileNet v2, 1 thread, 2 images predicted, 0 failed"), "{text}");
     let missing = project(&["relocate", "/no/such/folder"]);
     check_says(&missing, 1, &["the folder does not exist"]);
     let relocated = project(&["relocate", moved.to_str().unwrap()]);
@@ -440,13 +358,8 @@ fn flags_that_make_no_sense_together_are_refused() {
         &["--project", "p.spotcheck", "--retry-failed"],
         &["--project", "p.spotcheck", "--resume", "--new-run"],
     ] {
-        let mut command =
-            spotcheck(&["predict", "assets/samples", "--model", "efficientnet-lite0"]);
-        assert_eq!(
-            command.args(flags).output().unwrap().status.code(),
-            Some(2),
-            "{flags:?}"
-        );
+        let mut command = spotcheck(&["predict", "assets/samples", "--model", "efficientnet-lite0"]);
+        assert_eq!(command.args(flags).output().unwrap().status.code(), Some(2), "{flags:?}");
     }
     let mut command = spotcheck(&["predict", "assets/samples", "--model", "efficientnet-lite0"]);
     let output = command.args(["--project", "Cargo.toml"]).output().unwrap();
@@ -465,20 +378,12 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
     };
     let alone = compare(&[]);
     assert_eq!(alone.status.code(), Some(1));
-    assert!(
-        stderr(&alone).contains("Choose two runs with --runs A B"),
-        "{}",
-        stderr(&alone)
-    );
+    assert!(stderr(&alone).contains("Choose two runs with --runs A B"), "{}", stderr(&alone));
     bench.predict(&["--new-run"]);
 
     let summary = compare(&["--min-score", "0.1"]);
     let text = String::from_utf8_lossy(&summary.stdout);
-    assert!(
-        text.contains("100.0 % agree: the same boxes (IoU ≥ 0.5) in 5 of 5 images"),
-        "{text}{}",
-        stderr(&summary)
-    );
+    assert!(text.contains("100.0 % agree: the same boxes (IoU ≥ 0.5) in 5 of 5 images"), "{text}{}", stderr(&summary));
     let arguments = ["--runs", "1", "2", "--out", out.to_str().unwrap()];
     let written = compare(&arguments);
     assert_eq!(written.status.code(), Some(0), "{}", stderr(&written));
@@ -495,11 +400,7 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
     assert!(stderr(&again).contains("of that name exists"));
     let unknown = compare(&["--runs", "1", "mine"]);
     assert_eq!(unknown.status.code(), Some(1));
-    assert!(
-        stderr(&unknown).contains("no run “mine”"),
-        "{}",
-        stderr(&unknown)
-    );
+    assert!(stderr(&unknown).contains("no run “mine”"), "{}", stderr(&unknown));
     let usage = compare(&["--runs", "1", "2", "--out", "table.xls"]);
     assert_eq!(usage.status.code(), Some(2), "{}", stderr(&usage));
 }
@@ -598,11 +499,7 @@ fn a_run_stops_when_its_folder_is_gone_and_predicts_exactly_the_rest_when_it_is_
         command.arg(bench.project()).args(more);
         command
     };
-    let mut child = command(&[])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = command(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let written = std::thread::spawn(move || {
         let mut written = String::new();
@@ -634,14 +531,9 @@ fn a_run_stops_when_its_folder_is_gone_and_predicts_exactly_the_rest_when_it_is_
     check_says(
         &resumed,
         0,
-        &[
-            &format!("{before} of {IMAGES} images have a prediction, {rest} remain"),
-            &format!("{rest} images in"),
-        ],
+        &[&format!("{before} of {IMAGES} images have a prediction, {rest} remain"), &format!("{rest} images in")],
     );
     let project = bench.open(OpenMode::Read).project;
-    let counts = project
-        .prediction_counts(project.runs().unwrap()[0].id)
-        .unwrap();
+    let counts = project.prediction_counts(project.runs().unwrap()[0].id).unwrap();
     assert_eq!((counts.predicted, counts.failed), (IMAGES, 0));
 }

@@ -22,11 +22,7 @@ struct PredictionContent {
 
 impl PredictionContent {
     fn of(command: &mut Command) -> Self {
-        let Output {
-            status,
-            stdout,
-            stderr,
-        } = command.output().unwrap();
+        let Output { status, stdout, stderr } = command.output().unwrap();
         Self {
             exit_code: status.code(),
             stdout: String::from_utf8(stdout).unwrap(),
@@ -39,11 +35,7 @@ impl PredictionContent {
     fn must_fail_with(&self, words: &[&str]) {
         assert_eq!(self.exit_code, Some(1), "{}{}", self.stdout, self.stderr);
         for word in words {
-            assert!(
-                self.stderr.contains(word),
-                "“{word}” is missing in:\n{}",
-                self.stderr
-            );
+            assert!(self.stderr.contains(word), "“{word}” is missing in:\n{}", self.stderr);
         }
     }
 
@@ -51,11 +43,7 @@ impl PredictionContent {
     #[track_caller]
     fn must_say(&self, words: &[&str]) {
         for word in words {
-            assert!(
-                self.stdout.contains(word),
-                "“{word}” is missing in:\n{}",
-                self.stdout
-            );
+            assert!(self.stdout.contains(word), "“{word}” is missing in:\n{}", self.stdout);
         }
     }
 
@@ -82,10 +70,7 @@ fn installed_library() -> PathBuf {
 /// A home folder with a copy of the shared runtime, to damage.
 fn home_with_runtime() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
-    let (from, to) = (
-        runtime_home().join("data/runtime/cpu"),
-        home.path().join("data/runtime/cpu"),
-    );
+    let (from, to) = (runtime_home().join("data/runtime/cpu"), home.path().join("data/runtime/cpu"));
     std::fs::create_dir_all(&to).unwrap();
     for file in std::fs::read_dir(from).unwrap() {
         let file = file.unwrap();
@@ -133,18 +118,14 @@ fn status_says_where_it_looked_what_runs_where_and_why_nowhere_faster() {
 #[test]
 fn without_a_runtime_status_names_the_command_that_installs_one_and_installs_nothing() {
     let home = tempfile::tempdir().unwrap();
-    PredictionContent::of(&mut status(home.path()))
-        .must_fail_with(&["spotcheck runtime install cpu"]);
+    PredictionContent::of(&mut status(home.path())).must_fail_with(&["spotcheck runtime install cpu"]);
     assert!(!home.path().join("data").exists());
 }
 
 #[test]
 fn without_python_the_message_holds_the_commands_that_help() {
     let home = tempfile::tempdir().unwrap();
-    let mut predict = spotcheck_at(
-        home.path(),
-        &["predict", "assets/samples", "--model", "efficientnet-lite0"],
-    );
+    let mut predict = spotcheck_at(home.path(), &["predict", "assets/samples", "--model", "efficientnet-lite0"]);
     PredictionContent::of(predict.env("PATH", home.path())).must_fail_with(&[
         "apt-get install python3-pip",
         "pip download",
@@ -157,11 +138,7 @@ fn without_python_the_message_holds_the_commands_that_help() {
 fn a_python_without_pip_is_distinguished_from_no_python() {
     let home = tempfile::tempdir().unwrap();
     let python = home.path().join("python3");
-    std::fs::write(
-        &python,
-        "#!/bin/sh\necho \"$0: No module named pip\" >&2\nexit 1\n",
-    )
-    .unwrap();
+    std::fs::write(&python, "#!/bin/sh\necho \"$0: No module named pip\" >&2\nexit 1\n").unwrap();
     make_executable(&python);
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
     PredictionContent::of(install.env("PATH", home.path()))
@@ -181,30 +158,19 @@ fn without_a_network_the_message_says_how_to_install_offline() {
         .env("PIP_CONFIG_FILE", "/dev/null")
         .env("PIP_CACHE_DIR", home.path())
         .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple");
-    PredictionContent::of(&mut install)
-        .must_fail_with(&["could not reach the Python package index", "pip download"]);
+    PredictionContent::of(&mut install).must_fail_with(&["could not reach the Python package index", "pip download"]);
     assert!(!home.path().join("data/runtime/cpu").exists());
 }
 
 #[test]
 fn another_wheel_under_the_right_name_is_not_installed() {
     let (home, index) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let name = format!(
-        "onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_{}.whl",
-        std::env::consts::ARCH
-    );
+    let name = format!("onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_{}.whl", std::env::consts::ARCH);
     let metadata = b"Metadata-Version: 2.1\nName: onnxruntime\nVersion: 1.31.1\n";
     wheel(&index.path().join(name), &[(METADATA, metadata)]);
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
-    install
-        .env("PIP_CONFIG_FILE", "/dev/null")
-        .env("PIP_NO_INDEX", "1")
-        .env("PIP_FIND_LINKS", index.path());
-    PredictionContent::of(&mut install).must_fail_with(&[
-        "an unexpected sha256",
-        "was not installed",
-        "Got",
-    ]);
+    install.env("PIP_CONFIG_FILE", "/dev/null").env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", index.path());
+    PredictionContent::of(&mut install).must_fail_with(&["an unexpected sha256", "was not installed", "Got"]);
     assert!(!home.path().join("data/runtime/cpu").exists());
 }
 
@@ -217,28 +183,15 @@ fn a_wheel_of_the_users_own_is_installed_and_called_unpinned() {
     let libraries = "onnxruntime/capi/libonnxruntime.so.1.31.1";
     wheel(
         &path,
-        &[
-            (METADATA, metadata),
-            (libraries, &library),
-            ("onnxruntime/capi/../../../../escaped.so", b"outside"),
-        ],
+        &[(METADATA, metadata), (libraries, &library), ("onnxruntime/capi/../../../../escaped.so", b"outside")],
     );
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu", "--from"]);
     let prediction = PredictionContent::of(install.arg(&path)).must_succeed();
-    assert!(
-        prediction.stderr.contains("unpinned"),
-        "{}",
-        prediction.stderr
-    );
+    assert!(prediction.stderr.contains("unpinned"), "{}", prediction.stderr);
     let found = PredictionContent::of(&mut status(home.path())).must_succeed();
     assert!(found.stdout.contains("running on CPU"), "{}", found.stdout);
     let stray = walkdir::WalkDir::new(home.path()).into_iter().flatten();
-    assert_eq!(
-        stray
-            .filter(|file| file.file_name() == "escaped.so")
-            .count(),
-        0
-    );
+    assert_eq!(stray.filter(|file| file.file_name() == "escaped.so").count(), 0);
 }
 
 #[test]
@@ -251,18 +204,12 @@ fn wheels_that_cannot_work_are_refused_with_the_reason() {
         PredictionContent::of(install.arg(&path)).must_fail_with(&[reason, "mine.whl"]);
     };
     check(&[("readme.txt", b"hello")], "it has no METADATA");
-    check(
-        &[(METADATA, b"Name: onnxruntime\nVersion: 1.19.2\n")],
-        "1.24 or newer",
-    );
+    check(&[(METADATA, b"Name: onnxruntime\nVersion: 1.19.2\n")], "1.24 or newer");
     check(
         &[(METADATA, b"Name: onnxruntime-gpu\nVersion: 1.31.1\n")],
         "install it with `spotcheck runtime install cuda`",
     );
-    check(
-        &[(METADATA, b"Name: onnxruntime\nVersion: 1.31.1\n")],
-        "it contains no library for this system",
-    );
+    check(&[(METADATA, b"Name: onnxruntime\nVersion: 1.31.1\n")], "it contains no library for this system");
     check(
         &[
             (METADATA, b"Name: onnxruntime\nVersion: 1.31.1\n"),
@@ -278,10 +225,7 @@ fn an_installed_library_that_was_cut_short_is_refused_before_it_is_loaded() {
     let name = installed_library().file_name().unwrap().to_owned();
     let library = home.path().join("data/runtime/cpu").join(name);
     let length = std::fs::metadata(&library).unwrap().len();
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .open(&library)
-        .unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&library).unwrap();
     file.set_len(length / 2).unwrap();
     PredictionContent::of(&mut status(home.path())).must_fail_with(&[
         "damaged",
@@ -296,11 +240,7 @@ fn an_installed_library_with_one_changed_byte_is_refused() {
     let home = home_with_runtime();
     let name = installed_library().file_name().unwrap().to_owned();
     let library = home.path().join("data/runtime/cpu").join(name);
-    let file = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(&library)
-        .unwrap();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(&library).unwrap();
     let mut byte = [0];
     file.read_at(&mut byte, 1 << 20).unwrap();
     file.write_at(&[!byte[0]], 1 << 20).unwrap();
@@ -345,10 +285,7 @@ fn ctrl_c_ends_pip_and_leaves_nothing_behind() {
     let home = tempfile::tempdir().unwrap();
     let (python, started) = (home.path().join("python3"), home.path().join("started"));
     PredictionContent::of(Command::new("mkfifo").arg(&started)).must_succeed();
-    let script = format!(
-        "#!/bin/sh\necho $$ >{}\nexec /bin/sleep 600\n",
-        started.display()
-    );
+    let script = format!("#!/bin/sh\necho $$ >{}\nexec /bin/sleep 600\n", started.display());
     std::fs::write(&python, script).unwrap();
     make_executable(&python);
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
@@ -402,10 +339,7 @@ fn a_library_that_is_too_old_is_refused_with_its_version() {
     .unwrap();
     let library = folder.path().join("libonnxruntime.so");
     let mut compile = Command::new("cc");
-    compile
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(&source);
+    compile.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
     PredictionContent::of(&mut compile).must_succeed();
     status_with_variable(&library).must_fail_with(&[
         "1.20",
@@ -425,10 +359,7 @@ fn a_library_that_is_not_onnx_runtime_is_refused() {
     std::fs::write(&source, "int nothing(void) { return 0; }\n").unwrap();
     let library = folder.path().join("libonnxruntime.so");
     let mut compile = Command::new("cc");
-    compile
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(&source);
+    compile.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
     PredictionContent::of(&mut compile).must_succeed();
     status_with_variable(&library).must_fail_with(&["it is not ONNX Runtime"]);
 }
@@ -440,34 +371,18 @@ fn what_ort_dylib_path_names_comes_before_the_installed_one() {
     symlink(installed_library(), &library).unwrap();
     let mut command = spotcheck(&["runtime"]);
     let prediction = PredictionContent::of(command.env("ORT_DYLIB_PATH", &library)).must_succeed();
-    let expected = format!(
-        "ONNX Runtime 1.31.1 from ORT_DYLIB_PATH: {}",
-        library.display()
-    );
-    assert!(
-        prediction.stdout.contains(&expected),
-        "{}",
-        prediction.stdout
-    );
+    let expected = format!("ONNX Runtime 1.31.1 from ORT_DYLIB_PATH: {}", library.display());
+    assert!(prediction.stdout.contains(&expected), "{}", prediction.stdout);
 }
 
 #[test]
 fn a_device_named_explicitly_never_falls_back() {
     let predict = |device: &str| {
-        let args = [
-            "predict",
-            "assets/samples",
-            "--limit",
-            "1",
-            "--model",
-            "efficientnet-lite0",
-        ];
+        let args = ["predict", "assets/samples", "--limit", "1", "--model", "efficientnet-lite0"];
         PredictionContent::of(spotcheck(&args).args(["--device", device]))
     };
     let cuda = predict("cuda");
-    cuda.must_fail_with(&[
-        "CUDA cannot be used: CUDA execution provider is not enabled in this build",
-    ]);
+    cuda.must_fail_with(&["CUDA cannot be used: CUDA execution provider is not enabled in this build"]);
     assert_eq!(cuda.stdout, "");
     predict("webgpu").must_fail_with(&["WebGPU cannot be used"]);
     assert_eq!(predict("abacus").exit_code, Some(2));
@@ -475,25 +390,14 @@ fn a_device_named_explicitly_never_falls_back() {
 
 #[test]
 fn auto_falls_back_and_says_why() {
-    let args = [
-        "predict",
-        "assets/samples",
-        "--limit",
-        "1",
-        "--model",
-        "efficientnet-lite0",
-    ];
+    let args = ["predict", "assets/samples", "--limit", "1", "--model", "efficientnet-lite0"];
     let prediction = PredictionContent::of(&mut spotcheck(&args)).must_succeed();
     for line in [
         "efficientnet-lite0 on CPU because no faster device works here",
         "not on CUDA because CUDA execution provider is not enabled in this build",
         "not on WebGPU because ",
     ] {
-        assert!(
-            prediction.stderr.contains(line),
-            "“{line}” is missing in:\n{}",
-            prediction.stderr
-        );
+        assert!(prediction.stderr.contains(line), "“{line}” is missing in:\n{}", prediction.stderr);
     }
 }
 
@@ -502,21 +406,9 @@ fn home_with_tiny_model() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let model = home.path().join("data/models/tiny");
     std::fs::create_dir_all(&model).unwrap();
-    symlink(
-        runtime_home().join("data/runtime"),
-        home.path().join("data/runtime"),
-    )
-    .unwrap();
-    std::fs::copy(
-        repository().join("tests/device/model.toml"),
-        model.join("model.toml"),
-    )
-    .unwrap();
-    std::fs::copy(
-        repository().join("src/inference/tiny.onnx"),
-        model.join("model.onnx"),
-    )
-    .unwrap();
+    symlink(runtime_home().join("data/runtime"), home.path().join("data/runtime")).unwrap();
+    std::fs::copy(repository().join("tests/device/model.toml"), model.join("model.toml")).unwrap();
+    std::fs::copy(repository().join("src/inference/tiny.onnx"), model.join("model.onnx")).unwrap();
     home
 }
 
@@ -532,13 +424,7 @@ fn the_webgpu_plug_in_gives_the_predictions_of_the_processor() {
         PredictionContent::of(&mut command).must_succeed()
     };
     let (cpu, webgpu) = (predict("cpu"), predict("webgpu"));
-    assert!(
-        webgpu
-            .stderr
-            .contains("tiny on WebGPU because you chose it"),
-        "{}",
-        webgpu.stderr
-    );
+    assert!(webgpu.stderr.contains("tiny on WebGPU because you chose it"), "{}", webgpu.stderr);
     let (expected, got) = (scores(&cpu.stdout), scores(&webgpu.stdout));
     assert_eq!(got.len(), 80);
     for ((uri, class, got), (_, _, expected)) in got.iter().zip(&expected) {
@@ -552,14 +438,7 @@ fn the_webgpu_plug_in_gives_the_predictions_of_the_processor() {
 #[test]
 fn auto_does_not_use_a_software_gpu() {
     let home = home_with_tiny_model();
-    let args = [
-        "predict",
-        "assets/samples",
-        "--limit",
-        "1",
-        "--model",
-        "tiny",
-    ];
+    let args = ["predict", "assets/samples", "--limit", "1", "--model", "tiny"];
     let mut command = spotcheck_at(home.path(), &args);
     command.envs(software_gpu().iter().map(|(name, value)| (name, value)));
     let prediction = PredictionContent::of(&mut command).must_succeed();
@@ -575,11 +454,7 @@ fn scores(lines: &str) -> Vec<(String, u64, f64)> {
         let uri = line["uri"].as_str().unwrap();
         for class in line["classes"].as_array().unwrap() {
             let (index, score) = (&class["index"], &class["score"]);
-            scores.push((
-                uri.to_owned(),
-                index.as_u64().unwrap(),
-                score.as_f64().unwrap(),
-            ));
+            scores.push((uri.to_owned(), index.as_u64().unwrap(), score.as_f64().unwrap()));
         }
     }
     scores.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));

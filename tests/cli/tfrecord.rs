@@ -25,16 +25,11 @@ fn stderr(output: &Output) -> String {
 
 fn lines(output: &Output) -> Vec<Value> {
     let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn uris(lines: &[Value]) -> Vec<&str> {
-    lines
-        .iter()
-        .map(|line| line["uri"].as_str().unwrap())
-        .collect()
+    lines.iter().map(|line| line["uri"].as_str().unwrap()).collect()
 }
 
 fn without_uri(lines: Vec<Value>) -> Vec<Value> {
@@ -54,9 +49,7 @@ fn the_images_in_a_file_are_predicted_as_the_same_images_beside_it() {
         let (of_files, of_records) = (lines(&of_files), lines(&of_records));
         assert_eq!(of_files.len(), 6);
         let file = fixture("photos.tfrecord");
-        let expected: Vec<String> = (0..6)
-            .map(|number| format!("{}/#{number}", file.display()))
-            .collect();
+        let expected: Vec<String> = (0..6).map(|number| format!("{}/#{number}", file.display())).collect();
         assert_eq!(uris(&of_records), expected);
         assert_eq!(without_uri(of_records), without_uri(of_files));
     }
@@ -75,21 +68,14 @@ fn single_records_are_predicted_by_their_path_and_from_a_list() {
         .spawn()
         .unwrap();
     let photo = fixture("photos/china.jpg");
-    let paths = format!(
-        "{}\n{1}/#5\n{1}/#9\n{1}/#0\n",
-        photo.display(),
-        file.display()
-    );
+    let paths = format!("{}\n{1}/#5\n{1}/#9\n{1}/#0\n", photo.display(), file.display());
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(paths.as_bytes()).unwrap();
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let said = stderr(&output);
-    assert!(
-        said.contains("/#9: is not there; 6 records were found"),
-        "{said}"
-    );
+    assert!(said.contains("/#9: is not there; 6 records were found"), "{said}");
     let lines = lines(&output);
     let uris = uris(&lines);
     assert_eq!(uris.len(), 3, "{uris:?}");
@@ -108,11 +94,7 @@ fn a_damaged_file_loses_only_its_damaged_records() {
     bytes.truncate(whole.len() - 1000);
     std::fs::write(folder.path().join("damaged.tfrecord"), bytes).unwrap();
     std::fs::write(folder.path().join("empty.tfrecord"), b"").unwrap();
-    std::fs::write(
-        folder.path().join("packed.tfrecord.gz"),
-        b"\x1f\x8b\x08\0\0\0\0\0\0\x03",
-    )
-    .unwrap();
+    std::fs::write(folder.path().join("packed.tfrecord.gz"), b"\x1f\x8b\x08\0\0\0\0\0\0\x03").unwrap();
     std::fs::copy(fixture("photos/china.jpg"), folder.path().join("z.jpg")).unwrap();
     let output = predict(folder.path(), CLASSIFIER, &[]);
     assert_eq!(output.status.code(), Some(3));
@@ -137,41 +119,22 @@ fn a_project_of_a_file_of_records_goes_on_and_is_exported_under_the_names_in_the
     std::fs::copy(fixture("photos.tfrecord"), &file).unwrap();
     let project = folder.path().join("p.spotcheck");
     let with_project = ["--project", project.to_str().unwrap()];
-    let begun = predict(
-        &file,
-        "ssd-mobilenet-coco",
-        &[&with_project[..], &["--limit", "4"]].concat(),
-    );
+    let begun = predict(&file, "ssd-mobilenet-coco", &[&with_project[..], &["--limit", "4"]].concat());
     assert!(begun.status.success(), "{}", stderr(&begun));
     let more = [&with_project[..], &["--resume"]].concat();
     let ended = predict(&file, "ssd-mobilenet-coco", &more);
     assert!(ended.status.success(), "{}", stderr(&ended));
-    assert!(
-        stderr(&ended).contains("4 of 6 images have a prediction"),
-        "{}",
-        stderr(&ended)
-    );
+    assert!(stderr(&ended).contains("4 of 6 images have a prediction"), "{}", stderr(&ended));
     assert_eq!(lines(&ended).len(), 6);
     // What was written anew may hold other images.
     let written = std::fs::File::options().append(true).open(&file).unwrap();
-    written
-        .set_modified(std::time::SystemTime::UNIX_EPOCH)
-        .unwrap();
+    written.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let again = predict(&file, "ssd-mobilenet-coco", &more);
-    assert!(
-        stderr(&again).contains("outdated images, predicted again: 6"),
-        "{}",
-        stderr(&again)
-    );
+    assert!(stderr(&again).contains("outdated images, predicted again: 6"), "{}", stderr(&again));
 
     let target = folder.path().join("yolo");
     let mut export = spotcheck(&["export", "--format", "yolo"]);
-    let exported = export
-        .arg(&project)
-        .arg("--out")
-        .arg(&target)
-        .output()
-        .unwrap();
+    let exported = export.arg(&project).arg("--out").arg(&target).output().unwrap();
     assert!(exported.status.success(), "{}", stderr(&exported));
     for label in ["chelsea", "grace_hopper", "5"] {
         let path = target.join(format!("labels/photos.tfrecord/{label}.txt"));

@@ -20,10 +20,7 @@ const EDGE_TOLERANCE: f64 = 0.05;
 fn every_convention_is_recognised_and_the_rest_is_marked_as_assumed() {
     let runtime = Runtime::load();
     let mut complaints = String::new();
-    for (case, expected) in cases()
-        .into_iter()
-        .filter(|(_, expected)| expected["card"].is_object())
-    {
+    for (case, expected) in cases().into_iter().filter(|(_, expected)| expected["card"].is_object()) {
         match recognise(runtime, &case.join("model.onnx")) {
             Ok(got) => complaints += &differences(&case, &got, &expected),
             Err(error) => writeln!(complaints, "{}: {error}", case.display()).unwrap(),
@@ -35,18 +32,10 @@ fn every_convention_is_recognised_and_the_rest_is_marked_as_assumed() {
 #[test]
 fn names_of_inputs_and_outputs_do_not_decide() {
     let runtime = Runtime::load();
-    for (case, _) in cases()
-        .into_iter()
-        .filter(|(_, expected)| expected["card"].is_object())
-    {
+    for (case, _) in cases().into_iter().filter(|(_, expected)| expected["card"].is_object()) {
         let known = recognise(runtime, &case.join("model.onnx")).unwrap();
         let renamed = recognise(runtime, &case.join("renamed.onnx")).unwrap();
-        assert_eq!(
-            without_names(&known),
-            without_names(&renamed),
-            "{}",
-            case.display()
-        );
+        assert_eq!(without_names(&known), without_names(&renamed), "{}", case.display());
     }
 }
 
@@ -58,15 +47,9 @@ fn what_cannot_be_used_is_refused_with_the_reason() {
             continue;
         };
         for file in ["model.onnx", "renamed.onnx"] {
-            let error = recognise(runtime, &case.join(file))
-                .expect_err(reason)
-                .to_string();
+            let error = recognise(runtime, &case.join(file)).expect_err(reason).to_string();
             // The renamed graph is refused too, with other names in the text.
-            assert!(
-                file == "renamed.onnx" || error.contains(reason),
-                "{}: {error}",
-                case.display()
-            );
+            assert!(file == "renamed.onnx" || error.contains(reason), "{}: {error}", case.display());
         }
     }
 }
@@ -81,19 +64,10 @@ fn both_kinds_of_detector_are_read_back_into_image_pixels() {
         };
         let (model, _) = recognise_file(&runtime.0, &case.join("model.onnx"), &control()).unwrap();
         let got = predict(&runtime.predictor(&model), &case.join("picture.png"));
-        assert_eq!(
-            got.detections().len(),
-            expected.len(),
-            "{}: {got:?}",
-            case.display()
-        );
+        assert_eq!(got.detections().len(), expected.len(), "{}: {got:?}", case.display());
         for (got, expected) in got.detections().iter().zip(expected) {
             let context = format!("{}: got {got:?}, expected {expected}", case.display());
-            assert_eq!(
-                Some(u64::from(got.class_id)),
-                expected["class_id"].as_u64(),
-                "{context}"
-            );
+            assert_eq!(Some(u64::from(got.class_id)), expected["class_id"].as_u64(), "{context}");
             let difference = f64::from(got.score) - expected["score"].as_f64().unwrap();
             assert!(difference.abs() <= SCORE_TOLERANCE, "{context}");
             let edges: [f32; 4] = got.bounds.into();
@@ -102,11 +76,7 @@ fn both_kinds_of_detector_are_read_back_into_image_pixels() {
                 assert!(difference.abs() <= EDGE_TOLERANCE, "{context}");
             }
             let name = model.labels.get(got.class_id);
-            assert_eq!(
-                name,
-                Some(&*got.label),
-                "COCO's names were assumed: {context}"
-            );
+            assert_eq!(name, Some(&*got.label), "COCO's names were assumed: {context}");
             compared += 1;
         }
     }
@@ -146,16 +116,11 @@ fn a_label_file_of_another_model_is_refused_with_both_numbers() {
         let mut inspection = Inspection::open(&runtime.0, &weights).unwrap();
         inspection.recognise(Some(&names(count)), &Overrules::default(), &control())
     };
-    for (case, count, has) in [
-        ("keras-cifar10", 12, "10"),
-        ("tensorflow-resnet50", 1002, "1001"),
-        ("tf-object-detection", 80, "91"),
-    ] {
+    for (case, count, has) in
+        [("keras-cifar10", 12, "10"), ("tensorflow-resnet50", 1002, "1001"), ("tf-object-detection", 80, "91")]
+    {
         let error = recognise(case, count).unwrap_err().to_string();
-        assert!(
-            error.contains(has) && error.contains(&count.to_string()),
-            "{case}: {error}"
-        );
+        assert!(error.contains(has) && error.contains(&count.to_string()), "{case}: {error}");
     }
     let with_background = recognise("tensorflow-resnet50", 1000).unwrap();
     assert_eq!(with_background.labels.unwrap().len(), 1000);
@@ -178,22 +143,11 @@ fn every_field_can_be_overridden_and_is_then_not_an_assumption() {
     let card = serde_json::to_value(&got.card).unwrap();
     assert_eq!(card["input"]["channels"], "bgr");
     assert_eq!(card["input"]["resize"]["stretch"]["width"], 224);
-    assert_eq!(
-        (&card["labels"], &card["licence"]),
-        (&"coco-80".into(), &"MIT".into())
-    );
-    assert_eq!(
-        got.card.assumed,
-        [
-            "input.divide_by = 255.0",
-            "input.std = [0.229, 0.224, 0.225]"
-        ]
-    );
+    assert_eq!((&card["labels"], &card["licence"]), (&"coco-80".into(), &"MIT".into()));
+    assert_eq!(got.card.assumed, ["input.divide_by = 255.0", "input.std = [0.229, 0.224, 0.225]"]);
     assert_eq!(got.with_basis(Basis::Given).count(), 5);
     let misspelt = Overrules::parse(&["input.chanels=bgr"]).unwrap();
-    let error = inspection
-        .recognise(None, &misspelt, &control())
-        .unwrap_err();
+    let error = inspection.recognise(None, &misspelt, &control()).unwrap_err();
     assert!(error.to_string().contains("chanels"), "{error}");
 }
 
@@ -204,9 +158,7 @@ fn a_cancelled_inspection_says_so() {
     let mut inspection = Inspection::open(&runtime.0, &weights).unwrap();
     let control = control();
     control.cancel();
-    let error = inspection
-        .recognise(None, &Overrules::default(), &control)
-        .unwrap_err();
+    let error = inspection.recognise(None, &Overrules::default(), &control).unwrap_err();
     assert!(matches!(error, InspectError::Cancelled), "{error}");
 }
 
@@ -216,9 +168,7 @@ fn case_folder() -> PathBuf {
 
 /// Each case's folder and what is expected of it.
 fn cases() -> Vec<(PathBuf, Value)> {
-    let folders = std::fs::read_dir(case_folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let folders = std::fs::read_dir(case_folder()).unwrap().map(|entry| entry.unwrap().path());
     let mut cases: Vec<(PathBuf, Value)> = folders
         .filter(|path| path.is_dir())
         .map(|path| {
@@ -242,30 +192,17 @@ fn differences(case: &Path, got: &Recognition, expected: &Value) -> String {
     differing_fields("", &card, &expected["card"], &mut |field, got, expected| {
         writeln!(complaints, "{case}: {field} is {got}, expected {expected}").unwrap();
     });
-    for (basis, key) in [
-        (Basis::Recognised, "recognised"),
-        (Basis::Assumed, "assumed"),
-    ] {
+    for (basis, key) in [(Basis::Recognised, "recognised"), (Basis::Assumed, "assumed")] {
         for field in expected[key].as_array().unwrap() {
             let found = got.with_basis(basis).any(|finding| field == &finding.field);
             if !found {
-                writeln!(
-                    complaints,
-                    "{case}: {field} is not {key}: {:#?}",
-                    got.findings
-                )
-                .unwrap();
+                writeln!(complaints, "{case}: {field} is not {key}: {:#?}", got.findings).unwrap();
             }
         }
     }
     let assumed = got.with_basis(Basis::Assumed).count();
     if assumed != expected["assumed"].as_array().unwrap().len() {
-        writeln!(
-            complaints,
-            "{case}: {assumed} fields are assumed: {:?}",
-            got.card.assumed
-        )
-        .unwrap();
+        writeln!(complaints, "{case}: {assumed} fields are assumed: {:?}", got.card.assumed).unwrap();
     }
     if expected["ignored"].as_u64() != Some(got.ignored_outputs.len() as u64) {
         writeln!(complaints, "{case}: ignored are {:?}", got.ignored_outputs).unwrap();
@@ -277,12 +214,7 @@ fn differences(case: &Path, got: &Recognition, expected: &Value) -> String {
 }
 
 /// Calls `report` for each field of `expected` that `got` has otherwise; what `expected` leaves out may be anything.
-fn differing_fields(
-    place: &str,
-    got: &Value,
-    expected: &Value,
-    report: &mut dyn FnMut(&str, &Value, &Value),
-) {
+fn differing_fields(place: &str, got: &Value, expected: &Value, report: &mut dyn FnMut(&str, &Value, &Value)) {
     match expected {
         Value::Object(fields) => {
             for (name, expected) in fields {
@@ -295,9 +227,7 @@ fn differing_fields(
             }
         }
         Value::Number(number) => {
-            let near = got
-                .as_f64()
-                .is_some_and(|got| (got - number.as_f64().unwrap()).abs() < 1e-4);
+            let near = got.as_f64().is_some_and(|got| (got - number.as_f64().unwrap()).abs() < 1e-4);
             if !near {
                 report(place, got, expected);
             }
@@ -309,10 +239,7 @@ fn differing_fields(
 
 /// The card and the findings, with neither the graph's names nor what hangs on them.
 fn without_names(recognition: &Recognition) -> (Value, Vec<(String, Basis)>) {
-    let findings = recognition
-        .findings
-        .iter()
-        .map(|finding| (finding.field.clone(), finding.basis));
+    let findings = recognition.findings.iter().map(|finding| (finding.field.clone(), finding.basis));
     (without_name(&recognition.card), findings.collect())
 }
 
@@ -324,11 +251,9 @@ fn without_name(card: &ModelCard) -> Value {
     }
     let mut kept = Value::Object(kept);
     let [input, classes, boxes] = ["/input", "/output/classification", "/output/detection"];
-    for (place, names) in [
-        (input, &["name"][..]),
-        (classes, &["name"]),
-        (boxes, &["boxes", "labels", "scores", "count"]),
-    ] {
+    for (place, names) in
+        [(input, &["name"][..]), (classes, &["name"]), (boxes, &["boxes", "labels", "scores", "count"])]
+    {
         let Some(Value::Object(table)) = kept.pointer_mut(place) else {
             continue;
         };

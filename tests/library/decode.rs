@@ -5,8 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use spotcheck::decode::{
-    DecodeError, DecodeLimits, MemoryBudget, decode, decode_for_display, decode_reserved, details,
-    thumbnail,
+    DecodeError, DecodeLimits, MemoryBudget, decode, decode_for_display, decode_reserved, details, thumbnail,
 };
 use spotcheck::domain::RgbImage;
 
@@ -25,10 +24,7 @@ struct Case {
 
 fn cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/decode");
-    let mut folders: Vec<PathBuf> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut folders: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
     assert!(folders.len() > 70, "the cases are missing");
     folders.iter().map(|folder| read_case(folder)).collect()
@@ -40,14 +36,11 @@ fn read_case(folder: &Path) -> Case {
         .map(|entry| entry.unwrap().path())
         .find(|path| path.file_stem().is_some_and(|stem| stem == "image"))
         .unwrap();
-    let facts: serde_json::Value =
-        serde_json::from_slice(&fs::read(folder.join("case.json")).unwrap()).unwrap();
+    let facts: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("case.json")).unwrap()).unwrap();
     Case {
         name: folder.file_name().unwrap().to_string_lossy().into_owned(),
         bytes: fs::read(image).unwrap(),
-        expected: fs::read(folder.join("expected.ppm"))
-            .ok()
-            .map(|ppm| read_ppm(&ppm)),
+        expected: fs::read(folder.join("expected.ppm")).ok().map(|ppm| read_ppm(&ppm)),
         tolerance: facts["tolerance"].as_u64(),
         error: facts["error"].as_str().map(str::to_owned),
         warning: facts["warning"].as_str().map(str::to_owned),
@@ -59,11 +52,7 @@ fn read_case(folder: &Path) -> Case {
 fn read_ppm(bytes: &[u8]) -> (u32, u32, Vec<u8>) {
     let line_end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
     let line = std::str::from_utf8(&bytes[..line_end]).unwrap();
-    let numbers: Vec<u32> = line
-        .split(' ')
-        .skip(1)
-        .map(|number| number.parse().unwrap())
-        .collect();
+    let numbers: Vec<u32> = line.split(' ').skip(1).map(|number| number.parse().unwrap()).collect();
     (numbers[0], numbers[1], bytes[line_end + 1..].to_vec())
 }
 
@@ -94,10 +83,9 @@ fn every_kind_of_image_has_the_pixels_of_the_reference() {
         match decode(&case.bytes, &DecodeLimits::default()) {
             Ok(image) => match difference(&image.image, expected) {
                 Ok(worst) if worst <= tolerance => {}
-                Ok(worst) => failures.push(format!(
-                    "{}: a channel differs by {worst}, tolerance {tolerance}",
-                    case.name
-                )),
+                Ok(worst) => {
+                    failures.push(format!("{}: a channel differs by {worst}, tolerance {tolerance}", case.name));
+                }
                 Err(size) => failures.push(format!("{}: {size}", case.name)),
             },
             Err(error) => failures.push(format!("{}: {error}", case.name)),
@@ -124,11 +112,7 @@ fn damage_that_pillow_decodes_is_warned_of_and_nothing_else_is() {
 /// Whatever `decode`, `decode_for_display` and `thumbnail` make of a file.
 fn all_results(bytes: &[u8]) -> impl PartialEq + std::fmt::Debug + Send {
     let limits = DecodeLimits::default();
-    (
-        decode(bytes, &limits),
-        decode_for_display(bytes, &limits),
-        thumbnail(bytes, 16, &limits),
-    )
+    (decode(bytes, &limits), decode_for_display(bytes, &limits), thumbnail(bytes, 16, &limits))
 }
 
 #[test]
@@ -217,12 +201,7 @@ fn a_thumbnail_is_upright_keeps_the_shape_and_looks_like_the_image() {
         let longer = image.width().max(image.height());
         let scale = f64::from(16.min(longer)) / f64::from(longer);
         let side = |full: u32| ((f64::from(full) * scale).round() as u32).max(1);
-        assert_eq!(
-            (small.width(), small.height()),
-            (side(image.width()), side(image.height())),
-            "{}",
-            case.name
-        );
+        assert_eq!((small.width(), small.height()), (side(image.width()), side(image.height())), "{}", case.name);
         if small.width().min(small.height()) < 4 {
             continue;
         }
@@ -237,8 +216,7 @@ fn quarters(image: &RgbImage) -> [f64; 4] {
     let mut sums = [(0.0, 0.0); 4];
     for y in 0..image.height() {
         for x in 0..image.width() {
-            let quarter =
-                usize::from(x * 2 >= image.width()) + 2 * usize::from(y * 2 >= image.height());
+            let quarter = usize::from(x * 2 >= image.width()) + 2 * usize::from(y * 2 >= image.height());
             let [red, green, blue] = image.pixel(x, y).unwrap().map(f64::from);
             sums[quarter].0 += red + green + blue;
             sums[quarter].1 += 3.0;
@@ -250,19 +228,12 @@ fn quarters(image: &RgbImage) -> [f64; 4] {
 #[test]
 fn an_image_over_the_limit_is_refused_before_memory_is_taken_for_it() {
     let budget = MemoryBudget::new(1 << 20);
-    let limits = DecodeLimits {
-        max_megapixels: 0,
-        budget: budget.clone(),
-    };
+    let limits = DecodeLimits { max_megapixels: 0, budget: budget.clone() };
     // While the budget is in use, a decode that needs memory would wait for ever.
     let _all = budget.acquire(1 << 20);
     for case in cases().iter().filter(|case| case.tolerance.is_some()) {
         let error = decode(&case.bytes, &limits).unwrap_err();
-        assert!(
-            error.to_string().contains("is too large"),
-            "{}: {error}",
-            case.name
-        );
+        assert!(error.to_string().contains("is too large"), "{}: {error}", case.name);
     }
 }
 
@@ -270,8 +241,7 @@ fn an_image_over_the_limit_is_refused_before_memory_is_taken_for_it() {
 fn an_image_in_several_scans_is_refused_if_its_coefficients_do_not_fit() {
     let case = |name: &str| cases().into_iter().find(|case| case.name == name).unwrap();
     let progressive = crate::support::jpeg::enlarged(&case("jpeg-progressive").bytes, 0xc2, 22_600);
-    let mut one_component_a_scan =
-        crate::support::jpeg::enlarged(&case("jpeg-444").bytes, 0xc0, 22_600);
+    let mut one_component_a_scan = crate::support::jpeg::enlarged(&case("jpeg-444").bytes, 0xc0, 22_600);
     let scan = crate::support::jpeg::position(&one_component_a_scan, 0xda);
     let header_of_one = [0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0];
     one_component_a_scan.splice(scan..scan + 14, header_of_one);
@@ -289,14 +259,8 @@ fn an_image_in_several_scans_is_refused_if_its_coefficients_do_not_fit() {
 
 #[test]
 fn the_memory_of_an_image_stays_taken_as_long_as_its_reservation() {
-    let limits = DecodeLimits {
-        budget: MemoryBudget::new(1 << 30),
-        ..DecodeLimits::default()
-    };
-    let case = cases()
-        .into_iter()
-        .find(|case| case.name == "jpeg-orientation-6")
-        .unwrap();
+    let limits = DecodeLimits { budget: MemoryBudget::new(1 << 30), ..DecodeLimits::default() };
+    let case = cases().into_iter().find(|case| case.name == "jpeg-orientation-6").unwrap();
     let (image, reservation) = decode_reserved(&case.bytes, &limits).unwrap();
     assert_eq!(limits.budget.used_bytes(), image.image.rgb().len() as u64);
     drop(reservation);
@@ -312,11 +276,7 @@ fn details_are_read_without_decoding() {
     let camera = details_of("jpeg-camera");
     assert_eq!(camera.stored_size, Some((37, 29)));
     assert_eq!(camera.colour.as_deref(), Some("YCbCr, 8 bits per channel"));
-    let rows: Vec<(&str, &str)> = camera
-        .exif
-        .iter()
-        .map(|(label, value)| (label.as_str(), value.as_str()))
-        .collect();
+    let rows: Vec<(&str, &str)> = camera.exif.iter().map(|(label, value)| (label.as_str(), value.as_str())).collect();
     assert_eq!(
         rows,
         [
@@ -329,10 +289,7 @@ fn details_are_read_without_decoding() {
             ("Place", "48.85833, -2.29444"),
         ]
     );
-    assert_eq!(
-        details_of("png-alpha-16-bit").colour.as_deref(),
-        Some("RGB and alpha, 16 bits per channel")
-    );
+    assert_eq!(details_of("png-alpha-16-bit").colour.as_deref(), Some("RGB and alpha, 16 bits per channel"));
     assert_eq!(details_of("text-named-jpg").format, None);
 }
 
@@ -352,11 +309,7 @@ impl Random {
     fn mutated(&mut self, original: &[u8]) -> Vec<u8> {
         let mut bytes = original.to_vec();
         for _ in 0..=self.below(8) {
-            let reach = if self.below(2) == 0 {
-                bytes.len().min(200)
-            } else {
-                bytes.len()
-            };
+            let reach = if self.below(2) == 0 { bytes.len().min(200) } else { bytes.len() };
             let position = self.below(reach);
             bytes[position] = match self.below(4) {
                 0 => 0,
@@ -375,10 +328,7 @@ impl Random {
 #[test]
 fn mutated_files_never_panic_and_never_take_much_memory() {
     let budget = MemoryBudget::new(64 << 20);
-    let limits = DecodeLimits {
-        max_megapixels: 4,
-        budget: budget.clone(),
-    };
+    let limits = DecodeLimits { max_megapixels: 4, budget: budget.clone() };
     let mut random = Random(20);
     for case in cases() {
         if case.bytes.is_empty() || case.name == "jpeg-scan-bomb" {
@@ -408,10 +358,7 @@ fn random_bytes_behind_each_signature_never_panic() {
         b"MM\0*\0\0\0\x08",
         b"GIF89a",
     ];
-    let limits = DecodeLimits {
-        max_megapixels: 4,
-        budget: MemoryBudget::new(64 << 20),
-    };
+    let limits = DecodeLimits { max_megapixels: 4, budget: MemoryBudget::new(64 << 20) };
     let mut random = Random(4);
     for signature in signatures {
         for _ in 0..300 {

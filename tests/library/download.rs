@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use spotcheck::dirs::AppDirs;
-use spotcheck::library::{
-    DownloadPolicy, FetchError, Library, LibraryError, MirrorFailure, Model, write_card,
-};
+use spotcheck::library::{DownloadPolicy, FetchError, Library, LibraryError, MirrorFailure, Model, write_card};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use crate::support::http_server::{Ending, HttpServer, Reply};
@@ -40,11 +38,7 @@ impl Home {
         card.file.bytes = LEN as u64;
         card.file.sha256 = sha256(&content());
         urls.clone_into(&mut card.file.urls);
-        let home = Self {
-            folder,
-            library,
-            control: TaskControl::new(ProgressUnit::Bytes),
-        };
+        let home = Self { folder, library, control: TaskControl::new(ProgressUnit::Bytes) };
         fs::create_dir_all(home.path("")).unwrap();
         fs::write(home.path("model.toml"), write_card(&card).unwrap()).unwrap();
         home
@@ -89,11 +83,7 @@ impl Home {
 
 /// Tries again at once, and never takes a busy machine for a stalled server.
 fn quick() -> DownloadPolicy {
-    DownloadPolicy {
-        stall_timeout: Duration::from_mins(1),
-        first_pause: Duration::from_millis(1),
-        attempts: 3,
-    }
+    DownloadPolicy { stall_timeout: Duration::from_mins(1), first_pause: Duration::from_millis(1), attempts: 3 }
 }
 
 fn content() -> Vec<u8> {
@@ -194,15 +184,9 @@ fn a_cancelled_download_continues_in_the_next_run() {
     let fetch = home.fetch_aside();
     wait_for_bytes(&home, CUT);
     home.control.cancel();
-    assert!(matches!(
-        fetch.join().unwrap(),
-        Err(FetchError::Cancelled(_))
-    ));
+    assert!(matches!(fetch.join().unwrap(), Err(FetchError::Cancelled(_))));
 
-    let home = Home {
-        control: TaskControl::new(ProgressUnit::Bytes),
-        ..home
-    };
+    let home = Home { control: TaskControl::new(ProgressUnit::Bytes), ..home };
     home.fetch_well();
     assert_eq!(server.range_starts(), [None, Some(CUT)]);
     assert_eq!(server.bytes_served(), LEN);
@@ -217,14 +201,8 @@ fn wait_for_bytes(home: &Home, bytes: usize) {
 
 #[test]
 fn cancel_ends_a_silent_connection_within_a_second() {
-    for ending in [
-        Ending::Silent,
-        Ending::StallAfter(0),
-        Ending::StallAfter(CUT),
-    ] {
-        let server = HttpServer::start(move |_| {
-            Reply::whole(&content()).header("ETag", ETAG).ending(ending)
-        });
+    for ending in [Ending::Silent, Ending::StallAfter(0), Ending::StallAfter(CUT)] {
+        let server = HttpServer::start(move |_| Reply::whole(&content()).header("ETag", ETAG).ending(ending));
         let home = Home::with_policy(&[server.url("/")], DownloadPolicy::default());
         let fetch = home.fetch_aside();
         server.wait_until_stalled();
@@ -232,30 +210,21 @@ fn cancel_ends_a_silent_connection_within_a_second() {
         home.control.cancel();
         let result = fetch.join().unwrap();
         assert!(start.elapsed() < Duration::from_secs(1), "{ending:?}");
-        assert!(
-            matches!(result, Err(FetchError::Cancelled(_))),
-            "{ending:?}"
-        );
+        assert!(matches!(result, Err(FetchError::Cancelled(_))), "{ending:?}");
     }
 }
 
 #[test]
 fn cancel_ends_the_pause_before_another_try() {
     let server = HttpServer::start(|_| Reply::status("503 Service Unavailable"));
-    let patient = DownloadPolicy {
-        first_pause: Duration::from_hours(1),
-        ..quick()
-    };
+    let patient = DownloadPolicy { first_pause: Duration::from_hours(1), ..quick() };
     let home = Home::with_policy(&[server.url("/")], patient);
     let fetch = home.fetch_aside();
     while !home.control.progress().step.contains("retrying") {
         std::thread::sleep(Duration::from_millis(1));
     }
     home.control.cancel();
-    assert!(matches!(
-        fetch.join().unwrap(),
-        Err(FetchError::Cancelled(_))
-    ));
+    assert!(matches!(fetch.join().unwrap(), Err(FetchError::Cancelled(_))));
 }
 
 #[test]
@@ -268,10 +237,7 @@ fn a_stalled_connection_is_replaced_by_a_new_one() {
             _ => reply,
         }
     });
-    let impatient = DownloadPolicy {
-        stall_timeout: Duration::from_secs(1),
-        ..quick()
-    };
+    let impatient = DownloadPolicy { stall_timeout: Duration::from_secs(1), ..quick() };
     Home::with_policy(&[server.url("/")], impatient).fetch_well();
     assert_eq!(server.range_starts(), [None, Some(CUT), Some(CUT)]);
     assert_eq!(server.bytes_served(), LEN);
@@ -381,32 +347,21 @@ fn a_wrong_file_on_one_mirror_is_reported_and_the_next_one_is_used() {
         said.lock().unwrap().push(seen.progress().step);
         Reply::file(&content(), ETAG, request)
     });
-    let home = Home {
-        control,
-        ..Home::new(&[wrong.url("/"), right.url("/")])
-    };
+    let home = Home { control, ..Home::new(&[wrong.url("/"), right.url("/")]) };
     home.fetch_well();
     assert_eq!((wrong.bytes_served(), right.bytes_served()), (LEN, LEN));
     assert_eq!(right.range_starts(), [None]);
     let step = &steps.lock().unwrap()[0];
-    assert!(
-        step.contains("wrong content") && step.contains(&wrong.url("/")),
-        "{step}"
-    );
+    assert!(step.contains("wrong content") && step.contains(&wrong.url("/")), "{step}");
     let notes = home.control.notes();
-    assert!(
-        notes.len() == 1 && notes[0].contains("wrong content"),
-        "{notes:?}"
-    );
+    assert!(notes.len() == 1 && notes[0].contains("wrong content"), "{notes:?}");
 }
 
 #[test]
 fn a_mirror_that_announces_another_length_is_left_without_reading_on() {
     let wrong = HttpServer::start(|_| {
         let lying = Reply::whole(&content()).without("Content-Length");
-        lying
-            .header("Content-Length", (LEN + 1).to_string())
-            .ending(Ending::StallAfter(0))
+        lying.header("Content-Length", (LEN + 1).to_string()).ending(Ending::StallAfter(0))
     });
     let right = good_server();
     Home::new(&[wrong.url("/"), right.url("/")]).fetch_well();
@@ -422,11 +377,7 @@ fn a_mirror_that_sends_more_than_it_should_is_left() {
     });
     let home = Home::new(&[endless.url("/")]);
     let failures = home.failures();
-    assert!(
-        failures[0].reason.contains("more than the 300007 bytes"),
-        "{}",
-        failures[0]
-    );
+    assert!(failures[0].reason.contains("more than the 300007 bytes"), "{}", failures[0]);
     assert_eq!(endless.exchanges().len(), 1);
     assert!(!home.path("model.onnx").exists());
 }
@@ -434,9 +385,7 @@ fn a_mirror_that_sends_more_than_it_should_is_left() {
 #[test]
 fn a_mirror_whose_file_is_too_short_is_left_after_a_few_tries() {
     let short = HttpServer::start(|request| match request.range_start {
-        None => Reply::whole(&content()[..CUT])
-            .without("Content-Length")
-            .header("ETag", ETAG),
+        None => Reply::whole(&content()[..CUT]).without("Content-Length").header("ETag", ETAG),
         Some(_) => Reply::status("416 Range Not Satisfiable"),
     });
     let right = good_server();
@@ -464,10 +413,7 @@ fn a_mirror_that_cannot_be_reached_is_left_at_once() {
     let unreachable = format!("http://{}/", unused.local_addr().unwrap());
     drop(unused);
     let right = good_server();
-    let patient = DownloadPolicy {
-        first_pause: Duration::from_hours(1),
-        ..quick()
-    };
+    let patient = DownloadPolicy { first_pause: Duration::from_hours(1), ..quick() };
     Home::with_policy(&[unreachable, right.url("/")], patient).fetch_well();
     assert_eq!(right.bytes_served(), LEN);
 }
@@ -484,24 +430,14 @@ fn a_download_that_brought_nothing_leaves_nothing() {
 #[test]
 fn if_no_mirror_works_each_is_named_with_its_reason_and_what_to_do() {
     let first = HttpServer::start(|_| Reply::status("404 Not Found"));
-    let second = HttpServer::start(|request| {
-        Reply::file(&content(), ETAG, request).ending(Ending::CutAfter(0))
-    });
-    let error = Home::new(&[first.url("/one"), second.url("/two")])
-        .fetch()
-        .unwrap_err();
+    let second = HttpServer::start(|request| Reply::file(&content(), ETAG, request).ending(Ending::CutAfter(0)));
+    let error = Home::new(&[first.url("/one"), second.url("/two")]).fetch().unwrap_err();
     let text = error.to_string();
     for expected in [
         "could not download Tested (293 KiB)",
         "HTTPS_PROXY",
-        &format!(
-            "\n  127.0.0.1 returned 404 Not Found: {}",
-            first.url("/one")
-        ),
-        &format!(
-            "\n  127.0.0.1 closed the connection after 0 B of 293 KiB: {}",
-            second.url("/two")
-        ),
+        &format!("\n  127.0.0.1 returned 404 Not Found: {}", first.url("/one")),
+        &format!("\n  127.0.0.1 closed the connection after 0 B of 293 KiB: {}", second.url("/two")),
     ] {
         assert!(text.contains(expected), "{expected}\n--\n{text}");
     }
@@ -543,10 +479,7 @@ fn an_unfinished_download_continues_at_its_mirror() {
 fn a_damaged_partial_file_does_not_count_against_the_mirror() {
     let server = cutting_server();
     let home = Home::new(&[server.url("/")]);
-    let patient = DownloadPolicy {
-        attempts: 1,
-        ..quick()
-    };
+    let patient = DownloadPolicy { attempts: 1, ..quick() };
     let once = home.library.clone().with_download_policy(patient);
     assert!(once.fetch("tested", None, &home.control).is_err());
     let mut part = fs::read(home.path("model.onnx.part")).unwrap();
@@ -563,11 +496,7 @@ fn a_complete_partial_file_is_only_checked() {
     let home = Home::new(&[server.url("/")]);
     home.fetch_well();
     fs::rename(home.path("model.onnx"), home.path("model.onnx.part")).unwrap();
-    let state = format!(
-        r#"{{"sha256":"{}","url":"{}","validator":null}}"#,
-        sha256(&content()),
-        server.url("/")
-    );
+    let state = format!(r#"{{"sha256":"{}","url":"{}","validator":null}}"#, sha256(&content()), server.url("/"));
     fs::write(home.path("model.onnx.part.json"), state).unwrap();
     home.fetch_well();
     assert_eq!(server.exchanges().len(), 1);
@@ -587,9 +516,7 @@ fn weights_that_are_there_are_not_fetched_again_unless_they_are_damaged() {
 
 #[test]
 fn a_model_is_not_downloaded_twice_at_once_nor_removed_meanwhile() {
-    let server = HttpServer::start(|request| {
-        Reply::file(&content(), ETAG, request).ending(Ending::StallAfter(CUT))
-    });
+    let server = HttpServer::start(|request| Reply::file(&content(), ETAG, request).ending(Ending::StallAfter(CUT)));
     let home = Home::with_policy(&[server.url("/")], DownloadPolicy::default());
     let fetch = home.fetch_aside();
     server.wait_until_stalled();
@@ -597,15 +524,9 @@ fn a_model_is_not_downloaded_twice_at_once_nor_removed_meanwhile() {
     let again = home.library.fetch("tested", None, &second);
     let removed = home.library.remove("tested");
     home.control.cancel();
-    assert!(matches!(
-        again,
-        Err(FetchError::Library(LibraryError::Busy { .. }))
-    ));
+    assert!(matches!(again, Err(FetchError::Library(LibraryError::Busy { .. }))));
     assert!(matches!(removed, Err(LibraryError::Busy { .. })));
-    assert!(matches!(
-        fetch.join().unwrap(),
-        Err(FetchError::Cancelled(_))
-    ));
+    assert!(matches!(fetch.join().unwrap(), Err(FetchError::Cancelled(_))));
 }
 
 #[test]
@@ -621,9 +542,7 @@ fn a_file_of_the_users_takes_the_place_of_the_download() {
         assert!(!home.path("model.onnx").exists());
         home.assert_no_leftovers();
     };
-    refused(fetch(), |error| {
-        matches!(error, FetchError::Library(LibraryError::Io { .. }))
-    });
+    refused(fetch(), |error| matches!(error, FetchError::Library(LibraryError::Io { .. })));
     fs::write(&file, "short").unwrap();
     let wrong = |error: &FetchError| matches!(error, FetchError::WrongFile { .. });
     refused(fetch(), wrong);
@@ -639,10 +558,7 @@ fn a_file_of_the_users_takes_the_place_of_the_download() {
 #[test]
 fn weights_without_a_mirror_ask_for_a_file() {
     let error = Home::new(&[]).fetch().unwrap_err();
-    assert!(
-        matches!(&error, FetchError::Library(LibraryError::NoWeights { id, .. }) if id == "tested"),
-        "{error:?}"
-    );
+    assert!(matches!(&error, FetchError::Library(LibraryError::NoWeights { id, .. }) if id == "tested"), "{error:?}");
 }
 
 #[cfg(target_os = "linux")]
@@ -652,10 +568,7 @@ fn a_full_disk_is_reported_with_the_missing_space() {
     let home = Home::new(&[server.url("/"), server.url("/")]);
     std::os::unix::fs::symlink(Path::new("/dev/full"), home.path("model.onnx.part")).unwrap();
     let error = home.fetch().unwrap_err();
-    assert!(
-        matches!(error, FetchError::DiskFull { missing_bytes, .. } if missing_bytes == LEN as u64),
-        "{error:?}"
-    );
+    assert!(matches!(error, FetchError::DiskFull { missing_bytes, .. } if missing_bytes == LEN as u64), "{error:?}");
     // The other mirror would not help.
     assert_eq!(server.exchanges().len(), 1);
 }
@@ -666,15 +579,9 @@ fn a_folder_that_cannot_be_made_is_named() {
     let home = Home::new(&[]);
     let blocked = home.folder.path().join("file");
     fs::write(&blocked, "").unwrap();
-    let dirs = AppDirs {
-        data: blocked,
-        ..AppDirs::below(home.folder.path())
-    };
+    let dirs = AppDirs { data: blocked, ..AppDirs::below(home.folder.path()) };
     let result = Library::open(&dirs).fetch("resnet50-v2", None, &home.control);
     let error = result.unwrap_err();
-    assert!(
-        matches!(error, FetchError::Library(LibraryError::Io { .. })),
-        "{error:?}"
-    );
+    assert!(matches!(error, FetchError::Library(LibraryError::Io { .. })), "{error:?}");
     assert!(error.to_string().contains("/file/"), "{error}");
 }

@@ -19,18 +19,12 @@ fn classes_equal_the_reference() {
         assert_eq!(got.len(), expected.len(), "{photo}");
         for (rank, (got, expected_class)) in got.iter().zip(expected).enumerate() {
             let context = format!("{photo}, rank {rank}: got {got}, expected {expected_class}");
-            assert!(
-                (score(got) - score(expected_class)).abs() <= SCORE_TOLERANCE,
-                "{context}"
-            );
+            assert!((score(got) - score(expected_class)).abs() <= SCORE_TOLERANCE, "{context}");
             let too_near_to_tell = expected.iter().any(|other| {
                 other["index"] != expected_class["index"]
                     && (score(other) - score(expected_class)).abs() <= SCORE_TOLERANCE
             });
-            assert!(
-                too_near_to_tell || got["index"] == expected_class["index"],
-                "{context}"
-            );
+            assert!(too_near_to_tell || got["index"] == expected_class["index"], "{context}");
         }
     }
 }
@@ -39,38 +33,21 @@ fn classes_equal_the_reference() {
 fn detections_equal_the_reference() {
     let mut compared = 0;
     for (photo, got, expected) in predictions_and_references("ssd-mobilenet-coco") {
-        assert_eq!(
-            (&got["width"], &got["height"]),
-            (&expected["width"], &expected["height"]),
-            "{photo}"
-        );
+        assert_eq!((&got["width"], &got["height"]), (&expected["width"], &expected["height"]), "{photo}");
         let got = above_cut_off(&got["detections"]);
         let mut unmatched = above_cut_off(&expected["detections"]);
-        assert_eq!(
-            got.len(),
-            unmatched.len(),
-            "{photo}: number of boxes above {COMPARED_ABOVE}"
-        );
+        assert_eq!(got.len(), unmatched.len(), "{photo}: number of boxes above {COMPARED_ABOVE}");
         for detection in got {
             let bounds = bounds_of(detection);
             let partner = unmatched.iter().position(|other| {
-                other["class_id"] == detection["class_id"]
-                    && bounds_of(other).iou(&bounds) > SAME_BOX_IOU
+                other["class_id"] == detection["class_id"] && bounds_of(other).iou(&bounds) > SAME_BOX_IOU
             });
-            let Some(partner) = partner else {
-                panic!("{photo}: no reference box for {detection}")
-            };
+            let Some(partner) = partner else { panic!("{photo}: no reference box for {detection}") };
             let reference = unmatched.remove(partner);
             let context = format!("{photo}: got {detection}, expected {reference}");
-            assert!(
-                (score(detection) - score(reference)).abs() <= SCORE_TOLERANCE,
-                "{context}"
-            );
+            assert!((score(detection) - score(reference)).abs() <= SCORE_TOLERANCE, "{context}");
             let edges: [[f32; 4]; 2] = [bounds.into(), bounds_of(reference).into()];
-            let worst = edges[0]
-                .iter()
-                .zip(edges[1])
-                .map(|(got, expected)| (got - expected).abs());
+            let worst = edges[0].iter().zip(edges[1]).map(|(got, expected)| (got - expected).abs());
             assert!(worst.fold(0.0, f32::max) <= EDGE_TOLERANCE, "{context}");
             compared += 1;
         }
@@ -81,23 +58,12 @@ fn detections_equal_the_reference() {
 /// The image's name, the prediction of the command line, and the reference.
 fn predictions_and_references(model: &str) -> Vec<(String, Value, Value)> {
     let output =
-        crate::support::spotcheck(&["predict", "assets/samples", "--model", model, "--out", "-"])
-            .output()
-            .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let text =
-        std::fs::read_to_string(crate::support::repository().join("tests/golden/photos.json"))
-            .unwrap();
+        crate::support::spotcheck(&["predict", "assets/samples", "--model", model, "--out", "-"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(crate::support::repository().join("tests/golden/photos.json")).unwrap();
     let references: Value = serde_json::from_str(&text).unwrap();
     let lines = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<Value> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), references.as_object().unwrap().len());
     let pair = |line: Value| {
         let uri = line["uri"].as_str().unwrap();
@@ -122,8 +88,5 @@ fn bounds_of(detection: &Value) -> BoundingBox {
 }
 
 fn above_cut_off(detections: &Value) -> Vec<&Value> {
-    list(detections)
-        .iter()
-        .filter(|detection| score(detection) > COMPARED_ABOVE)
-        .collect()
+    list(detections).iter().filter(|detection| score(detection) > COMPARED_ABOVE).collect()
 }

@@ -37,27 +37,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("decode", &["domain", "cache"]),
     ("vision", &["domain", "tasks"]),
     ("library", &["dirs", "domain", "tasks"]),
-    (
-        "inference",
-        &["dirs", "domain", "tasks", "vision", "library"],
-    ),
-    (
-        "predict",
-        &["domain", "tasks", "source", "decode", "vision"],
-    ),
+    ("inference", &["dirs", "domain", "tasks", "vision", "library"]),
+    ("predict", &["domain", "tasks", "source", "decode", "vision"]),
     ("store", &["dirs", "domain", "tasks"]),
-    (
-        "export",
-        &[
-            "domain",
-            "tasks",
-            "source",
-            "decode",
-            "review",
-            "evaluation",
-            "store",
-        ],
-    ),
+    ("export", &["domain", "tasks", "source", "decode", "review", "evaluation", "store"]),
     (
         "remote",
         &[
@@ -123,10 +106,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "app",
         ],
     ),
-    (
-        "app",
-        &["dirs", "domain", "tasks", "state", "effects", "ui"],
-    ),
+    ("app", &["dirs", "domain", "tasks", "state", "effects", "ui"]),
 ];
 
 /// Heavy crates and the modules that may name them.
@@ -194,10 +174,8 @@ fn the_parts_of_a_module_do_not_import_in_circles() {
         (path_of(file), text)
     });
     let found = circles(&modules.collect());
-    let found: Vec<&String> = found
-        .iter()
-        .filter(|circle| WITHOUT_CIRCLES.contains(&circle.split(':').next().unwrap()))
-        .collect();
+    let found: Vec<&String> =
+        found.iter().filter(|circle| WITHOUT_CIRCLES.contains(&circle.split(':').next().unwrap())).collect();
     assert!(found.is_empty(), "{found:#?}");
 }
 
@@ -207,28 +185,14 @@ fn a_circle_is_found_through_other_modules_and_names_that_a_parent_passes_on() {
         let modules = files
             .iter()
             .map(|(path, text)| (path.split("::").collect(), (*text).to_owned()))
-            .map(|(path, text): (Vec<&str>, _)| {
-                (path.into_iter().map(str::to_owned).collect(), text)
-            });
+            .map(|(path, text): (Vec<&str>, _)| (path.into_iter().map(str::to_owned).collect(), text));
         assert_eq!(circles(&modules.collect()), expected, "{files:?}");
     };
-    let top = (
-        "top",
-        "mod a;\nmod b;\nmod c;\npub use b::{\n    Thing as Other, inner::Deep,\n};\n",
-    );
+    let top = ("top", "mod a;\nmod b;\nmod c;\npub use b::{\n    Thing as Other, inner::Deep,\n};\n");
     let b = ("top::b", "use super::c::f;");
     let c = ("top::c", "fn f() { crate::top::a::g() }");
     check(
-        &[
-            top,
-            (
-                "top::a",
-                "use crate::{\n    other,\n    top::{Deep, c::f},\n};",
-            ),
-            b,
-            ("top::b::inner", ""),
-            c,
-        ],
+        &[top, ("top::a", "use crate::{\n    other,\n    top::{Deep, c::f},\n};"), b, ("top::b::inner", ""), c],
         &["top: a, b, c"],
     );
     check(&[top, ("top::a", "use super::helper;"), b, c], &[]);
@@ -241,10 +205,7 @@ fn every_module_has_a_layer() {
     for file in rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
         let module = module_of(&file);
         let known = MAY_IMPORT.iter().any(|(name, _)| *name == module);
-        assert!(
-            known || ["lib", "main"].contains(&module.as_str()),
-            "{module} is not in the list"
-        );
+        assert!(known || ["lib", "main"].contains(&module.as_str()), "{module} is not in the list");
     }
 }
 
@@ -295,16 +256,13 @@ struct CodePath {
 
 /// Every path of a file, with what is in braces written out: `use a::{b, c}` is `a::b` and `a::c`.
 fn paths(text: &str) -> Vec<CodePath> {
-    let lines = text
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default());
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     let code = lines.collect::<Vec<_>>().join("\n");
     let mut found = Vec::new();
     let mut is_import = false;
     let mut at = 0;
     while let Some(letter) = code[at..].chars().next() {
-        let follows_name = code[..at]
-            .ends_with(|before: char| is_of_name(before) || before == ':' || before == '.');
+        let follows_name = code[..at].ends_with(|before: char| is_of_name(before) || before == ':' || before == '.');
         if !is_of_name(letter) || follows_name {
             is_import &= letter != ';';
             at += letter.len_utf8();
@@ -312,9 +270,7 @@ fn paths(text: &str) -> Vec<CodePath> {
         }
         let known = found.len();
         at = read_path(&code, at, &[], &mut found);
-        is_import |= found[known..]
-            .iter()
-            .any(|path: &CodePath| path.names == ["use"]);
+        is_import |= found[known..].iter().any(|path: &CodePath| path.names == ["use"]);
         for path in &mut found[known..] {
             path.is_import = is_import;
         }
@@ -335,9 +291,7 @@ fn read_path(code: &str, mut at: usize, beginning: &[String], found: &mut Vec<Co
                     read_path(code, at, &names, found)
                 } else {
                     // What a name is renamed to is not a path of its own.
-                    let renamed = code[at..]
-                        .strip_prefix("as ")
-                        .map(|name| 3 + name_len(name));
+                    let renamed = code[at..].strip_prefix("as ").map(|name| 3 + name_len(name));
                     at + renamed.unwrap_or(letter.len_utf8())
                 };
             }
@@ -350,11 +304,7 @@ fn read_path(code: &str, mut at: usize, beginning: &[String], found: &mut Vec<Co
         at += len;
         if len == 0 || !code[at..].starts_with("::") {
             let is_import = false;
-            found.push(CodePath {
-                line,
-                names,
-                is_import,
-            });
+            found.push(CodePath { line, names, is_import });
             return at;
         }
         at += 2;
@@ -376,10 +326,7 @@ fn circles(modules: &BTreeMap<ModulePath, String>) -> Vec<String> {
         if module.last().is_some_and(|name| name.starts_with("test")) {
             continue;
         }
-        let code = text
-            .split("#[cfg(test)]\nmod tests {")
-            .next()
-            .unwrap_or_default();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         let absolute = paths(code).into_iter().filter_map(|path| {
             let is_import = path.is_import;
             Some((absolute(modules, module, path.names)?, is_import))
@@ -391,14 +338,8 @@ fn circles(modules: &BTreeMap<ModulePath, String>) -> Vec<String> {
     for (module, paths) in &paths_of {
         for (path, _) in paths {
             let home = home(&paths_of, path, 8);
-            let common = module
-                .iter()
-                .zip(&home)
-                .take_while(|(left, right)| left == right)
-                .count();
-            if let (Some(part), Some(other), true) =
-                (module.get(common), home.get(common), common > 0)
-            {
+            let common = module.iter().zip(&home).take_while(|(left, right)| left == right).count();
+            if let (Some(part), Some(other), true) = (module.get(common), home.get(common), common > 0) {
                 let parts = imports.entry(&module[..common]).or_default();
                 parts.entry(part).or_default().insert(other.clone());
             }
@@ -415,11 +356,7 @@ fn circles(modules: &BTreeMap<ModulePath, String>) -> Vec<String> {
             }
             reached
         };
-        let circular: Vec<&str> = parts
-            .keys()
-            .copied()
-            .filter(|part| reached(part).contains(*part))
-            .collect();
+        let circular: Vec<&str> = parts.keys().copied().filter(|part| reached(part).contains(*part)).collect();
         if !circular.is_empty() {
             found.push(format!("{}: {}", parent.join("::"), circular.join(", ")));
         }
@@ -428,11 +365,7 @@ fn circles(modules: &BTreeMap<ModulePath, String>) -> Vec<String> {
 }
 
 /// The path from the top; `None` for one that does not begin in this crate.
-fn absolute(
-    modules: &BTreeMap<ModulePath, String>,
-    module: &ModulePath,
-    mut names: Vec<String>,
-) -> Option<ModulePath> {
+fn absolute(modules: &BTreeMap<ModulePath, String>, module: &ModulePath, mut names: Vec<String>) -> Option<ModulePath> {
     let mut base = module.clone();
     match names[0].as_str() {
         "crate" => base.clear(),
@@ -452,24 +385,17 @@ fn absolute(
 }
 
 /// The module in which what a path names is defined, also if a parent passes the name on.
-fn home(
-    paths_of: &BTreeMap<&ModulePath, Vec<(ModulePath, bool)>>,
-    path: &[String],
-    depth: usize,
-) -> ModulePath {
-    let Some(len) = (1..=path.len())
-        .rev()
-        .find(|len| paths_of.contains_key(&path[..*len].to_vec()))
-    else {
+fn home(paths_of: &BTreeMap<&ModulePath, Vec<(ModulePath, bool)>>, path: &[String], depth: usize) -> ModulePath {
+    let Some(len) = (1..=path.len()).rev().find(|len| paths_of.contains_key(&path[..*len].to_vec())) else {
         return Vec::new();
     };
     let module = path[..len].to_vec();
     let Some(name) = path.get(len) else {
         return module;
     };
-    let imported = paths_of[&module].iter().find(|(imported, is_import)| {
-        *is_import && imported.last() == Some(name) && imported[..] != path[..=len]
-    });
+    let imported = paths_of[&module]
+        .iter()
+        .find(|(imported, is_import)| *is_import && imported.last() == Some(name) && imported[..] != path[..=len]);
     match imported {
         Some((imported, _)) if depth > 0 => {
             let mut imported = imported.clone();
@@ -490,13 +416,7 @@ fn path_of(file: &Path) -> ModulePath {
 
 fn module_of(file: &Path) -> String {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let first = file
-        .strip_prefix(src)
-        .unwrap()
-        .iter()
-        .next()
-        .unwrap()
-        .to_string_lossy();
+    let first = file.strip_prefix(src).unwrap().iter().next().unwrap().to_string_lossy();
     first.trim_end_matches(".rs").to_owned()
 }
 

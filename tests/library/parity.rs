@@ -20,15 +20,8 @@ fn resnet50_gives_the_classes_that_torch_gives() {
         assert_eq!(got.classes().len(), expected.len(), "{photo}");
         for (got, expected) in got.classes().iter().zip(expected) {
             let context = format!("{photo}: got {got:?}, expected {expected}");
-            assert_eq!(
-                u64::from(got.index),
-                expected["index"].as_u64().unwrap(),
-                "{context}"
-            );
-            assert!(
-                (f64::from(got.score) - score(expected)).abs() <= SCORE_TOLERANCE,
-                "{context}"
-            );
+            assert_eq!(u64::from(got.index), expected["index"].as_u64().unwrap(), "{context}");
+            assert!((f64::from(got.score) - score(expected)).abs() <= SCORE_TOLERANCE, "{context}");
         }
     }
 }
@@ -37,12 +30,7 @@ fn resnet50_gives_the_classes_that_torch_gives() {
 fn faster_rcnn_gives_the_boxes_that_torch_gives() {
     let mut compared = 0;
     for (photo, got, expected) in predictions("faster-rcnn") {
-        let expected: Vec<Detection> = expected["detections"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(detection)
-            .collect();
+        let expected: Vec<Detection> = expected["detections"].as_array().unwrap().iter().map(detection).collect();
         compared += contains_all(&photo, &expected, got.detections());
         compared += contains_all(&photo, got.detections(), &expected);
     }
@@ -51,38 +39,24 @@ fn faster_rcnn_gives_the_boxes_that_torch_gives() {
 
 /// Checks that each of `wanted` stands among `found`; gives how many were compared.
 fn contains_all(photo: &str, wanted: &[Detection], found: &[Detection]) -> usize {
-    let lowest = wanted
-        .iter()
-        .map(|wanted| f64::from(wanted.score))
-        .fold(1.0, f64::min);
-    let firm: Vec<&Detection> = wanted
-        .iter()
-        .filter(|wanted| f64::from(wanted.score) > lowest + CHANCE)
-        .collect();
+    let lowest = wanted.iter().map(|wanted| f64::from(wanted.score)).fold(1.0, f64::min);
+    let firm: Vec<&Detection> = wanted.iter().filter(|wanted| f64::from(wanted.score) > lowest + CHANCE).collect();
     for wanted in &firm {
         let is_same = |found: &&Detection| {
-            found.class_id == wanted.class_id
-                && largest_distance(found.bounds, wanted.bounds) <= EDGE_TOLERANCE
+            found.class_id == wanted.class_id && largest_distance(found.bounds, wanted.bounds) <= EDGE_TOLERANCE
         };
         let Some(partner) = found.iter().find(is_same) else {
             panic!("{photo}: no box within {EDGE_TOLERANCE} px of {wanted:?}")
         };
         let difference = (f64::from(partner.score) - f64::from(wanted.score)).abs();
-        assert!(
-            difference <= SCORE_TOLERANCE,
-            "{photo}: {wanted:?} against {partner:?}"
-        );
+        assert!(difference <= SCORE_TOLERANCE, "{photo}: {wanted:?} against {partner:?}");
     }
     firm.len()
 }
 
 fn largest_distance(left: BoundingBox, right: BoundingBox) -> f32 {
     let edges: [[f32; 4]; 2] = [left.into(), right.into()];
-    edges[0]
-        .iter()
-        .zip(edges[1])
-        .map(|(left, right)| (left - right).abs())
-        .fold(0.0, f32::max)
+    edges[0].iter().zip(edges[1]).map(|(left, right)| (left - right).abs()).fold(0.0, f32::max)
 }
 
 fn detection(value: &Value) -> Detection {

@@ -15,12 +15,8 @@ use crate::support::seaweed::{Bucket, Seaweed};
 
 type File = (&'static str, &'static [u8]);
 
-const FILES: [File; 4] = [
-    ("0.jpg", b""),
-    ("10+.jpg", b"ten"),
-    ("2 with space & %41.png", b"two"),
-    ("고양이.jpg", b"cat"),
-];
+const FILES: [File; 4] =
+    [("0.jpg", b""), ("10+.jpg", b"ten"), ("2 with space & %41.png", b"two"), ("고양이.jpg", b"cat")];
 
 fn place(bucket: &Bucket, prefix: &str) -> S3Place {
     S3Place {
@@ -62,13 +58,7 @@ fn a_prefix_in_s3_keeps_the_contract() {
 #[test]
 fn a_prefix_names_an_object_or_a_folder() {
     let bucket = Seaweed::shared().public_bucket("meant");
-    for key in [
-        "photos/a.jpg",
-        "photos/b/c.jpg",
-        "photos-old/d.jpg",
-        "photos.jpg",
-        "hash/0a1b2c",
-    ] {
+    for key in ["photos/a.jpg", "photos/b/c.jpg", "photos-old/d.jpg", "photos.jpg", "hash/0a1b2c"] {
         bucket.put(key, b"x");
     }
     for (prefix, expected) in [
@@ -77,15 +67,7 @@ fn a_prefix_names_an_object_or_a_folder() {
         ("photos.jpg", &["photos.jpg"]),
         ("hash/0a1b2c", &["0a1b2c"]),
         ("hash/", &["0a1b2c"]),
-        (
-            "",
-            &[
-                "photos-old/d.jpg",
-                "photos.jpg",
-                "photos/a.jpg",
-                "photos/b/c.jpg",
-            ],
-        ),
+        ("", &["photos-old/d.jpg", "photos.jpg", "photos/a.jpg", "photos/b/c.jpg"]),
     ] {
         let source = open(&bucket, prefix).unwrap_or_else(|error| panic!("{prefix}: {error}"));
         // SeaweedFS lists folders beside files by their names, not by their keys.
@@ -93,19 +75,14 @@ fn a_prefix_names_an_object_or_a_folder() {
         names.sort();
         assert_eq!(names, expected, "{prefix}");
     }
-    let in_folder = S3Place {
-        layout: S3Layout::Folder,
-        ..place(&bucket, "photos/")
-    };
+    let in_folder = S3Place { layout: S3Layout::Folder, ..place(&bucket, "photos/") };
     let source = S3Source::open(&Aws::new(), &in_folder, None).unwrap();
     assert_eq!(names(&source), ["a.jpg"]);
     for prefix in ["photo", "photo/", "photos/a"] {
         let error = open(&bucket, prefix).err().unwrap();
         assert_eq!(error.kind, AwsErrorKind::NotFound, "{error}");
         assert!(
-            error
-                .message
-                .contains(&format!("s3://{}/photo", bucket.name))
+            error.message.contains(&format!("s3://{}/photo", bucket.name))
                 || prefix == "photos/a" && error.message.contains("photos/a.jpg"),
             "{error}"
         );
@@ -117,21 +94,12 @@ fn a_prefix_names_an_object_or_a_folder() {
 #[test]
 fn skipped_keys_of_a_prefix_are_reported() {
     let bucket = Seaweed::shared().public_bucket("left-out");
-    for key in [
-        "set/a.jpg",
-        "set/labels.csv",
-        "set/_SUCCESS",
-        "set/.cache/x.jpg",
-    ] {
+    for key in ["set/a.jpg", "set/labels.csv", "set/_SUCCESS", "set/.cache/x.jpg"] {
         bucket.put(key, b"x");
     }
     let source = open(&bucket, "set/").unwrap();
     let pages: Vec<Page> = source.pages().collect();
-    let notes: Vec<&str> = pages
-        .iter()
-        .flat_map(|page| &page.notes)
-        .map(String::as_str)
-        .collect();
+    let notes: Vec<&str> = pages.iter().flat_map(|page| &page.notes).map(String::as_str).collect();
     assert_eq!(
         notes,
         [
@@ -144,31 +112,18 @@ fn skipped_keys_of_a_prefix_are_reported() {
 #[test]
 fn a_long_listing_comes_page_by_page_with_etags_and_no_request_for_each_object() {
     let bucket = Seaweed::shared().public_bucket("long");
-    let keys: Vec<String> = (0..2345)
-        .map(|number| format!("n/{number:05}.jpg"))
-        .collect();
+    let keys: Vec<String> = (0..2345).map(|number| format!("n/{number:05}.jpg")).collect();
     bucket.fill(keys.len(), |number| keys[number].clone(), b"x");
     let source = open(&bucket, "n/").unwrap();
     let pages: Vec<Page> = source.pages().collect();
     assert!(pages.len() >= 3, "{}", pages.len());
     let samples: Vec<_> = pages.into_iter().flat_map(|page| page.samples).collect();
-    let listed: Vec<String> = samples
-        .iter()
-        .map(|sample| format!("n/{}", sample.name))
-        .collect();
+    let listed: Vec<String> = samples.iter().map(|sample| format!("n/{}", sample.name)).collect();
     assert_eq!(listed, keys);
     // The MD5 of “x”.
     let etag = "9dd4e461268c8034f5c8564e155c67a6";
-    assert!(
-        samples
-            .iter()
-            .all(|sample| sample.etag.as_deref() == Some(etag))
-    );
-    assert!(
-        samples
-            .iter()
-            .all(|sample| sample.stamp().modified_ns.is_none())
-    );
+    assert!(samples.iter().all(|sample| sample.etag.as_deref() == Some(etag)));
+    assert!(samples.iter().all(|sample| sample.stamp().modified_ns.is_none()));
 }
 
 #[test]
@@ -183,11 +138,7 @@ fn a_cancelled_task_stops_waiting() {
     control.cancel();
     assert!(matches!(of_task.read(&uri), Err(SourceError::Cancelled)));
     assert_eq!(of_task.pages().count(), 0);
-    assert_eq!(
-        source.read(&uri).unwrap(),
-        b"x",
-        "the source itself goes on"
-    );
+    assert_eq!(source.read(&uri).unwrap(), b"x", "the source itself goes on");
 }
 
 /// `tests/tfrecord/make.py` wrote it.
@@ -211,10 +162,7 @@ fn the_images_in_a_tfrecord_object_are_listed_and_read_in_its_place() {
         let samples: Vec<_> = pages.iter().flat_map(|page| &page.samples).collect();
         let in_shard = if beside == 0 { 0 } else { 6 };
         assert_eq!(samples.len(), 6 + in_shard + beside);
-        let coffee = samples
-            .iter()
-            .find(|sample| sample.name == "photos.tfrecord/coffee.png")
-            .unwrap();
+        let coffee = samples.iter().find(|sample| sample.name == "photos.tfrecord/coffee.png").unwrap();
         let uri = format!("s3://{}/set/photos.tfrecord/#2", bucket.name);
         assert_eq!(coffee.uri.as_str(), uri);
         assert!(coffee.etag.is_some());
@@ -251,25 +199,18 @@ fn one_record_of_an_object_opens_by_its_address() {
     let bucket = Seaweed::shared().public_bucket("one-record");
     bucket.put("set/photos.tfrecord", &photos());
     let open = |prefix: &str| {
-        WithRecords::in_s3(&Aws::new(), &place(&bucket, prefix), None, |source| source)
-            .map(|(source, _)| source)
+        WithRecords::in_s3(&Aws::new(), &place(&bucket, prefix), None, |source| source).map(|(source, _)| source)
     };
     let source = open("set/photos.tfrecord/#4").unwrap();
-    assert_eq!(
-        source.name(),
-        format!("s3://{}/set/photos.tfrecord/#4", bucket.name)
-    );
+    assert_eq!(source.name(), format!("s3://{}/set/photos.tfrecord/#4", bucket.name));
     assert_eq!(names(&source), ["photos.tfrecord/grace_hopper.jpg"]);
     assert_eq!(names(&open("set/").unwrap()).len(), 6);
     for nothing in ["set/other.tfrecord/#4", "set/#4", "set/photos.tfrecord/4"] {
         let error = open(nothing).err().unwrap();
         assert_eq!(error.kind, AwsErrorKind::NotFound, "{error}");
     }
-    let (samples, problems): (Vec<_>, Vec<_>) = open("set/photos.tfrecord/#6")
-        .unwrap()
-        .pages()
-        .map(|page| (page.samples, page.problems))
-        .unzip();
+    let (samples, problems): (Vec<_>, Vec<_>) =
+        open("set/photos.tfrecord/#6").unwrap().pages().map(|page| (page.samples, page.problems)).unzip();
     assert!(samples.concat().is_empty());
     assert!(problems.concat()[0].message.contains("6 records"));
 }

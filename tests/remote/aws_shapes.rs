@@ -10,10 +10,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, RetryPolicy, SageMaker};
 use spotcheck::domain::{
-    AWS_REGIONS, AssembleWith, BatchStrategy, Compression, Credentials, DataCapture,
-    DataProcessing, EndpointConfig, EndpointQuery, EndpointStatus, Experiment, InputObjects,
-    JobQuery, LogFrom, ModelClient, ModelSpec, S3Address, SageMakerAccess, SplitType,
-    TransformInput, TransformOutput, TransformSpec, TransformStatus,
+    AWS_REGIONS, AssembleWith, BatchStrategy, Compression, Credentials, DataCapture, DataProcessing, EndpointConfig,
+    EndpointQuery, EndpointStatus, Experiment, InputObjects, JobQuery, LogFrom, ModelClient, ModelSpec, S3Address,
+    SageMakerAccess, SplitType, TransformInput, TransformOutput, TransformSpec, TransformStatus,
 };
 
 use crate::support::alone::alone;
@@ -26,9 +25,7 @@ const JOB_ARN: &str = "arn:aws:sagemaker:eu-west-1:123456789012:transform-job/ca
 
 /// A process with an AWS configuration of its own, that `at` writes into `folder`.
 fn with_folder(command: &mut Command, folder: &Path) {
-    without_aws(command, "http://127.0.0.1:1")
-        .env("AWS_CONFIG_FILE", folder.join("config"))
-        .env_remove("AWS_REGION");
+    without_aws(command, "http://127.0.0.1:1").env("AWS_CONFIG_FILE", folder.join("config")).env_remove("AWS_REGION");
 }
 
 /// SageMaker and CloudWatch Logs, both at `server`, as the configuration of this process says from now on.
@@ -45,10 +42,7 @@ fn at(server: &HttpServer) -> SageMaker {
 }
 
 fn impatient() -> Aws {
-    Aws::with_retry_policy(RetryPolicy {
-        first_backoff: Duration::from_millis(1),
-        ..RetryPolicy::default()
-    })
+    Aws::with_retry_policy(RetryPolicy { first_backoff: Duration::from_millis(1), ..RetryPolicy::default() })
 }
 
 /// `SageMaker.CreateModel`
@@ -73,11 +67,7 @@ fn python() -> Command {
 
 /// The complaints of botocore about these lines.
 fn problems(lines: &[Value]) -> String {
-    let mut checker = python()
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut checker = python().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = checker.stdin.take().unwrap();
     for line in lines {
         writeln!(input, "{line}").unwrap();
@@ -96,11 +86,7 @@ fn service_of(operation: &str) -> &'static str {
 }
 
 fn line(operation: &str, kind: &str, body: &[u8]) -> Value {
-    let body: Value = if body.is_empty() {
-        json!({})
-    } else {
-        serde_json::from_slice(body).unwrap()
-    };
+    let body: Value = if body.is_empty() { json!({}) } else { serde_json::from_slice(body).unwrap() };
     json!({"service": service_of(operation), "operation": operation, "kind": kind, "body": body})
 }
 
@@ -108,10 +94,7 @@ fn map(key: &str, value: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(key.to_owned(), value.to_owned())])
 }
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the fields that it fills are options"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "the fields that it fills are options")]
 fn some(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
@@ -144,17 +127,10 @@ fn full_job() -> TransformSpec {
         batch_strategy: BatchStrategy::SingleRecord,
         max_payload_mb: Some(6),
         max_concurrent: Some(4),
-        model_client: ModelClient {
-            timeout_s: Some(600),
-            max_retries: Some(1),
-        },
+        model_client: ModelClient { timeout_s: Some(600), max_retries: Some(1) },
         environment: map("LEVEL", "1"),
         tags: map("project", "cats"),
-        data_processing: DataProcessing {
-            input_filter: some("$"),
-            output_filter: some("$"),
-            join_input: true,
-        },
+        data_processing: DataProcessing { input_filter: some("$"), output_filter: some("$"), join_input: true },
         data_capture: Some(DataCapture {
             folder: folder("captured/"),
             kms_key: some("alias/captured"),
@@ -225,11 +201,8 @@ fn config() -> EndpointConfig {
 
 /// Sends every request that there is.
 fn ask_everything(sagemaker: &SageMaker) {
-    let query = JobQuery {
-        name_contains: some("cats"),
-        status: Some(TransformStatus::Failed),
-        page_token: some("page-2"),
-    };
+    let query =
+        JobQuery { name_contains: some("cats"), status: Some(TransformStatus::Failed), page_token: some("page-2") };
     sagemaker.create_model(&model(), None).unwrap();
     sagemaker.describe_model("efficientnet", None).unwrap();
     sagemaker.delete_model("efficientnet", None).unwrap();
@@ -239,16 +212,10 @@ fn ask_everything(sagemaker: &SageMaker) {
     sagemaker.stop_transform_job("cats", None).unwrap();
     sagemaker.tags_of(JOB_ARN, None).unwrap();
     sagemaker.list_transform_jobs(&query, None).unwrap();
-    sagemaker
-        .list_transform_jobs(&JobQuery::default(), None)
-        .unwrap();
+    sagemaker.list_transform_jobs(&JobQuery::default(), None).unwrap();
     sagemaker.create_endpoint_config(&config(), None).unwrap();
-    sagemaker
-        .describe_endpoint_config("cats-config", None)
-        .unwrap();
-    sagemaker
-        .delete_endpoint_config("cats-config", None)
-        .unwrap();
+    sagemaker.describe_endpoint_config("cats-config", None).unwrap();
+    sagemaker.delete_endpoint_config("cats-config", None).unwrap();
     sagemaker.create_endpoint("cats", &config(), None).unwrap();
     sagemaker.describe_endpoint("cats", None).unwrap();
     sagemaker.delete_endpoint("cats", None).unwrap();
@@ -260,9 +227,7 @@ fn ask_everything(sagemaker: &SageMaker) {
     sagemaker.list_endpoints(&query, None).unwrap();
     let group = "/aws/sagemaker/TransformJobs";
     sagemaker.log_streams(group, "cats/", None).unwrap();
-    sagemaker
-        .log_events(group, "cats/i-1", LogFrom::After("f/1".to_owned()), None)
-        .unwrap();
+    sagemaker.log_events(group, "cats/i-1", LogFrom::After("f/1".to_owned()), None).unwrap();
     for from in [LogFrom::Beginning, LogFrom::Newest(100)] {
         sagemaker.log_events(group, "cats/i-1", from, None).unwrap();
     }
@@ -275,17 +240,13 @@ fn every_request_and_response_of_the_tests_is_as_aws_describes_it() {
         "aws_shapes::every_request_and_response_of_the_tests_is_as_aws_describes_it",
         |command| with_folder(command, home.path()),
         || {
-            let server =
-                HttpServer::start(|request| Reply::whole(&prediction_file(operation_of(request))));
+            let server = HttpServer::start(|request| Reply::whole(&prediction_file(operation_of(request))));
             ask_everything(&at(&server));
             let mut lines = Vec::new();
             for exchange in server.exchanges() {
                 let request = &exchange.request;
                 let operation = operation_of(request);
-                assert_eq!(
-                    request.headers["content-type"],
-                    "application/x-amz-json-1.1"
-                );
+                assert_eq!(request.headers["content-type"], "application/x-amz-json-1.1");
                 assert_eq!(request.headers["x-amz-security-token"], "a-token");
                 let service = service_of(operation);
                 let scope = format!("/eu-west-1/{service}/aws4_request, SignedHeaders=");
@@ -308,9 +269,9 @@ fn the_check_of_shapes_finds_what_is_wrong() {
         json!({"TransformJobName": "cats", "Modelname": "m"}),
         json!({"TransformJobName": "c_ts", "ModelName": 7, "BatchStrategy": "One"}),
     ];
-    let lines = wrong.map(|body| {
-        json!({"service": "sagemaker", "operation": "CreateTransformJob", "kind": "request", "body": body})
-    });
+    let lines = wrong.map(
+        |body| json!({"service": "sagemaker", "operation": "CreateTransformJob", "kind": "request", "body": body}),
+    );
     let found = problems(&lines);
     for words in [
         "Missing required parameter in input: \"TransformInput\"",
@@ -340,8 +301,7 @@ fn responses_are_parsed_in_full() {
         "aws_shapes::responses_are_parsed_in_full",
         |command| with_folder(command, home.path()),
         || {
-            let server =
-                HttpServer::start(|request| Reply::whole(&prediction_file(operation_of(request))));
+            let server = HttpServer::start(|request| Reply::whole(&prediction_file(operation_of(request))));
             let sagemaker = at(&server);
             let job = sagemaker.describe_transform_job("cats", None).unwrap();
             let mut expected = full_job();
@@ -363,16 +323,8 @@ fn responses_are_parsed_in_full() {
             assert_eq!(tags, map("project", "cats"));
 
             let found = sagemaker.describe_model("efficientnet", None).unwrap();
-            assert_eq!(
-                found,
-                Some(ModelSpec {
-                    tags: BTreeMap::new(),
-                    ..model()
-                })
-            );
-            let jobs = sagemaker
-                .list_transform_jobs(&JobQuery::default(), None)
-                .unwrap();
+            assert_eq!(found, Some(ModelSpec { tags: BTreeMap::new(), ..model() }));
+            let jobs = sagemaker.list_transform_jobs(&JobQuery::default(), None).unwrap();
             let names: Vec<&str> = jobs.items.iter().map(|job| job.name.as_str()).collect();
             assert_eq!(names, ["cats-2", "cats-1"]);
             assert_eq!(jobs.items[1].ended_ms, Some(1_763_719_190_500));
@@ -390,9 +342,7 @@ fn responses_are_parsed_in_full() {
             let streams = sagemaker.log_streams("g", "cats/", None).unwrap();
             assert_eq!(streams[0].last_event_ms, Some(1_763_719_500_100));
             assert_eq!(streams[1].last_event_ms, None);
-            let page = sagemaker
-                .log_events("g", "s", LogFrom::Beginning, None)
-                .unwrap();
+            let page = sagemaker.log_events("g", "s", LogFrom::Beginning, None).unwrap();
             assert_eq!(page.events[0].at_ms, 1_763_719_380_100);
             assert_eq!(page.next, "f/1");
         },
@@ -401,10 +351,7 @@ fn responses_are_parsed_in_full() {
 
 /// A prediction of SageMaker with no more than what it must say, as botocore knows it.
 fn least(operation: &str) -> Vec<u8> {
-    let output = python()
-        .args(["least", service_of(operation), operation])
-        .output()
-        .unwrap();
+    let output = python().args(["least", service_of(operation), operation]).output().unwrap();
     assert!(output.status.success(), "the checker failed");
     output.stdout
 }
@@ -422,9 +369,7 @@ fn responses_with_only_required_fields_are_parsed() {
             assert_eq!((found.config_name, found.failure), (None, None));
             let group = "/aws/sagemaker/TransformJobs";
             assert!(sagemaker.log_streams(group, "x", None).unwrap().is_empty());
-            let page = sagemaker
-                .log_events(group, "x", LogFrom::After("f/1".to_owned()), None)
-                .unwrap();
+            let page = sagemaker.log_events(group, "x", LogFrom::After("f/1".to_owned()), None).unwrap();
             assert_eq!((page.events.len(), page.next.as_str()), (0, "f/1"));
             let jobs = sagemaker.list_transform_jobs(&JobQuery::default(), None);
             assert!(jobs.unwrap().items.is_empty());
@@ -442,10 +387,7 @@ fn responses_with_only_required_fields_are_parsed() {
 
 fn refusal(status: &'static str, code: &str, message: &str) -> Reply {
     let body = json!({"__type": code, "message": message}).to_string();
-    Reply {
-        status,
-        ..Reply::whole(body.as_bytes())
-    }
+    Reply { status, ..Reply::whole(body.as_bytes()) }
 }
 
 #[test]
@@ -459,11 +401,7 @@ fn throttling_is_waited_out_and_a_refusal_is_reported_at_once() {
                 0 => refusal("400 Bad Request", "ThrottlingException", "Rate exceeded"),
                 1 => Reply::status("503 Service Unavailable"),
                 2 => Reply::whole(&prediction_file("DescribeEndpoint")),
-                3 => refusal(
-                    "400 Bad Request",
-                    "ValidationException",
-                    "Could not find endpoint \"x\".",
-                ),
+                3 => refusal("400 Bad Request", "ValidationException", "Could not find endpoint \"x\"."),
                 _ => refusal(
                     "400 Bad Request",
                     "AccessDeniedException",
@@ -474,14 +412,9 @@ fn throttling_is_waited_out_and_a_refusal_is_reported_at_once() {
             assert!(sagemaker.describe_endpoint("cats", None).unwrap().is_some());
             assert_eq!(server.exchanges().len(), 3);
             assert_eq!(sagemaker.describe_endpoint("x", None).unwrap(), None);
-            let denied = sagemaker
-                .list_endpoints(&EndpointQuery::default(), None)
-                .unwrap_err();
+            let denied = sagemaker.list_endpoints(&EndpointQuery::default(), None).unwrap_err();
             assert_eq!(denied.kind, AwsErrorKind::AccessDenied);
-            assert!(
-                denied.message.contains("sagemaker:ListEndpoints"),
-                "{denied}"
-            );
+            assert!(denied.message.contains("sagemaker:ListEndpoints"), "{denied}");
             assert!(!denied.message.contains(SECRET), "{denied}");
             assert_eq!(server.exchanges().len(), 5);
         },
@@ -506,21 +439,12 @@ fn an_endpoint_gets_the_bytes_unchanged_and_its_failures_are_explained() {
                     "OriginalStatusCode": 400, "OriginalMessage": "no image",
                     "LogStreamArn": "arn:aws:logs:eu-west-1:1:log-group:/aws/sagemaker/Endpoints/dogs",
                 });
-                Reply {
-                    status: "424 Failed Dependency",
-                    ..Reply::whole(body.to_string().as_bytes())
-                }
-                .header("x-amzn-ErrorType", "ModelError")
+                Reply { status: "424 Failed Dependency", ..Reply::whole(body.to_string().as_bytes()) }
+                    .header("x-amzn-ErrorType", "ModelError")
             });
             let sagemaker = at(&server);
             let ask = |name: &str, body| {
-                sagemaker.invoke_endpoint(
-                    name,
-                    "application/x-image",
-                    Some("application/json"),
-                    body,
-                    None,
-                )
+                sagemaker.invoke_endpoint(name, "application/x-image", Some("application/json"), body, None)
             };
             let prediction = ask("cats", b"\xff\xd8 an image".to_vec()).unwrap();
             assert_eq!(prediction.body, b"{\"status\":\"ok\"}");
@@ -582,10 +506,7 @@ fn without_a_region_or_credentials_nothing_is_sent_and_the_missing_one_is_named(
             let nowhere = aws.sagemaker(&SageMakerAccess::default());
             let error = nowhere.describe_endpoint("cats", None).unwrap_err();
             assert_eq!(error.kind, AwsErrorKind::NoRegion, "{error}");
-            let mut access = SageMakerAccess {
-                region: some("eu-west-1"),
-                ..SageMakerAccess::default()
-            };
+            let mut access = SageMakerAccess { region: some("eu-west-1"), ..SageMakerAccess::default() };
             let error = aws.sagemaker(&access).stop_transform_job("cats", None);
             let error = error.unwrap_err();
             assert_eq!(error.kind, AwsErrorKind::NoCredentials, "{error}");

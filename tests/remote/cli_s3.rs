@@ -41,9 +41,7 @@ fn failure(mut command: Command) -> String {
 
 fn lines(output: &Output) -> Vec<Value> {
     let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Images and other files, in the same order for people as for S3.
@@ -51,11 +49,8 @@ fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let samples = repository().join("assets/samples");
     std::fs::create_dir(folder.path().join("sub")).unwrap();
-    for (name, sample) in [
-        ("a b+.jpg", "rocket.jpg"),
-        ("c%20d.png", "coffee.png"),
-        ("sub/고양이.png", "chelsea.png"),
-    ] {
+    for (name, sample) in [("a b+.jpg", "rocket.jpg"), ("c%20d.png", "coffee.png"), ("sub/고양이.png", "chelsea.png")]
+    {
         std::fs::copy(samples.join(sample), folder.path().join(name)).unwrap();
     }
     std::fs::write(folder.path().join("broken.jpg"), b"no image").unwrap();
@@ -85,10 +80,7 @@ fn predictions_over_a_prefix_equal_those_over_the_same_files() {
     let remote = run(&place, &["--profile", "reader"]);
     let local = run(&folder.path().to_string_lossy(), &[]);
     let said = stderr(&remote);
-    assert!(
-        said.contains("One object was skipped because its name has no image extension: labels.csv"),
-        "{said}"
-    );
+    assert!(said.contains("One object was skipped because its name has no image extension: labels.csv"), "{said}");
     let local_root = format!("{}/", folder.path().display());
     let expected: Vec<Value> = lines(&local)
         .into_iter()
@@ -124,42 +116,19 @@ fn a_project_of_a_prefix_goes_on_by_etag_and_is_exported_as_it_was_reached() {
     // The same content under the same key is the same image, although it is younger.
     bucket.put_folder("photos/", folder.path());
     let again = run(&["--resume"], 3);
-    assert!(
-        stderr(&again).contains("4 of 4 images have a prediction, 0 remain"),
-        "{}",
-        stderr(&again)
-    );
+    assert!(stderr(&again).contains("4 of 4 images have a prediction, 0 remain"), "{}", stderr(&again));
     assert_eq!(lines(&again), lines(&first));
-    bucket.put(
-        "photos/broken.jpg",
-        &std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap(),
-    );
+    bucket.put("photos/broken.jpg", &std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap());
     let changed = run(&["--resume"], 0);
-    assert!(
-        stderr(&changed).contains("predicted again: 1"),
-        "{}",
-        stderr(&changed)
-    );
+    assert!(stderr(&changed).contains("predicted again: 1"), "{}", stderr(&changed));
 
     let info = must_succeed(with_profiles(&["project", "info", project], &endpoint));
     let info = String::from_utf8_lossy(&info.stdout).into_owned();
-    assert!(
-        info.contains(&format!("images in {place}, reached as profile reader")),
-        "{info}"
-    );
+    assert!(info.contains(&format!("images in {place}, reached as profile reader")), "{info}");
     // Neither profile nor server are named: the project knows them.
     let out = home.path().join("out");
-    let mut export = with_profiles(
-        &[
-            "export",
-            project,
-            "--format",
-            "pictures",
-            "--out",
-            out.to_str().unwrap(),
-        ],
-        &endpoint,
-    );
+    let mut export =
+        with_profiles(&["export", project, "--format", "pictures", "--out", out.to_str().unwrap()], &endpoint);
     export.env_remove("AWS_ENDPOINT_URL_S3");
     must_succeed(export);
     assert!(out.join("sub").is_dir(), "named from the prefix on");
@@ -171,9 +140,7 @@ fn a_project_of_a_prefix_goes_on_by_etag_and_is_exported_as_it_was_reached() {
 }
 
 fn signed_in(login: Login, mut command: Command) -> Command {
-    command
-        .env("AWS_ACCESS_KEY_ID", login.access_key)
-        .env("AWS_SECRET_ACCESS_KEY", login.secret_key);
+    command.env("AWS_ACCESS_KEY_ID", login.access_key).env("AWS_SECRET_ACCESS_KEY", login.secret_key);
     command
 }
 
@@ -183,34 +150,19 @@ fn only_the_named_profile_is_used() {
     let bucket = filled_bucket("who", folder.path());
     let place = bucket.uri("photos/a b+.jpg");
     must_succeed(signed_in(READER, predict(&place, &[])));
-    let said = failure(signed_in(
-        ADMIN,
-        predict(&place, &["--profile", "stranger"]),
-    ));
-    assert!(
-        said.contains("does not know the access key of profile stranger"),
-        "{said}"
-    );
+    let said = failure(signed_in(ADMIN, predict(&place, &["--profile", "stranger"])));
+    assert!(said.contains("does not know the access key of profile stranger"), "{said}");
     assert!(!said.contains(STRANGER.secret_key), "{said}");
     let said = failure(signed_in(ADMIN, predict(&place, &["--profile", "absent"])));
-    assert!(
-        said.contains("The AWS configuration does not have a profile absent; it has admin, blind,"),
-        "{said}"
-    );
-    let said = failure(signed_in(
-        ADMIN,
-        predict(&bucket.uri("photos/"), &["--anonymous"]),
-    ));
+    assert!(said.contains("The AWS configuration does not have a profile absent; it has admin, blind,"), "{said}");
+    let said = failure(signed_in(ADMIN, predict(&bucket.uri("photos/"), &["--anonymous"])));
     assert!(said.contains("s3:ListBucket on the bucket"), "{said}");
     let said = failure(predict(&place, &[]));
     assert!(said.contains("No AWS credentials found"), "{said}");
     // Without the permission to list, an object can still be opened by its name.
     must_succeed(predict(&place, &["--profile", "blind"]));
     let said = failure(predict(&bucket.uri("photos/"), &["--profile", "blind"]));
-    assert!(
-        said.contains("profile blind lacks the permission s3:ListBucket"),
-        "{said}"
-    );
+    assert!(said.contains("profile blind lacks the permission s3:ListBucket"), "{said}");
 }
 
 #[test]
@@ -224,16 +176,9 @@ fn the_region_of_a_bucket_is_found_by_itself() {
         "The bucket you are attempting to access must be addressed using the specified endpoint.",
     )
     .header("x-amz-bucket-region", "eu-central-1");
-    proxy.inject(
-        |request| request.region() != Some("eu-central-1"),
-        Often::Always,
-        Fault::Response(moved),
-    );
+    proxy.inject(|request| request.region() != Some("eu-central-1"), Often::Always, Fault::Response(moved));
     let place = bucket.uri("photos/a b+.jpg");
-    let mut command = predict(
-        &place,
-        &["--profile", "reader", "--endpoint-url", &proxy.endpoint()],
-    );
+    let mut command = predict(&place, &["--profile", "reader", "--endpoint-url", &proxy.endpoint()]);
     command.env_remove("AWS_ENDPOINT_URL_S3");
     must_succeed(command);
     let redirected = proxy.count(|request| request.region() != Some("eu-central-1"));
@@ -242,21 +187,12 @@ fn the_region_of_a_bucket_is_found_by_itself() {
 
 #[test]
 fn missing_buckets_and_silent_servers_are_one_message() {
-    let said = failure(predict(
-        "s3://no-such-bucket/photos/",
-        &["--profile", "reader"],
-    ));
-    assert!(
-        said.contains("bucket no-such-bucket does not exist"),
-        "{said}"
-    );
+    let said = failure(predict("s3://no-such-bucket/photos/", &["--profile", "reader"]));
+    assert!(said.contains("bucket no-such-bucket does not exist"), "{said}");
     let mut unreachable = predict("s3://bucket/", &["--profile", "reader", "--endpoint-url"]);
     unreachable.arg("http://127.0.0.1:1");
     let said = failure(unreachable);
-    assert!(
-        said.contains("http://127.0.0.1:1 refused the connection"),
-        "{said}"
-    );
+    assert!(said.contains("http://127.0.0.1:1 refused the connection"), "{said}");
     let said = failure(predict("assets/samples", &["--profile", "reader"]));
     assert!(said.contains("not for: assets/samples"), "{said}");
     let said = failure(predict("https://example.org/", &[]));
@@ -281,10 +217,7 @@ fn the_images_in_a_tfrecord_object_are_predicted_as_those_in_the_same_file() {
         line
     };
     let object = bucket.uri("set/photos.tfrecord");
-    let expected: Vec<Value> = local
-        .iter()
-        .map(|line| in_place_of(line, file.to_str().unwrap(), &object))
-        .collect();
+    let expected: Vec<Value> = local.iter().map(|line| in_place_of(line, file.to_str().unwrap(), &object)).collect();
     let reader = ["--profile", "reader"];
     assert_eq!(run(&object, &reader), expected);
     assert_eq!(run(&bucket.uri("set/"), &reader), expected);
@@ -316,9 +249,7 @@ fn only_the_folder_itself_is_listed_if_requested() {
         let mut args = vec!["--profile", "reader", "--out", "-"];
         args.extend(more);
         let output = must_succeed(predict(&bucket.uri(""), &args));
-        let uris = lines(&output)
-            .into_iter()
-            .map(|line| line["uri"].as_str().unwrap().to_owned());
+        let uris = lines(&output).into_iter().map(|line| line["uri"].as_str().unwrap().to_owned());
         uris.collect::<Vec<_>>()
     };
     let all = [bucket.uri("a.jpg"), bucket.uri("sub/b.jpg")];
@@ -335,10 +266,7 @@ fn a_key_with_characters_that_xml_cannot_hold_is_read_like_any_other() {
     for key in keys {
         bucket.put(key, &image);
     }
-    let output = must_succeed(predict(
-        &bucket.uri(""),
-        &["--profile", "reader", "--out", "-"],
-    ));
+    let output = must_succeed(predict(&bucket.uri(""), &["--profile", "reader", "--out", "-"]));
     let found = lines(&output);
     assert_eq!(found.len(), keys.len(), "{}", stderr(&output));
     for (line, key) in found.iter().zip(keys) {
@@ -382,19 +310,9 @@ fn a_project_remembers_the_server_that_only_the_environment_named() {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join("p.spotcheck");
     let project = project.to_str().unwrap();
-    must_succeed(predict(
-        &bucket.uri(""),
-        &["--profile", "reader", "--project", project],
-    ));
+    must_succeed(predict(&bucket.uri(""), &["--profile", "reader", "--project", project]));
     let images = folder.path().join("pictures");
-    let args = [
-        "export",
-        project,
-        "--format",
-        "pictures",
-        "--out",
-        images.to_str().unwrap(),
-    ];
+    let args = ["export", project, "--format", "pictures", "--out", images.to_str().unwrap()];
     // No server runs where the environment points to now.
     must_succeed(with_profiles(&args, "http://127.0.0.1:9"));
     assert!(images.join("a.png").is_file());
@@ -421,11 +339,7 @@ fn a_run_stops_when_the_server_is_gone_and_predicts_exactly_the_rest_when_it_is_
     const IMAGES: usize = 3000;
     const READ_BEFORE: usize = 679;
     let bucket = Seaweed::shared().bucket("outage");
-    bucket.fill(
-        IMAGES,
-        |number| format!("photos/{number:04}.png"),
-        &tiny_image(),
-    );
+    bucket.fill(IMAGES, |number| format!("photos/{number:04}.png"), &tiny_image());
     let proxy = FaultProxy::before(Seaweed::shared().address());
     let reads = crate::support::fault_proxy::Request::reads;
     proxy.inject(reads, Often::After(READ_BEFORE), Fault::Outage);
@@ -437,16 +351,9 @@ fn a_run_stops_when_the_server_is_gone_and_predicts_exactly_the_rest_when_it_is_
     let stopped = run().output().unwrap();
     let said = stderr(&stopped);
     assert_eq!(stopped.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("--resume") && said.contains(&proxy.endpoint()),
-        "{said}"
-    );
+    assert!(said.contains("--resume") && said.contains(&proxy.endpoint()), "{said}");
     let before = lines(&stopped);
-    assert!(
-        (1..=READ_BEFORE).contains(&before.len()),
-        "{}",
-        before.len()
-    );
+    assert!((1..=READ_BEFORE).contains(&before.len()), "{}", before.len());
     assert!(before.iter().all(|line| line["status"] == "ok"), "{said}");
 
     proxy.restart();
@@ -472,10 +379,7 @@ fn a_server_error_for_one_object_fails_that_object_and_errors_for_all_end_the_ru
     let name = |number: usize| format!("photos/{number:02}.png");
     bucket.fill(40, name, &tiny_image());
     let place = bucket.uri("photos/");
-    for (status, code) in [
-        ("403 Forbidden", "AccessDenied"),
-        ("500 Internal Server Error", "InternalError"),
-    ] {
+    for (status, code) in [("403 Forbidden", "AccessDenied"), ("500 Internal Server Error", "InternalError")] {
         let home = tempfile::tempdir().unwrap();
         let run = |proxy: &FaultProxy, project: &str, more: &[&str]| {
             let project = home.path().join(project);
@@ -487,19 +391,13 @@ fn a_server_error_for_one_object_fails_that_object_and_errors_for_all_end_the_ru
             lines.iter().filter(|line| line["status"] != "ok").count()
         };
         let proxy = FaultProxy::before(Seaweed::shared().address());
-        let is_seventh = move |request: &crate::support::fault_proxy::Request| {
-            request.reads_key("photos/07.png")
-        };
+        let is_seventh = move |request: &crate::support::fault_proxy::Request| request.reads_key("photos/07.png");
         proxy.inject(is_seventh, Often::Always, Fault::error(status, code));
         let one = run(&proxy, "one.spotcheck", &[]);
         assert_eq!(one.status.code(), Some(3), "{}", stderr(&one));
         assert_eq!((lines(&one).len(), failed(&one)), (40, 1));
         let again = run(&proxy, "one.spotcheck", &["--resume"]);
-        assert!(
-            stderr(&again).contains("--retry-failed"),
-            "{}",
-            stderr(&again)
-        );
+        assert!(stderr(&again).contains("--retry-failed"), "{}", stderr(&again));
 
         let proxy = FaultProxy::before(Seaweed::shared().address());
         let reads = crate::support::fault_proxy::Request::reads;

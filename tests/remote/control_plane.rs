@@ -79,9 +79,7 @@ impl Account {
     /// The requests that the handler echoed into an output.
     fn texts(&self, key: &str) -> Vec<String> {
         let predictions = self.predictions(key).into_iter();
-        predictions
-            .map(|prediction| prediction["text"].as_str().unwrap().to_owned())
-            .collect()
+        predictions.map(|prediction| prediction["text"].as_str().unwrap().to_owned()).collect()
     }
 
     /// Whether each of the inputs has an output.
@@ -101,21 +99,13 @@ fn boto3_finds_all_as_with_aws() {
     bucket.put("in/b.txt", b"second");
     bucket.put("in/bad.txt", b"fail 400");
     bucket.put("endless/c.txt", b"wait");
-    bucket.put(
-        "good.manifest",
-        manifest(&bucket, &["a.txt", "b.txt"]).as_bytes(),
-    );
+    bucket.put("good.manifest", manifest(&bucket, &["a.txt", "b.txt"]).as_bytes());
     let mut command = python("tests/control_plane/drive.py");
     plane.sign_in(&mut command, ADMIN);
     // What it calls `AWS_REGION`.
     command.env("AWS_DEFAULT_REGION", REGION);
     let output = command.args([&bucket.name, ROLE, IMAGE]).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}\n{:#?}",
-        String::from_utf8_lossy(&output.stderr),
-        plane.requests().last()
-    );
+    assert!(output.status.success(), "{}\n{:#?}", String::from_utf8_lossy(&output.stderr), plane.requests().last());
     let output = bucket.get("out/first/a.txt.out").unwrap();
     assert!(String::from_utf8_lossy(&output).contains("\"text\": \"first\""));
     assert!(bucket.get("out/first/bad.txt.out").is_none());
@@ -129,9 +119,10 @@ fn signatures_clocks_and_permissions_are_checked_as_aws_checks_them() {
     let list = "list_transform_jobs()";
     assert_eq!(ask(ADMIN, list), "well");
     assert_eq!(ask(READER, list), "well");
-    assert!(ask(IMPOSTOR, list).starts_with(
-        "InvalidSignatureException: The request signature we calculated does not match"
-    ));
+    assert!(
+        ask(IMPOSTOR, list)
+            .starts_with("InvalidSignatureException: The request signature we calculated does not match")
+    );
     assert!(ask(STRANGER, list).starts_with("UnrecognizedClientException: "));
     assert!(ask(BLIND, list).starts_with(
         "AccessDeniedException: User: arn:aws:iam::123456789012:user/blind is not authorized to perform: \
@@ -139,14 +130,8 @@ fn signatures_clocks_and_permissions_are_checked_as_aws_checks_them() {
     ));
     assert!(ask(READER, "delete_model(ModelName='echo')").contains("sagemaker:DeleteModel"));
     for (failure, expected) in [
-        (
-            Failure::ClockAhead(Duration::from_mins(20)),
-            "InvalidSignatureException: Signature expired: ",
-        ),
-        (
-            Failure::ClockBehind(Duration::from_mins(20)),
-            "InvalidSignatureException: Signature not yet current: ",
-        ),
+        (Failure::ClockAhead(Duration::from_mins(20)), "InvalidSignatureException: Signature expired: "),
+        (Failure::ClockBehind(Duration::from_mins(20)), "InvalidSignatureException: Signature not yet current: "),
     ] {
         account.plane.fail(failure);
         let said = ask(ADMIN, list);
@@ -181,21 +166,12 @@ fn an_operation_fails_as_a_test_requests() {
     let ask = |call: &str| ask_by_boto3(&account.plane, ADMIN, call);
     let list = "list_transform_jobs()";
     let operation = "ListTransformJobs";
-    account.plane.fail(Failure::Throttling {
-        operation,
-        times: 1,
-    });
+    account.plane.fail(Failure::Throttling { operation, times: 1 });
     assert_eq!(ask(list), "ThrottlingException: Rate exceeded");
     assert_eq!(ask(list), "well");
-    account.plane.fail(Failure::ServerError {
-        operation,
-        times: 1,
-    });
+    account.plane.fail(Failure::ServerError { operation, times: 1 });
     assert!(ask(list).starts_with("InternalFailure: "));
-    account.plane.fail(Failure::HangUp {
-        operation,
-        times: 1,
-    });
+    account.plane.fail(Failure::HangUp { operation, times: 1 });
     assert!(ask(list).starts_with("ConnectionClosedError"));
     assert_eq!(ask(list), "well");
     account.plane.fail(Failure::AccessDenied { operation });
@@ -215,9 +191,7 @@ fn an_operation_fails_as_a_test_requests() {
 #[test]
 fn requests_that_aws_does_not_know_fail_a_test() {
     let account = Account::new();
-    let refusal = account
-        .plane
-        .console("DescribeTransformJob", &json!({"TransformJobNmae": "x"}));
+    let refusal = account.plane.console("DescribeTransformJob", &json!({"TransformJobNmae": "x"}));
     assert!(refusal.is_err());
     let violations = account.plane.take_violations();
     assert_eq!(violations.len(), 2, "{violations:?}");
@@ -271,8 +245,7 @@ fn objects_are_cut_into_records_and_records_packed_into_requests() {
     account.bucket.put("records/two", &framed);
     let cut = |job: &str, prefix: &str, split: &str, strategy: &str| {
         let over = account.run(job, |request| {
-            request["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"] =
-                account.bucket.uri(prefix).into();
+            request["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"] = account.bucket.uri(prefix).into();
             request["TransformInput"]["SplitType"] = split.into();
             request["BatchStrategy"] = strategy.into();
             request["TransformOutput"]["AssembleWith"] = "Line".into();
@@ -285,20 +258,14 @@ fn objects_are_cut_into_records_and_records_packed_into_requests() {
     cut("single", "in/", "Line", "SingleRecord");
     assert_eq!(account.texts("single/lines.out"), ["one", "two", "three"]);
     let output = account.bucket.get("single/lines.out").unwrap();
-    assert_eq!(
-        output.trim_ascii_end().split(|byte| *byte == b'\n').count(),
-        3
-    );
+    assert_eq!(output.trim_ascii_end().split(|byte| *byte == b'\n').count(), 3);
     cut("multi", "in/", "Line", "MultiRecord");
     assert_eq!(account.texts("multi/lines.out"), ["one\ntwo\nthree"]);
     cut("stripped", "records/", "TFRecord", "SingleRecord");
     assert_eq!(account.texts("stripped/two.out"), ["uno", "due"]);
     cut("framed", "records/", "TFRecord", "MultiRecord");
-    let lens: Vec<_> = account
-        .predictions("framed/two.out")
-        .iter()
-        .map(|prediction| prediction["len"].clone())
-        .collect();
+    let lens: Vec<_> =
+        account.predictions("framed/two.out").iter().map(|prediction| prediction["len"].clone()).collect();
     assert_eq!(lens, [framed.len()]);
 }
 
@@ -317,17 +284,9 @@ fn gzip_is_unpacked_and_inputs_are_joined() {
     });
     assert_eq!(over, ("Completed".to_owned(), None));
     let predictions = account.predictions("out/lines.gz.out");
-    let told: Vec<_> = predictions
-        .iter()
-        .map(|prediction| (&prediction["id"], &prediction["SageMakerOutput"]["text"]))
-        .collect();
-    assert_eq!(
-        told,
-        [
-            (&json!(1), &json!("{\"id\": 1}")),
-            (&json!(2), &json!("{\"id\": 2}"))
-        ]
-    );
+    let told: Vec<_> =
+        predictions.iter().map(|prediction| (&prediction["id"], &prediction["SageMakerOutput"]["text"])).collect();
+    assert_eq!(told, [(&json!(1), &json!("{\"id\": 1}")), (&json!(2), &json!("{\"id\": 2}"))]);
 }
 
 #[test]
@@ -358,10 +317,7 @@ fn the_container_gets_the_settings_of_the_job() {
     // Without a limit the length is not known before.
     account.run("chunked", |request| request["MaxPayloadInMB"] = 0.into());
     let prediction = &account.predictions("out/a.txt.out")[0];
-    assert_eq!(
-        (&prediction["chunked"], &prediction["len"]),
-        (&json!(true), &json!(11))
-    );
+    assert_eq!((&prediction["chunked"], &prediction["len"]), (&json!(true), &json!(11)));
 }
 
 #[test]
@@ -375,49 +331,23 @@ fn values_that_the_job_does_not_set_come_from_the_container() {
         open.remove("MaxPayloadInMB");
     });
     let said = &account.plane.log_of_job("asked", JobLog::Data)[0];
-    assert!(
-        said.ends_with("MaxConcurrentTransforms=5, MaxPayloadInMB=7, BatchStrategy=MULTI_RECORD"),
-        "{said}"
-    );
+    assert!(said.ends_with("MaxConcurrentTransforms=5, MaxPayloadInMB=7, BatchStrategy=MULTI_RECORD"), "{said}");
 }
 
 #[test]
 fn a_refused_object_fails_the_job_and_leaves_the_outputs_of_the_others() {
     let account = Account::with_inputs();
-    account
-        .bucket
-        .put("in/large.bin", &vec![b'x'; 2 * 1024 * 1024]);
+    account.bucket.put("in/large.bin", &vec![b'x'; 2 * 1024 * 1024]);
     account.plane.fail(Failure::BadObject("b.txt"));
     let over = account.run("partly", |request| request["MaxPayloadInMB"] = 1.into());
-    assert_eq!(
-        over,
-        (
-            "Failed".to_owned(),
-            Some("ClientError: See job logs for more information".to_owned())
-        )
-    );
+    assert_eq!(over, ("Failed".to_owned(), Some("ClientError: See job logs for more information".to_owned())));
     assert_eq!(account.outputs(), [true, false, true, true]);
     let log = account.plane.log_of_job("partly", JobLog::Data);
     let says = |ending: String| log.iter().any(|line| line.ends_with(&ending));
     let bucket = &account.bucket.name;
-    assert!(
-        says(format!(
-            "[sagemaker logs]: {bucket}/in/b.txt: ClientError: 400"
-        )),
-        "{log:#?}"
-    );
-    assert!(
-        says(format!(
-            "{bucket}/in/b.txt: {{\"error\": \"as the body says\"}}"
-        )),
-        "{log:#?}"
-    );
-    assert!(
-        says(format!(
-            "{bucket}/in/large.bin: Too much data for max payload size"
-        )),
-        "{log:#?}"
-    );
+    assert!(says(format!("[sagemaker logs]: {bucket}/in/b.txt: ClientError: 400")), "{log:#?}");
+    assert!(says(format!("{bucket}/in/b.txt: {{\"error\": \"as the body says\"}}")), "{log:#?}");
+    assert!(says(format!("{bucket}/in/large.bin: Too much data for max payload size")), "{log:#?}");
 }
 
 #[test]
@@ -429,13 +359,7 @@ fn a_failed_request_to_the_container_is_repeated() {
     let over = account.run("never-again", |request| {
         request["ModelClientConfig"] = json!({"InvocationsMaxRetries": 0});
     });
-    assert_eq!(
-        over,
-        (
-            "Failed".to_owned(),
-            Some("AlgorithmError: See job logs for more information".to_owned())
-        )
-    );
+    assert_eq!(over, ("Failed".to_owned(), Some("AlgorithmError: See job logs for more information".to_owned())));
     account.bucket.put("in/a.txt", b"exit");
     assert_eq!(account.run("dead", |_| {}).0, "Failed");
     account.plane.fail(Failure::ContainerError("a.txt"));
@@ -453,39 +377,25 @@ fn jobs_end_in_each_of_the_ways_that_aws_knows() {
     };
     let (status, reason) = one("no-ping", Failure::NoPing);
     assert_eq!(status, "Failed");
-    assert!(
-        reason.contains("did not pass the ping health check"),
-        "{reason}"
-    );
+    assert!(reason.contains("did not pass the ping health check"), "{reason}");
     let (status, reason) = one("no-capacity", Failure::NoCapacity);
     assert_eq!(status, "Failed");
     assert!(reason.starts_with("CapacityError: "), "{reason}");
     assert_eq!(account.outputs(), [false; 4]);
     assert_eq!(one("stopped", Failure::StoppedAfter(2)).0, "Stopped");
     assert_eq!(account.outputs(), [true, true, false, false]);
-    assert_eq!(
-        one("forgotten", Failure::NoOutput("below")),
-        ("Completed".to_owned(), String::new())
-    );
+    assert_eq!(one("forgotten", Failure::NoOutput("below")), ("Completed".to_owned(), String::new()));
     assert_eq!(account.outputs(), [true, true, false, false]);
     let (status, reason) = account.run("nothing", |request| {
-        request["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"] =
-            account.bucket.uri("none/").into();
+        request["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"] = account.bucket.uri("none/").into();
     });
     assert_eq!(status, "Failed");
-    assert!(
-        reason
-            .unwrap()
-            .starts_with("ClientError: No S3 objects found under S3 URL")
-    );
+    assert!(reason.unwrap().starts_with("ClientError: No S3 objects found under S3 URL"));
 }
 
 #[test]
 fn an_archive_without_a_handler_fails_the_job() {
-    for content in [
-        b"no archive at all".to_vec(),
-        archive(&[("readme.txt", b"hello")]),
-    ] {
+    for content in [b"no archive at all".to_vec(), archive(&[("readme.txt", b"hello")])] {
         let account = Account::with_archive(&content);
         account.bucket.put("in/a.txt", b"a");
         assert_eq!(account.run("lost", |_| {}).0, "Failed");
@@ -495,12 +405,7 @@ fn an_archive_without_a_handler_fails_the_job() {
 #[test]
 fn a_job_is_paused_for_a_test_and_continues() {
     let account = Account::with_inputs();
-    let describe = || {
-        account
-            .plane
-            .console("DescribeTransformJob", &json!({"TransformJobName": "held"}))
-            .unwrap()
-    };
+    let describe = || account.plane.console("DescribeTransformJob", &json!({"TransformJobName": "held"})).unwrap();
     account.plane.pause_jobs();
     account.start("held", |_| {}).unwrap();
     account.plane.wait_until_paused();
@@ -510,10 +415,7 @@ fn a_job_is_paused_for_a_test_and_continues() {
     assert_eq!(describe()["TransformJobStatus"], "InProgress");
     assert_eq!(account.outputs(), [true, true, true, false]);
     account.plane.resume_jobs();
-    assert_eq!(
-        account.plane.wait_until_over("held"),
-        ("Completed".to_owned(), None)
-    );
+    assert_eq!(account.plane.wait_until_over("held"), ("Completed".to_owned(), None));
     assert_eq!(account.outputs(), [true; 4]);
 }
 

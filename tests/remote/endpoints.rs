@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::control_plane::{
-    ControlPlane, Failure, IMAGE, REGION, ROLE, Session, archive, echo_archive,
-};
+use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, Session, archive, echo_archive};
 use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
 use crate::support::{spotcheck, spotcheck_at};
 
@@ -28,11 +26,7 @@ impl Account {
     fn new(name: &str) -> Self {
         let bucket = Seaweed::shared().bucket(name);
         bucket.put(ARCHIVE, &echo_archive());
-        Self {
-            plane: ControlPlane::start(bucket.server()),
-            bucket,
-            home: tempfile::tempdir().unwrap(),
-        }
+        Self { plane: ControlPlane::start(bucket.server()), bucket, home: tempfile::tempdir().unwrap() }
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -156,48 +150,30 @@ impl Ended {
 #[test]
 fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for_it() {
     let account = Account::new("endpoint-life");
-    account
-        .endpoint(&["list"])
-        .must(0, "")
-        .says(&["no matching endpoints in us-east-1"]);
+    account.endpoint(&["list"]).must(0, "").says(&["no matching endpoints in us-east-1"]);
     account
         .deploy("cats", &[])
         .must(0, "cats\tInService\n")
-        .says(&[
-            "$0.25 per hour",
-            "billed around the clock until you run: spotcheck endpoint delete cats",
-        ]);
+        .says(&["$0.25 per hour", "billed around the clock until you run: spotcheck endpoint delete cats"]);
     let mode = account.record("cats").metadata().unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
     let status = ["status", "cats", "--watch"];
-    account
-        .endpoint(&status)
-        .must(0, "cats\tInService\n")
-        .says(&["cost so far: about $"]);
+    account.endpoint(&status).must(0, "cats\tInService\n").says(&["cost so far: about $"]);
     account.endpoint(&["list"]).must(0, "cats\tInService\n");
-    account
-        .deploy("cats", &[])
-        .must(1, "")
-        .says(&["endpoint cats exists in us-east-1 already"]);
+    account.deploy("cats", &[]).must(1, "").says(&["endpoint cats exists in us-east-1 already"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
-    account.endpoint(&["delete", "cats"]).must(1, "").says(&[
-        "will delete endpoint cats\nwill delete configuration cats\nwill delete model cats\n",
-        "--yes",
-    ]);
+    account
+        .endpoint(&["delete", "cats"])
+        .must(1, "")
+        .says(&["will delete endpoint cats\nwill delete configuration cats\nwill delete model cats\n", "--yes"]);
     assert_eq!(account.plane.count("DeleteEndpoint"), 0);
     account
         .endpoint(&["delete", "cats", "--yes"])
-        .must(
-            0,
-            "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n",
-        )
+        .must(0, "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n")
         .says(&["endpoint cats was deleted and costs nothing any more"]);
     assert!(!account.has_endpoint("cats"));
     account.endpoint(&["status", "cats"]).must(1, "");
-    account
-        .endpoint(&["delete", "cats", "--yes"])
-        .must(1, "")
-        .says(&["endpoint cats does not exist in us-east-1"]);
+    account.endpoint(&["delete", "cats", "--yes"]).must(1, "").says(&["endpoint cats does not exist in us-east-1"]);
 }
 
 /// Arguments for the archive in the bucket, without container and instances.
@@ -238,18 +214,14 @@ fn an_endpoint_is_checked_before_anything_is_created_and_force_ignores_problems(
     let tagged = [&other_image[..], &["--tag", "aws:team=vision"]].concat();
     let looked = of("preflight", &tagged);
     assert_eq!(looked.code, Some(1), "{looked:#?}");
-    let problems = looked
-        .stdout
-        .lines()
-        .filter(|line| line.starts_with("problem "));
+    let problems = looked.stdout.lines().filter(|line| line.starts_with("problem "));
     assert_eq!(problems.count(), 2, "{looked:#?}");
     for words in ["problem  Container  ", "problem  Names and limits"] {
         assert!(looked.stdout.contains(words), "no “{words}” in {looked:#?}");
     }
-    of("deploy", &other_image).must(1, "").says(&[
-        "problem  Container  ",
-        "nothing was started because of the problems above",
-    ]);
+    of("deploy", &other_image)
+        .must(1, "")
+        .says(&["problem  Container  ", "nothing was started because of the problems above"]);
     for operation in ["CreateModel", "CreateEndpointConfig", "CreateEndpoint"] {
         assert_eq!(account.plane.count(operation), 0, "{operation}");
     }
@@ -257,10 +229,7 @@ fn an_endpoint_is_checked_before_anything_is_created_and_force_ignores_problems(
         .must(0, "cats\tInService\n")
         .says(&["problem  Container  "]);
     let looked = of("preflight", &usual);
-    assert!(
-        looked.stdout.contains("Endpoint cats already exists"),
-        "{looked:#?}"
-    );
+    assert!(looked.stdout.contains("Endpoint cats already exists"), "{looked:#?}");
 }
 
 #[test]
@@ -283,30 +252,18 @@ fn a_tensorflow_model_gets_its_container_and_no_other() {
         "--instance-type",
         "ml.m5.xlarge",
     ];
-    account.run(&packed).must_find(&[
-        "/tensorflow-inference:2.19.0-cpu",
-        "a TensorFlow SavedModel, will be uploaded to s3://",
-    ]);
+    account
+        .run(&packed)
+        .must_find(&["/tensorflow-inference:2.19.0-cpu", "a TensorFlow SavedModel, will be uploaded to s3://"]);
     let looked = account.run(&[&packed[..], &["--image", IMAGE]].concat());
     assert_eq!(looked.code, Some(1), "{looked:#?}");
-    assert!(
-        looked
-            .stdout
-            .contains("contains a TensorFlow SavedModel, which "),
-        "{looked:#?}"
-    );
+    assert!(looked.stdout.contains("contains a TensorFlow SavedModel, which "), "{looked:#?}");
     // One in S3 is looked into.
     let saved = archive(&[("1/saved_model.pb", b"graph")]);
     account.bucket.put("models/saved.tar.gz", &saved);
     let saved = account.bucket.uri("models/saved.tar.gz");
-    let args = [
-        &bare("preflight", &saved)[..],
-        &["--instance-type", "ml.g5.xlarge"],
-    ]
-    .concat();
-    account
-        .run(&args)
-        .must_find(&["/tensorflow-inference:2.19.0-gpu"]);
+    let args = [&bare("preflight", &saved)[..], &["--instance-type", "ml.g5.xlarge"]].concat();
+    account.run(&args).must_find(&["/tensorflow-inference:2.19.0-gpu"]);
 }
 
 #[test]
@@ -333,17 +290,8 @@ fn invalid_names_and_regions_are_reported_before_any_request() {
         (&["status", "my cats"][..], "letters a to z"),
         (&["delete", "cats_2", "--yes"], "letters a to z"),
         (&["status", &long], "64 characters"),
-        (
-            &[
-                "status",
-                "arn:aws:sagemaker:us-east-1:123456789012:endpoint/cats",
-            ],
-            "give the name alone: cats",
-        ),
-        (
-            &["status", "cats", "--region", "Ireland"],
-            "“Ireland” is not an AWS region; a region looks like eu-west-1",
-        ),
+        (&["status", "arn:aws:sagemaker:us-east-1:123456789012:endpoint/cats"], "give the name alone: cats"),
+        (&["status", "cats", "--region", "Ireland"], "“Ireland” is not an AWS region; a region looks like eu-west-1"),
         (&["list", "--region", "us-east"], "is not an AWS region"),
     ] {
         account.endpoint(args).must(2, "").says(&[words]);
@@ -351,9 +299,7 @@ fn invalid_names_and_regions_are_reported_before_any_request() {
     let predict = ["predict", "assets/samples", "--endpoint"];
     let of = |more: &[&str]| account.run(&[&predict[..], more].concat());
     of(&["my cats"]).must(2, "").says(&["letters a to z"]);
-    of(&["cats", "--sagemaker-region", "Ireland"])
-        .must(2, "")
-        .says(&["is not an AWS region"]);
+    of(&["cats", "--sagemaker-region", "Ireland"]).must(2, "").says(&["is not an AWS region"]);
     assert!(account.plane.requests().is_empty());
     // It may be a new one.
     let said = account.endpoint(&["list", "--region", "us-esat-1"]);
@@ -366,26 +312,19 @@ fn an_archive_of_this_machine_is_uploaded_and_deleted_with_the_endpoint() {
     let packed = account.home.path().join("model.tar.gz");
     std::fs::write(&packed, echo_archive()).unwrap();
     let packed = packed.to_str().unwrap();
-    account
-        .deploy_of("cats", packed, &[])
-        .must(1, "")
-        .says(&["--upload-to"]);
+    account.deploy_of("cats", packed, &[]).must(1, "").says(&["--upload-to"]);
     let folder = account.bucket.uri("models/");
     let key = "models/spotcheck-files/cats/model.tar.gz";
     account
         .deploy_of("cats", "nowhere.tar.gz", &["--upload-to", &folder])
         .must(1, "")
         .says(&["Could not read the archive", "nothing was started"]);
-    account
-        .deploy_of("cats", packed, &["--upload-to", &folder])
-        .must(0, "cats\tInService\n");
+    account.deploy_of("cats", packed, &["--upload-to", &folder]).must(0, "cats\tInService\n");
     assert_eq!(account.bucket.get(key), Some(echo_archive()));
     let uri = account.bucket.uri(key);
     account.endpoint(&["delete", "cats", "--yes"]).must(
         0,
-        &format!(
-            "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\ndeleted archive {uri}\n"
-        ),
+        &format!("deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\ndeleted archive {uri}\n"),
     );
     assert_eq!(account.bucket.get(key), None);
     assert!(account.bucket.get(ARCHIVE).is_some(), "of another person");
@@ -394,13 +333,8 @@ fn an_archive_of_this_machine_is_uploaded_and_deleted_with_the_endpoint() {
 #[test]
 fn a_failed_deployment_does_not_block_its_name() {
     let account = Account::new("endpoint-refused");
-    account.plane.fail(Failure::AccessDenied {
-        operation: "CreateModel",
-    });
-    account
-        .deploy("cats", &[])
-        .must(1, "")
-        .says(&["sagemaker:CreateModel", "nothing remains"]);
+    account.plane.fail(Failure::AccessDenied { operation: "CreateModel" });
+    account.deploy("cats", &[]).must(1, "").says(&["sagemaker:CreateModel", "nothing remains"]);
     assert!(!account.record("cats").exists());
     account.plane.heal();
     account.cannot_be_undone();
@@ -413,18 +347,12 @@ fn a_failed_deployment_does_not_block_its_name() {
         "spotcheck endpoint delete cats",
     ]);
     assert!(account.has_model("cats") && account.has_config("cats"));
-    account
-        .endpoint(&["status", "cats"])
-        .must(1, "")
-        .says(&["was never started"]);
+    account.endpoint(&["status", "cats"]).must(1, "").says(&["was never started"]);
     account.plane.heal();
-    account
-        .deploy("cats", &[])
-        .must(0, "cats\tInService\n")
-        .says(&[
-            "deleted configuration cats, which an earlier endpoint of this name left behind",
-            "deleted model cats",
-        ]);
+    account.deploy("cats", &[]).must(0, "cats\tInService\n").says(&[
+        "deleted configuration cats, which an earlier endpoint of this name left behind",
+        "deleted model cats",
+    ]);
 }
 
 #[test]
@@ -438,28 +366,21 @@ fn a_failed_deployment_is_undone_in_reverse_order() {
     account
         .deploy_of("cats", packed.to_str().unwrap(), &more)
         .must(1, "")
-        .says(&[
-            "a quota of the account",
-            "configuration cats, model cats, archive s3://",
-        ]);
+        .says(&["a quota of the account", "configuration cats, model cats, archive s3://"]);
     assert!(!account.has_model("cats") && !account.has_config("cats"));
     let key = "models/spotcheck-files/cats/model.tar.gz";
     assert_eq!(account.bucket.get(key), None);
     assert!(!account.record("cats").exists());
     let requests = account.plane.requests();
     let operations = requests.iter().map(|request| request.operation.as_str());
-    let deletions: Vec<&str> = operations
-        .filter(|name| name.starts_with("Delete"))
-        .collect();
+    let deletions: Vec<&str> = operations.filter(|name| name.starts_with("Delete")).collect();
     assert_eq!(deletions, ["DeleteEndpointConfig", "DeleteModel"]);
 }
 
 #[test]
 fn an_interrupted_deployment_is_undone_and_a_killed_one_is_recorded() {
     let account = Account::new("endpoint-killed");
-    account.plane.fail(Failure::Held {
-        operation: "CreateEndpoint",
-    });
+    account.plane.fail(Failure::Held { operation: "CreateEndpoint" });
     let archive = account.bucket.uri(ARCHIVE);
     let until_held = |signal: &str| {
         let mut command = account.command(&deployment("cats", &archive));
@@ -477,17 +398,13 @@ fn an_interrupted_deployment_is_undone_and_a_killed_one_is_recorded() {
         assert!(sent.success());
         Ended::of(&child.wait_with_output().unwrap())
     };
-    until_held("-INT")
-        .must(1, "")
-        .says(&["cancelled", "configuration cats, model cats"]);
+    until_held("-INT").must(1, "").says(&["cancelled", "configuration cats, model cats"]);
     assert!(!account.has_model("cats") && !account.has_config("cats"));
     assert!(!account.record("cats").exists());
 
     assert_eq!(until_held("-KILL").code, None);
     assert!(account.has_model("cats") && account.has_config("cats"));
-    account
-        .endpoint(&["delete", "cats", "--yes"])
-        .must(0, "deleted configuration cats\ndeleted model cats\n");
+    account.endpoint(&["delete", "cats", "--yes"]).must(0, "deleted configuration cats\ndeleted model cats\n");
     assert!(!account.has_model("cats") && !account.has_config("cats"));
 }
 
@@ -496,9 +413,7 @@ fn resources_of_others_with_the_same_name_are_neither_used_nor_deleted() {
     let account = Account::new("endpoint-names");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     let model = ["--model-name", "cats", "--instance-type", "ml.m5.xlarge"];
-    account
-        .endpoint(&[&["deploy", "--name", "dogs"], &model[..]].concat())
-        .must(0, "dogs\tInService\n");
+    account.endpoint(&[&["deploy", "--name", "dogs"], &model[..]].concat()).must(0, "dogs\tInService\n");
     // The console deletes the endpoint and leaves the rest, and this machine forgets.
     let endpoint = json!({"EndpointName": "cats"});
     account.plane.console("DeleteEndpoint", &endpoint).unwrap();
@@ -513,10 +428,7 @@ fn resources_of_others_with_the_same_name_are_neither_used_nor_deleted() {
     while account.has_endpoint("cats") {
         std::thread::sleep(POLL);
     }
-    account
-        .deploy("cats", &[])
-        .must(1, "")
-        .says(&["the name exists already"]);
+    account.deploy("cats", &[]).must(1, "").says(&["the name exists already"]);
     assert!(!account.record("cats").exists());
     account.endpoint(&["delete", "cats", "--yes"]).must(1, "");
     assert!(account.has_model("cats") && account.has_config("cats"));
@@ -526,19 +438,10 @@ fn resources_of_others_with_the_same_name_are_neither_used_nor_deleted() {
 fn a_failed_endpoint_is_reported_with_the_reason_and_the_command_that_deletes_it() {
     let account = Account::new("endpoint-failed");
     account.plane.fail(Failure::NoPing);
-    let said = [
-        "did not pass the ping health check",
-        "/aws/sagemaker/Endpoints/cats",
-        "spotcheck endpoint delete cats",
-    ];
-    account
-        .deploy("cats", &[])
-        .must(1, "cats\tFailed\n")
-        .says(&said);
-    account
-        .endpoint(&["status", "cats"])
-        .must(1, "cats\tFailed\n")
-        .says(&said[1..]);
+    let said =
+        ["did not pass the ping health check", "/aws/sagemaker/Endpoints/cats", "spotcheck endpoint delete cats"];
+    account.deploy("cats", &[]).must(1, "cats\tFailed\n").says(&said);
+    account.endpoint(&["status", "cats"]).must(1, "cats\tFailed\n").says(&said[1..]);
 }
 
 #[test]
@@ -547,14 +450,11 @@ fn after_an_interrupt_the_running_operation_is_named() {
     account.plane.pause_jobs();
     let archive = account.bucket.uri(ARCHIVE);
     // Twice before it is made: nothing may be left of an earlier one, and the name must be free.
-    account
-        .interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3)
-        .must(1, "")
-        .says(&[
-            "endpoint cats still costs money",
-            "spotcheck endpoint status cats --watch",
-            "spotcheck endpoint delete cats",
-        ]);
+    account.interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3).must(1, "").says(&[
+        "endpoint cats still costs money",
+        "spotcheck endpoint status cats --watch",
+        "spotcheck endpoint delete cats",
+    ]);
     account.plane.resume_jobs();
     assert_eq!(account.plane.wait_until_settled("cats"), "InService");
     account.plane.pause_jobs();
@@ -562,15 +462,9 @@ fn after_an_interrupt_the_running_operation_is_named() {
     let delete = ["endpoint", "delete", "cats", "--yes"];
     account
         .interrupted(&delete, "DescribeEndpoint", asked + 2)
-        .must(
-            1,
-            "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n",
-        )
+        .must(1, "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n")
         .says(&["SageMaker is still deleting endpoint cats"]);
-    account
-        .deploy("cats", &[])
-        .must(1, "")
-        .says(&["is being deleted"]);
+    account.deploy("cats", &[]).must(1, "").says(&["is being deleted"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account.plane.resume_jobs();
 }
@@ -580,19 +474,13 @@ fn an_endpoint_of_another_machine_is_priced_by_the_table_of_prices() {
     let account = Account::new("endpoint-elsewhere");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     std::fs::remove_file(account.record("cats")).unwrap();
-    account
-        .endpoint(&["status", "cats"])
-        .must(0, "cats\tInService\n")
-        .says(&["cost unknown"]);
+    account.endpoint(&["status", "cats"]).must(0, "cats\tInService\n").says(&["cost unknown"]);
     let prices = account.home.path().join("config/prices.toml");
     std::fs::create_dir_all(prices.parent().unwrap()).unwrap();
     let table = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 36.0\nsource = \"me\"\ndate = \
         \"2026-11-21\"\n";
     std::fs::write(prices, table).unwrap();
-    account
-        .endpoint(&["status", "cats"])
-        .must(0, "cats\tInService\n")
-        .says(&["$36.00 per hour"]);
+    account.endpoint(&["status", "cats"]).must(0, "cats\tInService\n").says(&["$36.00 per hour"]);
     account.endpoint(&["delete", "cats", "--yes"]).must(
         0,
         "deleted endpoint cats\n\
@@ -623,16 +511,11 @@ fn an_endpoint_of_a_packed_model_predicts_as_this_machine() {
     const MODEL: &str = "efficientnet-lite0";
     let account = Account::new("endpoint-predict");
     let folder = account.bucket.uri("");
-    let deploy = [
-        "deploy", "--name", "photos", "--model", MODEL, "--role", ROLE,
-    ];
+    let deploy = ["deploy", "--name", "photos", "--model", MODEL, "--role", ROLE];
     let more = ["--upload-to", &folder, "--instance-type", "ml.m5.xlarge"];
-    account
-        .endpoint(&[&deploy[..], &more].concat())
-        .must(0, "photos\tInService\n");
+    account.endpoint(&[&deploy[..], &more].concat()).must(0, "photos\tInService\n");
     let there = ["predict", "assets/samples", "--endpoint", "photos"];
-    let there =
-        |more: &[&str]| predictions(&account.run(&[&there[..], &["--out", "-"], more].concat()));
+    let there = |more: &[&str]| predictions(&account.run(&[&there[..], &["--out", "-"], more].concat()));
     let in_json = ["instances", "inputs"].map(|form| there(&["--send", form]));
     let there = there(&[]);
     assert_eq!(in_json, [there.clone(), there.clone()]);
@@ -671,17 +554,12 @@ fn a_failure_for_one_image_fails_that_image_and_an_outage_ends_the_run() {
     ];
     let fail = |operation| {
         let times = 1000;
-        account
-            .plane
-            .fail(Failure::ServerError { operation, times });
+        account.plane.fail(Failure::ServerError { operation, times });
     };
     fail("InvokeEndpoint");
     let failed = account.run(&predict);
     assert_eq!(failed.code, Some(3), "{failed:#?}");
-    assert!(
-        failed.stdout.contains("\"status\":\"failed\""),
-        "{failed:#?}"
-    );
+    assert!(failed.stdout.contains("\"status\":\"failed\""), "{failed:#?}");
     fail("DescribeEndpoint");
     account.run(&predict).must(1, "");
 }
@@ -693,10 +571,7 @@ fn the_log_of_a_deleted_endpoint_is_shown() {
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     let log = account.endpoint(&["logs", "cats"]);
     assert_eq!(log.code, Some(0), "{log:#?}");
-    assert!(
-        log.stdout.lines().any(|line| line.ends_with(" ready")),
-        "{log:#?}"
-    );
+    assert!(log.stdout.lines().any(|line| line.ends_with(" ready")), "{log:#?}");
     let last = account.endpoint(&["logs", "cats", "--lines", "1"]);
     assert_eq!(last.stdout.lines().count(), 1, "{last:#?}");
     assert_eq!(last.stdout.lines().last(), log.stdout.lines().last());
@@ -716,9 +591,7 @@ fn a_session_signs_every_request_and_an_expired_one_is_reported() {
         Ended::of(&command.output().unwrap())
     };
     let list = ["endpoint", "list"];
-    ask(&list)
-        .must(1, "")
-        .says(&["UnrecognizedClientException"]);
+    ask(&list).must(1, "").says(&["UnrecognizedClientException"]);
     account.plane.set_session(Session::Open(TOKEN));
     ask(&list).must(0, "cats\tInService\n");
     account.run(&list).must(1, "");
@@ -728,11 +601,7 @@ fn a_session_signs_every_request_and_an_expired_one_is_reported() {
         .says(&["the output format is unknown"]);
     assert_eq!(account.plane.count("InvokeEndpoint"), 1);
     account.plane.set_session(Session::Over(TOKEN));
-    for args in [
-        &list[..],
-        &["transform", "list"],
-        &["transform", "logs", "a-job"],
-    ] {
+    for args in [&list[..], &["transform", "list"], &["transform", "logs", "a-job"]] {
         let said = ask(args).must(1, "").says(&["session"]);
         assert!(!said.stderr.contains(TOKEN), "{said:#?}");
     }
@@ -741,9 +610,7 @@ fn a_session_signs_every_request_and_an_expired_one_is_reported() {
 #[test]
 fn an_overdue_endpoint_is_deleted_at_the_next_start() {
     let account = Account::new("endpoint-timer");
-    account
-        .deploy("dogs", &["--delete-after", "60"])
-        .must(0, "dogs\tInService\n");
+    account.deploy("dogs", &["--delete-after", "60"]).must(0, "dogs\tInService\n");
     account
         .endpoint(&["status", "dogs"])
         .must(0, "dogs\tInService\n")
@@ -756,9 +623,7 @@ fn an_overdue_endpoint_is_deleted_at_the_next_start() {
     // An hour later.
     json["delete_at_ms"] = 1.into();
     std::fs::write(&record, json.to_string()).unwrap();
-    account
-        .run(&["models", "list"])
-        .says(&["deleted endpoint dogs: its auto-delete time was reached"]);
+    account.run(&["models", "list"]).says(&["deleted endpoint dogs: its auto-delete time was reached"]);
     assert_eq!(account.plane.count("DeleteEndpoint"), 1);
     assert!(!record.exists());
 }

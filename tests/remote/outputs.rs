@@ -30,11 +30,7 @@ impl Bench {
             ("sub/고양이.png", "chelsea.png"),
             ("sub/china.jpg", "china.jpg"),
         ] {
-            std::fs::copy(
-                samples.join(sample),
-                folder.path().join("photos").join(name),
-            )
-            .unwrap();
+            std::fs::copy(samples.join(sample), folder.path().join("photos").join(name)).unwrap();
         }
         Self { folder }
     }
@@ -51,10 +47,7 @@ impl Bench {
     fn predict(&self, source: &Path, model: &str) -> Vec<Value> {
         let project = self.text("p.spotcheck");
         let args = ["--out", "-", "--project", &project, "--device", "cpu"];
-        let output = spotcheck(&["predict", source.to_str().unwrap(), "--model", model])
-            .args(args)
-            .output()
-            .unwrap();
+        let output = spotcheck(&["predict", source.to_str().unwrap(), "--model", model]).args(args).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         lines(&output.stdout)
     }
@@ -65,11 +58,7 @@ impl Bench {
         let photos = format!("{}/", self.path("photos").display());
         for line in lines {
             let name = line["uri"].as_str().unwrap().strip_prefix(&photos).unwrap();
-            write(
-                &outputs,
-                &format!("{name}.out"),
-                prediction(line).as_bytes(),
-            );
+            write(&outputs, &format!("{name}.out"), prediction(line).as_bytes());
         }
         outputs
     }
@@ -81,10 +70,7 @@ impl Bench {
     }
 
     fn compare(&self, more: &[&str]) -> String {
-        let output = spotcheck(&["transform", "compare", &self.text("p.spotcheck")])
-            .args(more)
-            .output()
-            .unwrap();
+        let output = spotcheck(&["transform", "compare", &self.text("p.spotcheck")]).args(more).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         String::from_utf8(output.stdout).unwrap()
     }
@@ -109,9 +95,7 @@ fn stderr(output: &Output) -> String {
 
 fn lines(text: &[u8]) -> Vec<Value> {
     let text = std::str::from_utf8(text).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The line of the image whose path ends so.
@@ -169,36 +153,17 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
     );
     let info = spotcheck(&["project", "info", &project]).output().unwrap();
     let info = String::from_utf8(info.stdout).unwrap();
-    assert!(
-        info.contains(&format!("made: outputs in {outputs}")),
-        "{info}"
-    );
+    assert!(info.contains(&format!("made: outputs in {outputs}")), "{info}");
 
     // The newest run is exported.
     let exported = bench.text("exported.jsonl");
-    let export = [
-        "export",
-        &project,
-        "--format",
-        "jsonl",
-        "--all-boxes",
-        "--out",
-        &exported,
-    ];
+    let export = ["export", &project, "--format", "jsonl", "--all-boxes", "--out", &exported];
     check(spotcheck(&export), 0, &["outputs in"]);
     let exported = std::fs::read(exported).unwrap();
     assert_eq!(lines(&exported), local);
 
-    check(
-        Bench::fetch(outputs, photos, &more),
-        1,
-        &["continue it with --resume"],
-    );
-    let again = check(
-        Bench::fetch(outputs, photos, &[&more[..], &["--resume"]].concat()),
-        0,
-        &[", 0 remain"],
-    );
+    check(Bench::fetch(outputs, photos, &more), 1, &["continue it with --resume"]);
+    let again = check(Bench::fetch(outputs, photos, &[&more[..], &["--resume"]].concat()), 0, &[", 0 remain"]);
     assert_eq!(lines(&again.stdout), local);
 }
 
@@ -235,14 +200,7 @@ fn outputs_in_csv_are_reported_with_what_to_do() {
     let outputs = bench.path("outputs");
     write(&outputs, "coffee.png.out", b"0.1,0.7,0.2\n");
     let fetch = Bench::fetch(outputs.to_str().unwrap(), &bench.text("photos"), &[]);
-    check(
-        fetch,
-        1,
-        &[
-            "the output is CSV (“0.1,0.7,0.2”)",
-            "Set Accept to application/json",
-        ],
-    );
+    check(fetch, 1, &["the output is CSV (“0.1,0.7,0.2”)", "Set Accept to application/json"]);
 }
 
 #[test]
@@ -254,42 +212,18 @@ fn an_unknown_model_brings_the_names_of_its_classes() {
         .to_string()
     };
     let outputs = bench.path("outputs");
-    write(
-        &outputs,
-        "a b+.jpg.out",
-        of("tin", 3, [640, 427]).as_bytes(),
-    );
-    write(
-        &outputs,
-        "coffee.png.out",
-        of("bottle", 9, [600, 400]).as_bytes(),
-    );
-    write(
-        &outputs,
-        "sub/china.jpg.out",
-        of("box", 3, [640, 427]).as_bytes(),
-    );
+    write(&outputs, "a b+.jpg.out", of("tin", 3, [640, 427]).as_bytes());
+    write(&outputs, "coffee.png.out", of("bottle", 9, [600, 400]).as_bytes());
+    write(&outputs, "sub/china.jpg.out", of("box", 3, [640, 427]).as_bytes());
     let project = bench.text("p.spotcheck");
     let fetched = check(
-        Bench::fetch(
-            outputs.to_str().unwrap(),
-            &bench.text("photos"),
-            &["--project", &project],
-        ),
+        Bench::fetch(outputs.to_str().unwrap(), &bench.text("photos"), &["--project", &project]),
         3,
-        &[
-            "names class 3",
-            "other outputs",
-            "WITHOUT OUTPUT: 1 of 4 images",
-        ],
+        &["names class 3", "other outputs", "WITHOUT OUTPUT: 1 of 4 images"],
     );
     assert!(stderr(&fetched).contains("고양이.png"));
     let csv = bench.text("boxes.csv");
-    check(
-        spotcheck(&["export", &project, "--format", "csv", "--out", &csv]),
-        0,
-        &[],
-    );
+    check(spotcheck(&["export", &project, "--format", "csv", "--out", &csv]), 0, &[]);
     let csv = std::fs::read_to_string(csv).unwrap();
     assert!(csv.contains("bottle"), "{csv}");
 }
@@ -304,19 +238,11 @@ fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
     let huge = std::fs::File::create(outputs.join("coffee.png.out")).unwrap();
     huge.set_len(100 << 20).unwrap();
     write(&outputs, "a b+.jpg.out", &good.as_bytes()[..good.len() / 2]);
-    write(
-        &outputs,
-        "sub/china.jpg.out",
-        good.replacen("0.", "NaN, 0.", 1).as_bytes(),
-    );
+    write(&outputs, "sub/china.jpg.out", good.replacen("0.", "NaN, 0.", 1).as_bytes());
     write(&outputs, "..%2f..%2fetc/passwd.out", good.as_bytes());
     std::os::unix::fs::symlink("/etc/hostname", outputs.join("link.png.out")).unwrap();
     let output = check(
-        Bench::fetch(
-            outputs.to_str().unwrap(),
-            photos.to_str().unwrap(),
-            &["--out", "-"],
-        ),
+        Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]),
         3,
         &["1 output matches no image and was skipped"],
     );
@@ -326,10 +252,7 @@ fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
         let error = line_of(&found, name)["error"].as_str().unwrap();
         assert!(error.contains(problem), "{error}");
     }
-    let states: Vec<&str> = found
-        .iter()
-        .map(|line| line["status"].as_str().unwrap())
-        .collect();
+    let states: Vec<&str> = found.iter().map(|line| line["status"].as_str().unwrap()).collect();
     let expected = local.iter().map(|line| match line["uri"].as_str() {
         Some(uri) if uri.ends_with("고양이.png") => "ok",
         _ => "failed",
@@ -351,11 +274,7 @@ fn predictions_of_another_model_or_about_another_image_are_problems_of_their_ima
     let spoil = |number: usize, change: &dyn Fn(&mut Value)| {
         let mut line = local[number].clone();
         change(&mut line);
-        write(
-            &outputs,
-            &format!("{}.out", name_of(&line)),
-            prediction(&line).as_bytes(),
-        );
+        write(&outputs, &format!("{}.out", name_of(&line)), prediction(&line).as_bytes());
     };
     spoil(1, &|line| line["model"] = "other-model".into());
     spoil(2, &|line| line["width"] = 2000.into());
@@ -364,11 +283,7 @@ fn predictions_of_another_model_or_about_another_image_are_problems_of_their_ima
         line["classes"].as_array_mut().unwrap().push(best);
     });
     let output = check(
-        Bench::fetch(
-            outputs.to_str().unwrap(),
-            photos.to_str().unwrap(),
-            &["--out", "-"],
-        ),
+        Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]),
         3,
         &["3 of 4 images failed"],
     );
@@ -380,19 +295,12 @@ fn predictions_of_another_model_or_about_another_image_are_problems_of_their_ima
         &["twice"],
     ]) {
         let error = line["error"].as_str().unwrap();
-        assert!(
-            problems.iter().all(|problem| error.contains(problem)),
-            "{error}"
-        );
+        assert!(problems.iter().all(|problem| error.contains(problem)), "{error}");
     }
     assert!(found[1..].iter().all(|line| line["status"] == "failed"));
     spoil(0, &|line| line["classes"] = json!([]));
     let output = check(
-        Bench::fetch(
-            outputs.to_str().unwrap(),
-            photos.to_str().unwrap(),
-            &["--out", "-"],
-        ),
+        Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]),
         3,
         &["contains no class"],
     );
@@ -420,11 +328,7 @@ fn without_class_names_the_first_prediction_sets_the_number_of_classes_of_a_run(
     for more in [&[][..], &["--mapping", &bench.text("m.toml")]] {
         let (outputs, photos) = (outputs.to_str().unwrap(), bench.text("photos"));
         let more = [more, &["--out", "-"]].concat();
-        let output = check(
-            Bench::fetch(outputs, &photos, &more),
-            3,
-            &["2 of 4 images failed"],
-        );
+        let output = check(Bench::fetch(outputs, &photos, &more), 3, &["2 of 4 images failed"]);
         let found = lines(&output.stdout);
         let statuses: Vec<&Value> = found.iter().map(|line| &line["status"]).collect();
         assert_eq!(statuses, ["failed", "ok", "failed", "ok"]);
@@ -440,15 +344,7 @@ fn a_first_output_that_is_not_a_prediction_does_not_block_others() {
     let outputs = bench.write_outputs(&local);
     for content in [r#"{"message":"Internal Server Error"}"#, "{}"] {
         write(&outputs, "a b+.jpg.out", content.as_bytes());
-        let output = check(
-            Bench::fetch(
-                outputs.to_str().unwrap(),
-                photos.to_str().unwrap(),
-                &["--out", "-"],
-            ),
-            3,
-            &[],
-        );
+        let output = check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]), 3, &[]);
         let found = lines(&output.stdout);
         assert_eq!(found[1..], local[1..]);
         let error = found[0]["error"].as_str().unwrap();
@@ -463,40 +359,21 @@ fn outputs_that_do_not_fit_are_reported_and_not_guessed() {
     let empty = bench.path("empty");
     std::fs::create_dir(&empty).unwrap();
     let empty = empty.to_str().unwrap();
-    check(
-        Bench::fetch(empty, &photos, &[]),
-        1,
-        &["no name ends in .out"],
-    );
-    check(
-        Bench::fetch(&bench.text("missing/folder"), &photos, &[]),
-        1,
-        &["the folder does not exist"],
-    );
+    check(Bench::fetch(empty, &photos, &[]), 1, &["no name ends in .out"]);
+    check(Bench::fetch(&bench.text("missing/folder"), &photos, &[]), 1, &["the folder does not exist"]);
     let others = bench.path("others");
     write(&others, "dog.jpg.out", b"{}");
     check(
         Bench::fetch(others.to_str().unwrap(), &photos, &[]),
         1,
-        &[
-            "none of the 1 outputs matches one of the 4 images",
-            "dog.jpg.out",
-        ],
+        &["none of the 1 outputs matches one of the 4 images", "dog.jpg.out"],
     );
     let strange = bench.path("strange");
-    write(
-        &strange,
-        "coffee.png.out",
-        br#"{"boxes": [[1, 2, 3, 4]], "what": ["cup"]}"#,
-    );
+    write(&strange, "coffee.png.out", br#"{"boxes": [[1, 2, 3, 4]], "what": ["cup"]}"#);
     check(
         Bench::fetch(strange.to_str().unwrap(), &photos, &[]),
         1,
-        &[
-            "format is unknown",
-            r#"{"boxes": [[1, 2, 3, 4]]"#,
-            "--mapping FILE.toml",
-        ],
+        &["format is unknown", r#"{"boxes": [[1, 2, 3, 4]]"#, "--mapping FILE.toml"],
     );
     let broken = bench.path("broken");
     write(&broken, "coffee.png.out", b"{");
@@ -511,11 +388,7 @@ fn outputs_that_do_not_fit_are_reported_and_not_guessed() {
 fn a_mapping_in_a_file_reads_an_unknown_format() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
-    write(
-        &outputs,
-        "coffee.png.out",
-        br#"{"found": [{"at": [0.25, 0.5, 0.5, 0.25], "is": "cup", "p": 0.75}]}"#,
-    );
+    write(&outputs, "coffee.png.out", br#"{"found": [{"at": [0.25, 0.5, 0.5, 0.25], "is": "cup", "p": 0.75}]}"#);
     let mapping = r#"
 id = "cafe"
 name = "Café"
@@ -528,41 +401,23 @@ box_format = "xywh"
 box_space = "normalised"
 "#;
     write(bench.folder.path(), "cafe.toml", mapping.as_bytes());
-    write(
-        bench.folder.path(),
-        "cafe.pbtxt",
-        b"item { id: 47 name: 'cup' }",
-    );
+    write(bench.folder.path(), "cafe.pbtxt", b"item { id: 47 name: 'cup' }");
     let (mapping, outputs) = (bench.text("cafe.toml"), outputs.to_str().unwrap());
     let more = ["--mapping", &mapping, "--out", "-"];
     let output = check(
         Bench::fetch(outputs, &bench.text("photos"), &more),
         3,
-        &[
-            "Café (boxes at /found/*/at",
-            "left, top, width, height as fractions of the image",
-        ],
+        &["Café (boxes at /found/*/at", "left, top, width, height as fractions of the image"],
     );
     let found = lines(&output.stdout);
     let expected = json!([{"box": [150.0, 200.0, 450.0, 300.0], "class_id": 47, "label": "cup", "score": 0.75}]);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0]["detections"], expected);
-    write(
-        bench.folder.path(),
-        "bad.toml",
-        b"id = \"bad\"\nname = \"Bad\"\nboxes = 3\n",
-    );
+    write(bench.folder.path(), "bad.toml", b"id = \"bad\"\nname = \"Bad\"\nboxes = 3\n");
     check(
-        Bench::fetch(
-            outputs,
-            &bench.text("photos"),
-            &["--mapping", &bench.text("bad.toml")],
-        ),
+        Bench::fetch(outputs, &bench.text("photos"), &["--mapping", &bench.text("bad.toml")]),
         1,
-        &[
-            "the mapping cannot be used",
-            "bad.toml, line 3, column 1: unknown field `boxes`",
-        ],
+        &["the mapping cannot be used", "bad.toml, line 3, column 1: unknown field `boxes`"],
     );
 }
 
@@ -575,22 +430,11 @@ fn object_detection_of_tensorflow_is_named_by_a_label_map() {
         "detection_classes": [47.0, 1.0], "detection_scores": [0.875, 0.0], "num_detections": 2.0}]});
     write(&outputs, "coffee.png.out", of_tf.to_string().as_bytes());
     let labels = bench.text("map.pbtxt");
-    write(
-        bench.folder.path(),
-        "map.pbtxt",
-        b"item { id: 47 display_name: 'a cup' name: '/m/0' }",
-    );
+    write(bench.folder.path(), "map.pbtxt", b"item { id: 47 display_name: 'a cup' name: '/m/0' }");
     let output = check(
-        Bench::fetch(
-            outputs.to_str().unwrap(),
-            &bench.text("photos/coffee.png"),
-            &["--labels", &labels, "--out", "-"],
-        ),
+        Bench::fetch(outputs.to_str().unwrap(), &bench.text("photos/coffee.png"), &["--labels", &labels, "--out", "-"]),
         0,
-        &[
-            "TensorFlow Object Detection",
-            "boxes are top, left, bottom, right",
-        ],
+        &["TensorFlow Object Detection", "boxes are top, left, bottom, right"],
     );
     let expected = json!([{"box": [300.0, 100.0, 600.0, 300.0], "class_id": 47, "label": "a cup", "score": 0.875}]);
     assert_eq!(lines(&output.stdout)[0]["detections"], expected);
@@ -599,10 +443,7 @@ fn object_detection_of_tensorflow_is_named_by_a_label_map() {
 /// An image of CIFAR-10's size with nothing in it.
 fn tiny_png(bench: &Bench) -> Vec<u8> {
     let made = Command::new("python3")
-        .args([
-            "-c",
-            "import sys, PIL.Image; PIL.Image.new('RGB', (32, 32)).save(sys.argv[1])",
-        ])
+        .args(["-c", "import sys, PIL.Image; PIL.Image.new('RGB', (32, 32)).save(sys.argv[1])"])
         .arg(bench.path("tiny.png"))
         .env("PYTHONPATH", python_packages("model-handler"))
         .output()
@@ -621,35 +462,18 @@ fn cifar_10_by_the_names_of_its_images_gives_the_accuracy_and_rows_of_numpy() {
         let name = entry["name"].as_str().unwrap();
         write(&bench.path("cifar"), name, &png);
         let output = entry["output"].to_string();
-        write(
-            &bench.path("outputs"),
-            &format!("{name}.out"),
-            output.as_bytes(),
-        );
+        write(&bench.path("outputs"), &format!("{name}.out"), output.as_bytes());
     }
     let project = bench.text("p.spotcheck");
     let output = check(
-        Bench::fetch(
-            &bench.text("outputs"),
-            &bench.text("cifar"),
-            &["--truth-from-names", "--project", &project],
-        ),
+        Bench::fetch(&bench.text("outputs"), &bench.text("cifar"), &["--truth-from-names", "--project", &project]),
         0,
-        &[
-            "the classes are those of CIFAR-10",
-            "the numbers are probabilities",
-            made["accuracy"].as_str().unwrap(),
-        ],
+        &["the classes are those of CIFAR-10", "the numbers are probabilities", made["accuracy"].as_str().unwrap()],
     );
     let said = stderr(&output);
     let mut table = String::new();
     for row in made["rows"].as_array().unwrap() {
-        let cells: Vec<&str> = row
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|cell| cell.as_str().unwrap())
-            .collect();
+        let cells: Vec<&str> = row.as_array().unwrap().iter().map(|cell| cell.as_str().unwrap()).collect();
         write!(table, "{} ", cells.join(" ")).unwrap();
     }
     let words: Vec<&str> = said.split_whitespace().collect();
@@ -661,11 +485,7 @@ fn cifar_10_by_the_names_of_its_images_gives_the_accuracy_and_rows_of_numpy() {
 fn lines_of_records_are_predictions_in_their_order() {
     let bench = Bench::new();
     let records = bench.path("photos.tfrecord");
-    std::fs::copy(
-        repository().join("tests/tfrecord/photos.tfrecord"),
-        &records,
-    )
-    .unwrap();
+    std::fs::copy(repository().join("tests/tfrecord/photos.tfrecord"), &records).unwrap();
     let local = bench.predict(&records, "efficientnet-lite0");
     let outputs = bench.path("outputs");
     let predictions: Vec<String> = local.iter().map(prediction).collect();
@@ -674,22 +494,13 @@ fn lines_of_records_are_predictions_in_their_order() {
     let fetch = |content: &str, code: i32, says: &[&str], more: &[&str]| {
         write(&outputs, "photos.tfrecord.out", content.as_bytes());
         let more = [&["--out", "-"], more].concat();
-        check(
-            Bench::fetch(outputs.to_str().unwrap(), source, &more),
-            code,
-            says,
-        )
+        check(Bench::fetch(outputs.to_str().unwrap(), source, &more), code, says)
     };
     for separator in ["\n", "", "\r\n\r\n"] {
         let output = fetch(&predictions.join(separator), 0, &[], &[]);
         assert_eq!(lines(&output.stdout), local);
     }
-    let fewer = fetch(
-        &predictions[1..].join("\n"),
-        3,
-        &["has 5 responses for the 6 records"],
-        &[],
-    );
+    let fewer = fetch(&predictions[1..].join("\n"), 3, &["has 5 responses for the 6 records"], &[]);
     let fewer = lines(&fewer.stdout);
     assert_eq!(fewer.len(), 6);
     assert!(fewer.iter().all(|line| numbers(line).starts_with(&[5, 6])));
@@ -751,11 +562,7 @@ fn records_without_an_image_count_as_predictions_and_any_other_count_is_refused(
         let mut predictions: Vec<String> = local.iter().map(prediction).collect();
         predictions.insert(empty, refused.clone());
         let fetch = |predictions: &[String], code: i32, says: &[&str]| {
-            write(
-                &outputs,
-                "some.tfrecord.out",
-                predictions.join("\n").as_bytes(),
-            );
+            write(&outputs, "some.tfrecord.out", predictions.join("\n").as_bytes());
             let outputs = outputs.to_str().unwrap();
             check(Bench::fetch(outputs, source, &["--out", "-"]), code, says)
         };
@@ -778,16 +585,8 @@ fn records_without_an_image_count_as_predictions_and_any_other_count_is_refused(
     write(&outputs, "some.tfrecord.out", b"{}\n{}\n{}");
     let local_outputs = outputs.to_str().unwrap();
     let mapping = bench.text("m.toml");
-    write(
-        bench.folder.path(),
-        "m.toml",
-        b"id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/s\"\n",
-    );
-    check(
-        Bench::fetch(local_outputs, source, &["--mapping", &mapping]),
-        3,
-        &["damaged or truncated after 2 records"],
-    );
+    write(bench.folder.path(), "m.toml", b"id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/s\"\n");
+    check(Bench::fetch(local_outputs, source, &["--mapping", &mapping]), 3, &["damaged or truncated after 2 records"]);
 }
 
 /// An output of a list, each line joined with what names its image.
@@ -796,8 +595,7 @@ fn joined_list(local: &[Value], input: impl Fn(&str) -> Value) -> String {
     for line in local.iter().rev() {
         let prediction: Value = serde_json::from_str(&prediction(line)).unwrap();
         let source = input(line["uri"].as_str().unwrap());
-        let joined =
-            json!({"source-ref": source, "b64": "aGVsbG8=", "SageMakerOutput": prediction});
+        let joined = json!({"source-ref": source, "b64": "aGVsbG8=", "SageMakerOutput": prediction});
         writeln!(list, "{joined}").unwrap();
     }
     list
@@ -813,11 +611,7 @@ fn predictions_joined_with_their_input_are_found_by_the_image_that_it_names() {
     let fetch = |list: &str, code: i32, says: &[&str], more: &[&str]| {
         write(&outputs, "list.jsonl.out", list.as_bytes());
         let more = [&["--out", "-"], more].concat();
-        check(
-            Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &more),
-            code,
-            says,
-        )
+        check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &more), code, says)
     };
     let by_name = joined_list(&local, |uri| {
         let name = uri.strip_prefix(&folder).unwrap();
@@ -830,23 +624,13 @@ fn predictions_joined_with_their_input_are_found_by_the_image_that_it_names() {
     });
     let without = "WITHOUT OUTPUT: ";
     for list in [&by_name, &in_s3] {
-        let output = fetch(
-            list,
-            0,
-            &["0 of 4 images have one of their own; 1 output is for a list of images"],
-            &[],
-        );
+        let output = fetch(list, 0, &["0 of 4 images have one of their own; 1 output is for a list of images"], &[]);
         assert_eq!(lines(&output.stdout), local);
         assert!(!stderr(&output).contains(without));
     }
-    let foreign =
-        format!("{by_name}{{\"source-ref\": \"../../etc/passwd\", \"SageMakerOutput\": {{}}}}\n");
-    let output = fetch(
-        &foreign,
-        3,
-        &["1 response matches no image: response 5: image “../../etc/passwd” does not exist"],
-        &[],
-    );
+    let foreign = format!("{by_name}{{\"source-ref\": \"../../etc/passwd\", \"SageMakerOutput\": {{}}}}\n");
+    let output =
+        fetch(&foreign, 3, &["1 response matches no image: response 5: image “../../etc/passwd” does not exist"], &[]);
     assert_eq!(lines(&output.stdout), local);
     assert!(!stderr(&output).contains(without));
 
@@ -858,11 +642,7 @@ fn predictions_joined_with_their_input_are_found_by_the_image_that_it_names() {
     fetch(&fewer, 3, &[missing, of_last], &["--project", &project]);
     let resume = ["--project", &project, "--resume"];
     fetch(&fewer, 3, &[missing, of_last], &resume);
-    let again = [
-        "1 remain",
-        "3 of those are read again",
-        "saved 4 of 4 predictions",
-    ];
+    let again = ["1 remain", "3 of those are read again", "saved 4 of 4 predictions"];
     let output = fetch(&in_s3, 0, &again, &resume);
     assert_eq!(lines(&output.stdout), local);
     let (outputs, photos) = (outputs.to_str().unwrap(), photos.to_str().unwrap());
@@ -879,20 +659,8 @@ fn predictions_of_lines_belong_to_the_images_of_those_lines() {
     let predictions: Vec<String> = turned.iter().map(|line| prediction(line)).collect();
     let outputs = bench.path("outputs");
     let fetch = |predictions: &[String], code: i32, says: &[&str]| {
-        write(
-            &outputs,
-            "day/list.jsonl.out",
-            predictions.join("\n").as_bytes(),
-        );
-        check(
-            Bench::fetch(
-                outputs.to_str().unwrap(),
-                photos.to_str().unwrap(),
-                &["--out", "-"],
-            ),
-            code,
-            says,
-        )
+        write(&outputs, "day/list.jsonl.out", predictions.join("\n").as_bytes());
+        check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]), code, says)
     };
     fetch(
         &predictions,
@@ -920,10 +688,7 @@ fn predictions_of_lines_belong_to_the_images_of_those_lines() {
         let mut broken = predictions.clone();
         broken[1].truncate(20);
         let found = lines(&fetch(&broken, 3, &[]).stdout);
-        let failed: Vec<&Value> = found
-            .iter()
-            .filter(|line| line["status"] == "failed")
-            .collect();
+        let failed: Vec<&Value> = found.iter().filter(|line| line["status"] == "failed").collect();
         assert_eq!(failed, [&found[2]]);
         let error = found[2]["error"].as_str().unwrap();
         assert!(error.contains("truncated"), "{error}");
@@ -941,15 +706,7 @@ fn predictions_joined_in_csv_are_read_if_they_can_be_separated_from_the_input() 
     let outputs = bench.path("outputs");
     let fetch = |list: &str, code: i32, says: &[&str]| {
         write(&outputs, "list.csv.out", list.as_bytes());
-        check(
-            Bench::fetch(
-                outputs.to_str().unwrap(),
-                photos.to_str().unwrap(),
-                &["--out", "-"],
-            ),
-            code,
-            says,
-        )
+        check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]), code, says)
     };
     let mut list = String::new();
     for line in &local {
@@ -959,11 +716,7 @@ fn predictions_joined_in_csv_are_read_if_they_can_be_separated_from_the_input() 
     }
     assert_eq!(lines(&fetch(&list, 0, &[]).stdout), local);
     let scores = "a b+.jpg,0.25,0.75\ncoffee.png,0.5,0.5\n";
-    let output = fetch(
-        scores,
-        3,
-        &["List of scores", "WITHOUT OUTPUT: 2 of 4 images"],
-    );
+    let output = fetch(scores, 3, &["List of scores", "WITHOUT OUTPUT: 2 of 4 images"]);
     let found = lines(&output.stdout);
     assert_eq!(found[0]["classes"][0]["index"], 1);
     assert_eq!(found[0]["classes"][0]["score"], 0.75);
@@ -992,30 +745,18 @@ fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() 
         use_profile(&mut command, READER.profile, &Seaweed::shared().endpoint());
         command
     };
-    let output = check(
-        fetch(&["--project", &project, "--out", "-"]),
-        3,
-        &["WITHOUT OUTPUT: 1 of 4"],
-    );
+    let output = check(fetch(&["--project", &project, "--out", "-"]), 3, &["WITHOUT OUTPUT: 1 of 4"]);
     let first = lines(&output.stdout);
     assert_eq!(first.len(), 3);
     assert!(first.iter().all(|line| line["status"] == "ok"));
     put("sub/china.jpg.out");
-    let output = check(
-        fetch(&["--project", &project, "--resume", "--out", "-"]),
-        0,
-        &[],
-    );
+    let output = check(fetch(&["--project", &project, "--resume", "--out", "-"]), 0, &[]);
     let root = format!("{}/", photos.display());
     let prefix = bucket.uri("in/photos/");
     let mut expected: Vec<Value> = local
         .into_iter()
         .map(|mut line| {
-            line["uri"] = line["uri"]
-                .as_str()
-                .unwrap()
-                .replacen(&root, &prefix, 1)
-                .into();
+            line["uri"] = line["uri"].as_str().unwrap().replacen(&root, &prefix, 1).into();
             line
         })
         .collect();
@@ -1034,20 +775,12 @@ fn outputs_missed_in_an_outage_are_read_with_resume() {
     const IMAGES: usize = 60;
     let bench = Bench::new();
     let bucket = Seaweed::shared().bucket("outage-outputs");
-    bucket.fill(
-        IMAGES,
-        |number| format!("in/{number:02}.png"),
-        b"not looked at",
-    );
+    bucket.fill(IMAGES, |number| format!("in/{number:02}.png"), b"not looked at");
     let prediction = json!({
         "status": "ok", "width": 8, "height": 8, "model": "toy", "task": "classification",
         "classes": [{"index": 1, "label": "cat", "score": 0.75}],
     });
-    bucket.fill(
-        IMAGES,
-        |number| format!("out/{number:02}.png.out"),
-        prediction.to_string().as_bytes(),
-    );
+    bucket.fill(IMAGES, |number| format!("out/{number:02}.png.out"), prediction.to_string().as_bytes());
     let proxy = FaultProxy::before(Seaweed::shared().address());
     let reads_output = |request: &Request| request.reads() && request.key().starts_with("out/");
     proxy.inject(reads_output, Often::After(25), Fault::Outage);
@@ -1091,22 +824,8 @@ fn outputs_of_a_failed_job_agree_with_this_machine() {
     plane.sign_in(&mut predict, ADMIN);
     check(predict, 3, &["saved 5 of 5 predictions"]);
 
-    let of_model = [
-        "--model",
-        "ssd-mobilenet-coco",
-        "--role",
-        ROLE,
-        "--image",
-        IMAGE,
-    ];
-    let start = [
-        "start",
-        &input,
-        "--output",
-        &output,
-        "--job-name",
-        "photos-1",
-    ];
+    let of_model = ["--model", "ssd-mobilenet-coco", "--role", ROLE, "--image", IMAGE];
+    let start = ["start", &input, "--output", &output, "--job-name", "photos-1"];
     check(transform(&[&start[..], &of_model].concat()), 0, &[]);
     let (status, _) = plane.wait_until_over("photos-1");
     assert_eq!(status, "Failed");
@@ -1126,14 +845,9 @@ fn outputs_of_a_failed_job_agree_with_this_machine() {
     let mut compare = spotcheck(&["transform", "compare", &project, "--out", &report]);
     plane.sign_in(&mut compare, ADMIN);
     let said = stderr(&check(compare, 0, &["100.0 % agree", "4 of 4 images"]));
-    assert!(
-        said.contains("B: SSD MobileNet v2, Batch Transform job photos-1 in us-east-1"),
-        "{said}"
-    );
+    assert!(said.contains("B: SSD MobileNet v2, Batch Transform job photos-1 in us-east-1"), "{said}");
     let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
-    let largest = report["summary"]["largest_score_difference"]
-        .as_f64()
-        .unwrap();
+    let largest = report["summary"]["largest_score_difference"].as_f64().unwrap();
     assert!(largest < 1e-4, "{largest}");
 }
 
@@ -1160,31 +874,13 @@ fn a_job_over_lines_gives_what_this_machine_predicts() {
         command
     };
     let (input, output) = (bucket.uri("lists/"), bucket.uri("out/"));
-    let start = [
-        "start",
-        &input,
-        "--output",
-        &output,
-        "--job-name",
-        "lines-1",
-    ];
-    let of_model = [
-        "--model",
-        "efficientnet-lite0",
-        "--role",
-        ROLE,
-        "--image",
-        IMAGE,
-    ];
+    let start = ["start", &input, "--output", &output, "--job-name", "lines-1"];
+    let of_model = ["--model", "efficientnet-lite0", "--role", ROLE, "--image", IMAGE];
     let kind = ["--input-kind", "lines"];
     check(transform(&[&start[..], &kind, &of_model].concat()), 0, &[]);
     let (status, _) = plane.wait_until_over("lines-1");
     assert_eq!(status, "Completed");
-    let fetched = check(
-        transform(&["fetch", "lines-1", photos.to_str().unwrap(), "--out", "-"]),
-        0,
-        &[],
-    );
+    let fetched = check(transform(&["fetch", "lines-1", photos.to_str().unwrap(), "--out", "-"]), 0, &[]);
     let found = lines(&fetched.stdout);
     assert_eq!(found.len(), local.len());
     for (found, local) in found.iter().zip(&local) {
@@ -1195,11 +891,7 @@ fn a_job_over_lines_gives_what_this_machine_predicts() {
     // Images that are only in the lines are read from there, here and in S3.
     let list = bench.text("lists/all.jsonl");
     for place in [bucket.uri("lists/all.jsonl"), list] {
-        let fetched = check(
-            transform(&["fetch", "lines-1", &place, "--out", "-"]),
-            0,
-            &[],
-        );
+        let fetched = check(transform(&["fetch", "lines-1", &place, "--out", "-"]), 0, &[]);
         let found = lines(&fetched.stdout);
         assert_eq!(found.len(), local.len());
         for (number, (found, local)) in found.iter().zip(local.iter().rev()).enumerate() {

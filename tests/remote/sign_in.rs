@@ -30,10 +30,7 @@ fn profile(name: &str) -> S3 {
 }
 
 fn with(credentials: Credentials) -> S3 {
-    Aws::new().s3(&S3Access {
-        credentials,
-        ..S3Access::default()
-    })
+    Aws::new().s3(&S3Access { credentials, ..S3Access::default() })
 }
 
 fn who(s3: &S3) -> String {
@@ -91,10 +88,7 @@ fn a_missing_profile_is_named_with_the_known_ones() {
             let missing = profile("no-such").identity(None).unwrap_err();
             assert_eq!(missing.kind, AwsErrorKind::Profile);
             let text = missing.to_string();
-            assert!(
-                text.contains("no-such") && text.contains("reader"),
-                "{text}"
-            );
+            assert!(text.contains("no-such") && text.contains("reader"), "{text}");
         },
     );
 }
@@ -113,10 +107,7 @@ fn credential_process(folder: &Path) -> String {
     );
     std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
-    format!(
-        "[profile tool]\nregion = us-east-1\ncredential_process = \"{}\"\n",
-        script.display()
-    )
+    format!("[profile tool]\nregion = us-east-1\ncredential_process = \"{}\"\n", script.display())
 }
 
 #[test]
@@ -129,18 +120,10 @@ fn a_credential_process_signs_in_until_its_expiry_and_runs_again_for_renewal() {
         |command| with_config(command, home.path(), &config),
         || {
             let home = std::env::home_dir().unwrap();
-            let asked = || {
-                std::fs::read_to_string(home.join("asked"))
-                    .unwrap()
-                    .lines()
-                    .count()
-            };
+            let asked = || std::fs::read_to_string(home.join("asked")).unwrap().lines().count();
             let tool = profile("tool");
             let identity = tool.identity(None).unwrap();
-            assert!(
-                identity.who.contains(&tail(ADMIN.access_key)),
-                "{identity:?}"
-            );
+            assert!(identity.who.contains(&tail(ADMIN.access_key)), "{identity:?}");
             assert!(identity.who.contains("not asked"), "{identity:?}");
             // 2099-01-02T03:04:05Z, by `date -d … +%s`.
             assert_eq!(identity.expires_ms, Some(4_071_006_245_000));
@@ -176,11 +159,7 @@ fn an_expired_sign_in_names_the_command_of_its_profile() {
     std::fs::create_dir_all(&cache).unwrap();
     let token = r#"{"accessToken":"t0ken-that-must-not-be-shown","expiresAt":"2020-01-01T00:00:00Z","region":"us-east-1",
         "startUrl":"https://example.awsapps.com/start"}"#;
-    std::fs::write(
-        cache.join("71b21161ffa1e6516bcc072aaf5ef38cbe85b511.json"),
-        token,
-    )
-    .unwrap();
+    std::fs::write(cache.join("71b21161ffa1e6516bcc072aaf5ef38cbe85b511.json"), token).unwrap();
     alone(
         "sign_in::an_expired_sign_in_names_the_command_of_its_profile",
         |command| with_config(command, home.path(), &config),

@@ -25,9 +25,7 @@ fn image_of(request: &Request) -> Vec<u8> {
     let body: Value = serde_json::from_slice(&request.body).unwrap();
     let instances = body["instances"].as_array().unwrap();
     assert_eq!(instances.len(), 1);
-    BASE64_STANDARD
-        .decode(instances[0]["b64"].as_str().unwrap())
-        .unwrap()
+    BASE64_STANDARD.decode(instances[0]["b64"].as_str().unwrap()).unwrap()
 }
 
 fn class_of(image: &[u8]) -> usize {
@@ -42,34 +40,19 @@ fn prediction(image: &[u8]) -> Reply {
 }
 
 fn refusal(status: &'static str, message: &str) -> Reply {
-    Reply {
-        status,
-        ..Reply::whole(json!({"error": message}).to_string().as_bytes())
-    }
+    Reply { status, ..Reply::whole(json!({"error": message}).to_string().as_bytes()) }
 }
 
 fn predict(source: &Path, server: &HttpServer, more: &[&str]) -> Output {
     let url = server.url("/v1/models/cifar:predict");
     let mut command = spotcheck(&["predict"]);
-    command
-        .arg(source)
-        .args([
-            "--tensorflow-serving",
-            &url,
-            "--labels",
-            "cifar-10",
-            "--out",
-            "-",
-        ])
-        .args(more);
+    command.arg(source).args(["--tensorflow-serving", &url, "--labels", "cifar-10", "--out", "-"]).args(more);
     command.output().unwrap()
 }
 
 fn lines(output: &Output) -> Vec<Value> {
     let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn stderr(output: &Output) -> String {
@@ -107,10 +90,7 @@ fn images_go_as_they_are_and_predictions_come_back_as_predictions_in_listing_ord
     }
     let names: Vec<&Value> = lines.iter().map(|line| &line["uri"]).collect();
     assert!(names.is_sorted_by_key(|name| name.as_str()), "{names:?}");
-    assert_eq!(
-        lines[0]["classes"][0]["label"].as_str().map(str::is_empty),
-        Some(false)
-    );
+    assert_eq!(lines[0]["classes"][0]["label"].as_str().map(str::is_empty), Some(false));
 }
 
 #[test]
@@ -128,25 +108,16 @@ fn a_file_that_is_not_an_image_is_not_sent_and_one_refusal_costs_one_image() {
         let image = image_of(request);
         assert_ne!(image, b"Dear diary");
         if image == refused {
-            return refusal(
-                "400 Bad Request",
-                "Expected image (JPEG, PNG, or GIF), got empty file",
-            );
+            return refusal("400 Bad Request", "Expected image (JPEG, PNG, or GIF), got empty file");
         }
         prediction(&image)
     });
     let output = predict(folder.path(), &server, &[]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    let statuses: Vec<Value> = lines(&output)
-        .iter()
-        .map(|line| line["status"].clone())
-        .collect();
+    let statuses: Vec<Value> = lines(&output).iter().map(|line| line["status"].clone()).collect();
     assert_eq!(statuses, ["ok", "failed", "failed", "ok"]);
     let said = stderr(&output);
-    assert!(
-        said.contains("got empty file") && said.contains("check the signature"),
-        "{said}"
-    );
+    assert!(said.contains("got empty file") && said.contains("check the signature"), "{said}");
 }
 
 #[test]
@@ -171,10 +142,7 @@ fn a_run_in_a_project_continues_where_it_stopped_and_waits_for_a_busy_server() {
     assert_eq!(asked.load(Ordering::SeqCst) - 10, 1 + 5);
     let lines = lines(&rest);
     assert_eq!(lines.len(), 8);
-    let uris: BTreeSet<&str> = lines
-        .iter()
-        .filter_map(|line| line["uri"].as_str())
-        .collect();
+    let uris: BTreeSet<&str> = lines.iter().filter_map(|line| line["uri"].as_str()).collect();
     assert_eq!(uris.len(), 8);
 }
 
@@ -188,11 +156,7 @@ fn a_failure_for_one_image_fails_that_image_and_a_server_failure_ends_the_run() 
             assert_eq!(request.path, "/v1/models/cifar");
             let state = ["UNLOADING", "AVAILABLE"][up.load(Ordering::SeqCst)];
             let versions = json!([{"version": "1", "state": state}]);
-            return Reply::whole(
-                json!({"model_version_status": versions})
-                    .to_string()
-                    .as_bytes(),
-            );
+            return Reply::whole(json!({"model_version_status": versions}).to_string().as_bytes());
         }
         if count.fetch_add(1, Ordering::SeqCst) >= 4 {
             return refusal("500 Internal Server Error", "out of memory");
@@ -221,11 +185,7 @@ fn a_failure_for_one_image_fails_that_image_and_a_server_failure_ends_the_run() 
     is_up.store(0, Ordering::SeqCst);
     let stopped = run(&["--resume"]);
     assert_eq!(stopped.status.code(), Some(1), "{}", stderr(&stopped));
-    assert!(
-        stderr(&stopped).contains("--resume"),
-        "{}",
-        stderr(&stopped)
-    );
+    assert!(stderr(&stopped).contains("--resume"), "{}", stderr(&stopped));
     assert_eq!(counts(&stopped), (3, 1));
 
     asked.store(0, Ordering::SeqCst);
@@ -236,19 +196,11 @@ fn a_failure_for_one_image_fails_that_image_and_a_server_failure_ends_the_run() 
 
 #[test]
 fn an_error_of_every_request_ends_the_run_at_once_with_what_to_do() {
-    let missing = HttpServer::start(|_| {
-        refusal(
-            "404 Not Found",
-            "Servable not found for request: Latest(cifar)",
-        )
-    });
+    let missing = HttpServer::start(|_| refusal("404 Not Found", "Servable not found for request: Latest(cifar)"));
     let output = predict(&samples(), &missing, &[]);
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
-    assert!(
-        said.contains("does not have model cifar") && said.contains("Servable not found"),
-        "{said}"
-    );
+    assert!(said.contains("does not have model cifar") && said.contains("Servable not found"), "{said}");
     assert_eq!(missing.exchanges().len(), 1);
 
     for status in ["404 Not Found", "405 Method Not Allowed"] {
@@ -266,47 +218,20 @@ fn an_error_of_every_request_ends_the_run_at_once_with_what_to_do() {
     assert_eq!(strange.exchanges().len(), 1);
 
     let mut unreachable = spotcheck(&["predict"]);
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .unwrap()
-        .port();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().port();
     let url = format!("http://127.0.0.1:{port}/v1/models/m");
-    unreachable
-        .arg(samples())
-        .args(["--tensorflow-serving", &url]);
+    unreachable.arg(samples()).args(["--tensorflow-serving", &url]);
     let said = stderr(&unreachable.output().unwrap());
-    assert!(
-        said.contains("check that TensorFlow Serving runs"),
-        "{said}"
-    );
+    assert!(said.contains("check that TensorFlow Serving runs"), "{said}");
 }
 
 #[test]
 fn flags_that_do_not_go_together_are_refused() {
     for (flags, words) in [
-        (
-            &["--tensorflow-serving", "127.0.0.1:8501"][..],
-            "must begin with http",
-        ),
-        (
-            &[
-                "--tensorflow-serving",
-                "http://h/v1/models/m",
-                "--model",
-                "toy",
-            ],
-            "cannot be used with",
-        ),
+        (&["--tensorflow-serving", "127.0.0.1:8501"][..], "must begin with http"),
+        (&["--tensorflow-serving", "http://h/v1/models/m", "--model", "toy"], "cannot be used with"),
         (&[][..], "--model"),
-        (
-            &[
-                "--tensorflow-serving",
-                "http://h/v1/models/m",
-                "--sagemaker-region",
-                "eu-west-1",
-            ],
-            "cannot be used with",
-        ),
+        (&["--tensorflow-serving", "http://h/v1/models/m", "--sagemaker-region", "eu-west-1"], "cannot be used with"),
     ] {
         let mut command = spotcheck(&["predict"]);
         let output = command.arg(samples()).args(flags).output().unwrap();

@@ -26,11 +26,7 @@ struct Context {
 impl Context {
     fn new() -> Self {
         let bucket = Seaweed::shared().bucket("story");
-        Self {
-            plane: ControlPlane::start(bucket.server()),
-            bucket,
-            home: tempfile::tempdir().unwrap(),
-        }
+        Self { plane: ControlPlane::start(bucket.server()), bucket, home: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -126,11 +122,7 @@ impl Context {
 fn prediction_about<'l>(lines: &'l [Value], uri: &str) -> &'l Value {
     let name = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
     let of = |line: &&Value| line["uri"].as_str() == Some(uri);
-    let mut named = lines.iter().filter(|line| {
-        line["uri"]
-            .as_str()
-            .is_some_and(|other| name(other) == name(uri))
-    });
+    let mut named = lines.iter().filter(|line| line["uri"].as_str().is_some_and(|other| name(other) == name(uri)));
     let exact = lines.iter().find(of);
     exact.or_else(|| named.next()).unwrap()
 }
@@ -140,18 +132,13 @@ fn prediction_about<'l>(lines: &'l [Value], uri: &str) -> &'l Value {
 fn assert_same_classes(here: &Value, there: &Value, what: &str) {
     let classes = |prediction: &Value| -> Vec<(Value, f64)> {
         let classes = prediction["classes"].as_array().unwrap().iter();
-        classes
-            .map(|class| (class["label"].clone(), class["score"].as_f64().unwrap()))
-            .collect()
+        classes.map(|class| (class["label"].clone(), class["score"].as_f64().unwrap())).collect()
     };
     let (here, there) = (classes(here), classes(there));
     assert_eq!(here.len(), there.len(), "{what}");
     for ((label, score), (other_label, other_score)) in here.iter().zip(&there) {
         assert_eq!(label, other_label, "{what}: here {here:?}, there {there:?}");
-        assert!(
-            (score - other_score).abs() <= SCORE_TOLERANCE,
-            "{what}: here {here:?}, there {there:?}"
-        );
+        assert!((score - other_score).abs() <= SCORE_TOLERANCE, "{what}: here {here:?}, there {there:?}");
     }
 }
 
@@ -160,32 +147,12 @@ fn a_packed_model_runs_on_sagemaker_fails_for_one_image_is_retried_and_predicts_
     let context = Context::new();
     context.put_photos();
     let (photos, project) = (context.text("photos"), context.text("p.spotcheck"));
-    let local = [
-        "predict",
-        &photos,
-        "--model",
-        MODEL,
-        "--project",
-        &project,
-        "--out",
-        "-",
-    ];
+    let local = ["predict", &photos, "--model", MODEL, "--project", &project, "--out", "-"];
     let here = lines(&context.run_model(0, &local).stdout);
-    let package = [
-        "transform",
-        "package",
-        "--model",
-        MODEL,
-        "--out",
-        &context.text("model.tar.gz"),
-    ];
+    let package = ["transform", "package", "--model", MODEL, "--out", &context.text("model.tar.gz")];
     context.run(0, &package);
     context.transform(0, "preflight", "story", &[]);
-    assert_eq!(
-        context.plane.count("CreateTransformJob"),
-        0,
-        "looking costs nothing"
-    );
+    assert_eq!(context.plane.count("CreateTransformJob"), 0, "looking costs nothing");
 
     context.plane.fail(Failure::BadObject("rocket"));
     let started = context.transform(3, "start", "story", &["--watch"]);
@@ -208,14 +175,7 @@ fn a_packed_model_runs_on_sagemaker_fails_for_one_image_is_retried_and_predicts_
     let retried = again.stdout.lines().next().unwrap();
     context.must_have_predicted(&format!("out/{retried}/rocket.jpg.out"), &here);
 
-    let fetch = [
-        "transform",
-        "fetch",
-        "story",
-        &photos,
-        "--project",
-        &project,
-    ];
+    let fetch = ["transform", "fetch", "story", &photos, "--project", &project];
     // With the prediction of the second job for the image that failed in the first.
     let fetched = context.run(0, &fetch);
     fetched.must_say(&format!("1 by retry {retried}"));
@@ -228,9 +188,7 @@ fn a_packed_model_runs_on_sagemaker_fails_for_one_image_is_retried_and_predicts_
     let other_home = || spotcheck_at(&context.path("elsewhere"), &fetch);
     let fetched = context.ends(0, other_home(), &fetch);
     assert_eq!(lines(&fetched.stdout).len(), 4);
-    fetched.must_say(&format!(
-        "1 by {retried}, which was not started on this computer"
-    ));
+    fetched.must_say(&format!("1 by {retried}, which was not started on this computer"));
     assert_same_classes(
         prediction_about(&here, "/rocket.jpg"),
         prediction_about(&lines(&fetched.stdout), "/rocket.jpg"),
@@ -245,20 +203,13 @@ fn a_packed_model_runs_on_sagemaker_fails_for_one_image_is_retried_and_predicts_
 
     context.run(0, &["transform", "clean-up", "story", "--yes"]);
     context.run(0, &["transform", "clean-up", retried, "--yes"]);
-    assert!(
-        context
-            .plane
-            .console("DescribeModel", &json!({"ModelName": "story"}))
-            .is_err()
-    );
+    assert!(context.plane.console("DescribeModel", &json!({"ModelName": "story"})).is_err());
 }
 
 /// One prediction per line.
 fn lines(text: &str) -> Vec<Value> {
     let lines = text.lines();
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -274,71 +225,29 @@ fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
     for image in images {
         let rgb = [0, 1, 2].map(|channel| image["rgb"][channel].as_u64().unwrap() as u8);
         let pixels = image::RgbImage::from_pixel(32, 32, image::Rgb(rgb));
-        pixels
-            .save(context.path("photos").join(image["name"].as_str().unwrap()))
-            .unwrap();
+        pixels.save(context.path("photos").join(image["name"].as_str().unwrap())).unwrap();
     }
-    context
-        .transform(0, "start", "cifar", &["--watch"])
-        .must_say("48 of 48");
-    assert!(
-        context
-            .bucket
-            .get(&format!(
-                "out/cifar/{}.out",
-                images[0]["name"].as_str().unwrap()
-            ))
-            .is_some()
-    );
+    context.transform(0, "start", "cifar", &["--watch"]).must_say("48 of 48");
+    assert!(context.bucket.get(&format!("out/cifar/{}.out", images[0]["name"].as_str().unwrap())).is_some());
 
     let photos = context.text("photos");
-    let fetch = [
-        "transform",
-        "fetch",
-        "cifar",
-        &photos,
-        "--labels",
-        "cifar-10",
-        "--truth-from-names",
-        "--out",
-    ];
+    let fetch = ["transform", "fetch", "cifar", &photos, "--labels", "cifar-10", "--truth-from-names", "--out"];
     let predictions = context.text("answers.jsonl");
     let fetched = context.run(0, &[&fetch[..], &[&predictions]].concat());
-    for (line, image) in lines(&std::fs::read_to_string(predictions).unwrap())
-        .iter()
-        .zip(images)
-    {
+    for (line, image) in lines(&std::fs::read_to_string(predictions).unwrap()).iter().zip(images) {
         assert_eq!(line["classes"][0]["label"], image["answer"], "{line}");
     }
     let correct = numbers["correct"].as_u64().unwrap();
-    fetched.must_say(&format!(
-        "{:.2} %, {correct} of {}",
-        100.0 * correct as f64 / images.len() as f64,
-        images.len()
-    ));
-    for (class, row) in numbers["classes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .zip(numbers["by_row"].as_array().unwrap())
-    {
-        let shares: Vec<String> = row
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|share| format!("{:.2}", share.as_f64().unwrap()))
-            .collect();
+    fetched.must_say(&format!("{:.2} %, {correct} of {}", 100.0 * correct as f64 / images.len() as f64, images.len()));
+    for (class, row) in numbers["classes"].as_array().unwrap().iter().zip(numbers["by_row"].as_array().unwrap()) {
+        let shares: Vec<String> =
+            row.as_array().unwrap().iter().map(|share| format!("{:.2}", share.as_f64().unwrap())).collect();
         let said = format!("{}{}", fetched.stdout, fetched.stderr);
         let line = said.lines().find(|line| {
-            line.split_whitespace().next() == class.as_str()
-                && line.split_whitespace().count() == shares.len() + 1
+            line.split_whitespace().next() == class.as_str() && line.split_whitespace().count() == shares.len() + 1
         });
         let line = line.unwrap_or_else(|| panic!("no row for {class}: {fetched:#?}"));
-        assert_eq!(
-            line.split_whitespace().skip(1).collect::<Vec<_>>(),
-            shares,
-            "{class}"
-        );
+        assert_eq!(line.split_whitespace().skip(1).collect::<Vec<_>>(), shares, "{class}");
     }
 }
 
@@ -346,81 +255,27 @@ fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
 fn the_records_of_a_tfrecord_file_are_predicted_in_their_order() {
     let context = Context::new();
     let records = repository().join("tests/tfrecord/photos.tfrecord");
-    let local = [
-        "predict",
-        records.to_str().unwrap(),
-        "--model",
-        MODEL,
-        "--out",
-        "-",
-    ];
+    let local = ["predict", records.to_str().unwrap(), "--model", MODEL, "--out", "-"];
     let here = lines(&context.run_model(0, &local).stdout);
-    context.run(
-        0,
-        &[
-            "transform",
-            "package",
-            "--model",
-            MODEL,
-            "--out",
-            &context.text("model.tar.gz"),
-        ],
-    );
+    context.run(0, &["transform", "package", "--model", MODEL, "--out", &context.text("model.tar.gz")]);
     std::fs::create_dir(context.path("photos")).unwrap();
     std::fs::copy(&records, context.path("photos/photos.tfrecord")).unwrap();
-    context
-        .bucket
-        .put("photos/photos.tfrecord", &std::fs::read(&records).unwrap());
+    context.bucket.put("photos/photos.tfrecord", &std::fs::read(&records).unwrap());
 
-    let (input, output, packed) = (
-        context.bucket.uri("photos/"),
-        context.bucket.uri("out/"),
-        context.text("model.tar.gz"),
-    );
-    let start = [
-        "transform",
-        "start",
-        &input,
-        "--output",
-        &output,
-        "--job-name",
-        "records",
-        "--archive",
-        &packed,
-    ];
+    let (input, output, packed) =
+        (context.bucket.uri("photos/"), context.bucket.uri("out/"), context.text("model.tar.gz"));
+    let start = ["transform", "start", &input, "--output", &output, "--job-name", "records", "--archive", &packed];
     context.run(
         0,
-        &[
-            &start[..],
-            &[
-                "--role",
-                ROLE,
-                "--input-kind",
-                "tfrecord",
-                "--max-concurrent",
-                "4",
-                "--watch",
-            ],
-        ]
-        .concat(),
+        &[&start[..], &["--role", ROLE, "--input-kind", "tfrecord", "--max-concurrent", "4", "--watch"]].concat(),
     );
-    let output = context
-        .bucket
-        .get("out/records/photos.tfrecord.out")
-        .unwrap();
+    let output = context.bucket.get("out/records/photos.tfrecord.out").unwrap();
     let there = lines(std::str::from_utf8(&output).unwrap());
     assert_eq!(there.len(), here.len());
     for (here, there) in here.iter().zip(&there) {
         assert_same_classes(here, there, "a record");
     }
-    let fetch = [
-        "transform",
-        "fetch",
-        "records",
-        &context.text("photos"),
-        "--out",
-        "-",
-    ];
+    let fetch = ["transform", "fetch", "records", &context.text("photos"), "--out", "-"];
     let fetched = lines(&context.run(0, &fetch).stdout);
     assert_eq!(fetched.len(), here.len());
     for (here, fetched) in here.iter().zip(&fetched) {
@@ -477,24 +332,16 @@ fn the_lines_of_a_list_are_predicted_beside_their_photos_by_name_or_by_their_byt
         json!({"image": name, "b64": content}).to_string() + "\n"
     };
     // Not in the order of the folder.
-    let text: String = ["rocket.jpg", "chelsea.png", "coffee.png"]
-        .map(line)
-        .concat();
+    let text: String = ["rocket.jpg", "chelsea.png", "coffee.png"].map(line).concat();
     context.bucket.put("lists/photos.jsonl", text.as_bytes());
-    context.start_in_s3(
-        "joined",
-        "lists/",
-        &["--input-kind", "lines", "--join-input"],
-    );
+    context.start_in_s3("joined", "lists/", &["--input-kind", "lines", "--join-input"]);
     // Neither the predictions nor the lines say which photo they are about; the bytes of a line are those of one.
     let unnamed = text.lines().map(|line| {
         let line: Value = serde_json::from_str(line).unwrap();
         json!({"b64": line["b64"]}).to_string() + "\n"
     });
     let unnamed: String = unnamed.collect();
-    context
-        .bucket
-        .put("unnamed/photos.jsonl", unnamed.as_bytes());
+    context.bucket.put("unnamed/photos.jsonl", unnamed.as_bytes());
     context.start_in_s3("alone", "unnamed/", &["--input-kind", "lines"]);
     for job in ["joined", "alone"] {
         let fetched = context.fetch_to_stdout(3, job, &photos);
@@ -539,9 +386,7 @@ fn responses_of_the_handler_to_json_and_to_lines_are_read_back_with_their_failur
     context.start_in_s3("joined", "documents/", &joined);
     // The same documents, one a line.
     let text: Vec<String> = documents.iter().map(|(_, it)| it.to_string()).collect();
-    context
-        .bucket
-        .put("lines/documents.jsonl", text.join("\n").as_bytes());
+    context.bucket.put("lines/documents.jsonl", text.join("\n").as_bytes());
     let by_line = ["--input-kind", "lines", "--content-type"];
     let by_line = [&by_line[..], &["application/json"]].concat();
     context.start_in_s3("by-line", "lines/", &by_line);
@@ -549,9 +394,7 @@ fn responses_of_the_handler_to_json_and_to_lines_are_read_back_with_their_failur
     let each = std::fs::read_dir(&photos).unwrap();
     let each = each.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let each: Vec<String> = each.map(|name| b64(&name).to_string()).collect();
-    context
-        .bucket
-        .put("each/photos.jsonl", each.join("\n").as_bytes());
+    context.bucket.put("each/photos.jsonl", each.join("\n").as_bytes());
     context.start_in_s3("each", "each/", &["--input-kind", "lines"]);
     for job in ["documents", "joined", "by-line", "each"] {
         let fetched = context.fetch_to_stdout(3, job, &photos);
@@ -573,11 +416,7 @@ fn responses_of_the_handler_to_json_and_to_lines_are_read_back_with_their_failur
 }
 
 /// Three photos of the same name, in a folder and in two of its folders.
-const NAMESAKES: [(&str, &str); 3] = [
-    ("1.png", "chelsea.png"),
-    ("a/1.png", "coffee.png"),
-    ("b/1.png", "flower.jpg"),
-];
+const NAMESAKES: [(&str, &str); 3] = [("1.png", "chelsea.png"), ("a/1.png", "coffee.png"), ("b/1.png", "flower.jpg")];
 
 #[test]
 fn outputs_of_a_manifest_belong_to_the_images_that_it_lists_and_to_no_others_of_the_same_name() {
@@ -597,14 +436,9 @@ fn outputs_of_a_manifest_belong_to_the_images_that_it_lists_and_to_no_others_of_
     let must_predict = |job: &str, place: &str, names: &[&str]| {
         let fetched = context.fetch_to_stdout(0, job, place);
         let predictions = lines(&fetched.stdout);
-        let uris: Vec<&str> = predictions
-            .iter()
-            .map(|line| line["uri"].as_str().unwrap())
-            .collect();
-        let expected: Vec<String> = names
-            .iter()
-            .map(|name| format!("{}/{name}", place.trim_end_matches('/')))
-            .collect();
+        let uris: Vec<&str> = predictions.iter().map(|line| line["uri"].as_str().unwrap()).collect();
+        let expected: Vec<String> =
+            names.iter().map(|name| format!("{}/{name}", place.trim_end_matches('/'))).collect();
         assert_eq!(uris, expected, "{job} over {place}: {fetched:#?}");
         for there in &predictions {
             let uri = there["uri"].as_str().unwrap();
@@ -634,21 +468,9 @@ fn outputs_of_a_manifest_belong_to_the_images_that_it_lists_and_to_no_others_of_
 
     // A deleted manifest is not needed if the job was started here; otherwise nothing is guessed.
     for job in ["listed", "deep"] {
-        context
-            .run(0, &["transform", "clean-up", job, "--yes"])
-            .must_say("manifest s3://");
-        must_predict(
-            job,
-            &remote,
-            if job == "deep" {
-                &["a/1.png"]
-            } else {
-                &["a/1.png", "b/1.png"]
-            },
-        );
+        context.run(0, &["transform", "clean-up", job, "--yes"]).must_say("manifest s3://");
+        must_predict(job, &remote, if job == "deep" { &["a/1.png"] } else { &["a/1.png", "b/1.png"] });
     }
     context.bucket.delete("lists/theirs.json");
-    context
-        .fetch_to_stdout(1, "theirs", &remote)
-        .must_say("the base folder of its output names is unknown");
+    context.fetch_to_stdout(1, "theirs", &remote).must_say("the base folder of its output names is unknown");
 }

@@ -55,21 +55,14 @@ impl Transform {
         let bucket = Seaweed::shared().bucket(name);
         let plane = ControlPlane::start(bucket.server());
         bucket.put("models/model.tar.gz", &echo_archive());
-        Self {
-            bucket,
-            plane,
-            home: tempfile::tempdir().unwrap(),
-        }
+        Self { bucket, plane, home: tempfile::tempdir().unwrap() }
     }
 
     fn with_images(name: &str, count: usize) -> Self {
         let transform = Self::new(name);
         for number in 0..count {
             let content = format!("image {number}");
-            transform.bucket.put(
-                &format!("photos/day {}/{number:03}.jpg", number % 3),
-                content.as_bytes(),
-            );
+            transform.bucket.put(&format!("photos/day {}/{number:03}.jpg", number % 3), content.as_bytes());
         }
         transform
     }
@@ -89,22 +82,8 @@ impl Transform {
     fn of_job(&self, what: &str, job: &str, input: &str, more: &[&str]) -> Vec<String> {
         let archive = self.bucket.uri("models/model.tar.gz");
         let (input, output) = (self.bucket.uri(input), self.bucket.uri("out/"));
-        let args = [
-            what,
-            &input,
-            "--output",
-            &output,
-            "--job-name",
-            job,
-            "--archive",
-            &archive,
-            "--role",
-            ROLE,
-        ];
-        args.iter()
-            .chain(more)
-            .map(|arg| (*arg).to_owned())
-            .collect()
+        let args = [what, &input, "--output", &output, "--job-name", job, "--archive", &archive, "--role", ROLE];
+        args.iter().chain(more).map(|arg| (*arg).to_owned()).collect()
     }
 
     fn start(&self, job: &str, input: &str, more: &[&str]) -> Ended {
@@ -136,11 +115,7 @@ impl Transform {
 
     fn spawn(&self, args: &[&str]) -> Child {
         let mut command = self.command(args);
-        command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// Waits until the status of a job was requested `times` times.
@@ -214,10 +189,7 @@ impl Transform {
 
     fn records(&self) -> Vec<PathBuf> {
         let folder = std::fs::read_dir(self.home.path().join("data/jobs"));
-        folder.map_or_else(
-            |_| Vec::new(),
-            |files| files.map(|file| file.unwrap().path()).collect(),
-        )
+        folder.map_or_else(|_| Vec::new(), |files| files.map(|file| file.unwrap().path()).collect())
     }
 }
 
@@ -253,12 +225,7 @@ fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
     let started = transform.start("cats", "photos/", &["--watch", "--hourly-price", "3.6"]);
     let started = started.must(
         0,
-        &[
-            "started a job for 7 objects on 1 × ml.m5.xlarge",
-            "completed",
-            "7 of 7 (100 %)",
-            "left behind: model cats",
-        ],
+        &["started a job for 7 objects on 1 × ml.m5.xlarge", "completed", "7 of 7 (100 %)", "left behind: model cats"],
     );
     assert!(started.stdout.starts_with("cats\n"), "{started:#?}");
     let prediction = transform.prediction("out/cats/day 1/004.jpg.out").unwrap();
@@ -272,34 +239,22 @@ fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
     let model = transform.asked("CreateModel");
     assert_eq!(model["PrimaryContainer"]["Image"], IMAGE);
 
-    transform
-        .run(&["status", "cats"])
-        .must(0, &["status     completed", "7 of 7 (100 %)", "$"]);
+    transform.run(&["status", "cats"]).must(0, &["status     completed", "7 of 7 (100 %)", "$"]);
     transform.run(&["logs", "cats"]).must(0, &["ready"]);
-    transform
-        .run(&["list", "--name", "cat"])
-        .must(0, &["completed", " cats\n"]);
-    let others = transform
-        .run(&["list", "--status", "failed"])
-        .must(0, &["no matching jobs"]);
+    transform.run(&["list", "--name", "cat"]).must(0, &["completed", " cats\n"]);
+    let others = transform.run(&["list", "--status", "failed"]).must(0, &["no matching jobs"]);
     assert_eq!(others.stdout, "");
 
-    let unsure = transform
-        .run(&["clean-up", "cats"])
-        .must(1, &["pass --yes to confirm"]);
+    let unsure = transform.run(&["clean-up", "cats"]).must(1, &["pass --yes to confirm"]);
     assert_eq!(unsure.stdout, "model cats\n");
-    transform
-        .run(&["clean-up", "cats", "--dry-run"])
-        .must(0, &["nothing was deleted"]);
+    transform.run(&["clean-up", "cats", "--dry-run"]).must(0, &["nothing was deleted"]);
     assert_eq!(transform.plane.count("DeleteModel"), 0);
     assert_eq!(transform.clean_up("cats"), ["model cats"]);
     assert_eq!(transform.plane.count("DeleteModel"), 1);
     // The archive was there before the job.
     assert!(transform.bucket.get("models/model.tar.gz").is_some());
     assert!(transform.bucket.get("out/cats/day 1/004.jpg.out").is_some());
-    transform
-        .run(&["clean-up", "cats", "--yes"])
-        .must(0, &["left nothing behind"]);
+    transform.run(&["clean-up", "cats", "--yes"]).must(0, &["left nothing behind"]);
 }
 
 #[test]
@@ -330,10 +285,7 @@ fn missing_files_are_uploaded_first_and_clean_up_deletes_those_of_the_job_alone(
     ];
     transform.run(&args).must(0, &[]);
     assert_eq!(transform.counts("up"), ("completed".to_owned(), 2, 2));
-    assert_eq!(
-        transform.prediction("out/up/훈련/고양이.jpg.out").unwrap()["text"],
-        "a cat"
-    );
+    assert_eq!(transform.prediction("out/up/훈련/고양이.jpg.out").unwrap()["text"], "a cat");
     let uploaded = "out/spotcheck-files/up/model.tar.gz";
     assert!(transform.bucket.get(uploaded).is_some());
     assert_eq!(transform.clean_up("up").len(), 2);
@@ -346,15 +298,9 @@ fn a_list_of_images_is_sent_through_a_manifest() {
     let transform = Transform::with_images("list", 6);
     let list = transform.home.path().join("list.txt");
     let whole = transform.bucket.uri("photos/day 2/005.jpg");
-    std::fs::write(
-        &list,
-        format!("day 0/000.jpg\r\n\n{whole}\nday 0/000.jpg\n"),
-    )
-    .unwrap();
+    std::fs::write(&list, format!("day 0/000.jpg\r\n\n{whole}\nday 0/000.jpg\n")).unwrap();
     let list = list.to_str().unwrap();
-    transform
-        .start("some", "photos/", &["--images", list, "--watch"])
-        .must(0, &[]);
+    transform.start("some", "photos/", &["--images", list, "--watch"]).must(0, &[]);
     assert_eq!(transform.counts("some"), ("completed".to_owned(), 2, 2));
     assert_eq!(transform.sent(), ["day 0/000.jpg", "day 2/005.jpg"]);
     assert!(transform.prediction("out/some/day 0/000.jpg.out").is_some());
@@ -370,13 +316,7 @@ fn a_list_of_images_is_sent_through_a_manifest() {
     std::fs::write(transform.home.path().join("list.txt"), "gone.jpg\n").unwrap();
     transform
         .start("gone", "photos/", &["--images", list])
-        .must(
-            1,
-            &[
-                "1 object of the manifest do not exist",
-                "nothing was started",
-            ],
-        );
+        .must(1, &["1 object of the manifest do not exist", "nothing was started"]);
     assert_eq!(transform.plane.count("CreateTransformJob"), 1);
 }
 
@@ -492,10 +432,7 @@ fn aws_commands_are_printed_only_for_a_job_without_problems_and_stop_at_the_firs
     let refused = print(&bad).must(1, &["problem  Splitting", "--force"]);
     assert_eq!(refused.stdout, "");
     let forced = print(&[&bad[..], &["--force"]].concat()).must(0, &["problem  Splitting"]);
-    assert!(
-        forced.stdout.contains("create-transform-job"),
-        "{forced:#?}"
-    );
+    assert!(forced.stdout.contains("create-transform-job"), "{forced:#?}");
 
     let printed = print(&[]).must(0, &[]);
     let script = format!("aws() {{ echo \"$2\"; return 1; }}\n{}", printed.stdout);
@@ -509,18 +446,12 @@ fn secrets_of_the_user_are_stored_for_the_owner_alone_and_only_if_needed() {
     let transform = Transform::with_images("secrets", 1);
     let more = ["--env", "TOKEN=hunter2", "--model-env", "KEY=correct-horse"];
     transform.start("kept", "photos/", &more).must(0, &[]);
-    assert_eq!(
-        transform.asked("CreateTransformJob")["Environment"]["TOKEN"],
-        "hunter2"
-    );
+    assert_eq!(transform.asked("CreateTransformJob")["Environment"]["TOKEN"], "hunter2");
     let [record] = <[PathBuf; 1]>::try_from(transform.records()).unwrap();
     let mode = record.metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let kept = std::fs::read_to_string(&record).unwrap();
-    assert!(
-        kept.contains("TOKEN") && !kept.contains("hunter2"),
-        "{kept}"
-    );
+    assert!(kept.contains("TOKEN") && !kept.contains("hunter2"), "{kept}");
     // A retry makes a deleted model again.
     assert!(kept.contains("correct-horse"), "{kept}");
 }
@@ -544,17 +475,10 @@ fn a_password_in_the_address_of_a_server_is_neither_printed_nor_stored() {
 #[test]
 fn printed_aws_commands_send_the_same_requests() {
     let transform = Transform::with_images("commands", 2);
-    let more = [
-        "--env",
-        "NOTE=it's \"quoted\" $HOME",
-        "--tag",
-        "team=고양이",
-    ];
+    let more = ["--env", "NOTE=it's \"quoted\" $HOME", "--tag", "team=고양이"];
     let mut printing = more.to_vec();
     printing.push("--print-aws");
-    let printed = transform
-        .start("commands", "photos/", &printing)
-        .must(0, &[]);
+    let printed = transform.start("commands", "photos/", &printing).must(0, &[]);
     assert_eq!(transform.plane.count("CreateTransformJob"), 0);
     assert!(transform.records().is_empty());
     transform.start("commands", "photos/", &more).must(0, &[]);
@@ -568,10 +492,7 @@ fn printed_aws_commands_send_the_same_requests() {
     );
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    let requests: Vec<Value> = said
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let requests: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(requests, [model, job], "{printed:#?}");
 }
 
@@ -597,13 +518,7 @@ fn a_valid_plan_passes_every_check_of_the_preflight() {
 #[test]
 fn the_preflight_finds_traps_of_the_input() {
     let transform = Transform::with_images("input-traps", 3);
-    transform.must_find(
-        "photos",
-        &[],
-        "Prefix",
-        "warning",
-        "does not end in a slash",
-    );
+    transform.must_find("photos", &[], "Prefix", "warning", "does not end in a slash");
     transform.bucket.put("photos-old/1.jpg", b"old");
     transform.must_find("photos", &[], "Prefix", "problem", "photos-old/");
     transform.must_find("nothing/", &[], "Input", "problem", "No input");
@@ -617,20 +532,8 @@ fn the_preflight_finds_traps_of_the_input() {
     objects("3 images, 0 TFRecord files and 1 text file are mixed");
     transform.bucket.put("photos/out/trap/a.jpg.out", b"old");
     let under = transform.bucket.uri("photos/out/");
-    transform.must_find(
-        "photos/",
-        &["--output", &under],
-        "Output",
-        "problem",
-        "inside the input",
-    );
-    transform.must_find(
-        "photos/",
-        &["--output", &under],
-        "Output",
-        "problem",
-        "is not empty",
-    );
+    transform.must_find("photos/", &["--output", &under], "Output", "problem", "inside the input");
+    transform.must_find("photos/", &["--output", &under], "Output", "problem", "is not empty");
 }
 
 #[test]
@@ -639,78 +542,25 @@ fn the_preflight_finds_traps_of_the_requests() {
     let find = |more: &[&str], point, grade, said| {
         transform.must_find("photos/", more, point, grade, said);
     };
-    find(
-        &["--split-type", "line"],
-        "Splitting",
-        "problem",
-        "cut images into pieces",
-    );
-    find(
-        &["--batch-strategy", "multi-record"],
-        "Splitting",
-        "warning",
-        "SingleRecord",
-    );
-    find(
-        &["--compression", "gzip"],
-        "Splitting",
-        "problem",
-        "CompressionType to None",
-    );
-    find(
-        &["--content-type", "text/csv"],
-        "Content type",
-        "warning",
-        "application/x-image",
-    );
-    find(
-        &["--max-payload-mb", "50", "--max-concurrent", "3"],
-        "Names and limits",
-        "problem",
-        "50 MB × 3 = 150 MB",
-    );
-    find(
-        &["--max-payload-mb", "0"],
-        "Payload",
-        "warning",
-        "requests are chunked",
-    );
-    find(
-        &["--max-concurrent", "0"],
-        "Concurrency",
-        "warning",
-        "one request at a time",
-    );
+    find(&["--split-type", "line"], "Splitting", "problem", "cut images into pieces");
+    find(&["--batch-strategy", "multi-record"], "Splitting", "warning", "SingleRecord");
+    find(&["--compression", "gzip"], "Splitting", "problem", "CompressionType to None");
+    find(&["--content-type", "text/csv"], "Content type", "warning", "application/x-image");
+    find(&["--max-payload-mb", "50", "--max-concurrent", "3"], "Names and limits", "problem", "50 MB × 3 = 150 MB");
+    find(&["--max-payload-mb", "0"], "Payload", "warning", "requests are chunked");
+    find(&["--max-concurrent", "0"], "Concurrency", "warning", "one request at a time");
     transform.bucket.put("large/l.jpg", &vec![7; 6_000_001]);
-    let large =
-        |more: &[&str], grade, said| transform.must_find("large/", more, "Payload", grade, said);
+    let large = |more: &[&str], grade, said| transform.must_find("large/", more, "Payload", grade, said);
     large(&[], "ok", "fits into requests of up to 7 MB");
-    large(
-        &["--max-payload-mb", "6"],
-        "problem",
-        "Set MaxPayloadInMB to 7",
-    );
+    large(&["--max-payload-mb", "6"], "problem", "Set MaxPayloadInMB to 7");
     transform.bucket.put("records/a.tfrecord", b"record");
-    transform
-        .bucket
-        .put("recordio/photos.rec", b"\x0a\x23\xd7\xce");
-    transform.must_find(
-        "recordio/",
-        &["--split-type", "recordio"],
-        "Splitting",
-        "warning",
-        "does not read",
-    );
+    transform.bucket.put("recordio/photos.rec", b"\x0a\x23\xd7\xce");
+    transform.must_find("recordio/", &["--split-type", "recordio"], "Splitting", "warning", "does not read");
     let records = |more: &[&str], grade, said| {
         transform.must_find("records/", more, "Splitting", grade, said);
     };
     records(&["--input-kind", "tfrecord"], "ok", "SplitType TFRecord");
-    let multi = [
-        "--input-kind",
-        "tfrecord",
-        "--batch-strategy",
-        "multi-record",
-    ];
+    let multi = ["--input-kind", "tfrecord", "--batch-strategy", "multi-record"];
     records(&multi, "warning", "Set BatchStrategy to SingleRecord");
     // The handler of this archive reads records with their framing.
     let ours = archive(&[("spotcheck-model.json", b"{}"), ("model.onnx", b"graph")]);
@@ -719,16 +569,8 @@ fn the_preflight_finds_traps_of_the_requests() {
     let multi = [&multi[..], &["--archive", &ours]].concat();
     records(&multi, "ok", "BatchStrategy MultiRecord");
     records(&[], "warning", "Set SplitType to TFRecord");
-    records(
-        &["--split-type", "line"],
-        "problem",
-        "does not split TFRecord files",
-    );
-    records(
-        &["--input-kind", "tfrecord", "--assemble-with", "none"],
-        "warning",
-        "one response per line",
-    );
+    records(&["--split-type", "line"], "problem", "does not split TFRecord files");
+    records(&["--input-kind", "tfrecord", "--assemble-with", "none"], "warning", "one response per line");
 }
 
 #[test]
@@ -770,10 +612,7 @@ fn buckets_of_another_region_than_the_job_are_a_problem_with_advice() {
     let there = lies_in("us-east-1");
     let (grade, finding) = check(&there, "Region");
     assert_eq!(grade, "ok");
-    assert!(
-        finding.starts_with("The job runs in us-east-1, the region of"),
-        "{finding}"
-    );
+    assert!(finding.starts_with("The job runs in us-east-1, the region of"), "{finding}");
 }
 
 #[test]
@@ -783,119 +622,39 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
     let find = |more: &[&str], point, grade, said| {
         transform.must_find("photos/", more, point, grade, said);
     };
-    find(
-        &["--instance-type", "m5.xlarge"],
-        "Instance",
-        "problem",
-        "not an instance type",
-    );
-    find(
-        &["--instance-type", "ml.m5.3xlarge"],
-        "Instance",
-        "warning",
-        "Known sizes: large, xlarge",
-    );
-    find(
-        &["--instance-type", "ml.m9.xlarge"],
-        "Instance",
-        "warning",
-        "does not know",
-    );
-    find(
-        &["--instance-count", "2"],
-        "Instance",
-        "warning",
-        "1 instance would be billed but idle",
-    );
-    find(
-        &["--tfs-batching", "small"],
-        "Container",
-        "warning",
-        "SAGEMAKER_TFS_",
-    );
-    find(
-        &[],
-        "Cost",
-        "warning",
-        "The price of ml.m5.xlarge is unknown",
-    );
-    find(
-        &["--hourly-price", "1"],
-        "Cost",
-        "warning",
-        "the speed of the model is unknown",
-    );
+    find(&["--instance-type", "m5.xlarge"], "Instance", "problem", "not an instance type");
+    find(&["--instance-type", "ml.m5.3xlarge"], "Instance", "warning", "Known sizes: large, xlarge");
+    find(&["--instance-type", "ml.m9.xlarge"], "Instance", "warning", "does not know");
+    find(&["--instance-count", "2"], "Instance", "warning", "1 instance would be billed but idle");
+    find(&["--tfs-batching", "small"], "Container", "warning", "SAGEMAKER_TFS_");
+    find(&[], "Cost", "warning", "The price of ml.m5.xlarge is unknown");
+    find(&["--hourly-price", "1"], "Cost", "warning", "the speed of the model is unknown");
     let other = IMAGE.replace("us-east-1", "eu-west-1");
-    find(
-        &["--image", &other],
-        "Container",
-        "problem",
-        "is in eu-west-1",
-    );
-    find(
-        &["--image", "python:3"],
-        "Container",
-        "warning",
-        "does not look like a container in ECR",
-    );
+    find(&["--image", &other], "Container", "problem", "is in eu-west-1");
+    find(&["--image", "python:3"], "Container", "warning", "does not look like a container in ECR");
     let gpu = ["--instance-type", "ml.g5.xlarge"];
     find(&gpu, "Container", "ok", "cuda");
-    find(
-        &[&gpu[..], &["--image", IMAGE]].concat(),
-        "Container",
-        "warning",
-        "does not use the GPU",
-    );
+    find(&[&gpu[..], &["--image", IMAGE]].concat(), "Container", "warning", "does not use the GPU");
     let cuda = IMAGE.replace("-cpu-", "-cuda-");
-    find(
-        &["--image", &cuda],
-        "Container",
-        "warning",
-        "ml.m5.xlarge has none",
-    );
+    find(&["--image", &cuda], "Container", "warning", "ml.m5.xlarge has none");
     find(&["--role", "me"], "Role", "problem", "arn:aws:iam::");
-    find(
-        &["--job-name", "a b"],
-        "Names and limits",
-        "problem",
-        "“a b” is not valid",
-    );
+    find(&["--job-name", "a b"], "Names and limits", "problem", "“a b” is not valid");
     let gone = transform.bucket.uri("models/gone.tar.gz");
-    find(
-        &["--archive", &gone],
-        "Model",
-        "problem",
-        "the object does not exist",
-    );
+    find(&["--archive", &gone], "Model", "problem", "the object does not exist");
     let local = transform.home.path().join("no-gzip.tar.gz");
     std::fs::write(&local, "plain").unwrap();
-    find(
-        &["--archive", local.to_str().unwrap()],
-        "Model",
-        "problem",
-        "is not a gzip file",
-    );
+    find(&["--archive", local.to_str().unwrap()], "Model", "problem", "is not a gzip file");
     transform.start("trap", "photos/", &[]).must(0, &[]);
     find(&[], "Job name", "problem", "Job trap already exists");
     let other = transform.bucket.uri("models/other.tar.gz");
-    transform
-        .bucket
-        .put("models/other.tar.gz", b"\x1f\x8bother");
-    find(
-        &["--archive", &other],
-        "Model",
-        "problem",
-        "Another model trap already exists",
-    );
+    transform.bucket.put("models/other.tar.gz", b"\x1f\x8bother");
+    find(&["--archive", &other], "Model", "problem", "Another model trap already exists");
 }
 
 #[test]
 fn an_archive_gets_the_container_that_can_serve_it() {
     let transform = Transform::with_images("contents", 1);
-    let saved_model = archive(&[
-        ("code/inference.py", b"pass"),
-        ("1/saved_model.pb", b"graph"),
-    ]);
+    let saved_model = archive(&[("code/inference.py", b"pass"), ("1/saved_model.pb", b"graph")]);
     let onnx = archive(&[("spotcheck-model.json", b"{}"), ("model.onnx", b"graph")]);
     transform.bucket.put("models/saved.tar.gz", &saved_model);
     transform.bucket.put("models/onnx.tar.gz", &onnx);
@@ -910,12 +669,7 @@ fn an_archive_gets_the_container_that_can_serve_it() {
     for archive in [local, &in_s3] {
         let serving = "/tensorflow-inference:2.19.0-cpu";
         find(&["--archive", archive], "Container", "ok", serving);
-        find(
-            &["--archive", archive],
-            "Model",
-            "ok",
-            "a TensorFlow SavedModel",
-        );
+        find(&["--archive", archive], "Model", "ok", "a TensorFlow SavedModel");
         find(
             &["--archive", archive, "--image", IMAGE],
             "Container",
@@ -927,27 +681,14 @@ fn an_archive_gets_the_container_that_can_serve_it() {
     }
     find(&["--archive", &onnx], "Container", "ok", "/ray:");
     let serving = IMAGE.split_once('/').unwrap().0.to_owned() + "/tensorflow-inference:2.19.0-cpu";
-    find(
-        &["--archive", &onnx, "--image", &serving],
-        "Container",
-        "problem",
-        "contains an ONNX model with its handler",
-    );
-    find(
-        &[],
-        "Model",
-        "ok",
-        "it was not checked whether the container can serve it",
-    );
+    find(&["--archive", &onnx, "--image", &serving], "Container", "problem", "contains an ONNX model with its handler");
+    find(&[], "Model", "ok", "it was not checked whether the container can serve it");
 
     // A folder is packed first.
     let folder = transform.home.path().join("resnet/1");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("saved_model.pb"), "graph").unwrap();
-    let (input, output) = (
-        transform.bucket.uri("photos/"),
-        transform.bucket.uri("out/"),
-    );
+    let (input, output) = (transform.bucket.uri("photos/"), transform.bucket.uri("out/"));
     let args = [
         "start",
         &input,
@@ -967,10 +708,7 @@ fn an_archive_gets_the_container_that_can_serve_it() {
     assert!(job.starts_with("resnet-2"), "{job}");
     let model = transform.asked("CreateModel");
     let image = model["PrimaryContainer"]["Image"].as_str().unwrap();
-    assert!(
-        image.ends_with("/tensorflow-inference:2.19.0-cpu"),
-        "{image}"
-    );
+    assert!(image.ends_with("/tensorflow-inference:2.19.0-cpu"), "{image}");
     let key = format!("out/spotcheck-files/{job}/model.tar.gz");
     assert!(transform.bucket.get(&key).is_some());
 }
@@ -980,26 +718,14 @@ fn a_model_that_only_sagemaker_understands_can_be_used() {
     let transform = Transform::with_images("chain", 2);
     transform.plane.add_chain("chain");
     transform.plane.pause_jobs();
-    let (input, output) = (
-        transform.bucket.uri("photos/"),
-        transform.bucket.uri("out/"),
-    );
-    let args = [
-        "--output",
-        &output,
-        "--model-name",
-        "chain",
-        "--job-name",
-        "chained",
-    ];
+    let (input, output) = (transform.bucket.uri("photos/"), transform.bucket.uri("out/"));
+    let args = ["--output", &output, "--model-name", "chain", "--job-name", "chained"];
     let args = [&[input.as_str()][..], &args].concat();
     let found = transform.run(&[&["preflight"][..], &args].concat());
     let found = found.must(0, &["several containers", "The job can run"]);
     assert_eq!(check(&found, "Model").0, "warning", "{found:#?}");
     assert_eq!(check(&found, "Role").0, "warning", "{found:#?}");
-    transform
-        .run(&[&["start"][..], &args].concat())
-        .must(0, &[]);
+    transform.run(&[&["start"][..], &args].concat()).must(0, &[]);
     transform.run(&["stop", "chained", "--yes"]).must(0, &[]);
     transform.plane.resume_jobs();
     transform.plane.wait_until_over("chained");
@@ -1016,31 +742,11 @@ fn the_preflight_finds_conflicting_settings() {
     let find = |more: &[&str], point, grade, said| {
         transform.must_find("photos/", more, point, grade, said);
     };
-    find(
-        &["--input-filter", "$.a"],
-        "Content type",
-        "problem",
-        "InputFilter needs JSON or CSV inputs",
-    );
-    find(
-        &["--accept", "text/csv"],
-        "Content type",
-        "warning",
-        "responds in JSON",
-    );
-    find(
-        &["--assemble-with", "line"],
-        "Splitting",
-        "warning",
-        "each image has only one",
-    );
+    find(&["--input-filter", "$.a"], "Content type", "problem", "InputFilter needs JSON or CSV inputs");
+    find(&["--accept", "text/csv"], "Content type", "warning", "responds in JSON");
+    find(&["--assemble-with", "line"], "Splitting", "warning", "each image has only one");
     let captured = transform.bucket.uri("photos/captured/");
-    find(
-        &["--data-capture", &captured],
-        "Output",
-        "problem",
-        "The captured data would be inside the input",
-    );
+    find(&["--data-capture", &captured], "Output", "problem", "The captured data would be inside the input");
     let joined = transform.preflight("trap", "photos/", &["--join-input"]);
     joined.must(1, &["JoinSource Input needs JSON or CSV inputs"]);
 
@@ -1048,12 +754,7 @@ fn the_preflight_finds_conflicting_settings() {
     transform.bucket.put("photos/a.tfrecord", b"record");
     let records = ["--input-kind", "tfrecord"];
     find(&records, "Splitting", "ok", "for TFRecord files");
-    find(
-        &records,
-        "Objects",
-        "warning",
-        "Send only the TFRecord files",
-    );
+    find(&records, "Objects", "warning", "Send only the TFRecord files");
     find(&[], "Objects", "warning", "Send only the images");
     let mixed = transform.preflight("trap", "photos/", &[]);
     let lines = mixed.stdout.lines();
@@ -1071,14 +772,7 @@ fn every_check_is_listed_even_if_nothing_can_be_checked() {
     let transform = Transform::new("nothing-there");
     let output = transform.bucket.uri("out/");
     let input = transform.bucket.uri("nothing/");
-    let args = [
-        "preflight",
-        &input,
-        "--output",
-        &output,
-        "--model-name",
-        "none",
-    ];
+    let args = ["preflight", &input, "--output", &output, "--model-name", "none"];
     let found = transform.run(&args);
     assert_eq!(found.code, Some(1), "{found:#?}");
     for point in POINTS {
@@ -1112,30 +806,16 @@ fn the_cost_of_record_files_is_not_estimated_from_the_number_of_files() {
 #[test]
 fn a_price_with_its_source_is_kept_for_the_next_estimate() {
     let transform = Transform::with_images("price", 1);
-    let more = [
-        "--hourly-price",
-        "0.25",
-        "--price-source",
-        "an invoice",
-        "--images-per-s",
-        "1",
-    ];
-    transform
-        .preflight("price", "photos/", &more)
-        .must(0, &["prices.toml"]);
+    let more = ["--hourly-price", "0.25", "--price-source", "an invoice", "--images-per-s", "1"];
+    transform.preflight("price", "photos/", &more).must(0, &["prices.toml"]);
     let found = transform.preflight("price", "photos/", &["--images-per-s", "1"]);
     let (grade, text) = check(&found, "Cost");
     assert_eq!(grade, "ok");
-    assert!(
-        text.contains("$0.25 per instance and hour, of 20") && text.contains("from an invoice"),
-        "{text}"
-    );
+    assert!(text.contains("$0.25 per instance and hour, of 20") && text.contains("from an invoice"), "{text}");
     let table = transform.home.path().join("config/prices.toml");
     let kept = std::fs::read_to_string(&table).unwrap();
     std::fs::write(&table, kept.replace("0.25", "-1")).unwrap();
-    let found = transform
-        .preflight("price", "photos/", &[])
-        .must(1, &["above zero", "prices.toml"]);
+    let found = transform.preflight("price", "photos/", &[]).must(1, &["above zero", "prices.toml"]);
     assert!(found.stderr.contains("correct it"), "{found:#?}");
 }
 
@@ -1145,27 +825,13 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
     transform.bucket.put("photos/bad: one.jpg", b"fail 400");
     let more = ["--watch", "--max-concurrent", "1", "--tag", "team=vision"];
     let started = transform.start("partly", "photos/", &more);
-    let started = started.must(
-        3,
-        &[
-            "partly failed",
-            "of 6 inputs have an output",
-            "transform retry partly",
-        ],
-    );
-    let failed = format!(
-        "failed {}: ClientError: 400",
-        transform.bucket.uri("photos/bad: one.jpg")
-    );
+    let started = started.must(3, &["partly failed", "of 6 inputs have an output", "transform retry partly"]);
+    let failed = format!("failed {}: ClientError: 400", transform.bucket.uri("photos/bad: one.jpg"));
     assert!(started.stderr.contains(&failed), "{started:#?}");
-    transform
-        .run(&["logs", "partly", "--data-log"])
-        .must(0, &["bad: one.jpg", "ClientError: 400"]);
+    transform.run(&["logs", "partly", "--data-log"]).must(0, &["bad: one.jpg", "ClientError: 400"]);
     let outputs = |folder: &str| {
-        let keys =
-            (0..5).map(|number| format!("out/{folder}/day {}/{number:03}.jpg.out", number % 3));
-        keys.filter(|key| transform.bucket.get(key).is_some())
-            .count()
+        let keys = (0..5).map(|number| format!("out/{folder}/day {}/{number:03}.jpg.out", number % 3));
+        keys.filter(|key| transform.bucket.get(key).is_some()).count()
     };
     let good = outputs("partly");
 
@@ -1175,26 +841,16 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
     assert_eq!(transform.sent().len(), 6 - good);
     let job = retried.stdout.lines().next().unwrap().to_owned();
     assert!(job.starts_with("partly-retry-2"), "{job}");
-    let prediction = transform
-        .prediction(&format!("out/{job}/bad: one.jpg.out"))
-        .unwrap();
+    let prediction = transform.prediction(&format!("out/{job}/bad: one.jpg.out")).unwrap();
     assert_eq!(prediction["text"], "good now");
     assert_eq!(good + outputs(&job), 5);
     let jobs = transform.all_asked("CreateTransformJob");
     let (first, second) = (&jobs[0], &jobs[1]);
-    for same in [
-        "ModelName",
-        "MaxConcurrentTransforms",
-        "TransformResources",
-        "BatchStrategy",
-        "Tags",
-    ] {
+    for same in ["ModelName", "MaxConcurrentTransforms", "TransformResources", "BatchStrategy", "Tags"] {
         assert_eq!(first[same], second[same], "{same}");
     }
     assert_eq!(transform.plane.count("CreateModel"), 1);
-    transform
-        .run(&["retry", &job])
-        .must(1, &["othing to retry"]);
+    transform.run(&["retry", &job]).must(1, &["othing to retry"]);
     // The first job has all it needs now, too; that of another machine is found by its looks.
     let by_retry = format!("by retry {job}");
     let other = tempfile::tempdir().unwrap();
@@ -1223,9 +879,7 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
     assert!(deleted[0].starts_with("manifest s3://"), "{deleted:?}");
     assert_eq!(transform.clean_up("partly"), ["model partly"]);
     // The record still knows how to make the model again, where something is to be sent again.
-    transform
-        .bucket
-        .delete(&format!("out/{job}/bad: one.jpg.out"));
+    transform.bucket.delete(&format!("out/{job}/bad: one.jpg.out"));
     transform.run(&["retry", "partly", "--watch"]).must(0, &[]);
     assert_eq!(transform.plane.count("CreateModel"), 2);
 }
@@ -1236,18 +890,12 @@ fn a_completed_job_with_missing_outputs_is_reported() {
     transform.plane.fail(Failure::NoOutput("002.jpg"));
     transform.start("short", "photos/", &["--watch"]).must(
         3,
-        &[
-            "BUT ONLY 3 OF 4 INPUTS HAVE AN OUTPUT",
-            "002.jpg: no output; the data-log of job short gives no reason",
-        ],
+        &["BUT ONLY 3 OF 4 INPUTS HAVE AN OUTPUT", "002.jpg: no output; the data-log of job short gives no reason"],
     );
     transform.plane.heal();
     let status = transform.status("short", 3);
     assert_eq!(status["status"], "completed");
-    assert_eq!(
-        (&status["outputs"], &status["inputs"]),
-        (&json!(3), &json!(4))
-    );
+    assert_eq!((&status["outputs"], &status["inputs"]), (&json!(3), &json!(4)));
     let missing = transform.bucket.uri("photos/day 2/002.jpg");
     assert_eq!(status["without_output"].as_array().unwrap().len(), 1);
     assert_eq!(status["without_output"][0]["uri"], missing);
@@ -1255,18 +903,14 @@ fn a_completed_job_with_missing_outputs_is_reported() {
         .run(&["retry", "short", "--not-refused", "--watch"])
         .must(0, &["sending 1 image without an output again"]);
     assert_eq!(transform.sent(), ["day 2/002.jpg"]);
-    transform
-        .run(&["status", "short"])
-        .must(0, &["all 4 images of job short have an output, 1 by"]);
+    transform.run(&["status", "short"]).must(0, &["all 4 images of job short have an output, 1 by"]);
 }
 
 #[test]
 fn images_of_a_running_retry_are_not_sent_again() {
     let transform = Transform::with_images("twice", 3);
     transform.plane.fail(Failure::NoOutput("002.jpg"));
-    transform
-        .start("twice", "photos/", &["--watch"])
-        .must(3, &[]);
+    transform.start("twice", "photos/", &["--watch"]).must(3, &[]);
     transform.plane.heal();
     transform.plane.pause_jobs();
     let retried = transform.run(&["retry", "twice"]).must(0, &[]);
@@ -1353,9 +997,7 @@ fn images_that_were_never_sent_are_not_missing() {
     assert_eq!(names, sent);
     said.must_say("4 images were not sent to the job");
     // Nor when the manifest is gone.
-    transform
-        .run(&["clean-up", "not-sent", "--yes"])
-        .must(0, &["manifest"]);
+    transform.run(&["clean-up", "not-sent", "--yes"]).must(0, &["manifest"]);
     assert_eq!(transform.fetch("not-sent", 0).0.len(), 2);
 
     // One that was sent, and got no output, is.
@@ -1384,9 +1026,7 @@ fn hidden_objects_are_reported_and_predicted_and_folder_markers_are_not() {
     for said in ["5 objects", "2 hidden objects", ".x.jpg", "folder marker"] {
         assert!(objects.contains(said), "no “{said}” in {objects}");
     }
-    transform
-        .start("hidden", "photos/", &["--watch"])
-        .must(0, &[]);
+    transform.start("hidden", "photos/", &["--watch"]).must(0, &[]);
     // An output for a folder marker is not an unknown output.
     let images = ["day 0/000.jpg", "day 1/001.jpg", "day 2/002.jpg"];
     let all = [&images[..], &[".x.jpg", ".thumbs/000.jpg"]].concat();
@@ -1427,9 +1067,7 @@ fn the_rate_is_that_of_the_outputs_and_not_of_the_watchers_clock() {
         }
     };
     transform.plane.pause_jobs_after(2);
-    transform
-        .start("rate", "photos/", &["--max-concurrent", "1"])
-        .must(0, &[]);
+    transform.start("rate", "photos/", &["--max-concurrent", "1"]).must(0, &[]);
     transform.plane.wait_until_paused();
     next_second();
     transform.plane.pause_jobs_after(1);
@@ -1455,9 +1093,7 @@ fn the_rate_is_that_of_the_outputs_and_not_of_the_watchers_clock() {
 fn jobs_are_printed_as_json() {
     let transform = Transform::with_images("as-json", 3);
     transform.bucket.put("photos/bad.jpg", b"fail 400");
-    transform
-        .start("as-json", "photos/", &["--max-concurrent", "1", "--watch"])
-        .must(3, &[]);
+    transform.start("as-json", "photos/", &["--max-concurrent", "1", "--watch"]).must(3, &[]);
     let status = transform.run(&["status", "as-json", "--output", "json"]);
     let status = status.must(3, &[]);
     let told: Value = serde_json::from_str(&status.stdout).unwrap();
@@ -1466,11 +1102,7 @@ fn jobs_are_printed_as_json() {
     assert_eq!(told["inputs"], 4);
     let without = told["without_output"].as_array().unwrap();
     assert_eq!(without[0]["uri"], transform.bucket.uri("photos/bad.jpg"));
-    assert_eq!(
-        4 - without.len() as u64,
-        told["outputs"].as_u64().unwrap(),
-        "{told}"
-    );
+    assert_eq!(4 - without.len() as u64, told["outputs"].as_u64().unwrap(), "{told}");
     let list = transform.run(&["list", "--output", "json"]).must(0, &[]);
     let told: Value = serde_json::from_str(&list.stdout).unwrap();
     assert_eq!(told[0]["job"], "as-json");
@@ -1488,14 +1120,9 @@ fn the_log_of_a_job_without_a_start_time_is_shown() {
     transform.plane.fail(Failure::NoStartTime);
     transform.start("unstarted", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("unstarted");
-    transform.run(&["status", "unstarted"]).must(
-        1,
-        &[
-            "log        no model in /opt/ml/model",
-            "spotcheck transform logs unstarted",
-            "--data-log",
-        ],
-    );
+    transform
+        .run(&["status", "unstarted"])
+        .must(1, &["log        no model in /opt/ml/model", "spotcheck transform logs unstarted", "--data-log"]);
     let log = &transform.status("unstarted", 1)["log"];
     assert_eq!(*log, json!(["no model in /opt/ml/model"]));
 }
@@ -1504,28 +1131,17 @@ fn the_log_of_a_job_without_a_start_time_is_shown() {
 fn a_job_that_failed_before_any_image_is_not_sent_again_as_it_is() {
     let transform = Transform::with_images("no-answer", 2);
     transform.plane.fail(Failure::NoPing);
-    transform
-        .start("no-answer", "photos/", &["--watch"])
-        .must(1, &[]);
+    transform.start("no-answer", "photos/", &["--watch"]).must(1, &[]);
     transform.plane.heal();
-    transform.run(&["retry", "no-answer"]).must(
-        1,
-        &["ping health check", "transform logs no-answer", "--all"],
-    );
+    transform.run(&["retry", "no-answer"]).must(1, &["ping health check", "transform logs no-answer", "--all"]);
     assert_eq!(transform.plane.count("CreateTransformJob"), 1);
-    transform
-        .run(&["retry", "no-answer", "--all", "--watch"])
-        .must(0, &[]);
+    transform.run(&["retry", "no-answer", "--all", "--watch"]).must(0, &[]);
     assert_eq!(transform.sent().len(), 2);
     // Where no instances were free, the container is not to blame.
     transform.plane.fail(Failure::NoCapacity);
-    transform
-        .start("no-capacity", "photos/", &["--watch"])
-        .must(1, &[]);
+    transform.start("no-capacity", "photos/", &["--watch"]).must(1, &[]);
     transform.plane.heal();
-    transform
-        .run(&["retry", "no-capacity", "--watch"])
-        .must(0, &[]);
+    transform.run(&["retry", "no-capacity", "--watch"]).must(0, &[]);
     assert_eq!(transform.sent().len(), 2);
 }
 
@@ -1533,65 +1149,41 @@ fn a_job_that_failed_before_any_image_is_not_sent_again_as_it_is() {
 fn an_image_newer_than_the_job_is_not_missing_and_not_sent_again() {
     let transform = Transform::with_images("later", 3);
     transform.plane.fail(Failure::NoOutput("002.jpg"));
-    transform
-        .start("later", "photos/", &["--watch"])
-        .must(3, &[]);
+    transform.start("later", "photos/", &["--watch"]).must(3, &[]);
     transform.plane.heal();
     // S3 tells to the second when an object was written.
-    let next_second =
-        UNIX_EPOCH + Duration::from_secs_f64(transform.created_s("later").floor() + 1.0);
+    let next_second = UNIX_EPOCH + Duration::from_secs_f64(transform.created_s("later").floor() + 1.0);
     while SystemTime::now() < next_second {
         std::thread::sleep(POLL);
     }
     transform.bucket.put("photos/new.jpg", b"taken afterwards");
     let said = "1 object below the input is newer than the job";
-    transform
-        .run(&["status", "later"])
-        .must(3, &["2 of 3 (66 %)", "ONLY 2 OF 3", said, "photos/new.jpg"]);
-    let other = Transform {
-        home: tempfile::tempdir().unwrap(),
-        ..transform
-    };
+    transform.run(&["status", "later"]).must(3, &["2 of 3 (66 %)", "ONLY 2 OF 3", said, "photos/new.jpg"]);
+    let other = Transform { home: tempfile::tempdir().unwrap(), ..transform };
     let status = other.status("later", 3);
-    assert_eq!(
-        (&status["outputs"], &status["inputs"]),
-        (&json!(2), &json!(3))
-    );
+    assert_eq!((&status["outputs"], &status["inputs"]), (&json!(2), &json!(3)));
     assert_eq!(status["without_output"].as_array().unwrap().len(), 1);
     let retried = other.run(&["retry", "later", "--watch"]).must(0, &[]);
     assert_eq!(other.sent(), ["day 2/002.jpg"]);
     let job = retried.stdout.lines().next().unwrap();
-    assert!(
-        other
-            .prediction(&format!("out/{job}/new.jpg.out"))
-            .is_none()
-    );
+    assert!(other.prediction(&format!("out/{job}/new.jpg.out")).is_none());
 }
 
 #[test]
 fn an_image_over_the_payload_is_reported_with_the_payload_it_needs() {
     let transform = Transform::with_images("too-large", 1);
-    transform
-        .bucket
-        .put("photos/large.jpg", &vec![7; 1_100_000]);
+    transform.bucket.put("photos/large.jpg", &vec![7; 1_100_000]);
     let more = ["--watch", "--max-payload-mb", "1", "--force"];
-    transform.start("too-large", "photos/", &more).must(
-        3,
-        &[
-            "large.jpg: Too much data for max payload size: ",
-            "exceeds MaxPayloadInMB",
-        ],
-    );
+    transform
+        .start("too-large", "photos/", &more)
+        .must(3, &["large.jpg: Too much data for max payload size: ", "exceeds MaxPayloadInMB"]);
     transform
         .run(&["retry", "too-large", "--max-payload-mb", "1"])
         .must(1, &["With MaxPayloadInMB 1 it would be rejected (413)"]);
     // Without the option, the value that the image needs is taken.
     transform.run(&["retry", "too-large", "--watch"]).must(
         0,
-        &[
-            "note: MaxPayloadInMB is 2 instead of 1, because the largest failed image has 1.0 MiB",
-            "1 of 1 (100 %)",
-        ],
+        &["note: MaxPayloadInMB is 2 instead of 1, because the largest failed image has 1.0 MiB", "1 of 1 (100 %)"],
     );
     assert_eq!(transform.sent(), ["large.jpg"]);
     assert_eq!(transform.asked("CreateTransformJob")["MaxPayloadInMB"], 2);
@@ -1602,9 +1194,7 @@ fn a_log_is_read_from_its_end() {
     let transform = Transform::with_images("log-end", 2);
     transform.start("log-end", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("log-end");
-    transform
-        .run(&["status", "log-end"])
-        .must(0, &["log        "]);
+    transform.run(&["status", "log-end"]).must(0, &["log        "]);
     let asked = transform.all_asked("GetLogEvents").remove(0);
     assert_eq!(asked["startFromHead"], false);
     assert_eq!(asked["limit"], 100);
@@ -1629,31 +1219,16 @@ fn an_unknown_access_key_is_reported_with_the_message_of_aws() {
 fn a_job_is_stopped_and_what_it_has_written_stays() {
     let transform = Transform::with_images("stopped", 6);
     transform.plane.pause_jobs_after(2);
-    transform
-        .start("stopped", "photos/", &["--max-concurrent", "1"])
-        .must(0, &["status stopped --watch"]);
+    transform.start("stopped", "photos/", &["--max-concurrent", "1"]).must(0, &["status stopped --watch"]);
     transform.plane.wait_until_paused();
-    transform.run(&["status", "stopped"]).must(
-        0,
-        &[
-            "status     in progress, transforming",
-            "2 of 6 (33 %)",
-            "price unknown",
-        ],
-    );
     transform
-        .run(&["retry", "stopped"])
-        .must(1, &["wait until it ends"]);
-    transform
-        .run(&["clean-up", "stopped", "--yes"])
-        .must(1, &["still uses these resources"]);
-    transform
-        .run(&["stop", "stopped"])
-        .must(1, &["Stop job stopped?"]);
+        .run(&["status", "stopped"])
+        .must(0, &["status     in progress, transforming", "2 of 6 (33 %)", "price unknown"]);
+    transform.run(&["retry", "stopped"]).must(1, &["wait until it ends"]);
+    transform.run(&["clean-up", "stopped", "--yes"]).must(1, &["still uses these resources"]);
+    transform.run(&["stop", "stopped"]).must(1, &["Stop job stopped?"]);
     assert_eq!(transform.plane.count("StopTransformJob"), 0);
-    transform
-        .run(&["stop", "stopped", "--yes"])
-        .must(0, &["stopping job stopped"]);
+    transform.run(&["stop", "stopped", "--yes"]).must(0, &["stopping job stopped"]);
     transform.plane.resume_jobs();
     transform.plane.wait_until_over("stopped");
     let status = transform.run(&["status", "stopped"]);
@@ -1663,27 +1238,20 @@ fn a_job_is_stopped_and_what_it_has_written_stays() {
     assert_eq!(status["status"], "stopped");
     let without = status["without_output"].as_array().unwrap().len() as u64;
     assert_eq!(status["outputs"].as_u64().unwrap() + without, 6);
-    transform
-        .run(&["stop", "stopped", "--yes"])
-        .must(1, &["is stopped already"]);
+    transform.run(&["stop", "stopped", "--yes"]).must(1, &["is stopped already"]);
 }
 
 #[test]
 fn watching_continues_after_a_kill_and_after_network_errors() {
     let transform = Transform::with_images("watching", 3);
     transform.plane.pause_jobs();
-    transform
-        .start("watching", "photos/", &["--hourly-price", "2"])
-        .must(0, &[]);
+    transform.start("watching", "photos/", &["--hourly-price", "2"]).must(0, &[]);
     let mut watcher = transform.spawn(&["status", "watching", "--watch"]);
     transform.wait_until_looked_at(3);
     watcher.kill().unwrap();
     watcher.wait().unwrap();
     // More often than one request is made again.
-    transform.plane.fail(Failure::Throttling {
-        operation: "DescribeTransformJob",
-        times: 5,
-    });
+    transform.plane.fail(Failure::Throttling { operation: "DescribeTransformJob", times: 5 });
     let watcher = transform.spawn(&["status", "watching", "--watch"]);
     transform.wait_until_looked_at(10);
     transform.plane.resume_jobs();
@@ -1697,17 +1265,10 @@ fn a_job_of_another_machine_is_opened_by_its_name() {
     let transform = Transform::with_images("elsewhere", 2);
     transform.start("elsewhere", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("elsewhere");
-    let other = Transform {
-        home: tempfile::tempdir().unwrap(),
-        ..transform
-    };
+    let other = Transform { home: tempfile::tempdir().unwrap(), ..transform };
     assert_eq!(other.counts("elsewhere"), ("completed".to_owned(), 2, 2));
-    other
-        .run(&["clean-up", "elsewhere", "--yes"])
-        .must(1, &["was not started on this machine"]);
-    other
-        .run(&["status", "nowhere"])
-        .must(1, &["describe job nowhere"]);
+    other.run(&["clean-up", "elsewhere", "--yes"]).must(1, &["was not started on this machine"]);
+    other.run(&["status", "nowhere"]).must(1, &["describe job nowhere"]);
 }
 
 #[test]
@@ -1717,10 +1278,7 @@ fn a_retry_of_a_job_of_another_machine_has_its_tags() {
     let tag = ["--tag", "team=vision"];
     transform.start("tagged", "photos/", &tag).must(0, &[]);
     transform.plane.wait_until_over("tagged");
-    let other = Transform {
-        home: tempfile::tempdir().unwrap(),
-        ..transform
-    };
+    let other = Transform { home: tempfile::tempdir().unwrap(), ..transform };
     let retried = other.run(&["retry", "tagged"]).must(0, &[]);
     assert!(other.sent().contains(&"bad.jpg".to_owned()));
     let retry = retried.stdout.lines().next().unwrap();
@@ -1729,13 +1287,9 @@ fn a_retry_of_a_job_of_another_machine_has_its_tags() {
     assert_eq!(*tags, json!([{"Key": "team", "Value": "vision"}]));
     let operation = "ListTags";
     other.plane.fail(Failure::AccessDenied { operation });
-    other.run(&["retry", "tagged"]).must(
-        0,
-        &[
-            "its tags could not be read, so the new one has none",
-            "sagemaker:ListTags",
-        ],
-    );
+    other
+        .run(&["retry", "tagged"])
+        .must(0, &["its tags could not be read, so the new one has none", "sagemaker:ListTags"]);
     let tags = &other.asked("CreateTransformJob")["Tags"];
     assert_eq!(*tags, Value::Null);
 }
@@ -1761,10 +1315,7 @@ fn without_the_permission_to_read_logs_everything_else_is_shown() {
     let without = &transform.status("no-logs", 3)["without_output"];
     let bad = transform.bucket.uri("photos/bad.jpg");
     let uris = without.as_array().unwrap().iter();
-    assert!(
-        uris.map(|image| &image["uri"]).any(|uri| *uri == bad),
-        "{without}"
-    );
+    assert!(uris.map(|image| &image["uri"]).any(|uri| *uri == bad), "{without}");
 }
 
 #[test]
@@ -1777,19 +1328,14 @@ fn a_refused_start_lists_only_leftovers_that_exist() {
     };
     let says_left = |ended: &Ended| ended.stderr.contains("left behind");
     let create = "CreateModel";
-    transform
-        .plane
-        .fail(Failure::AccessDenied { operation: create });
+    transform.plane.fail(Failure::AccessDenied { operation: create });
     let refused = transform.start("cats", "photos/", &[]);
     assert!(!says_left(&refused), "{refused:#?}");
     refused.must(1, &["sagemaker:CreateModel"]);
     assert_eq!(left(), json!([]));
     // It is unknown whether a lost answer was a yes.
     transform.plane.heal();
-    let lost = Failure::HangUp {
-        operation: create,
-        times: 100,
-    };
+    let lost = Failure::HangUp { operation: create, times: 100 };
     transform.plane.fail(lost);
     let lost = transform.start("cats", "photos/", &[]);
     assert!(says_left(&lost), "{lost:#?}");
@@ -1820,10 +1366,7 @@ fn a_refused_start_is_reported_with_its_leftovers_and_can_be_repeated() {
     let transform = Transform::with_images("refused", 2);
     let archive = transform.home.path().join("model.tar.gz");
     std::fs::write(&archive, echo_archive()).unwrap();
-    let (input, output) = (
-        transform.bucket.uri("photos/"),
-        transform.bucket.uri("out/"),
-    );
+    let (input, output) = (transform.bucket.uri("photos/"), transform.bucket.uri("out/"));
     let args = [
         "start",
         &input,
@@ -1839,24 +1382,14 @@ fn a_refused_start_is_reported_with_its_leftovers_and_can_be_repeated() {
     transform.plane.fail(Failure::ResourceLimit);
     let refused = transform.run(&args).must(
         1,
-        &[
-            "ResourceLimitExceeded",
-            "quota",
-            "left behind: archive s3://",
-            "model refused",
-            "clean-up refused",
-        ],
+        &["ResourceLimitExceeded", "quota", "left behind: archive s3://", "model refused", "clean-up refused"],
     );
     assert_eq!(refused.stdout, "");
     transform.plane.heal();
-    transform
-        .run(&args)
-        .must(0, &["started a job for 2 objects"]);
+    transform.run(&args).must(0, &["started a job for 2 objects"]);
     // What was there was not made again.
     assert_eq!(transform.plane.count("CreateModel"), 1);
-    transform
-        .run(&args)
-        .must(1, &["Job refused already exists"]);
+    transform.run(&args).must(1, &["Job refused already exists"]);
     transform.plane.wait_until_over("refused");
     assert_eq!(transform.clean_up("refused").len(), 2);
 }
@@ -1869,22 +1402,13 @@ fn a_start_that_aws_refuses_is_reported_with_its_message() {
     for (failure, said) in [
         (
             Failure::Throttling { operation, times },
-            &[
-                "limits the request rate",
-                "ThrottlingException: Rate exceeded",
-            ][..],
+            &["limits the request rate", "ThrottlingException: Rate exceeded"][..],
         ),
         (
             Failure::AccessDenied { operation },
-            &[
-                "lack the permission sagemaker:CreateTransformJob",
-                "AccessDeniedException",
-            ],
+            &["lack the permission sagemaker:CreateTransformJob", "AccessDeniedException"],
         ),
-        (
-            Failure::HangUp { operation, times },
-            &["Could not start job refusals: "],
-        ),
+        (Failure::HangUp { operation, times }, &["Could not start job refusals: "]),
     ] {
         transform.plane.fail(failure);
         let more = [said, &["clean-up refusals"]].concat();
@@ -1892,10 +1416,7 @@ fn a_start_that_aws_refuses_is_reported_with_its_message() {
         transform.plane.heal();
     }
     // A second start works, and a request without a response is sent again.
-    transform.plane.fail(Failure::HangUp {
-        operation,
-        times: 1,
-    });
+    transform.plane.fail(Failure::HangUp { operation, times: 1 });
     transform.start("refusals", "photos/", &[]).must(0, &[]);
 }
 
@@ -1907,28 +1428,13 @@ fn a_job_that_fails_says_why() {
             "no-capacity",
             Failure::NoCapacity,
             1,
-            &[
-                "reason     CapacityError: Unable to provision",
-                "no image has an output",
-            ][..],
+            &["reason     CapacityError: Unable to provision", "no image has an output"][..],
         ),
-        (
-            "no-ping",
-            Failure::NoPing,
-            1,
-            &["did not pass the ping health check"],
-        ),
-        (
-            "broken",
-            Failure::ContainerError("001.jpg"),
-            3,
-            &["001.jpg: Bad HTTP status received from algorithm: 500"],
-        ),
+        ("no-ping", Failure::NoPing, 1, &["did not pass the ping health check"]),
+        ("broken", Failure::ContainerError("001.jpg"), 3, &["001.jpg: Bad HTTP status received from algorithm: 500"]),
     ] {
         transform.plane.fail(failure);
-        transform
-            .start(job, "photos/", &["--watch"])
-            .must(code, said);
+        transform.start(job, "photos/", &["--watch"]).must(code, said);
         transform.plane.heal();
         let status = transform.status(job, code);
         assert_eq!(status["status"], "failed");
@@ -1945,13 +1451,8 @@ fn a_watcher_waits_while_there_is_no_response() {
     transform.start("hang-up", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("hang-up");
     let operation = "DescribeTransformJob";
-    transform.plane.fail(Failure::HangUp {
-        operation,
-        times: 5,
-    });
-    transform
-        .run(&["status", "hang-up", "--watch"])
-        .must(0, &["retrying in 2 s"]);
+    transform.plane.fail(Failure::HangUp { operation, times: 5 });
+    transform.run(&["status", "hang-up", "--watch"]).must(0, &["retrying in 2 s"]);
     assert_eq!(transform.counts("hang-up"), ("completed".to_owned(), 1, 1));
 }
 
@@ -1983,15 +1484,11 @@ fn records_of_recordio_objects_are_predicted_one_by_one() {
     }
     transform.bucket.put("packed/train.rec", &packed);
     let more = ["--split-type", "recordio", "--assemble-with", "line"];
-    transform
-        .start("packed", "packed/", &[&more[..], &["--watch"]].concat())
-        .must(0, &["outputs    1 of 1"]);
+    transform.start("packed", "packed/", &[&more[..], &["--watch"]].concat()).must(0, &["outputs    1 of 1"]);
     let output = transform.bucket.get("out/packed/train.rec.out").unwrap();
     let lines = String::from_utf8(output).unwrap();
-    let sizes: Vec<Value> = lines
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["len"].clone())
-        .collect();
+    let sizes: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["len"].clone()).collect();
     assert_eq!(sizes, [5, 8], "{lines}");
 }
 
@@ -2001,20 +1498,10 @@ fn options_of_s3_are_not_offered_for_sagemaker() {
     let of_s3 = spotcheck(&["predict", "--help"]).output().unwrap();
     let of_s3 = String::from_utf8(of_s3.stdout).unwrap();
     for command in ["list", "status", "stop", "logs"] {
-        let help = transform
-            .run(&[command, "--help"])
-            .must(0, &["--profile", "--region"]);
-        for option in [
-            "--anonymous",
-            "--requester-pays",
-            "--path-style",
-            "--endpoint-url",
-        ] {
+        let help = transform.run(&[command, "--help"]).must(0, &["--profile", "--region"]);
+        for option in ["--anonymous", "--requester-pays", "--path-style", "--endpoint-url"] {
             assert!(!help.stdout.contains(option), "{command}: {help:#?}");
-            assert!(
-                of_s3.contains(option),
-                "{option} is an option where S3 is asked"
-            );
+            assert!(of_s3.contains(option), "{option} is an option where S3 is asked");
         }
     }
     let mut command = transform.command(&["list"]);
@@ -2056,58 +1543,15 @@ fn no_model_is_packed_for_an_input_with_nothing_in_it() {
 #[test]
 fn wrong_usage_is_reported_before_any_request() {
     let transform = Transform::new("usage");
-    let (input, output) = (
-        transform.bucket.uri("photos/"),
-        transform.bucket.uri("out/"),
-    );
+    let (input, output) = (transform.bucket.uri("photos/"), transform.bucket.uri("out/"));
     for (args, code, said) in [
-        (
-            &["start", "here", "--output", &output, "--model-name", "m"][..],
-            1,
-            "--input-to",
-        ),
-        (
-            &["start", &input, "--output", &output],
-            1,
-            "no model was given",
-        ),
-        (
-            &[
-                "start",
-                &input,
-                "--output",
-                &output,
-                "--archive",
-                "m.tar.gz",
-            ],
-            1,
-            "--role",
-        ),
-        (
-            &[
-                "start",
-                &input,
-                "--output",
-                &output,
-                "--model-name",
-                "m",
-                "--role",
-                ROLE,
-            ],
-            1,
-            "is in SageMaker already",
-        ),
+        (&["start", "here", "--output", &output, "--model-name", "m"][..], 1, "--input-to"),
+        (&["start", &input, "--output", &output], 1, "no model was given"),
+        (&["start", &input, "--output", &output, "--archive", "m.tar.gz"], 1, "--role"),
+        (&["start", &input, "--output", &output, "--model-name", "m", "--role", ROLE], 1, "is in SageMaker already"),
         (&["start", &input, "--output", "out"], 2, "--output"),
-        (
-            &["start", &input, "--output", &output, "--env", "KEY"],
-            2,
-            "KEY=VALUE",
-        ),
-        (
-            &["start", &input, "--output", &output, "--hourly-price", "0"],
-            2,
-            "above zero",
-        ),
+        (&["start", &input, "--output", &output, "--env", "KEY"], 2, "KEY=VALUE"),
+        (&["start", &input, "--output", &output, "--hourly-price", "0"], 2, "above zero"),
         (&["list", "--limit", "0"], 2, "--limit"),
     ] {
         transform.run(args).must(code, &[said]);
@@ -2139,13 +1583,9 @@ fn invalid_names_are_reported_before_any_request() {
         }
     }
     let photos = transform.home.path().to_str().unwrap();
-    for (outputs, said) in [
-        ("", "no outputs given"),
-        (
-            "my job",
-            "this folder does not exist, and the job name “my job” is not valid",
-        ),
-    ] {
+    for (outputs, said) in
+        [("", "no outputs given"), ("my job", "this folder does not exist, and the job name “my job” is not valid")]
+    {
         transform.run(&["fetch", outputs, photos]).must(1, &[said]);
     }
     assert!(transform.plane.requests().is_empty());
@@ -2158,18 +1598,10 @@ fn the_instance_types_that_are_known_are_those_of_the_service() {
         .env("PYTHONPATH", python_packages("aws-models"))
         .output()
         .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let described: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let described: BTreeSet<&str> = described["instance_types"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+    let described: BTreeSet<&str> =
+        described["instance_types"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let known: Vec<String> = known_instance_types().collect();
     let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
     assert_eq!(known, described);

@@ -19,25 +19,15 @@ const IMAGE: &str = "application/x-image";
 /// the background.
 fn models() -> [String; 3] {
     let quantised = repository().join("tests/cases/conventions/quantised-mobilenet/model.onnx");
-    [
-        "efficientnet-lite0".to_owned(),
-        "ssd-mobilenet-coco".to_owned(),
-        quantised.to_string_lossy().into_owned(),
-    ]
+    ["efficientnet-lite0".to_owned(), "ssd-mobilenet-coco".to_owned(), quantised.to_string_lossy().into_owned()]
 }
 
 fn photos() -> Vec<PathBuf> {
-    let folders =
-        ["assets/samples", "tests/tfrecord/photos"].map(|folder| repository().join(folder));
-    let entries = folders
-        .iter()
-        .flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let folders = ["assets/samples", "tests/tfrecord/photos"].map(|folder| repository().join(folder));
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|kind| kind == "jpg" || kind == "png")
-        })
+        .filter(|path| path.extension().is_some_and(|kind| kind == "jpg" || kind == "png"))
         .collect();
     files.sort();
     assert!(files.len() > 8, "{files:?}");
@@ -53,11 +43,7 @@ fn predicted_lines(images: &[PathBuf], model: &str) -> String {
     let input = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(input.path(), list).unwrap();
     let mut command = spotcheck(&["predict", "-", "--model", model, "--device", "cpu", "--out"]);
-    let output = command
-        .arg("-")
-        .stdin(std::fs::File::open(input.path()).unwrap())
-        .output()
-        .unwrap();
+    let output = command.arg("-").stdin(std::fs::File::open(input.path()).unwrap()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -91,15 +77,8 @@ fn the_same_model_gives_the_same_bytes_wherever_and_whenever_it_is_packed() {
         std::fs::copy(&original, &copy).unwrap();
         package(folder.path(), &["--model", copy.to_str().unwrap()])
     });
-    let [first, second] = archives
-        .each_ref()
-        .map(|archive| std::fs::read(archive).unwrap());
-    assert!(
-        first == second,
-        "{} and {} bytes",
-        first.len(),
-        second.len()
-    );
+    let [first, second] = archives.each_ref().map(|archive| std::fs::read(archive).unwrap());
+    assert!(first == second, "{} and {} bytes", first.len(), second.len());
 
     let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(first.as_slice()));
     let mut names = Vec::new();
@@ -122,10 +101,7 @@ fn the_same_model_gives_the_same_bytes_wherever_and_whenever_it_is_packed() {
         assert!(names.iter().any(|name| name == needed), "{names:?}");
     }
     let is_trap = |name: &String| name.ends_with("manifest.json");
-    assert!(
-        !names.iter().any(is_trap),
-        "Multi Model Server would read it"
-    );
+    assert!(!names.iter().any(is_trap), "Multi Model Server would read it");
 }
 
 #[test]
@@ -158,11 +134,7 @@ fn check_prediction(got: &Value, expected: &Value) {
         assert_eq!(got[key], expected[key], "{key}: {context}");
     }
     for key in ["classes", "detections"] {
-        assert_eq!(
-            got.get(key).is_some(),
-            expected.get(key).is_some(),
-            "{context}"
-        );
+        assert_eq!(got.get(key).is_some(), expected.get(key).is_some(), "{context}");
         let Some(expected) = expected[key].as_array() else {
             continue;
         };
@@ -173,10 +145,7 @@ fn check_prediction(got: &Value, expected: &Value) {
                 assert_eq!(got.get(key), expected.get(key), "{context}");
             }
             let score = |of: &Value| of["score"].as_f64().unwrap();
-            assert!(
-                (score(got) - score(expected)).abs() <= SCORE_TOLERANCE,
-                "{context}"
-            );
+            assert!((score(got) - score(expected)).abs() <= SCORE_TOLERANCE, "{context}");
             let edges = |of: &Value| of["box"].as_array().cloned().unwrap_or_default();
             for (got, expected) in edges(got).iter().zip(edges(expected)) {
                 let difference = got.as_f64().unwrap() - expected.as_f64().unwrap();
@@ -189,8 +158,7 @@ fn check_prediction(got: &Value, expected: &Value) {
 /// The keys in the order in which they are written.
 fn keys(text: &str) -> Vec<&str> {
     let ends = text.match_indices("\":");
-    ends.map(|(end, _)| text[..end].rsplit('"').next().unwrap())
-        .collect()
+    ends.map(|(end, _)| text[..end].rsplit('"').next().unwrap()).collect()
 }
 
 #[test]
@@ -202,12 +170,7 @@ fn every_kind_of_image_has_the_pixels_that_spotcheck_decodes() {
         .arg(repository().join("tests/cases/decode"))
         .output()
         .unwrap();
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "checked\n",
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "checked\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
@@ -218,8 +181,7 @@ fn a_body_that_is_not_an_image_is_refused_with_its_reason_and_the_next_one_is_pr
     let huge = repository().join("tests/cases/decode/png-100000x100000/image.png");
     let bomb = repository().join("tests/cases/decode/jpeg-20000x20000-without-data/image.jpg");
     let progressive = repository().join("tests/cases/decode/jpeg-progressive/image.jpg");
-    let progressive =
-        crate::support::jpeg::enlarged(&std::fs::read(progressive).unwrap(), 0xc2, 22_600);
+    let progressive = crate::support::jpeg::enlarged(&std::fs::read(progressive).unwrap(), 0xc2, 22_600);
     for (body, reason) in [
         (&rocket[..rocket.len() / 2], "truncated"),
         (&progressive, "memory"),
@@ -232,23 +194,12 @@ fn a_body_that_is_not_an_image_is_refused_with_its_reason_and_the_next_one_is_pr
         assert_eq!(reply.status, 400, "{}", reply.text);
         let prediction = reply.json();
         assert_eq!(prediction["status"], "failed");
-        assert!(
-            prediction["error"].as_str().unwrap().contains(reason),
-            "{prediction}"
-        );
-        assert_eq!(
-            served.invoke("image/jpeg", &rocket).status,
-            200,
-            "after {prediction}"
-        );
+        assert!(prediction["error"].as_str().unwrap().contains(reason), "{prediction}");
+        assert_eq!(served.invoke("image/jpeg", &rocket).status, 200, "after {prediction}");
     }
     let unknown = served.invoke("text/csv", b"1,2,3");
     assert_eq!(unknown.status, 415);
-    assert!(
-        unknown.text.contains("application/x-image"),
-        "{}",
-        unknown.text
-    );
+    assert!(unknown.text.contains("application/x-image"), "{}", unknown.text);
 }
 
 #[test]
@@ -256,11 +207,9 @@ fn a_used_or_invalid_port_is_reported_in_one_line() {
     let packed = Packed::of("efficientnet-lite0");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().port().to_string();
-    for (port, reason) in [
-        (taken.as_str(), "cannot listen on port"),
-        ("many", "which is not a port"),
-        ("70000", "which is not a port"),
-    ] {
+    for (port, reason) in
+        [(taken.as_str(), "cannot listen on port"), ("many", "which is not a port"), ("70000", "which is not a port")]
+    {
         let output = python(&["model-handler"])
             .arg("code/serve.py")
             .current_dir(&packed.contents)
@@ -293,8 +242,7 @@ fn a_body_that_is_malformed_or_too_large_is_refused_by_its_head() {
         let mut reply = String::new();
         connection.read_to_string(&mut reply).unwrap();
         assert!(
-            reply.starts_with(&format!("HTTP/1.1 {status} "))
-                && reply.contains("\r\nConnection: close\r\n"),
+            reply.starts_with(&format!("HTTP/1.1 {status} ")) && reply.contains("\r\nConnection: close\r\n"),
             "{head}: {reply}"
         );
     }
@@ -302,9 +250,7 @@ fn a_body_that_is_malformed_or_too_large_is_refused_by_its_head() {
     assert_eq!(served.invoke(IMAGE, &rocket).status, 200);
     // In pieces, as Batch Transform sends what has no limit.
     let mut connection = served.connect();
-    let mut body =
-        b"POST /invocations HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
-            .to_vec();
+    let mut body = b"POST /invocations HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n".to_vec();
     for piece in rocket.chunks(10_000) {
         write!(body, "{:x}\r\n", piece.len()).unwrap();
         body.extend(piece);
@@ -314,10 +260,7 @@ fn a_body_that_is_malformed_or_too_large_is_refused_by_its_head() {
     connection.write_all(&body).unwrap();
     let mut reply = String::new();
     connection.read_to_string(&mut reply).unwrap();
-    assert!(
-        reply.starts_with("HTTP/1.1 200 ") && reply.contains("\"status\":\"ok\""),
-        "{reply}"
-    );
+    assert!(reply.starts_with("HTTP/1.1 200 ") && reply.contains("\"status\":\"ok\""), "{reply}");
 }
 
 #[test]
@@ -330,17 +273,10 @@ fn records_and_lines_are_predicted_one_per_line_and_a_bad_one_does_not_affect_th
 
     // With its framing (MultiRecord), and record by record without (SingleRecord).
     let all = served.invoke("application/x-tfexample", &framed);
-    assert_eq!(
-        (all.status, all.content_type.as_str()),
-        (200, "application/jsonlines")
-    );
+    assert_eq!((all.status, all.content_type.as_str()), (200, "application/jsonlines"));
     let predictions: Vec<Value> = json_lines(&all.text);
     assert_eq!(predictions.len(), expected.len());
-    for ((record, prediction), expected) in records(&framed)
-        .into_iter()
-        .zip(&predictions)
-        .zip(&expected)
-    {
+    for ((record, prediction), expected) in records(&framed).into_iter().zip(&predictions).zip(&expected) {
         check_prediction(prediction, expected);
         let alone = served.invoke("application/x-tfexample", record);
         assert_eq!(alone.json(), *prediction);
@@ -349,29 +285,18 @@ fn records_and_lines_are_predicted_one_per_line_and_a_bad_one_does_not_affect_th
     let photo = std::fs::read(repository().join("tests/tfrecord/photos/chelsea.png")).unwrap();
     let line = json!({"b64": base64(&photo)}).to_string();
     let lines = format!("{line}\n{{\"b64\":\"bm8gaW1hZ2U=\"}}\n{{\"b64\":7}}\nnonsense\n{line}\n");
-    let predictions = json_lines(
-        &served
-            .invoke("application/jsonlines", lines.as_bytes())
-            .text,
-    );
-    let states: Vec<&str> = predictions
-        .iter()
-        .map(|prediction| prediction["status"].as_str().unwrap())
-        .collect();
+    let predictions = json_lines(&served.invoke("application/jsonlines", lines.as_bytes()).text);
+    let states: Vec<&str> = predictions.iter().map(|prediction| prediction["status"].as_str().unwrap()).collect();
     assert_eq!(states, ["ok", "failed", "failed", "failed", "ok"]);
     assert_eq!(predictions[0], served.invoke(IMAGE, &photo).json());
 
     let instances = json!({"instances": [{"b64": base64(&photo)}]}).to_string();
-    let reply = served
-        .invoke("application/json", instances.as_bytes())
-        .json();
+    let reply = served.invoke("application/json", instances.as_bytes()).json();
     assert_eq!(reply["predictions"][0], predictions[0]);
 }
 
 fn json_lines(text: &str) -> Vec<Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The data of each record: length (8), its checksum (4), data, their checksum (4).
@@ -431,12 +356,7 @@ fn nothing_is_replaced_or_left_behind_unasked() {
     let before = std::fs::read(&archive).unwrap();
     let again = |more: &[&str]| {
         let mut command = spotcheck(&["transform", "package", "--model", "ssd-mobilenet-coco"]);
-        command
-            .arg("--out")
-            .arg(&archive)
-            .args(more)
-            .output()
-            .unwrap()
+        command.arg("--out").arg(&archive).args(more).output().unwrap()
     };
     let refused = again(&[]);
     assert_eq!(refused.status.code(), Some(1));
@@ -445,11 +365,7 @@ fn nothing_is_replaced_or_left_behind_unasked() {
     assert!(std::fs::read(&archive).unwrap() == before);
     assert!(again(&["--force"]).status.success());
     assert!(std::fs::read(&archive).unwrap() != before);
-    assert_eq!(
-        std::fs::read_dir(folder.path()).unwrap().count(),
-        1,
-        "nothing else is left"
-    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
 }
 
 /// A folder with what TensorFlow writes, as far as packing looks at it.
@@ -475,16 +391,7 @@ fn names(archive: &Path) -> Vec<String> {
     let file = std::fs::File::open(archive).unwrap();
     let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(file));
     let entries = tar.entries().unwrap();
-    entries
-        .map(|entry| {
-            entry
-                .unwrap()
-                .path()
-                .unwrap()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect()
+    entries.map(|entry| entry.unwrap().path().unwrap().to_string_lossy().into_owned()).collect()
 }
 
 #[test]
@@ -510,19 +417,10 @@ fn a_saved_model_gets_a_handler_unless_it_has_its_own() {
     let refused = package_saved_model(model.path(), &archive, &["--force", "--input", "image"]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("its own code/inference.py decides"), "{said}");
-    assert!(
-        package_saved_model(model.path(), &archive, &["--force"])
-            .status
-            .success()
-    );
+    assert!(package_saved_model(model.path(), &archive, &["--force"]).status.success());
     assert_eq!(
         names(&archive),
-        [
-            "7/saved_model.pb",
-            "7/variables/variables.index",
-            "code/inference.py",
-            "code/requirements.txt",
-        ]
+        ["7/saved_model.pb", "7/variables/variables.index", "code/inference.py", "code/requirements.txt",]
     );
 }
 
@@ -579,10 +477,7 @@ fn links_in_a_saved_model_and_folders_without_one_are_refused() {
     let refused = package_saved_model(model.path(), &archive, &[]);
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(
-        said.contains("this is a link") && said.contains("variables.data"),
-        "{said}"
-    );
+    assert!(said.contains("this is a link") && said.contains("variables.data"), "{said}");
 
     let empty = tempfile::tempdir().unwrap();
     let refused = package_saved_model(empty.path(), &archive, &[]);
@@ -605,12 +500,7 @@ fn weights_that_are_not_those_of_the_card_are_not_packed() {
     std::fs::write(&weights, bytes).unwrap();
     let archive = folder.path().join("model.tar.gz");
     let mut command: Command = spotcheck(&["transform", "package", "--model"]);
-    let output = command
-        .arg(&weights)
-        .arg("--out")
-        .arg(&archive)
-        .output()
-        .unwrap();
+    let output = command.arg(&weights).arg("--out").arg(&archive).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("do not match the card of"), "{said}");

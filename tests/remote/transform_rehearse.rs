@@ -16,9 +16,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 fn rehearse(arguments: &[&str]) -> Command {
     let mut command = spotcheck(&["transform", "rehearse"]);
-    command
-        .args(arguments)
-        .env("PYTHONPATH", python_packages("model-handler"));
+    command.args(arguments).env("PYTHONPATH", python_packages("model-handler"));
     command
 }
 
@@ -56,16 +54,10 @@ fn tampered(folder: &Path, lines: &str) -> PathBuf {
 fn with_lines(folder: &Path, name: &str, lines: &str) -> PathBuf {
     let original = package(folder, &["--model", "efficientnet-lite0"]);
     let contents = unpacked(&original, folder);
-    let mut file = std::fs::OpenOptions::new()
-        .append(true)
-        .open(contents.join(name))
-        .unwrap();
+    let mut file = std::fs::OpenOptions::new().append(true).open(contents.join(name)).unwrap();
     write!(file, "\n\n{lines}\n").unwrap();
     let archive = folder.join("tampered.tar.gz");
-    let gzip = flate2::write::GzEncoder::new(
-        std::fs::File::create(&archive).unwrap(),
-        flate2::Compression::fast(),
-    );
+    let gzip = flate2::write::GzEncoder::new(std::fs::File::create(&archive).unwrap(), flate2::Compression::fast());
     let mut tar = tar::Builder::new(gzip);
     tar.append_dir_all(".", &contents).unwrap();
     tar.into_inner().unwrap().finish().unwrap();
@@ -76,16 +68,12 @@ fn with_lines(folder: &Path, name: &str, lines: &str) -> PathBuf {
 fn both_models_predict_the_samples_as_they_do_here_in_each_form() {
     for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
         for form in ["image", "tfrecord", "line"] {
-            let output = rehearse(&["--model", model, &samples(), "--as", form])
-                .output()
-                .unwrap();
+            let output = rehearse(&["--model", model, &samples(), "--as", form]).output().unwrap();
             must_be_equal(&output, 8);
         }
     }
     let records = repository().join("tests/tfrecord/photos.tfrecord");
-    let output = rehearse(&["--model", "efficientnet-lite0", &text(&records)])
-        .output()
-        .unwrap();
+    let output = rehearse(&["--model", "efficientnet-lite0", &text(&records)]).output().unwrap();
     must_be_equal(&output, 6);
 }
 
@@ -104,8 +92,7 @@ fn an_archive_in_s3_is_rehearsed_as_one_of_this_machine() {
     let missing = run("models/other.tar.gz");
     assert_eq!(missing.status.code(), Some(1));
     assert!(
-        said(&missing).contains("Could not fetch the archive")
-            && said(&missing).contains("models/other.tar.gz"),
+        said(&missing).contains("Could not fetch the archive") && said(&missing).contains("models/other.tar.gz"),
         "{}",
         said(&missing)
     );
@@ -122,23 +109,14 @@ fn the_handler_knows_every_convention_that_is_recognised() {
             continue;
         }
         let model = text(&case.join("model.onnx"));
-        let output = rehearse(&["--model", &model, &samples(), "--samples", "2"])
-            .output()
-            .unwrap();
+        let output = rehearse(&["--model", &model, &samples(), "--samples", "2"]).output().unwrap();
         must_be_equal(&output, 2);
         tried += 1;
     }
     assert!(tried > 8, "{tried}");
     for case in ["resnet50", "faster-rcnn"] {
-        let model = text(
-            &repository()
-                .join("tests/parity")
-                .join(case)
-                .join("model.onnx"),
-        );
-        let output = rehearse(&["--model", &model, &samples(), "--samples", "2"])
-            .output()
-            .unwrap();
+        let model = text(&repository().join("tests/parity").join(case).join("model.onnx"));
+        let output = rehearse(&["--model", &model, &samples(), "--samples", "2"]).output().unwrap();
         must_be_equal(&output, 2);
     }
 }
@@ -181,9 +159,7 @@ crop_offset = "down""#,
             std::fs::copy(&model, &copy).unwrap();
             let card = with_rule(&added, rule, channels);
             std::fs::write(folder.path().join("model.toml"), &card).unwrap();
-            let output = rehearse(&["--model", &text(&copy), &samples(), "--samples", "3"])
-                .output()
-                .unwrap();
+            let output = rehearse(&["--model", &text(&copy), &samples(), "--samples", "3"]).output().unwrap();
             must_be_equal(&output, 3);
         }
     }
@@ -191,9 +167,7 @@ crop_offset = "down""#,
 
 /// The card that Spotcheck writes for a model.
 fn card_of(model: &Path) -> String {
-    let output = spotcheck(&["models", "inspect", model.to_str().unwrap()])
-        .output()
-        .unwrap();
+    let output = spotcheck(&["models", "inspect", model.to_str().unwrap()]).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     let start = said.find("\nid = ").expect("the card is printed");
     said[start + 1..].to_owned()
@@ -222,15 +196,9 @@ Model.predict = predict";
     let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("DIFFERENT  scores differ by at most 1.0e-3"),
-        "{said}"
-    );
+    assert!(said.contains("DIFFERENT  scores differ by at most 1.0e-3"), "{said}");
     assert_eq!(said.matches("  DIFFERENT  ").count(), 8, "{said}");
-    assert!(
-        said.contains("8 of 8 images have other predictions than the local model"),
-        "{said}"
-    );
+    assert!(said.contains("8 of 8 images have other predictions than the local model"), "{said}");
 }
 
 #[test]
@@ -240,47 +208,21 @@ fn a_handler_that_does_not_start_is_quoted() {
     let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("exited before it listened") && said.contains("there is no such card"),
-        "{said}"
-    );
+    assert!(said.contains("exited before it listened") && said.contains("there is no such card"), "{said}");
 }
 
 #[test]
 fn an_image_over_the_payload_limit_is_not_sent() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::copy(
-        repository().join("assets/samples/rocket.jpg"),
-        folder.path().join("small.jpg"),
-    )
-    .unwrap();
+    std::fs::copy(repository().join("assets/samples/rocket.jpg"), folder.path().join("small.jpg")).unwrap();
     let place = image_of(2_500_000, folder.path());
-    let output = rehearse(&[
-        "--model",
-        "efficientnet-lite0",
-        &place,
-        "--max-payload-mb",
-        "2",
-    ])
-    .output()
-    .unwrap();
+    let output = rehearse(&["--model", "efficientnet-lite0", &place, "--max-payload-mb", "2"]).output().unwrap();
     let said_ = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said_}");
-    assert!(
-        said_.contains("TOO LARGE") && said_.contains("MaxPayloadInMB 3"),
-        "{said_}"
-    );
+    assert!(said_.contains("TOO LARGE") && said_.contains("MaxPayloadInMB 3"), "{said_}");
     // What was not sent does not count for the rate.
     assert!(said_.contains("; 1 image sent in"), "{said_}");
-    let output = rehearse(&[
-        "--model",
-        "efficientnet-lite0",
-        &place,
-        "--max-payload-mb",
-        "3",
-    ])
-    .output()
-    .unwrap();
+    let output = rehearse(&["--model", "efficientnet-lite0", &place, "--max-payload-mb", "3"]).output().unwrap();
     must_be_equal(&output, 2);
 }
 
@@ -303,14 +245,8 @@ fn payload_and_concurrency_are_those_of_the_job() {
         assert!(said(&output).contains(limits), "{}", said(&output));
     };
     check(&[], "(MaxPayloadInMB 10, 4 at once)");
-    check(
-        &["--instance-type", "ml.c5.2xlarge"],
-        "(MaxPayloadInMB 10, 8 at once)",
-    );
-    check(
-        &["--max-payload-mb", "50"],
-        "(MaxPayloadInMB 50, 2 at once)",
-    );
+    check(&["--instance-type", "ml.c5.2xlarge"], "(MaxPayloadInMB 10, 8 at once)");
+    check(&["--max-payload-mb", "50"], "(MaxPayloadInMB 50, 2 at once)");
     let refused = |flags: &[&str], reason: &str| {
         let arguments = [&["--model", "efficientnet-lite0", &place], flags].concat();
         let output = rehearse(&arguments).output().unwrap();
@@ -318,10 +254,7 @@ fn payload_and_concurrency_are_those_of_the_job() {
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains(reason), "{said}");
     };
-    refused(
-        &["--max-payload-mb", "100", "--max-concurrent", "100"],
-        "100 MB × 100 = 10000 MB",
-    );
+    refused(&["--max-payload-mb", "100", "--max-concurrent", "100"], "100 MB × 100 = 10000 MB");
     // SageMaker keeps 6 if the other values come from the container.
     refused(&["--max-concurrent", "0"], "TOO LARGE");
 }
@@ -342,18 +275,9 @@ def body(self):
 __main__.Handler.body = body";
     let archive = tampered(folder.path(), lines);
     let archive = text(&archive);
-    let whole = rehearse(&[&archive, &samples(), "--samples", "1"])
-        .output()
-        .unwrap();
+    let whole = rehearse(&[&archive, &samples(), "--samples", "1"]).output().unwrap();
     assert!(said(&whole).contains("this came whole"), "{}", said(&whole));
-    let chunked = [
-        &archive,
-        &samples(),
-        "--samples",
-        "1",
-        "--max-payload-mb",
-        "0",
-    ];
+    let chunked = [&archive, &samples(), "--samples", "1", "--max-payload-mb", "0"];
     must_be_equal(&rehearse(&chunked).output().unwrap(), 1);
 }
 
@@ -535,9 +459,7 @@ fn nothing_of_the_user_reaches_the_code_of_an_archive() {
     });
     let environment = seen["environment"].as_object().unwrap();
     assert_eq!(environment["NOTE"], "cat");
-    let others = environment
-        .keys()
-        .filter(|name| !MAY_BE_THERE.contains(&name.as_str()) && *name != "NOTE");
+    let others = environment.keys().filter(|name| !MAY_BE_THERE.contains(&name.as_str()) && *name != "NOTE");
     assert_eq!(others.collect::<Vec<_>>(), Vec::<&String>::new());
     assert!(!seen.to_string().contains(SECRET));
     let files = seen["files"].to_string();
@@ -562,12 +484,7 @@ os._exit(7)";
     let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    for words in [
-        "exited before it listened",
-        "port of call",
-        "the last line on stdout",
-        "the last line on stderr",
-    ] {
+    for words in ["exited before it listened", "port of call", "the last line on stdout", "the last line on stderr"] {
         assert!(said.contains(words), "{words}: {said}");
     }
 }
@@ -600,34 +517,20 @@ fn nothing_is_sent_before_the_ping_succeeds() {
     must_be_equal(&output.unwrap(), 1);
     let folder = tempfile::tempdir().unwrap();
     let never = slow_to_pong(folder.path(), "float('inf')");
-    let output = rehearse(&[&never, &samples(), "--ready-within", "2"])
-        .output()
-        .unwrap();
+    let output = rehearse(&[&never, &samples(), "--ready-within", "2"]).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("responds to GET /ping with status 503"),
-        "{said}"
-    );
+    assert!(said.contains("responds to GET /ping with status 503"), "{said}");
 }
 
 #[test]
 fn a_package_older_than_the_archive_requires_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let archive = with_lines(
-        folder.path(),
-        "code/requirements.txt",
-        "numpy>=999\npillow>=1,<999",
-    );
-    let output = rehearse(&[&text(&archive), &samples(), "--samples", "1"])
-        .output()
-        .unwrap();
+    let archive = with_lines(folder.path(), "code/requirements.txt", "numpy>=999\npillow>=1,<999");
+    let output = rehearse(&[&text(&archive), &samples(), "--samples", "1"]).output().unwrap();
     must_be_equal(&output, 1);
     let said = said(&output);
-    assert!(
-        said.contains("the archive requires numpy>=999, but this Python has"),
-        "{said}"
-    );
+    assert!(said.contains("the archive requires numpy>=999, but this Python has"), "{said}");
     assert_eq!(said.matches("the archive requires").count(), 1, "{said}");
 }
 
@@ -635,9 +538,7 @@ fn a_package_older_than_the_archive_requires_is_reported() {
 fn without_predictions_nothing_is_reported_as_equal() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
-    let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())])
-        .output()
-        .unwrap();
+    let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())]).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("nothing was compared"), "{said}");
@@ -648,14 +549,8 @@ fn without_predictions_nothing_is_reported_as_equal() {
 fn unreadable_images_fail_as_here_and_their_effect_on_a_job_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
-    std::fs::copy(
-        repository().join("assets/samples/rocket.jpg"),
-        folder.path().join("rocket.jpg"),
-    )
-    .unwrap();
-    let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())])
-        .output()
-        .unwrap();
+    std::fs::copy(repository().join("assets/samples/rocket.jpg"), folder.path().join("rocket.jpg")).unwrap();
+    let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())]).output().unwrap();
     must_be_equal(&output, 1);
     assert!(
         said(&output).contains("a job with them ends as Failed")
@@ -674,33 +569,14 @@ fn a_python_without_the_packages_is_reported_with_the_command_to_install_them() 
     std::fs::write(&bare, "#!/bin/sh\nexec python3 -I -S \"$@\"\n").unwrap();
     std::fs::set_permissions(&bare, std::fs::Permissions::from_mode(0o755)).unwrap();
     let python = text(&bare);
-    let output = rehearse(&[
-        "--model",
-        "efficientnet-lite0",
-        &samples(),
-        "--python",
-        &python,
-    ])
-    .output()
-    .unwrap();
+    let output = rehearse(&["--model", "efficientnet-lite0", &samples(), "--python", &python]).output().unwrap();
     let said_ = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said_}");
     assert!(said_.contains(LACKS), "{said_}");
     assert!(said_.contains("-m pip install \"onnxruntime=="), "{said_}");
-    let output = rehearse(&[
-        "--model",
-        "efficientnet-lite0",
-        &samples(),
-        "--python",
-        "no-such-python",
-    ])
-    .output()
-    .unwrap();
-    assert!(
-        said(&output).contains("could not start Python"),
-        "{}",
-        said(&output)
-    );
+    let output =
+        rehearse(&["--model", "efficientnet-lite0", &samples(), "--python", "no-such-python"]).output().unwrap();
+    assert!(said(&output).contains("could not start Python"), "{}", said(&output));
 }
 
 #[test]
@@ -708,10 +584,7 @@ fn without_a_model_the_option_to_name_one_is_reported() {
     let output = rehearse(&[&samples()]).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("--model") && said.contains("an archive"),
-        "{said}"
-    );
+    assert!(said.contains("--model") && said.contains("an archive"), "{said}");
 }
 
 #[test]
@@ -725,36 +598,16 @@ fn harmful_archives_and_files_that_are_not_archives_are_refused() {
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains(reason), "{reason}: {said}");
     };
-    refused(
-        &archive_with("../evil.py", tar::EntryType::Regular),
-        "leads out of the archive",
-    );
-    refused(
-        &archive_with("/tmp/evil.py", tar::EntryType::Regular),
-        "leads out of the archive",
-    );
-    refused(
-        &archive_with("code/link.py", tar::EntryType::Symlink),
-        "is a link or a device",
-    );
-    refused(
-        &archive_with("code/link.py", tar::EntryType::Link),
-        "is a link or a device",
-    );
-    refused(
-        &archive_with("other.txt", tar::EntryType::Regular),
-        "this is not an archive of",
-    );
+    refused(&archive_with("../evil.py", tar::EntryType::Regular), "leads out of the archive");
+    refused(&archive_with("/tmp/evil.py", tar::EntryType::Regular), "leads out of the archive");
+    refused(&archive_with("code/link.py", tar::EntryType::Symlink), "is a link or a device");
+    refused(&archive_with("code/link.py", tar::EntryType::Link), "is a link or a device");
+    refused(&archive_with("other.txt", tar::EntryType::Regular), "this is not an archive of");
     refused(b"no archive at all", "the archive is damaged");
-    refused(
-        &archive_of(&[("model.onnx", tar::EntryType::Regular, 6 << 30)]),
-        "that is too large for its archive",
-    );
+    refused(&archive_of(&[("model.onnx", tar::EntryType::Regular, 6 << 30)]), "that is too large for its archive");
     let folders: Vec<String> = (0..10_001).map(|number| number.to_string()).collect();
-    let folders: Vec<(&str, tar::EntryType, u64)> = folders
-        .iter()
-        .map(|name| (name.as_str(), tar::EntryType::Directory, 0))
-        .collect();
+    let folders: Vec<(&str, tar::EntryType, u64)> =
+        folders.iter().map(|name| (name.as_str(), tar::EntryType::Directory, 0)).collect();
     refused(&archive_of(&folders), "more than 10000 files and folders");
     // A name of 64 MiB, which a reader would hold in memory.
     let mut long = archive_of(&[("name", tar::EntryType::GNULongName, 64 << 20)]);
@@ -762,10 +615,7 @@ fn harmful_archives_and_files_that_are_not_archives_are_refused() {
     std::io::copy(&mut std::io::repeat(b'a').take(64 << 20), &mut zeros).unwrap();
     long.extend(zeros.finish().unwrap());
     refused(&long, "unexpected data between two files");
-    let whole = std::fs::read(package(
-        tempfile::tempdir().unwrap().path(),
-        &["--model", "efficientnet-lite0"],
-    ));
+    let whole = std::fs::read(package(tempfile::tempdir().unwrap().path(), &["--model", "efficientnet-lite0"]));
     let whole = whole.unwrap();
     refused(&whole[..whole.len() / 2], "the archive is damaged");
 }
@@ -831,10 +681,7 @@ def respond(model, body, content_type):
 
 #[cfg(unix)]
 fn is_running(id: u32) -> bool {
-    let status = Command::new("kill")
-        .args(["-0", &id.to_string()])
-        .stderr(Stdio::null())
-        .status();
+    let status = Command::new("kill").args(["-0", &id.to_string()]).stderr(Stdio::null()).status();
     status.unwrap().success()
 }
 
@@ -852,9 +699,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed_and_no_files_stay() {
     let left_in = |temporary: &Path| {
         let entries = std::fs::read_dir(temporary).unwrap();
-        entries
-            .map(|entry| entry.unwrap().path())
-            .collect::<Vec<_>>()
+        entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
     };
     for signal in ["-INT", "-TERM", "-KILL"] {
         let folder = tempfile::tempdir().unwrap();
@@ -862,9 +707,7 @@ fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed_and_no_files_st
         std::fs::create_dir(&temporary).unwrap();
         let (mut rehearsal, handler) = hanging(folder.path(), &temporary);
         assert_eq!(left_in(&temporary).len(), 1);
-        let sent = Command::new("kill")
-            .args([signal, &rehearsal.id().to_string()])
-            .status();
+        let sent = Command::new("kill").args([signal, &rehearsal.id().to_string()]).status();
         assert!(sent.unwrap().success());
         let status = rehearsal.wait().unwrap();
         if signal != "-KILL" {
@@ -873,10 +716,7 @@ fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed_and_no_files_st
         }
         wait_until("the handler is gone", || !is_running(handler));
         // The next process removes what a kill leaves, although its own archive is refused.
-        let next = rehearse(&["Cargo.toml", &samples()])
-            .env("TMPDIR", &temporary)
-            .output()
-            .unwrap();
+        let next = rehearse(&["Cargo.toml", &samples()]).env("TMPDIR", &temporary).output().unwrap();
         assert_eq!(next.status.code(), Some(1));
         assert_eq!(left_in(&temporary), Vec::<PathBuf>::new(), "{signal}");
     }
@@ -924,28 +764,17 @@ fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
     std::fs::create_dir_all(&model).unwrap();
     std::fs::write(model.join("saved_model.pb"), b"graph").unwrap();
     let archive = folder.path().join("model.tar.gz");
-    let packed = spotcheck(&[
-        "transform",
-        "package",
-        "--input",
-        "image",
-        "--signature",
-        "classify",
-    ])
-    .arg("--saved-model")
-    .arg(folder.path().join("model"))
-    .arg("--out")
-    .arg(&archive)
-    .output()
-    .unwrap();
+    let packed = spotcheck(&["transform", "package", "--input", "image", "--signature", "classify"])
+        .arg("--saved-model")
+        .arg(folder.path().join("model"))
+        .arg("--out")
+        .arg(&archive)
+        .output()
+        .unwrap();
     assert!(packed.status.success(), "{packed:?}");
 
     // Missing Python packages matter only together with a TensorFlow Serving.
-    std::fs::write(
-        folder.path().join("model/requirements.txt"),
-        "no-such-package==1.0\n",
-    )
-    .unwrap();
+    std::fs::write(folder.path().join("model/requirements.txt"), "no-such-package==1.0\n").unwrap();
     let wanting = folder.path().join("wanting.tar.gz");
     let packed = spotcheck(&["transform", "package", "--saved-model"])
         .arg(folder.path().join("model"))
@@ -956,11 +785,7 @@ fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
     assert!(packed.status.success(), "{packed:?}");
     let alone = rehearse(&[&text(&wanting), &samples()]).output().unwrap();
     assert_eq!(alone.status.code(), Some(1));
-    assert!(
-        said(&alone).contains("needs TensorFlow Serving") && !said(&alone).contains(LACKS),
-        "{}",
-        said(&alone)
-    );
+    assert!(said(&alone).contains("needs TensorFlow Serving") && !said(&alone).contains(LACKS), "{}", said(&alone));
 
     let photos = repository().join("assets/samples");
     for form in ["image", "tfrecord", "line"] {

@@ -46,10 +46,7 @@ impl Upload {
 
     fn command_of(&self, login: Login, more: &[&str]) -> Command {
         let mut command = spotcheck_at(self.home.path(), &["upload"]);
-        command
-            .arg(self.folder.path())
-            .arg(self.bucket.uri("photos/"))
-            .args(more);
+        command.arg(self.folder.path()).arg(self.bucket.uri("photos/")).args(more);
         login.sign_in(&mut command, &self.proxy.endpoint());
         command
     }
@@ -60,11 +57,7 @@ impl Upload {
 
     fn start(&self, more: &[&str]) -> Child {
         let mut command = self.command_of(ADMIN, more);
-        command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// The writing requests since then, in their order.
@@ -106,9 +99,7 @@ fn small_content(number: usize) -> Vec<u8> {
 
 /// No two parts of it are alike.
 fn large_content() -> Vec<u8> {
-    (0..LARGE as u32 / 4)
-        .flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes())
-        .collect()
+    (0..LARGE as u32 / 4).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
 }
 
 fn is_put(request: &Request) -> bool {
@@ -118,9 +109,7 @@ fn is_put(request: &Request) -> bool {
 fn part(request: &Request) -> Option<u32> {
     let (_, query) = request.target.split_once('?')?;
     let parameters = query.split('&');
-    parameters
-        .filter_map(|parameter| parameter.strip_prefix("partNumber="))
-        .find_map(|number| number.parse().ok())
+    parameters.filter_map(|parameter| parameter.strip_prefix("partNumber=")).find_map(|number| number.parse().ok())
 }
 
 #[cfg(unix)]
@@ -141,9 +130,7 @@ fn a_folder_arrives_as_it_is_and_the_second_time_nothing_is_sent() {
     upload.add(".hidden/1.jpg", b"hidden");
 
     let left_out = "skipped: 1 hidden file or folder and 1 file that is not an image";
-    upload
-        .run(&[])
-        .must(0, &["203 files (", left_out, " sent in "]);
+    upload.run(&[]).must(0, &["203 files (", left_out, " sent in "]);
 
     for number in 0..200 {
         upload.must_have_arrived(&small_name(number), &small_content(number));
@@ -157,10 +144,7 @@ fn a_folder_arrives_as_it_is_and_the_second_time_nothing_is_sent() {
     assert!(upload.proxy.count(|request| part(request).is_some()) == 5);
 
     let before = upload.proxy.requests().len();
-    upload.run(&[]).must(
-        0,
-        &["0 files (0 B) to send", "203 files (", "already there"],
-    );
+    upload.run(&[]).must(0, &["0 files (0 B) to send", "203 files (", "already there"]);
     assert_eq!(upload.writes_from(before).len(), 0);
 }
 
@@ -181,9 +165,7 @@ fn the_listing_comes_in_pages_and_only_objects_of_the_same_size_are_requested_on
 fn a_killed_upload_goes_on_with_what_is_missing() {
     let upload = Upload::new("killed");
     upload.add_small(60);
-    upload
-        .proxy
-        .inject(is_put, Often::After(25), Fault::Silence);
+    upload.proxy.inject(is_put, Often::After(25), Fault::Silence);
     // One after the other, so that no other upload is under way when the stalled one ends.
     let mut child = upload.start(&["--concurrency", "1"]);
     upload.proxy.wait_until_stalled();
@@ -199,11 +181,7 @@ fn a_killed_upload_goes_on_with_what_is_missing() {
 
     let before = upload.proxy.requests().len();
     upload.run(&[]).must(0, &["already there"]);
-    let mut written: Vec<String> = upload
-        .writes_from(before)
-        .iter()
-        .map(Request::key)
-        .collect();
+    let mut written: Vec<String> = upload.writes_from(before).iter().map(Request::key).collect();
     let mut expected = missing;
     written.sort();
     expected.sort();
@@ -217,11 +195,7 @@ fn a_killed_upload_goes_on_with_what_is_missing() {
 fn killed_after_two_parts(name: &str) -> Upload {
     let upload = Upload::new(name);
     upload.add("large.tfrecord", &large_content());
-    upload.proxy.inject(
-        |request| part(request).is_some(),
-        Often::After(2),
-        Fault::Silence,
-    );
+    upload.proxy.inject(|request| part(request).is_some(), Often::After(2), Fault::Silence);
     // One after the other, so that the first two are written down when the third stalls.
     let mut child = upload.start(&["--concurrency", "1"]);
     upload.proxy.wait_until_stalled();
@@ -254,9 +228,7 @@ fn a_file_that_was_replaced_since_its_upload_began_is_sent_again_from_the_start(
     other[0] ^= 1;
     upload.add("large.tfrecord", &other);
     let note = "An unfinished upload to s3://";
-    upload
-        .run(&[])
-        .must(0, &[note, "was aborted: the file has changed"]);
+    upload.run(&[]).must(0, &[note, "was aborted: the file has changed"]);
     upload.must_have_arrived("large.tfrecord", &other);
     upload.nothing_is_unfinished();
 }
@@ -266,22 +238,12 @@ fn a_file_that_was_replaced_since_its_upload_began_is_sent_again_from_the_start(
 fn a_cancelled_upload_leaves_nothing_that_costs_money() {
     let upload = Upload::new("cancelled");
     upload.add("large.tfrecord", &large_content());
-    upload.proxy.inject(
-        |request| part(request).is_some(),
-        Often::After(2),
-        Fault::Silence,
-    );
+    upload.proxy.inject(|request| part(request).is_some(), Often::After(2), Fault::Silence);
     let child = upload.start(&[]);
     upload.proxy.wait_until_stalled();
     interrupt(&child);
     let ended = Ended::of(&child.wait_with_output().unwrap());
-    ended.must(
-        1,
-        &[
-            "cancelled with 1 file (40 MiB) left",
-            "repeat the command for the rest",
-        ],
-    );
+    ended.must(1, &["cancelled with 1 file (40 MiB) left", "repeat the command for the rest"]);
     upload.nothing_is_unfinished();
     assert_eq!(upload.arrived("large.tfrecord"), None);
 }
@@ -309,28 +271,22 @@ fn an_object_with_other_content_stays_unless_overwriting_is_requested() {
     upload.must_have_arrived("same size.jpg", b"hers");
     upload.must_have_arrived("other size.jpg", b"somebody's");
 
-    upload
-        .run(&["--overwrite"])
-        .must(0, &["2 files (8 B) sent"]);
+    upload.run(&["--overwrite"]).must(0, &["2 files (8 B) sent"]);
     upload.must_have_arrived("same size.jpg", b"mine");
     upload.must_have_arrived("other size.jpg", b"mine");
     upload.must_have_arrived("not ours.jpg", b"hers");
 
     // An object that we wrote is recognised by its checksum.
     upload.add("new.jpg", b"more");
-    upload
-        .run(&[])
-        .must(3, &["new.jpg: an object with other content exists"]);
+    upload.run(&[]).must(3, &["new.jpg: an object with other content exists"]);
     upload.must_have_arrived("new.jpg", b"mine");
 }
 
 #[test]
 fn an_object_that_appears_while_the_rest_is_sent_is_not_overwritten() {
-    for (name, more, size) in [
-        ("race", &[][..], 4),
-        ("race-large", &[], LARGE),
-        ("race-overwrite", &["--overwrite"], 4),
-    ] {
+    for (name, more, size) in
+        [("race", &[][..], 4), ("race-large", &[], LARGE), ("race-overwrite", &["--overwrite"], 4)]
+    {
         let upload = Upload::new(name);
         let content = &large_content()[..size];
         upload.add("one.jpg", content);
@@ -348,9 +304,7 @@ fn an_object_that_appears_while_the_rest_is_sent_is_not_overwritten() {
             false
         };
         upload.proxy.inject(interfere, Often::Always, Fault::HangUp);
-        upload
-            .run(more)
-            .must(3, &["one.jpg", "since the plan was made"]);
+        upload.run(more).must(3, &["one.jpg", "since the plan was made"]);
         upload.must_have_arrived("one.jpg", b"hers");
         upload.nothing_is_unfinished();
     }
@@ -364,10 +318,7 @@ fn without_conditional_requests_the_object_is_checked_right_before_the_upload() 
     let bucket = upload.bucket.clone();
     // Another program is quicker with one of the two.
     let interfere = move |request: &Request| {
-        if is_put(request)
-            && request.key() == "photos/two.jpg"
-            && bucket.get("photos/two.jpg").is_none()
-        {
+        if is_put(request) && request.key() == "photos/two.jpg" && bucket.get("photos/two.jpg").is_none() {
             bucket.put("photos/two.jpg", b"hers");
         }
         false
@@ -389,16 +340,11 @@ fn a_dry_run_prints_the_plan_and_uploads_nothing() {
     upload.add("a/new.jpg", &[1; 2048]);
     upload.add("conflict.png", b"mine");
     upload.bucket.put("photos/conflict.png", b"somebody's");
-    let ended = upload
-        .run(&["--dry-run"])
-        .must(3, &["1 file (2.0 KiB) to send", "nothing was sent"]);
+    let ended = upload.run(&["--dry-run"]).must(3, &["1 file (2.0 KiB) to send", "nothing was sent"]);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(
         lines,
-        [
-            "send      2.0 KiB  a/new.jpg",
-            "conflict      4 B  conflict.png: an object of another size (10 B) exists",
-        ]
+        ["send      2.0 KiB  a/new.jpg", "conflict      4 B  conflict.png: an object of another size (10 B) exists",]
     );
     assert_eq!(upload.writes_from(0).len(), 0);
     let ended = upload.run(&["--dry-run", "--overwrite"]).must(0, &[]);
@@ -412,14 +358,8 @@ fn cut_connections_and_a_busy_server_are_retried() {
     upload.add_small(3);
     upload.add("large.tfrecord", &large_content());
     let is_third_part = |request: &Request| part(request) == Some(3);
-    upload
-        .proxy
-        .inject(is_third_part, Often::First(1), Fault::HangUp);
-    upload.proxy.inject(
-        |request| part(request) == Some(4),
-        Often::First(1),
-        Fault::error("503 Slow Down", "SlowDown"),
-    );
+    upload.proxy.inject(is_third_part, Often::First(1), Fault::HangUp);
+    upload.proxy.inject(|request| part(request) == Some(4), Often::First(1), Fault::error("503 Slow Down", "SlowDown"));
     upload.proxy.inject(
         |request| request.key().ends_with("000.jpg"),
         Often::First(1),
@@ -441,9 +381,7 @@ fn a_response_that_gets_lost_is_not_a_conflict() {
             is_put(request) && part(request).is_none()
                 || request.method == "POST" && request.target.contains("uploadId")
         };
-        upload
-            .proxy
-            .inject(makes_object, Often::First(1), Fault::LostResponse);
+        upload.proxy.inject(makes_object, Often::First(1), Fault::LostResponse);
         upload.run(&[]).must(0, &["1 file ("]);
         upload.must_have_arrived("one.jpg", &large_content()[..size]);
         upload.nothing_is_unfinished();
@@ -456,19 +394,10 @@ fn a_session_that_expires_stops_the_upload_and_it_continues_later() {
     let upload = Upload::new("expired");
     upload.add_small(40);
     upload.add("large.tfrecord", &large_content());
-    upload.proxy.inject(
-        is_put,
-        Often::After(20),
-        Fault::error("400 Bad Request", "ExpiredToken"),
-    );
-    let ended = upload.run(&[]).must(
-        1,
-        &[
-            "has expired",
-            "renew the credentials at their provider",
-            "repeat the command for the rest",
-        ],
-    );
+    upload.proxy.inject(is_put, Often::After(20), Fault::error("400 Bad Request", "ExpiredToken"));
+    let ended = upload
+        .run(&[])
+        .must(1, &["has expired", "renew the credentials at their provider", "repeat the command for the rest"]);
     let refused = ended.stderr.matches("has expired").count();
     assert_eq!(refused, 1, "it is said once: {}", ended.stderr);
     upload.proxy.heal();
@@ -505,9 +434,7 @@ fn a_file_that_changes_while_it_is_sent_is_not_sent() {
         false
     };
     upload.proxy.inject(change, Often::Always, Fault::HangUp);
-    let ended = upload
-        .run(&[])
-        .must(3, &["large.tfrecord: the file changed during the upload"]);
+    let ended = upload.run(&[]).must(3, &["large.tfrecord: the file changed during the upload"]);
     assert!(ended.stderr.contains("2 files ("), "{ended:#?}");
     assert_eq!(upload.arrived("large.tfrecord"), None);
     upload.nothing_is_unfinished();
@@ -521,14 +448,7 @@ fn files_that_cannot_be_read_or_named_are_listed_and_the_rest_arrives() {
     upload.add("line\nbreak.jpg", b"x");
     let gone = upload.folder.path().join("gone.jpg");
     std::os::unix::fs::symlink("/no/such/file", gone).unwrap();
-    upload.run(&[]).must(
-        3,
-        &[
-            "gone.jpg: the file does not exist",
-            "has a control character in its name",
-            "3 files (",
-        ],
-    );
+    upload.run(&[]).must(3, &["gone.jpg: the file does not exist", "has a control character in its name", "3 files ("]);
     upload.must_have_arrived(&small_name(2), &small_content(2));
 }
 
@@ -544,8 +464,7 @@ fn wrong_addresses_are_reported() {
         Ended::of(&command.output().unwrap())
     };
     run(folder, "/tmp/elsewhere").must(1, &["s3://bucket/prefix/"]);
-    run(folder, "s3://no-such-bucket-here/a/")
-        .must(1, &["bucket no-such-bucket-here does not exist"]);
+    run(folder, "s3://no-such-bucket-here/a/").must(1, &["bucket no-such-bucket-here does not exist"]);
     run(Path::new("/no/such/folder"), &upload.bucket.uri("")).must(1, &["/no/such/folder"]);
     let empty = tempfile::tempdir().unwrap();
     run(empty.path(), &upload.bucket.uri("")).must(1, &["no images and no TFRecord"]);

@@ -116,11 +116,7 @@ impl FaultProxy {
             listening: Mutex::default(),
         });
         shared.listen(listener);
-        Self {
-            address,
-            shared,
-            stalled: Mutex::new(stalled),
-        }
+        Self { address, shared, stalled: Mutex::new(stalled) }
     }
 
     pub(crate) fn endpoint(&self) -> String {
@@ -139,12 +135,7 @@ impl FaultProxy {
         often: Often,
         fault: Fault,
     ) {
-        self.shared.rules.lock().unwrap().push(Rule {
-            matches: Box::new(matches),
-            often,
-            seen: 0,
-            fault,
-        });
+        self.shared.rules.lock().unwrap().push(Rule { matches: Box::new(matches), often, seen: 0, fault });
     }
 
     /// Removes all rules.
@@ -189,17 +180,13 @@ impl Request {
         Self {
             method: head.method().to_owned(),
             target: head.target().to_owned(),
-            headers: fields
-                .map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))
-                .collect(),
+            headers: fields.map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect(),
         }
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
-        headers
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+        headers.find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// Whether it asks for a page of a bucket's listing.
@@ -436,9 +423,7 @@ impl Upstream {
             return Some((response, Vec::new()));
         }
         let body = response.read_body(&mut self.responses, Direction::Response)?;
-        response
-            .fields
-            .retain(|(name, _)| !name.eq_ignore_ascii_case("transfer-encoding"));
+        response.fields.retain(|(name, _)| !name.eq_ignore_ascii_case("transfer-encoding"));
         response.set("Content-Length", &body.content.len().to_string());
         Some((response, body.content))
     }

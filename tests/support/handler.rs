@@ -47,12 +47,7 @@ impl Served {
     pub(crate) fn plainly(contents: &Path) -> Self {
         let mut command = python(&["model-handler"]);
         command
-            .args([
-                "code/serve.py",
-                "--host",
-                "127.0.0.1",
-                "--until-stdin-closes",
-            ])
+            .args(["code/serve.py", "--host", "127.0.0.1", "--until-stdin-closes"])
             .current_dir(contents)
             .env("SAGEMAKER_BIND_TO_PORT", "0");
         Self::by(command)
@@ -61,21 +56,13 @@ impl Served {
     /// A program that says `port N` once it serves, and ends when its stdin closes.
     pub(crate) fn by(mut command: Command) -> Self {
         let log = tempfile::NamedTempFile::new().unwrap();
-        let mut process = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log.reopen().unwrap())
-            .spawn()
-            .unwrap();
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log.reopen().unwrap()).spawn().unwrap();
         let said = BufReader::new(process.stdout.take().unwrap()).lines();
-        let port = said
-            .map_while(Result::ok)
-            .find_map(|line| line.strip_prefix("port ")?.parse().ok());
+        let port = said.map_while(Result::ok).find_map(|line| line.strip_prefix("port ")?.parse().ok());
         Self {
             process,
-            port: port.unwrap_or_else(|| {
-                panic!("no port: {}", std::fs::read_to_string(log.path()).unwrap())
-            }),
+            port: port.unwrap_or_else(|| panic!("no port: {}", std::fs::read_to_string(log.path()).unwrap())),
         }
     }
 
@@ -84,9 +71,7 @@ impl Served {
     }
 
     pub(crate) fn invoke(&self, content_type: &str, body: &[u8]) -> Reply {
-        let request = agent()
-            .post(self.url("/invocations"))
-            .header("content-type", content_type);
+        let request = agent().post(self.url("/invocations")).header("content-type", content_type);
         reply(request.send(body))
     }
 
@@ -111,16 +96,12 @@ impl Drop for Served {
 pub(crate) fn python(lists: &[&'static str]) -> Command {
     let mut command = Command::new("python3");
     let folders = lists.iter().map(|list| python_packages(list));
-    command
-        .env("PYTHONPATH", std::env::join_paths(folders).unwrap())
-        .env("PYTHONDONTWRITEBYTECODE", "1");
+    command.env("PYTHONPATH", std::env::join_paths(folders).unwrap()).env("PYTHONDONTWRITEBYTECODE", "1");
     command
 }
 
 fn agent() -> ureq::Agent {
-    let config = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .proxy(None);
+    let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None);
     config.build().new_agent()
 }
 

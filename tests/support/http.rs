@@ -42,14 +42,11 @@ impl Head {
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let mut fields = self.fields.iter();
-        fields
-            .find(|(known, _)| known.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        fields.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn set(&mut self, name: &str, value: &str) {
-        self.fields
-            .retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.fields.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         self.fields.push((name.to_owned(), value.to_owned()));
     }
 
@@ -66,11 +63,7 @@ impl Head {
         self.first.split(' ').nth(1).unwrap_or_default()
     }
 
-    pub(crate) fn read_body(
-        &self,
-        reader: &mut impl BufRead,
-        direction: Direction,
-    ) -> Option<Body> {
+    pub(crate) fn read_body(&self, reader: &mut impl BufRead, direction: Direction) -> Option<Body> {
         let coding = self.get("transfer-encoding").unwrap_or_default();
         if coding.eq_ignore_ascii_case("chunked") {
             return read_chunks(reader);
@@ -86,10 +79,7 @@ impl Head {
             }
             None => {}
         }
-        Some(Body {
-            raw: content.clone(),
-            content,
-        })
+        Some(Body { raw: content.clone(), content })
     }
 }
 
@@ -111,10 +101,7 @@ fn read_line(reader: &mut impl BufRead) -> Option<String> {
 }
 
 fn read_chunks(reader: &mut impl BufRead) -> Option<Body> {
-    let mut body = Body {
-        raw: Vec::new(),
-        content: Vec::new(),
-    };
+    let mut body = Body { raw: Vec::new(), content: Vec::new() };
     loop {
         let line = read_line(reader)?;
         body.raw.extend_from_slice(format!("{line}\r\n").as_bytes());
@@ -167,11 +154,7 @@ impl Connection {
         let stream = TcpStream::connect(host)?;
         stream.set_nodelay(true)?;
         let responses = BufReader::new(stream.try_clone()?);
-        Ok(Self {
-            host,
-            stream,
-            responses,
-        })
+        Ok(Self { host, stream, responses })
     }
 
     /// How long a server may be silent from now on.
@@ -180,12 +163,7 @@ impl Connection {
     }
 
     /// A request without fields of its own: the status and the body of the response.
-    pub(crate) fn exchange(
-        &mut self,
-        method: &str,
-        target: &str,
-        body: &[u8],
-    ) -> std::io::Result<(u16, Vec<u8>)> {
+    pub(crate) fn exchange(&mut self, method: &str, target: &str, body: &[u8]) -> std::io::Result<(u16, Vec<u8>)> {
         let response = self.send(method, target, &[], body, Transfer::Whole)?;
         Ok((response.status, response.content))
     }
@@ -222,8 +200,7 @@ impl Connection {
             }
         }
         self.stream.write_all(&message)?;
-        self.receive(method)
-            .ok_or_else(|| ErrorKind::InvalidData.into())
+        self.receive(method).ok_or_else(|| ErrorKind::InvalidData.into())
     }
 
     fn receive(&mut self, method: &str) -> Option<Response> {
@@ -235,13 +212,8 @@ impl Connection {
         let content = if method == "HEAD" || matches!(status, 204 | 304) {
             Vec::new()
         } else {
-            head.read_body(&mut self.responses, Direction::Response)?
-                .content
+            head.read_body(&mut self.responses, Direction::Response)?.content
         };
-        Some(Response {
-            status,
-            head,
-            content,
-        })
+        Some(Response { status, head, content })
     }
 }

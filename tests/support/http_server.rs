@@ -1,10 +1,7 @@
 //! A small HTTP server on this machine that behaves as badly as a test wants, and remembers what it was asked and how
 //! much it sent.
 
-#![allow(
-    dead_code,
-    reason = "each test program that includes this file uses another part of it"
-)]
+#![allow(dead_code, reason = "each test program that includes this file uses another part of it")]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -91,11 +88,7 @@ impl HttpServer {
                 std::thread::spawn(move || server.serve(connection.unwrap()));
             }
         });
-        Self {
-            address,
-            shared,
-            stalled: Mutex::new(stalled),
-        }
+        Self { address, shared, stalled: Mutex::new(stalled) }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -109,17 +102,12 @@ impl HttpServer {
     /// The first byte of the range of each request.
     pub(crate) fn range_starts(&self) -> Vec<Option<usize>> {
         let exchanges = self.exchanges().into_iter();
-        exchanges
-            .map(|exchange| exchange.request.range_start)
-            .collect()
+        exchanges.map(|exchange| exchange.request.range_start).collect()
     }
 
     /// Bytes of bodies sent so far.
     pub(crate) fn bytes_served(&self) -> usize {
-        self.exchanges()
-            .iter()
-            .map(|exchange| exchange.body_bytes)
-            .sum()
+        self.exchanges().iter().map(|exchange| exchange.body_bytes).sum()
     }
 
     /// Waits until a connection has begun to stall.
@@ -136,10 +124,7 @@ impl Shared {
         let number = {
             let mut exchanges = self.exchanges.lock().unwrap();
             request.number = exchanges.len();
-            exchanges.push(Exchange {
-                request: request.clone(),
-                body_bytes: 0,
-            });
+            exchanges.push(Exchange { request: request.clone(), body_bytes: 0 });
             request.number
         };
         let reply = (self.reply)(&request);
@@ -214,12 +199,7 @@ fn head(reply: &Reply) -> String {
 impl Reply {
     /// An error without a body.
     pub(crate) fn status(status: &'static str) -> Self {
-        Self {
-            status,
-            headers: vec![("Content-Length", "0".to_owned())],
-            body: Vec::new(),
-            ending: Ending::Complete,
-        }
+        Self { status, headers: vec![("Content-Length", "0".to_owned())], body: Vec::new(), ending: Ending::Complete }
     }
 
     pub(crate) fn redirect(to: String) -> Self {
@@ -249,11 +229,8 @@ impl Reply {
     /// The content from byte `start` on, without a check of `If-Range`.
     pub(crate) fn part(content: &[u8], start: usize) -> Self {
         let len = content.len();
-        Self {
-            status: "206 Partial Content",
-            ..Self::whole(&content[start..])
-        }
-        .header("Content-Range", format!("bytes {start}-{}/{len}", len - 1))
+        Self { status: "206 Partial Content", ..Self::whole(&content[start..]) }
+            .header("Content-Range", format!("bytes {start}-{}/{len}", len - 1))
     }
 
     pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {

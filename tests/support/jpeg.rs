@@ -8,10 +8,7 @@ pub(crate) fn enlarged(jpeg: &[u8], start_of_frame: u8, side: u16) -> Vec<u8> {
     bytes[at + 7..at + 9].copy_from_slice(&side.to_be_bytes());
     // The sampling factors of the brightness.
     bytes[at + 11] = 0x11;
-    bytes.resize(
-        bytes.len() + usize::from(side) * usize::from(side) / 1000,
-        0,
-    );
+    bytes.resize(bytes.len() + usize::from(side) * usize::from(side) / 1000, 0);
     bytes
 }
 

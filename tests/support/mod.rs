@@ -33,11 +33,7 @@ pub(crate) fn spotcheck(args: &[&str]) -> Command {
 /// The program with its arguments, in the repository's root, that keeps its files below `home`.
 pub(crate) fn spotcheck_at(home: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spotcheck"));
-    command
-        .args(args)
-        .current_dir(repository())
-        .env("SPOTCHECK_HOME", home)
-        .env_remove("ORT_DYLIB_PATH");
+    command.args(args).current_dir(repository()).env("SPOTCHECK_HOME", home).env_remove("ORT_DYLIB_PATH");
     command
 }
 
@@ -49,12 +45,7 @@ pub(crate) fn runtime_home() -> &'static Path {
         let home = target_folder("test-home");
         let _lock = lock(&home);
         for package in ["cpu", "webgpu"] {
-            if !home
-                .join("data/runtime")
-                .join(package)
-                .join("manifest.json")
-                .exists()
-            {
+            if !home.join("data/runtime").join(package).join("manifest.json").exists() {
                 must_succeed(&mut spotcheck_at(&home, &["runtime", "install", package]));
             }
         }
@@ -70,12 +61,9 @@ pub(crate) fn software_gpu() -> &'static [(String, String)] {
         let _lock = lock(&folder);
         let script = repository().join("tests/setup/software-gpu.sh");
         must_succeed(Command::new(script).arg(&folder));
-        let text =
-            std::fs::read_to_string(folder.join("environment")).expect("the script writes it");
+        let text = std::fs::read_to_string(folder.join("environment")).expect("the script writes it");
         let variables = text.lines().filter_map(|line| line.split_once('='));
-        variables
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect()
+        variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     })
 }
 
@@ -103,8 +91,7 @@ fn target_folder(name: &str) -> PathBuf {
 
 /// Keeps the other test programs away from `folder` until it is dropped.
 fn lock(folder: &Path) -> File {
-    let file =
-        File::create(folder.join(".test-lock")).expect("the target folder is ours to write to");
+    let file = File::create(folder.join(".test-lock")).expect("the target folder is ours to write to");
     file.lock().expect("a fresh file can be locked");
     file
 }

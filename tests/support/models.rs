@@ -18,20 +18,14 @@ pub(crate) struct Runtime(pub(crate) Loaded);
 impl Runtime {
     /// One for all tests of a program.
     pub(crate) fn load() -> &'static Self {
-        static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-            Runtime(
-                ensure_loaded(&AppDirs::below(super::runtime_home()), None, &control()).unwrap(),
-            )
-        });
+        static RUNTIME: LazyLock<Runtime> =
+            LazyLock::new(|| Runtime(ensure_loaded(&AppDirs::below(super::runtime_home()), None, &control()).unwrap()));
         &RUNTIME
     }
 
     pub(crate) fn predictor(&self, model: &Model) -> OnnxPredictor {
-        let options = LoadOptions {
-            device: DeviceChoice::Only(Device::Cpu),
-            threads: Some(1),
-            ..LoadOptions::default()
-        };
+        let options =
+            LoadOptions { device: DeviceChoice::Only(Device::Cpu), threads: Some(1), ..LoadOptions::default() };
         OnnxPredictor::load(&self.0, model, &options, &control()).unwrap()
     }
 }
@@ -44,19 +38,12 @@ pub(crate) fn control() -> TaskControl {
 pub(crate) fn model_of_card(card: &Path) -> Model {
     let text = std::fs::read_to_string(card).unwrap();
     let parsed = parse_card(&text, card).unwrap();
-    Model {
-        weights: card.with_file_name(&parsed.file.name),
-        card: parsed,
-        labels: LabelSet::default(),
-    }
+    Model { weights: card.with_file_name(&parsed.file.name), card: parsed, labels: LabelSet::default() }
 }
 
 pub(crate) fn predict(predictor: &OnnxPredictor, image: &Path) -> Prediction {
     let bytes = std::fs::read(image).unwrap();
     let image = decode(&bytes, &DecodeLimits::default()).unwrap().image;
     let prepared = predictor.prepare(&image).unwrap();
-    predictor
-        .predict(0, &[prepared], &control())
-        .unwrap()
-        .remove(0)
+    predictor.predict(0, &[prepared], &control()).unwrap().remove(0)
 }

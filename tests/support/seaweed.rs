@@ -27,12 +27,7 @@ const UPLOADERS: usize = 8;
 /// The variable that tells a process of the tests about a server that is there already.
 const LENT: &str = "SPOTCHECK_TEST_SEAWEED";
 /// Encodes all but RFC 3986's unreserved characters and the `/` between the parts of a key.
-pub(crate) const KEY: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'/');
+pub(crate) const KEY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// A user and its permissions. The secrets look like real ones, so that a test can search for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,11 +67,8 @@ pub(crate) const STRANGER: Login = Login {
     actions: &[],
 };
 /// The admin's name with another's secret.
-pub(crate) const IMPOSTOR: Login = Login {
-    profile: "impostor",
-    secret_key: "s3cr3t/Of+The/Impostor+rF5nCx8e2iTg7lQo",
-    ..ADMIN
-};
+pub(crate) const IMPOSTOR: Login =
+    Login { profile: "impostor", secret_key: "s3cr3t/Of+The/Impostor+rF5nCx8e2iTg7lQo", ..ADMIN };
 pub(crate) const LOGINS: [Login; 5] = [ADMIN, READER, BLIND, STRANGER, IMPOSTOR];
 
 /// A profile that takes on a role as the admin: its credentials come from STS, with a session token.
@@ -125,8 +117,7 @@ pub(crate) struct Bucket {
 impl Seaweed {
     /// The server of this test program, started at the first call.
     pub(crate) fn shared() -> &'static Self {
-        static SERVER: LazyLock<Seaweed> =
-            LazyLock::new(|| Seaweed::inherited().unwrap_or_else(Seaweed::start));
+        static SERVER: LazyLock<Seaweed> = LazyLock::new(|| Seaweed::inherited().unwrap_or_else(Seaweed::start));
         &SERVER
     }
 
@@ -168,17 +159,9 @@ impl Seaweed {
 
     /// A new, empty bucket of exactly this name, which no other test uses.
     pub(crate) fn bucket_of_one_test(&'static self, name: &str) -> Bucket {
-        let bucket = Bucket {
-            name: name.to_owned(),
-            server: self,
-        };
+        let bucket = Bucket { name: name.to_owned(), server: self };
         let mut filer = Connection::open(self.filer).unwrap();
-        must(
-            &mut filer,
-            "POST",
-            &format!("/buckets/{}/", bucket.name),
-            &[],
-        );
+        must(&mut filer, "POST", &format!("/buckets/{}/", bucket.name), &[]);
         bucket
     }
 
@@ -208,22 +191,9 @@ impl Seaweed {
 
     /// An error is the log of a server that ended before it was ready.
     fn try_start(weed: &Path) -> Result<Self, String> {
-        let folder = tempfile::Builder::new()
-            .prefix("spotcheck-seaweed-")
-            .tempdir()
-            .unwrap()
-            .keep();
+        let folder = tempfile::Builder::new().prefix("spotcheck-seaweed-").tempdir().unwrap().keep();
         write_config(&folder);
-        let [
-            master,
-            master_grpc,
-            volume,
-            volume_grpc,
-            filer,
-            filer_grpc,
-            s3,
-            s3_grpc,
-        ] = free_ports();
+        let [master, master_grpc, volume, volume_grpc, filer, filer_grpc, s3, s3_grpc] = free_ports();
         let at = |name: &str| folder.join(name).display().to_string();
         let mut command = Command::new("sh");
         command
@@ -253,8 +223,7 @@ impl Seaweed {
             .arg(format!("-s3.localSocket={}", at("s3.sock")))
             .arg(format!("-s3.config={}", at("s3.json")))
             .arg(format!("-s3.iam.config={}", at("iam.json")));
-        let grpc_ports =
-            [master_grpc, volume_grpc, filer_grpc, s3_grpc].map(|port| port.to_string());
+        let grpc_ports = [master_grpc, volume_grpc, filer_grpc, s3_grpc].map(|port| port.to_string());
         // It would take credentials and settings from our environment and home.
         command
             .env_clear()
@@ -267,12 +236,7 @@ impl Seaweed {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let mut auto_delete = command.spawn().expect("there is a shell");
-        let server = Self {
-            s3: loopback(s3),
-            filer: loopback(filer),
-            folder,
-            _lifeline: auto_delete.stdin.take(),
-        };
+        let server = Self { s3: loopback(s3), filer: loopback(filer), folder, _lifeline: auto_delete.stdin.take() };
         server.wait_until_ready(&mut auto_delete)?;
         Ok(server)
     }
@@ -289,11 +253,7 @@ impl Seaweed {
                 let _ = fs::remove_dir_all(&self.folder);
                 return Err(log);
             }
-            assert!(
-                begun.elapsed() < PATIENCE,
-                "SeaweedFS is not ready after {PATIENCE:?}; it said:\n{}",
-                log()
-            );
+            assert!(begun.elapsed() < PATIENCE, "SeaweedFS is not ready after {PATIENCE:?}; it said:\n{}", log());
             std::thread::sleep(POLL);
         }
         Ok(())
@@ -479,10 +439,7 @@ fn write_config(folder: &Path) {
     let growth = "[master.volume_growth]\ncopy_1 = 1\n";
     fs::write(folder.join("master.toml"), growth).unwrap();
     let mut profiles = LOGINS.map(Login::as_profile).to_vec();
-    profiles.push(format!(
-        "[profile {ROLE_PROFILE}]\nrole_arn = {ROLE}\nsource_profile = {}\n",
-        ADMIN.profile
-    ));
+    profiles.push(format!("[profile {ROLE_PROFILE}]\nrole_arn = {ROLE}\nsource_profile = {}\n", ADMIN.profile));
     fs::write(folder.join("aws-config"), profiles.join("\n")).unwrap();
 }
 

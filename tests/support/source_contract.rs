@@ -6,16 +6,10 @@ use super::{Page, SampleUri, Source, SourceError};
 /// `source` holds exactly `files`, in this order, and not `missing`.
 pub(crate) fn check_contract(source: &dyn Source, files: &[(&str, &[u8])], missing: &str) {
     let pages: Vec<Page> = source.pages().collect();
-    assert!(
-        pages.iter().all(|page| page.problems.is_empty()),
-        "{pages:?}"
-    );
+    assert!(pages.iter().all(|page| page.problems.is_empty()), "{pages:?}");
     let samples: Vec<_> = pages.into_iter().flat_map(|page| page.samples).collect();
     let names: Vec<&str> = samples.iter().map(|sample| sample.name.as_str()).collect();
-    assert_eq!(
-        names,
-        files.iter().map(|(name, _)| *name).collect::<Vec<_>>()
-    );
+    assert_eq!(names, files.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     for (sample, (_, bytes)) in samples.iter().zip(files) {
         assert_eq!(sample.size_bytes, bytes.len() as u64, "{}", sample.name);
         assert_eq!(source.read(&sample.uri).unwrap(), *bytes, "{}", sample.name);

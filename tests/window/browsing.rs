@@ -51,9 +51,7 @@ fn a_file_of_records_opens_and_shows_what_it_knows_of_its_images() {
     let legend = "stored with the image";
     assert!(sees(&window, legend));
     window.state_mut().command(Action::ToggleStoredBoxes);
-    wait_until(&mut window, "the boxes to be hidden", |window| {
-        !sees(window, legend)
-    });
+    wait_until(&mut window, "the boxes to be hidden", |window| !sees(window, legend));
 }
 
 #[test]
@@ -208,9 +206,7 @@ fn a_folder_of_many_images_draws_only_what_is_on_screen() {
     let original = samples().join("chelsea.png");
     for number in 0..2000 {
         std::fs::hard_link(&original, folder.path().join(format!("{number:04}.png")))
-            .or_else(|_| {
-                std::fs::copy(&original, folder.path().join(format!("{number:04}.png"))).map(drop)
-            })
+            .or_else(|_| std::fs::copy(&original, folder.path().join(format!("{number:04}.png"))).map(drop))
             .unwrap();
     }
     let mut window = open(Some(folder.path()), CLASSIFIER);
@@ -219,25 +215,17 @@ fn a_folder_of_many_images_draws_only_what_is_on_screen() {
     assert!((4..60).contains(&drawn), "{drawn} cells");
     assert!(sees(&window, "0000.png, "));
     window.key_press(Key::End);
-    wait_until(&mut window, "the last cell", |window| {
-        sees(window, "1999.png, ")
-    });
+    wait_until(&mut window, "the last cell", |window| sees(window, "1999.png, "));
     assert!(!sees(&window, "0000.png, "));
 }
 
 #[test]
 fn an_image_above_the_limit_of_megapixels_is_refused_with_the_limit() {
     let folder = folder_of(1, "chelsea.png");
-    image::RgbImage::new(2000, 1000)
-        .save(folder.path().join("large.png"))
-        .unwrap();
+    image::RgbImage::new(2000, 1000).save(folder.path().join("large.png")).unwrap();
     let mut window = open(None, CLASSIFIER);
-    window
-        .state_mut()
-        .command(BrowseCommand::SetMaxMegapixels(1));
-    window
-        .state_mut()
-        .command(BrowseCommand::Open(folder.path().to_owned()));
+    window.state_mut().command(BrowseCommand::SetMaxMegapixels(1));
+    window.state_mut().command(BrowseCommand::Open(folder.path().to_owned()));
     wait_for(&mut window, "1 problem");
     click(&mut window, "1 problem");
     wait_for(&mut window, "megapixel");
@@ -323,9 +311,7 @@ fn typing_a_name_goes_to_the_image_and_enter_to_the_next() {
     assert!(!sees(&window, missed));
     window.key_press(Key::G);
     wait_for(&mut window, "Enter goes to the next one");
-    window
-        .get_by_label("Name or number of an image")
-        .type_text("5");
+    window.get_by_label("Name or number of an image").type_text("5");
     wait_for(&mut window, "5 of 8 images");
 }
 
@@ -336,9 +322,7 @@ fn many_images() -> tempfile::TempDir {
     image::RgbImage::new(8, 6).save(&original).unwrap();
     for number in 1..2000 {
         let copy = folder.path().join(format!("{number:04}.png"));
-        std::fs::hard_link(&original, &copy)
-            .or_else(|_| std::fs::copy(&original, &copy).map(drop))
-            .unwrap();
+        std::fs::hard_link(&original, &copy).or_else(|_| std::fs::copy(&original, &copy).map(drop)).unwrap();
     }
     folder
 }
@@ -347,9 +331,7 @@ fn many_images() -> tempfile::TempDir {
 fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown_image() {
     let folder = many_images();
     let mut window = open(Some(folder.path()), CLASSIFIER);
-    window
-        .state_mut()
-        .command(InferenceCommand::SetPredictOnOpen(false));
+    window.state_mut().command(InferenceCommand::SetPredictOnOpen(false));
     wait_for(&mut window, "1 of 2,000 images");
     window.key_press(Key::G);
     wait_for(&mut window, "Enter goes to the next one");
@@ -411,9 +393,7 @@ fn thumbnails_can_take_the_whole_window_and_an_image_is_one_key_away() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     window.key_press_modifiers(Modifiers::COMMAND, Key::G);
-    wait_until(&mut window, "no image", |window| {
-        !sees(window, "1 of 8 images")
-    });
+    wait_until(&mut window, "no image", |window| !sees(window, "1 of 8 images"));
     assert!(sees(&window, "chelsea.png, "));
     window.key_press(Key::Space);
     wait_for(&mut window, "1 of 8 images");
@@ -456,9 +436,7 @@ fn clicks_with_ctrl_and_shift_select_and_only_the_selection_is_predicted() {
 fn the_slider_of_the_thumbnails_makes_room_for_more_of_them() {
     let folder = many_images();
     let mut window = open(Some(folder.path()), CLASSIFIER);
-    window
-        .state_mut()
-        .command(InferenceCommand::SetPredictOnOpen(false));
+    window.state_mut().command(InferenceCommand::SetPredictOnOpen(false));
     wait_for(&mut window, "1 of 2,000 images");
     let mut cells = |side: f64| {
         let label = "Size of the thumbnails";
@@ -480,14 +458,10 @@ fn boxes_on_thumbnails_are_those_of_the_whole_predictions() {
     wait_for(&mut window, "All saved");
     click(&mut window, "View");
     click(&mut window, "Boxes on thumbnails");
-    wait_until(
-        &mut window,
-        "the predictions of all cells on screen",
-        |window| {
-            let state = window.state().state();
-            let run = state.run().unwrap().id();
-            let has_boxes = |id| state.runs.prediction(run, id).is_some();
-            state.order().ids().filter(|&id| has_boxes(id)).count() == 8
-        },
-    );
+    wait_until(&mut window, "the predictions of all cells on screen", |window| {
+        let state = window.state().state();
+        let run = state.run().unwrap().id();
+        let has_boxes = |id| state.runs.prediction(run, id).is_some();
+        state.order().ids().filter(|&id| has_boxes(id)).count() == 8
+    });
 }

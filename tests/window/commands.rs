@@ -37,9 +37,7 @@ fn the_palette_is_as_high_as_before_after_a_search_without_a_result() {
     };
     let at_first = height(&window);
     assert!(at_first > 300.0, "{at_first}");
-    window
-        .get_by_label("Type a command")
-        .type_text("no such thing");
+    window.get_by_label("Type a command").type_text("no such thing");
     wait_for(&mut window, "No matching command");
     window.run_steps(3);
     assert!(height(&window) < 100.0);
@@ -62,11 +60,7 @@ fn the_palette_preselects_only_what_can_be_done_now() {
         lines
             .filter(|line| line.toggled() == Some(Toggled::True))
             .filter_map(|line| Some((line.label()?, line.is_disabled())))
-            .filter(|(name, _)| {
-                Action::VARIANTS
-                    .iter()
-                    .any(|action| name.starts_with(action.label()))
-            })
+            .filter(|(name, _)| Action::VARIANTS.iter().any(|action| name.starts_with(action.label())))
             .collect()
     };
     let mut type_text = |text: &str| {
@@ -80,10 +74,7 @@ fn the_palette_preselects_only_what_can_be_done_now() {
     let state = spotcheck::state::State::default();
     for text in ["e", "image", "export", "o"] {
         let lines = type_text(text);
-        assert!(
-            lines.iter().all(|(_, is_disabled)| !is_disabled),
-            "{lines:?}"
-        );
+        assert!(lines.iter().all(|(_, is_disabled)| !is_disabled), "{lines:?}");
         let can_be_done = |action: &&Action| {
             let label = action.label().to_lowercase();
             label.contains(text) && action.check(&state).is_ok()
@@ -105,9 +96,7 @@ fn help_lists_the_keys_and_escape_closes_it() {
     wait_for(&mut window, "Keys and mouse");
     assert!(sees(&window, "Hide the boxes"));
     window.key_press(Key::Escape);
-    wait_until(&mut window, "help to close", |window| {
-        !sees(window, "Keys and mouse")
-    });
+    wait_until(&mut window, "help to close", |window| !sees(window, "Keys and mouse"));
 }
 
 #[test]
@@ -126,13 +115,8 @@ fn the_interface_grows_with_its_key() {
     let mut window = open(None, CLASSIFIER);
     // A key of its own, or Equals with Shift, which some systems report as the one and some as the other.
     let with_shift = Modifiers::COMMAND | Modifiers::SHIFT;
-    for (step, (modifiers, key)) in [
-        (Modifiers::COMMAND, Key::Plus),
-        (with_shift, Key::Plus),
-        (with_shift, Key::Equals),
-    ]
-    .into_iter()
-    .enumerate()
+    for (step, (modifiers, key)) in
+        [(Modifiers::COMMAND, Key::Plus), (with_shift, Key::Plus), (with_shift, Key::Equals)].into_iter().enumerate()
     {
         window.key_press_modifiers(modifiers, key);
         wait_until(&mut window, "a larger interface", |window| {
@@ -159,9 +143,7 @@ fn zoom_keys_change_the_image_and_fit_brings_it_back() {
     window.key_press(Key::Num1);
     wait_for(&mut window, "100 %");
     window.key_press(Key::F);
-    wait_until(&mut window, "the fitted image", |window| {
-        !sees(window, "100 %")
-    });
+    wait_until(&mut window, "the fitted image", |window| !sees(window, "100 %"));
 }
 
 #[test]
@@ -169,9 +151,7 @@ fn no_key_reaches_what_is_behind_a_dialog() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     wait_for(&mut window, "1 predicted");
-    wait_until(&mut window, "the project", |window| {
-        window.state().state().project.is_writable()
-    });
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
     let before = window.state().state().shown_sample();
     for overlay in [Overlay::Help, Overlay::Export, Overlay::Jobs] {
         window.state_mut().command(Command::SetOverlay(overlay));
@@ -196,9 +176,7 @@ fn no_key_reaches_what_is_behind_a_dialog() {
             assert!(state.presenting.is_none(), "{key:?}");
             assert!(!state.settings.thumbnails_only, "{key:?}");
         }
-        window
-            .state_mut()
-            .command(Command::SetOverlay(Overlay::None));
+        window.state_mut().command(Command::SetOverlay(Overlay::None));
         window.run_steps(2);
     }
     // The same keys do something once the dialog is gone.

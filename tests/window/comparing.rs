@@ -17,9 +17,7 @@ pub(crate) fn two_runs(model: &str, source: &std::path::Path) -> Harness<'static
     let mut window = open(Some(source), model);
     wait_for(&mut window, "1 of ");
     predict_all(&mut window);
-    window
-        .state_mut()
-        .command(InferenceCommand::SetThreads(Some(1)));
+    window.state_mut().command(InferenceCommand::SetThreads(Some(1)));
     predict_all(&mut window);
     click(&mut window, "Runs");
     window
@@ -28,9 +26,7 @@ pub(crate) fn two_runs(model: &str, source: &std::path::Path) -> Harness<'static
 fn predict_all(window: &mut Harness<'static, App>) {
     wait_until(window, "the model", |window| {
         let state = window.state().state();
-        state
-            .run()
-            .is_some_and(|run| run.predictions.predicted() > 0)
+        state.run().is_some_and(|run| run.predictions.predicted() > 0)
     });
     window.state_mut().command(Action::PredictAll);
     wait_until(window, "all predictions", |window| {
@@ -66,15 +62,11 @@ fn boxes_of_two_runs_are_drawn_over_each_other_with_a_legend() {
     wait_for(&mut window, "The same boxes (IoU ≥ 0.5) in 1 of 1 image");
     wait_for(&mut window, "B, dashed: ");
     assert!(sees(&window, "0 only in A, 0 only in B"));
-    window.state_mut().command(ReviewCommand::ChangeView(
-        spotcheck::state::ViewChange::MinScore(0.2),
-    ));
+    window.state_mut().command(ReviewCommand::ChangeView(spotcheck::state::ViewChange::MinScore(0.2)));
     let outdated = "The filters have changed since this was compared";
     wait_for(&mut window, outdated);
     click(&mut window, "Compare again");
-    wait_until(&mut window, "the new comparison", |window| {
-        !sees(window, outdated) && sees(window, "100.0 % agree")
-    });
+    wait_until(&mut window, "the new comparison", |window| !sees(window, outdated) && sees(window, "100.0 % agree"));
 }
 
 #[test]
@@ -96,9 +88,7 @@ fn a_run_is_named_and_deleted_after_a_question() {
     click(&mut window, more);
     click(&mut window, "Delete…");
     click(&mut window, "Delete this run");
-    wait_until(&mut window, "one run to be left", |window| {
-        window.state().state().runs.iter().count() == 1
-    });
+    wait_until(&mut window, "one run to be left", |window| window.state().state().runs.iter().count() == 1);
 }
 
 #[test]
@@ -111,14 +101,9 @@ fn two_runs_are_shown_side_by_side_each_under_its_name() {
     click(&mut window, "Side by side");
     let name_of_first = "EfficientNet-Lite0\ntiger cat 38.3 %";
     wait_for(&mut window, name_of_first);
-    wait_for(
-        &mut window,
-        "EfficientNet-Lite0, 1 thread\ntiger cat 38.3 %",
-    );
+    wait_for(&mut window, "EfficientNet-Lite0, 1 thread\ntiger cat 38.3 %");
     click(&mut window, "Overlaid");
-    wait_until(&mut window, "one image", |window| {
-        !sees(window, name_of_first)
-    });
+    wait_until(&mut window, "one image", |window| !sees(window, name_of_first));
 }
 
 #[test]
@@ -138,10 +123,7 @@ fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
     wait_for(&mut window, "3 images compared, 3 of them agree; written: ");
     click(&mut window, "Close");
     let table = std::fs::read_to_string(&target).unwrap();
-    assert!(
-        table.contains("0-chelsea.png,both,true,0,0,tiger cat,0.38"),
-        "{table}"
-    );
+    assert!(table.contains("0-chelsea.png,both,true,0,0,tiger cat,0.38"), "{table}");
     let summary = std::fs::read_to_string(folder.path().join("comparison-summary.csv")).unwrap();
     assert!(summary.contains("agreement,,,1"), "{summary}");
 
@@ -153,9 +135,7 @@ fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
     assert_eq!(overlay(&window), Overlay::ExportComparison);
     click(&mut window, "JSON: ");
     click(&mut window, "Export now");
-    wait_until(&mut window, "the dialog to close", |window| {
-        overlay(window) == Overlay::None
-    });
+    wait_until(&mut window, "the dialog to close", |window| overlay(window) == Overlay::None);
     assert!(target.with_extension("json").exists());
 }
 
@@ -168,9 +148,7 @@ fn a_click_on_a_run_looks_at_its_predictions() {
     let first = window.state().state().runs.iter().next().unwrap().id();
     assert_ne!(first, second);
     click(&mut window, "Run EfficientNet-Lite0");
-    wait_until(&mut window, "the first run", |window| {
-        current(window) == first
-    });
+    wait_until(&mut window, "the first run", |window| current(window) == first);
     wait_for(&mut window, "2 predicted");
     // The one that one looks at is not compared with itself.
     assert!(sees(&window, "Compare with EfficientNet-Lite0, 1 thread"));
@@ -205,18 +183,12 @@ fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens
     };
     let (right, left) = (outputs(10, "person", "b"), outputs(10, "Kite", "a"));
     open_folder_of_outputs(&mut window, right.path());
-    wait_until(&mut window, "the first run", |window| {
-        predicted(window, "person")
-    });
+    wait_until(&mut window, "the first run", |window| predicted(window, "person"));
     let right_run = window.state().state().run().unwrap().id();
     open_folder_of_outputs(&mut window, left.path());
-    wait_until(&mut window, "the second run", |window| {
-        predicted(window, "Kite")
-    });
+    wait_until(&mut window, "the second run", |window| predicted(window, "Kite"));
     click(&mut window, "Runs");
-    window
-        .state_mut()
-        .command(ReviewCommand::Compare(right_run));
+    window.state_mut().command(ReviewCommand::Compare(right_run));
     let found = |window: &Harness<'static, App>| {
         let state = window.state().state();
         let mut found: Vec<u32> = state.order().ids().map(|id| id.0).collect();
@@ -231,9 +203,7 @@ fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens
     wait_until_idle(&mut window);
     assert_eq!(found(&window).len(), 10, "a second click shows all again");
 
-    let folded = (2..10)
-        .map(|number| format!("a {number} → b {number}, 1 image"))
-        .filter(|row| !sees(&window, row));
+    let folded = (2..10).map(|number| format!("a {number} → b {number}, 1 image")).filter(|row| !sees(&window, row));
     let [folded] = &folded.collect::<Vec<_>>()[..] else {
         panic!("eight of nine changes on screen");
     };
@@ -246,9 +216,5 @@ fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens
     assert_eq!(*folded, format!("a {shown} → b {shown}, 1 image"));
     click(&mut window, "End the comparison");
     wait_until_idle(&mut window);
-    assert_eq!(
-        found(&window).len(),
-        10,
-        "there is nothing to ask for any more"
-    );
+    assert_eq!(found(&window).len(), 10, "there is nothing to ask for any more");
 }

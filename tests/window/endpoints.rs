@@ -12,9 +12,7 @@ use serde_json::json;
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::EndpointStatus;
-use spotcheck::state::{
-    Action, Command, EndpointId, EndpointsCommand, KnownEndpoint, Loadable, Overlay,
-};
+use spotcheck::state::{Action, Command, EndpointId, EndpointsCommand, KnownEndpoint, Loadable, Overlay};
 use spotcheck::tasks::now_ms;
 
 use crate::remote::{serve, type_into, type_lines};
@@ -55,11 +53,7 @@ pub(crate) fn fill_in(window: &mut Harness<'static, App>, bucket: &Bucket) -> St
     });
     window.state_mut().command(Action::DeployEndpoint);
     wait_for(window, "Enter the S3 folder");
-    type_into(
-        window,
-        "Folder in S3 for the model's archive",
-        &bucket.uri("spotcheck/"),
-    );
+    type_into(window, "Folder in S3 for the model's archive", &bucket.uri("spotcheck/"));
     type_into(window, "Execution role", ROLE);
     wait_for(window, "No problems found");
     let deploying = &window.state().state().remote.endpoint_form;
@@ -93,9 +87,7 @@ fn assert_asked(plane: Option<&ControlPlane>, operation: &str, times: usize) {
 fn wait_until_in_service(window: &mut Harness<'static, App>, name: &str) {
     wait_for(window, &format!("Endpoint {name}: InService"));
     assert_eq!(in_the_banner(window), 1);
-    wait_until(window, "the end of watching", |window| {
-        window.state().state().tasks.is_idle()
-    });
+    wait_until(window, "the end of watching", |window| window.state().state().tasks.is_idle());
 }
 
 #[test]
@@ -130,31 +122,21 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_is_deleted_on_time() {
             click(&mut window, "Container log");
             click(&mut window, "Read the log");
             wait_for(&mut window, "Read again");
-            wait_until(&mut window, "the end of reading", |window| {
-                window.state().state().tasks.is_idle()
-            });
+            wait_until(&mut window, "the end of reading", |window| window.state().state().tasks.is_idle());
 
             // It is put off, and the clock is put forward.
-            let end = |window: &Harness<'static, App>| {
-                the_endpoint(window).record.as_ref().unwrap().delete_at_ms
-            };
+            let end = |window: &Harness<'static, App>| the_endpoint(window).record.as_ref().unwrap().delete_at_ms;
             let first = end(&window).unwrap();
             click(&mut window, "4 h later");
-            wait_until(&mut window, "another end", |window| {
-                end(window) == Some(first + 4 * 3_600_000)
-            });
+            wait_until(&mut window, "another end", |window| end(window) == Some(first + 4 * 3_600_000));
             let id = the_endpoint(&window).id.clone();
             let over = Command::Endpoints(EndpointsCommand::SetDeletionTime(id, Some(now_ms())));
             window.state_mut().command(over);
             wait_for(
                 &mut window,
-                &format!(
-                    "The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"
-                ),
+                &format!("The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"),
             );
-            wait_until(&mut window, "the end of the banner", |window| {
-                in_the_banner(window) == 0
-            });
+            wait_until(&mut window, "the end of the banner", |window| in_the_banner(window) == 0);
             assert!(bucket.get(&archive).is_none());
             let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
             assert_eq!(left.count(), 0);
@@ -178,11 +160,7 @@ fn an_endpoint_that_expired_while_spotcheck_was_closed_is_deleted_at_the_next_st
             let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
             let name = fill_in(&mut window, &bucket);
             // Another price can be typed.
-            type_into(
-                &mut window,
-                "Price per instance (US dollars per hour)",
-                "0.74",
-            );
+            type_into(&mut window, "Price per instance (US dollars per hour)", "0.74");
             wait_for(&mut window, "$0.74 per instance and hour, as given");
             click(&mut window, "Deploy the model");
             wait_for(&mut window, "SageMaker endpoints");
@@ -203,9 +181,7 @@ fn an_endpoint_that_expired_while_spotcheck_was_closed_is_deleted_at_the_next_st
             let mut window = open_with_model_at(dirs, CLASSIFIER);
             wait_for(
                 &mut window,
-                &format!(
-                    "The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"
-                ),
+                &format!("The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"),
             );
             assert!(!record.exists());
             assert_eq!(in_the_banner(&window), 0);
@@ -221,9 +197,7 @@ fn deleting_lists_what_is_deleted_and_what_could_not_be_deleted_and_why() {
         "endpoints::deleting_lists_what_is_deleted_and_what_could_not_be_deleted_and_why",
         |command| {
             account(&mut plane)(command);
-            plane.as_ref().unwrap().fail(Failure::AccessDenied {
-                operation: "DeleteModel",
-            });
+            plane.as_ref().unwrap().fail(Failure::AccessDenied { operation: "DeleteModel" });
         },
         || {
             let bucket = Seaweed::shared().bucket("window-endpoint-left");
@@ -233,9 +207,7 @@ fn deleting_lists_what_is_deleted_and_what_could_not_be_deleted_and_why() {
             wait_until_in_service(&mut window, &name);
             window.state_mut().command(EndpointsCommand::Close);
             click(&mut window, "Close");
-            wait_until(&mut window, "the dialog to close", |window| {
-                window.state().state().overlay == Overlay::None
-            });
+            wait_until(&mut window, "the dialog to close", |window| window.state().state().overlay == Overlay::None);
 
             click(&mut window, &format!("Delete the endpoint {name}…"));
             let question = "This will be deleted:";
@@ -284,10 +256,7 @@ fn a_deployment_that_the_account_does_not_allow_is_explained_and_leaves_nothing(
             click(&mut window, "Deploy the model");
             wait_for(&mut window, "a quota of the account does not allow it");
             wait_for(&mut window, "request a higher quota: https://");
-            assert!(sees(
-                &window,
-                &format!("Deleted what was created for it: configuration {name}, model {name}")
-            ));
+            assert!(sees(&window, &format!("Deleted what was created for it: configuration {name}, model {name}")));
             assert_eq!(in_the_banner(&window), 0);
         },
     );
@@ -313,10 +282,7 @@ fn an_endpoint_that_fails_says_why_until_it_is_deleted() {
             wait_for(&mut window, &format!("✗ Endpoint {name}: Failed"));
             click(&mut window, "Read the log");
             wait_for(&mut window, "Read again");
-            assert_eq!(
-                the_endpoint(&window).presence.status(),
-                Some(EndpointStatus::Failed)
-            );
+            assert_eq!(the_endpoint(&window).presence.status(), Some(EndpointStatus::Failed));
             click(&mut window, "Delete…");
             click(&mut window, "Delete it");
             wait_for(&mut window, "Deleted:");
@@ -347,9 +313,7 @@ fn an_endpoint_of_another_machine_is_listed_and_not_deleted_without_a_warning() 
             wait_for(&mut window, "Not deployed from this machine");
             // The price table gives the cost, although another machine deployed it.
             assert!(sees(&window, "so far at $0.25 per hour"));
-            wait_until(&mut window, "the end of watching", |window| {
-                window.state().state().tasks.is_idle()
-            });
+            wait_until(&mut window, "the end of watching", |window| window.state().state().tasks.is_idle());
             assert_eq!(in_the_banner(&window), 0);
             click(&mut window, "Delete…");
             wait_for(&mut window, "make sure that it is not in use");
@@ -391,10 +355,7 @@ fn what_the_command_line_deploys_and_deletes_comes_and_goes_in_an_open_window() 
             run(&dirs, &[&name[..], &model, &rest].concat());
             let in_service = "Endpoint cats: InService";
             wait_for(&mut window, in_service);
-            assert!(sees(
-                &window,
-                "so far at $0.50 per hour, no automatic deletion"
-            ));
+            assert!(sees(&window, "so far at $0.50 per hour, no automatic deletion"));
 
             run(&dirs, &["endpoint", "delete", "cats", "--yes"]);
             wait_until(&mut window, "the end of the banner", |window| {
@@ -408,9 +369,7 @@ fn what_the_command_line_deploys_and_deletes_comes_and_goes_in_an_open_window() 
 fn held_at_the_end(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
     |command| {
         account(plane)(command);
-        plane.as_ref().unwrap().fail(Failure::Held {
-            operation: "CreateEndpoint",
-        });
+        plane.as_ref().unwrap().fail(Failure::Held { operation: "CreateEndpoint" });
     }
 }
 
@@ -447,11 +406,7 @@ fn a_deployment_that_is_cancelled_deletes_what_was_made_for_it() {
             assert_eq!(in_the_banner(&window), 0);
         },
     );
-    for (operation, times) in [
-        ("DeleteEndpoint", 0),
-        ("DeleteEndpointConfig", 1),
-        ("DeleteModel", 1),
-    ] {
+    for (operation, times) in [("DeleteEndpoint", 0), ("DeleteEndpointConfig", 1), ("DeleteModel", 1)] {
         assert_asked(plane.as_ref(), operation, times);
     }
 }
@@ -463,9 +418,7 @@ fn what_is_left_of_a_cancelled_deployment_is_listed_and_can_be_deleted_later() {
         "endpoints::what_is_left_of_a_cancelled_deployment_is_listed_and_can_be_deleted_later",
         |command| {
             held_at_the_end(&mut plane)(command);
-            plane.as_ref().unwrap().fail(Failure::AccessDenied {
-                operation: "DeleteModel",
-            });
+            plane.as_ref().unwrap().fail(Failure::AccessDenied { operation: "DeleteModel" });
         },
         || {
             let bucket = Seaweed::shared().bucket("window-endpoint-half");
@@ -477,16 +430,12 @@ fn what_is_left_of_a_cancelled_deployment_is_listed_and_can_be_deleted_later() {
             let said = format!("Could not delete all that was created for it: model {name} (");
             assert!(sees(&window, &said));
             assert!(sees(&window, "sagemaker:DeleteModel"));
-            wait_until(&mut window, "the end of cleaning up", |window| {
-                window.state().state().tasks.is_idle()
-            });
+            wait_until(&mut window, "the end of cleaning up", |window| window.state().state().tasks.is_idle());
             // It costs nothing, and this machine remembers it.
             assert_eq!(in_the_banner(&window), 0);
             let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
             assert_eq!(left.count(), 1);
-            window
-                .state_mut()
-                .command(Command::SetOverlay(Overlay::None));
+            window.state_mut().command(Command::SetOverlay(Overlay::None));
             window.state_mut().command(Action::Endpoints);
             wait_for(&mut window, &name);
         },
@@ -525,10 +474,7 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
             // A container that cannot serve it is not started.
             click(&mut window, "Known containers");
             click(&mut window, "ray:serve-ml-sagemaker-cpu-v1.4");
-            wait_for(
-                &mut window,
-                "The archive contains a TensorFlow SavedModel, which ",
-            );
+            wait_for(&mut window, "The archive contains a TensorFlow SavedModel, which ");
             wait_for(&mut window, "would make the deployment fail");
             click(&mut window, "Known containers");
             click(&mut window, "Choose automatically");
@@ -538,15 +484,8 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
             let tags = "Tags of the endpoint and its resources";
             type_lines(&mut window, tags, "team=vision\nproject=cats");
             type_lines(&mut window, "Environment of the container", "LEVEL=debug");
-            type_into(
-                &mut window,
-                "KMS key for the instance volumes",
-                "alias/disks",
-            );
-            for name in [
-                "Container startup timeout (s)",
-                "Model download timeout (s)",
-            ] {
+            type_into(&mut window, "KMS key for the instance volumes", "alias/disks");
+            for name in ["Container startup timeout (s)", "Model download timeout (s)"] {
                 click(&mut window, name);
             }
             wait_until(&mut window, "a check of all that", |window| {
@@ -573,19 +512,14 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
     };
     let asked = |operation: &str| {
         let requests = plane.requests();
-        let asked = requests
-            .into_iter()
-            .rfind(|request| request.operation == operation);
+        let asked = requests.into_iter().rfind(|request| request.operation == operation);
         asked.unwrap().body
     };
     let tags = json!([{"Key": "project", "Value": "cats"}, {"Key": "team", "Value": "vision"}]);
     let model = asked("CreateModel");
     let container = &model["PrimaryContainer"];
     let image = container["Image"].as_str().unwrap();
-    assert!(
-        image.ends_with("/tensorflow-inference:2.19.0-cpu"),
-        "{image}"
-    );
+    assert!(image.ends_with("/tensorflow-inference:2.19.0-cpu"), "{image}");
     assert_eq!(container["Environment"]["LEVEL"], "debug");
     let config = asked("CreateEndpointConfig");
     assert_eq!(config["KmsKeyId"], "alias/disks");

@@ -7,9 +7,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
 use spotcheck::domain::{ExportFormat, ExportOptions};
-use spotcheck::state::{
-    Action, Command, ExportCommand, ExportScope, InferenceCommand, Overlay, TaskOutcome,
-};
+use spotcheck::state::{Action, Command, ExportCommand, ExportScope, InferenceCommand, Overlay, TaskOutcome};
 use strum::VariantArray;
 
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
@@ -48,8 +46,7 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
             });
         }
     }
-    let written: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(target).unwrap()).unwrap();
+    let written: serde_json::Value = serde_json::from_slice(&std::fs::read(target).unwrap()).unwrap();
     assert_eq!(written["images"][0]["file_name"], "coffee.png");
     assert!(!written["annotations"].as_array().unwrap().is_empty());
 }
@@ -63,19 +60,14 @@ fn an_outdated_prediction_is_not_exported_and_this_is_reported() {
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
     wait_for(&mut window, "2 predicted");
-    window
-        .state_mut()
-        .command(InferenceCommand::SetPredictOnOpen(false));
+    window.state_mut().command(InferenceCommand::SetPredictOnOpen(false));
     let changed = images.path().join("1-coffee.png");
     std::fs::copy(samples().join("chelsea.png"), changed).unwrap();
     wait_for(&mut window, "1-coffee.png, outdated");
     let options = ExportOptions::of_format(ExportFormat::Coco);
     let set = Command::Export(ExportCommand::Set(options, ExportScope::All));
     window.state_mut().command(set);
-    window.state_mut().command(ExportCommand::Start {
-        path: path.clone(),
-        replaces: false,
-    });
+    window.state_mut().command(ExportCommand::Start { path: path.clone(), replaces: false });
     wait_for(&mut window, "1 image and");
     assert!(sees(&window, "1 prediction left out because outdated"));
     let written = std::fs::read_to_string(path).unwrap();
@@ -97,15 +89,9 @@ fn the_dialog_says_how_many_boxes_each_choice_of_images_has() {
     assert!(1 < shown && shown < stored);
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
     wait_for(&mut window, &format!("All images (2; {} boxes)", 2 * shown));
-    assert!(sees(
-        &window,
-        &format!("Selected images (1; {shown} boxes)")
-    ));
+    assert!(sees(&window, &format!("Selected images (1; {shown} boxes)")));
     click(&mut window, "All stored boxes");
-    wait_for(
-        &mut window,
-        &format!("All images (2; {} boxes)", 2 * stored),
-    );
+    wait_for(&mut window, &format!("All images (2; {} boxes)", 2 * stored));
     click(&mut window, "Accepted only");
     wait_for(&mut window, &format!("(1; at most {stored} boxes)"));
 }
@@ -142,18 +128,9 @@ fn a_path_is_suggested_and_its_ending_follows_the_format() {
         path(window)
     };
     let suggested = |name: &str| samples().join(name).display().to_string();
-    assert_eq!(
-        choose(&mut window, ExportFormat::Coco),
-        suggested("coffee-coco.json")
-    );
-    assert_eq!(
-        choose(&mut window, ExportFormat::Csv),
-        suggested("coffee-predictions.csv")
-    );
-    assert_eq!(
-        choose(&mut window, ExportFormat::Yolo),
-        suggested("coffee-yolo")
-    );
+    assert_eq!(choose(&mut window, ExportFormat::Coco), suggested("coffee-coco.json"));
+    assert_eq!(choose(&mut window, ExportFormat::Csv), suggested("coffee-predictions.csv"));
+    assert_eq!(choose(&mut window, ExportFormat::Yolo), suggested("coffee-yolo"));
     fill(&mut window, "Target folder", Path::new("/out/mine"));
     assert_eq!(choose(&mut window, ExportFormat::Report), "/out/mine.html");
     assert_eq!(choose(&mut window, ExportFormat::Jsonl), "/out/mine.jsonl");
@@ -198,10 +175,7 @@ fn a_classifier_is_not_offered_the_formats_of_boxes() {
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
     wait_for(&mut window, "Export now");
     // The first of those that it can be written in is chosen.
-    assert_eq!(
-        window.state().state().export.options.format,
-        ExportFormat::Csv
-    );
+    assert_eq!(window.state().state().export.options.format, ExportFormat::Csv);
     for (format, is_offered) in [("YOLO", false), ("COCO", false), ("CSV", true)] {
         let entry = window.get_by_label(format);
         let is_disabled = entry.accesskit_node().is_disabled();
@@ -217,21 +191,14 @@ fn an_export_that_is_cancelled_leaves_nothing_behind() {
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
-    wait_until(&mut window, "the task to end", |window| {
-        window.state().state().tasks.is_idle()
-    });
+    wait_until(&mut window, "the task to end", |window| window.state().state().tasks.is_idle());
     let app = window.state_mut();
     app.command(Action::Export);
     let options = ExportOptions::of_format(ExportFormat::AnnotatedImages);
     app.command(ExportCommand::Set(options, ExportScope::All));
-    app.command(ExportCommand::Start {
-        path: folder.path().join("pictures"),
-        replaces: false,
-    });
+    app.command(ExportCommand::Start { path: folder.path().join("pictures"), replaces: false });
     app.command(Action::CancelTasks);
-    wait_until(&mut window, "the end of the export", |window| {
-        window.state().state().tasks.is_idle()
-    });
+    wait_until(&mut window, "the end of the export", |window| window.state().state().tasks.is_idle());
     let finished = window.state().state().tasks.finished().next().unwrap();
     assert_eq!(finished.outcome, TaskOutcome::Cancelled);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

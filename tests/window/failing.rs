@@ -24,14 +24,8 @@ fn add_model(dirs: &AppDirs, url: &str) {
     let card = include_str!("../../models/efficientnet-lite0/model.toml")
         .replace("\"efficientnet-lite0\"", "\"mine\"")
         .replace("EfficientNet-Lite0\"\ntask", "My model\"\ntask")
-        .replace(
-            "bytes = 18613976",
-            &format!("bytes = {}\nurls = [\"{url}\"]", WEIGHTS.len()),
-        )
-        .replace(
-            "c16c3290248698d2dbfb8db1ff41d301169c57ae0c4c2c6a474a284eb06dfd58",
-            SHA256,
-        );
+        .replace("bytes = 18613976", &format!("bytes = {}\nurls = [\"{url}\"]", WEIGHTS.len()))
+        .replace("c16c3290248698d2dbfb8db1ff41d301169c57ae0c4c2c6a474a284eb06dfd58", SHA256);
     let folder = dirs.data.join("models/mine");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("model.toml"), card).unwrap();
@@ -39,12 +33,8 @@ fn add_model(dirs: &AppDirs, url: &str) {
 
 /// Chooses “My model”, which begins its download.
 fn choose(window: &mut Harness<'static, App>) {
-    wait_until(window, "the models", |window| {
-        window.state().state().models.get("mine").is_some()
-    });
-    window
-        .get_by_role_and_label(Role::ComboBox, "Model")
-        .click_accesskit();
+    wait_until(window, "the models", |window| window.state().state().models.get("mine").is_some());
+    window.get_by_role_and_label(Role::ComboBox, "Model").click_accesskit();
     window.run_steps(2);
     click(window, "My model (download");
     // Under a list that is open nothing has a tooltip.
@@ -107,9 +97,7 @@ fn a_line_that_is_cut_off_has_one_tooltip() {
         window.run_steps(5);
         assert_eq!(count(&window), 3);
         window.hover_at(egui::Pos2::new(1.0, 1.0));
-        wait_until(&mut window, "the end of the tooltip", |window| {
-            count(window) == 2
-        });
+        wait_until(&mut window, "the end of the tooltip", |window| count(window) == 2);
     }
 }
 
@@ -123,18 +111,14 @@ fn a_failed_installation_is_reported_at_its_button_and_can_be_retried_there() {
         || {
             let home = tempfile::tempdir().unwrap();
             let mut window = open_with_model_at(AppDirs::below(home.path()), "efficientnet-lite0");
-            wait_until(&mut window, "the models", |window| {
-                window.state().state().models.is_listed()
-            });
+            wait_until(&mut window, "the models", |window| window.state().state().models.is_listed());
             if !sees(&window, "Install for CUDA") {
                 click(&mut window, "Device");
             }
             click(&mut window, "Install for CUDA");
             wait_for(&mut window, "Could not install ONNX Runtime with CUDA");
             let button = window.get_by_label("Install for CUDA").rect();
-            let banner = window
-                .get_by_label_contains("Could not install ONNX Runtime")
-                .rect();
+            let banner = window.get_by_label_contains("Could not install ONNX Runtime").rect();
             assert!((0.0..120.0).contains(&(banner.top() - button.bottom())));
             let failures = || window.state().state().tasks.finished().count();
             let before = failures();

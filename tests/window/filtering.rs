@@ -7,9 +7,7 @@ use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::SampleId;
 use spotcheck::review::{PredictionStatus, Query, SortBy};
-use spotcheck::state::{
-    BrowseCommand, Command, Display, InferenceCommand, ReviewCommand, ViewChange,
-};
+use spotcheck::state::{BrowseCommand, Command, Display, InferenceCommand, ReviewCommand, ViewChange};
 
 use crate::support::repository;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
@@ -52,9 +50,7 @@ fn a_search_leaves_images_out_and_says_how_many_are_left() {
     wait_for(&mut window, "7 of 8 images");
     assert!(!names_on_screen(&window).contains(&chelsea));
     click(&mut window, "Clear search");
-    wait_until(&mut window, "all images", |window| {
-        names_on_screen(window).len() == 8
-    });
+    wait_until(&mut window, "all images", |window| names_on_screen(window).len() == 8);
 }
 
 #[test]
@@ -147,18 +143,11 @@ fn images_are_sorted_by_what_the_menu_says_and_turned_around() {
     wait_for(&mut window, "Sort: File size");
     let sizes = |window: &Harness<'static, App>| {
         let size = |name: &String| std::fs::metadata(samples().join(name)).unwrap().len();
-        names_on_screen(window)
-            .iter()
-            .map(size)
-            .collect::<Vec<u64>>()
+        names_on_screen(window).iter().map(size).collect::<Vec<u64>>()
     };
-    wait_until(&mut window, "the largest first", |window| {
-        sizes(window).is_sorted_by(|left, right| left >= right)
-    });
+    wait_until(&mut window, "the largest first", |window| sizes(window).is_sorted_by(|left, right| left >= right));
     click(&mut window, "Largest first");
-    wait_until(&mut window, "the smallest first", |window| {
-        sizes(window).is_sorted()
-    });
+    wait_until(&mut window, "the smallest first", |window| sizes(window).is_sorted());
     assert_ne!(names_on_screen(&window), listed);
 }
 
@@ -168,10 +157,7 @@ fn another_sort_shows_its_first_image() {
     wait_for(&mut window, "1 of 8 images");
     window.key_press(Key::End);
     wait_for(&mut window, "8 of 8 images");
-    for (menu, sort) in [
-        ("Sort: Listing", "File size, largest first"),
-        ("Largest first", "Largest first"),
-    ] {
+    for (menu, sort) in [("Sort: Listing", "File size, largest first"), ("Largest first", "Largest first")] {
         click(&mut window, menu);
         if menu != sort {
             click(&mut window, sort);
@@ -228,10 +214,7 @@ fn a_setting_that_is_only_drawn_stays_as_it_is() {
     // Below what the model itself leaves out, as another version or another model's card may have it.
     let state = window.state_mut();
     state.command(ReviewCommand::ChangeView(ViewChange::MinScore(0.0)));
-    state.command(ReviewCommand::ChangeView(ViewChange::ClassMinScore(
-        1,
-        Some(0.0),
-    )));
+    state.command(ReviewCommand::ChangeView(ViewChange::ClassMinScore(1, Some(0.0))));
     click(&mut window, "By class");
     wait_for(&mut window, "Minimum score of cup");
     window.run_steps(5);
@@ -261,9 +244,7 @@ fn a_quick_filter_shows_the_broken_images_and_goes_again() {
     wait_for(&mut window, "1 of 3 images");
     assert_eq!(names_on_screen(&window), ["broken.jpg"]);
     click(&mut window, "Problems 1");
-    wait_until(&mut window, "all images", |window| {
-        names_on_screen(window).len() == 3
-    });
+    wait_until(&mut window, "all images", |window| names_on_screen(window).len() == 3);
 }
 
 #[test]
@@ -294,23 +275,13 @@ fn a_damaged_image_is_predicted_marked_and_found() {
 #[test]
 fn a_click_on_a_class_shows_the_images_that_have_it() {
     let mut window = detected();
-    let row = window
-        .query_all_by_label_contains(", mean score ")
-        .next()
-        .expect("a class is listed");
+    let row = window.query_all_by_label_contains(", mean score ").next().expect("a class is listed");
     // It may be scrolled out of sight.
     row.click_accesskit();
     wait_until(&mut window, "a search for the class", |window| {
-        window
-            .state()
-            .state()
-            .arranging
-            .text()
-            .starts_with("class:")
+        window.state().state().arranging.text().starts_with("class:")
     });
-    wait_until(&mut window, "fewer images", |window| {
-        (1..8).contains(&names_on_screen(window).len())
-    });
+    wait_until(&mut window, "fewer images", |window| (1..8).contains(&names_on_screen(window).len()));
 }
 
 #[test]
@@ -323,17 +294,12 @@ fn the_histogram_counts_what_is_above_the_threshold_and_follows_it() {
     let at_half = above(&window);
     assert!(at_half > 0);
     wait_for(&mut window, &format!("{at_half} boxes shown in "));
-    window.state_mut().command(ReviewCommand::ChangeView(
-        spotcheck::state::ViewChange::MinScore(0.05),
-    ));
+    window.state_mut().command(ReviewCommand::ChangeView(spotcheck::state::ViewChange::MinScore(0.05)));
     wait_until(&mut window, "more boxes", |window| above(window) > at_half);
     // Brute force, from the whole predictions.
     let state = window.state().state();
     let run = state.run().unwrap();
-    let shown = state
-        .samples
-        .ids()
-        .filter_map(|id| run.predictions.summary(id));
+    let shown = state.samples.ids().filter_map(|id| run.predictions.summary(id));
     let boxes = shown.flat_map(|summary| summary.scores.to_vec());
     assert_eq!(above(&window), boxes.filter(|score| *score >= 0.05).count());
 }
@@ -345,9 +311,7 @@ fn a_classifier_has_filters_too() {
     click(&mut window, "Predict all");
     wait_for(&mut window, "Classes in 8 images");
     wait_for(&mut window, "8 of 8 images above");
-    window.state_mut().command(ReviewCommand::ChangeView(
-        spotcheck::state::ViewChange::MinClassScore(1.0),
-    ));
+    window.state_mut().command(ReviewCommand::ChangeView(spotcheck::state::ViewChange::MinClassScore(1.0)));
     wait_for(&mut window, "none above 100 %");
     wait_for(&mut window, "None above the threshold");
 }
@@ -371,9 +335,7 @@ fn only_what_was_found_is_predicted() {
     let predictions = &state.run().unwrap().predictions;
     let is_unpredicted = |id: &SampleId| predictions.summary(*id).is_none();
     let unpredicted = state.samples.ids().filter(is_unpredicted);
-    let names: Vec<&str> = unpredicted
-        .map(|id| &*state.samples.get(id).unwrap().name)
-        .collect();
+    let names: Vec<&str> = unpredicted.map(|id| &*state.samples.get(id).unwrap().name).collect();
     assert_eq!(names, ["chelsea.png"]);
 }
 
@@ -389,11 +351,7 @@ fn hidden_overlaps_are_left_out_of_every_count() {
     state.command(view(ViewChange::MinScore(0.02)));
     state.command(view(ViewChange::NmsIou(Some(0.1))));
     wait_until(&mut window, "the overlaps", |window| {
-        window
-            .state()
-            .state()
-            .suppressed()
-            .is_some_and(|hidden| hidden.known() == 8)
+        window.state().state().suppressed().is_some_and(|hidden| hidden.known() == 8)
     });
     let state = window.state().state();
     for sample in state.samples.ids() {

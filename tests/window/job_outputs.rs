@@ -6,9 +6,7 @@ use std::path::Path;
 use egui_kittest::Harness;
 use spotcheck::app::App;
 use spotcheck::domain::{S3Address, S3Place, SampleId};
-use spotcheck::state::{
-    BrowseCommand, Command, JobsCommand, OutputsAt, OutputsCommand, OutputsRequest,
-};
+use spotcheck::state::{BrowseCommand, Command, JobsCommand, OutputsAt, OutputsCommand, OutputsRequest};
 
 use crate::remote::{place, retry_the_failed, send, serve, wait_for_listing};
 use crate::support::alone::alone;
@@ -25,8 +23,7 @@ fn read_image(name: &str) -> Vec<u8> {
 fn sample_named(window: &Harness<'static, App>, name: &str) -> SampleId {
     let samples = &window.state().state().samples;
     let mut ids = samples.ids();
-    ids.find(|id| samples.get(*id).unwrap().name == name)
-        .unwrap()
+    ids.find(|id| samples.get(*id).unwrap().name == name).unwrap()
 }
 
 /// The names of the images that have a prediction in the run on screen, which was made by a job.
@@ -34,14 +31,11 @@ fn predicted_images(window: &Harness<'static, App>) -> Vec<String> {
     let state = window.state().state();
     let run = state.run().filter(|run| !run.info.key.made.is_here());
     let predictions = run.into_iter().flat_map(|run| run.predictions.iter());
-    predictions
-        .map(|(id, _)| state.samples.get(id).unwrap().name.clone())
-        .collect()
+    predictions.map(|(id, _)| state.samples.get(id).unwrap().name.clone()).collect()
 }
 
 #[test]
-fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_leads_to_the_images()
-{
+fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_leads_to_the_images() {
     let mut plane = None;
     alone(
         "job_outputs::outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_leads_to_the_images",
@@ -60,14 +54,9 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             window.state_mut().command(open_photos);
             wait_for(&mut window, "4 images, 1 predicted");
             wait_for_listing(&mut window);
-            let (first, second) = (
-                sample_named(&window, "a/1.png"),
-                sample_named(&window, "a/2.png"),
-            );
+            let (first, second) = (sample_named(&window, "a/1.png"), sample_named(&window, "a/2.png"));
             window.state_mut().command(BrowseCommand::Show(first));
-            window
-                .state_mut()
-                .command(BrowseCommand::ToggleSelected(second));
+            window.state_mut().command(BrowseCommand::ToggleSelected(second));
             send(&mut window);
             wait_for(&mut window, "✗ failed");
             wait_for(&mut window, "1 of 2 outputs");
@@ -93,19 +82,11 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             });
             wait_for(&mut window, "espresso");
             // The model of the outputs is shown beside them.
-            wait_for(
-                &mut window,
-                &format!("From Batch Transform job {}", job.name),
-            );
+            wait_for(&mut window, &format!("From Batch Transform job {}", job.name));
 
             // From somewhere else, the page leads back to the images.
-            let remote_inference = S3Place {
-                address: S3Address::new(&bucket.name, "other/"),
-                ..photos.clone()
-            };
-            window
-                .state_mut()
-                .command(BrowseCommand::OpenPlace(Box::new(remote_inference)));
+            let remote_inference = S3Place { address: S3Address::new(&bucket.name, "other/"), ..photos.clone() };
+            window.state_mut().command(BrowseCommand::OpenPlace(Box::new(remote_inference)));
             wait_for(&mut window, "1 image, 1 predicted");
             window.state_mut().command(JobsCommand::Open(job));
             click(&mut window, "Open its images");
@@ -122,9 +103,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
 pub(crate) fn put_output(folder: &Path, image: &str, classes: &[(u32, &str, f64)]) {
     let classes: Vec<serde_json::Value> = classes
         .iter()
-        .map(|(index, label, score)| {
-            serde_json::json!({"index": index, "label": label, "score": score})
-        })
+        .map(|(index, label, score)| serde_json::json!({"index": index, "label": label, "score": score}))
         .collect();
     let prediction = serde_json::json!({
         "status": "ok", "model": "theirs", "task": "classification", "width": 451, "height": 300,
@@ -141,9 +120,7 @@ pub(crate) fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder:
         at: OutputsAt::Folder(folder.to_owned()),
         reading: spotcheck::domain::ReadingRequest::default(),
     };
-    window
-        .state_mut()
-        .command(OutputsCommand::Open(Box::new(request)));
+    window.state_mut().command(OutputsCommand::Open(Box::new(request)));
 }
 
 #[test]
@@ -152,29 +129,19 @@ fn a_run_that_goes_on_keeps_the_classes_that_it_has_learnt() {
     let outputs = tempfile::tempdir().unwrap();
     let projects = tempfile::tempdir().unwrap();
     let image = |number: u32| format!("{number}-chelsea.png");
-    put_output(
-        outputs.path(),
-        &image(0),
-        &[(0, "cat", 0.75), (7, "dog", 0.25)],
-    );
+    put_output(outputs.path(), &image(0), &[(0, "cat", 0.75), (7, "dog", 0.25)]);
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "3 images, 1 predicted");
     wait_for_listing(&mut window);
     open_folder_of_outputs(&mut window, outputs.path());
-    wait_until(&mut window, "the first prediction", |window| {
-        predicted_images(window) == [image(0)]
-    });
+    wait_until(&mut window, "the first prediction", |window| predicted_images(window) == [image(0)]);
     wait_for(&mut window, "cat 75.0 %");
     wait_for(&mut window, "All saved");
     drop(window);
 
     // The next day, the first output is gone, and one of the later ones is of another model.
     std::fs::remove_file(outputs.path().join(format!("{}.out", image(0)))).unwrap();
-    put_output(
-        outputs.path(),
-        &image(1),
-        &[(7, "dog", 0.5), (9, "bird", 0.25)],
-    );
+    put_output(outputs.path(), &image(1), &[(7, "dog", 0.5), (9, "bird", 0.25)]);
     put_output(outputs.path(), &image(2), &[(7, "horse", 0.5)]);
     let mut again = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut again, "3 images");
@@ -186,8 +153,7 @@ fn a_run_that_goes_on_keeps_the_classes_that_it_has_learnt() {
     open_folder_of_outputs(&mut again, outputs.path());
     wait_until(&mut again, "the predictions of both days", |window| {
         let run = window.state().state().run();
-        run.is_some_and(|run| run.predictions.failed() == 1)
-            && predicted_images(window) == [image(0), image(1)]
+        run.is_some_and(|run| run.predictions.failed() == 1) && predicted_images(window) == [image(0), image(1)]
     });
     let run = again.state().state().run().unwrap();
     let names: Vec<(u32, &str)> = run.info.labels.iter().collect();

@@ -7,13 +7,9 @@ use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::{ExportFormat, ExportOptions, Verdict, VerdictChoice};
 use spotcheck::review::VerdictKind;
-use spotcheck::state::{
-    Action, BrowseCommand, Command, ExportCommand, ExportScope, ReviewCommand, ViewChange,
-};
+use spotcheck::state::{Action, BrowseCommand, Command, ExportCommand, ExportScope, ReviewCommand, ViewChange};
 
-use crate::window::{
-    click, folder_of, open, open_in, samples, sees, wait_for, wait_until, wait_until_idle,
-};
+use crate::window::{click, folder_of, open, open_in, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -21,9 +17,7 @@ const DETECTOR: &str = "ssd-mobilenet-coco";
 /// Opens a source and waits until its project can be written to.
 fn open_to_judge(source: &Path, model: &str) -> Harness<'static, App> {
     let mut window = open(Some(source), model);
-    wait_until(&mut window, "the project to be open", |window| {
-        window.state().state().project.is_writable()
-    });
+    wait_until(&mut window, "the project to be open", |window| window.state().state().project.is_writable());
     window
 }
 
@@ -48,10 +42,7 @@ fn letters_judge_the_image_and_go_on_to_the_next() {
     wait_for(&mut window, "1 of 4 images judged: 1 accepted");
     press(&mut window, Key::R);
     press(&mut window, Key::U);
-    wait_for(
-        &mut window,
-        "3 of 4 images judged: 1 accepted, 1 rejected, 1 unsure",
-    );
+    wait_for(&mut window, "3 of 4 images judged: 1 accepted, 1 rejected, 1 unsure");
     // The cell says it too, and not only by a colour.
     assert!(sees(&window, "1-chelsea.png") && sees(&window, ", rejected"));
     press_with(&mut window, Modifiers::COMMAND, Key::Z);
@@ -78,11 +69,9 @@ fn the_buttons_of_the_bar_do_what_the_keys_do() {
     window.get_by_role_and_label(Role::Button, "Undo").click();
     wait_for(&mut window, "Image: rejected");
     wait_for(&mut window, "1 of 2 images judged: 1 rejected");
-    wait_until(
-        &mut window,
-        "everything to be in the project file",
-        |window| window.state().state().project.unsaved() == 0,
-    );
+    wait_until(&mut window, "everything to be in the project file", |window| {
+        window.state().state().project.unsaved() == 0
+    });
 }
 
 #[test]
@@ -113,19 +102,12 @@ fn a_note_and_tags_are_written_without_the_mouse() {
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 2 images");
     press(&mut window, Key::N);
-    window
-        .get_by_role_and_label(Role::TextInput, "Note")
-        .type_text("ears cut off");
+    window.get_by_role_and_label(Role::TextInput, "Note").type_text("ears cut off");
     press(&mut window, Key::A);
-    assert!(
-        sees(&window, "0 of 2 images judged"),
-        "letters are text while one writes"
-    );
+    assert!(sees(&window, "0 of 2 images judged"), "letters are text while one writes");
     press(&mut window, Key::Enter);
     press(&mut window, Key::T);
-    window
-        .get_by_role_and_label(Role::TextInput, "Tag")
-        .type_text("blurry");
+    window.get_by_role_and_label(Role::TextInput, "Tag").type_text("blurry");
     press(&mut window, Key::Enter);
     wait_for(&mut window, "Remove the tag blurry");
     press(&mut window, Key::Escape);
@@ -138,9 +120,7 @@ fn a_note_and_tags_are_written_without_the_mouse() {
     let sample = window.state().state().shown_sample().unwrap();
     assert_eq!(judgements.note(sample), "ears cut off");
     click(&mut window, "Remove the tag blurry");
-    wait_until(&mut window, "the tag to go", |window| {
-        !sees(window, "Remove the tag blurry")
-    });
+    wait_until(&mut window, "the tag to go", |window| !sees(window, "Remove the tag blurry"));
 }
 
 #[test]
@@ -212,24 +192,16 @@ fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
     wait_for(&mut window, "cup ");
     let above = window.state().state().shown_boxes();
     let threshold = ViewChange::MinScore(0.2);
-    window
-        .state_mut()
-        .command(ReviewCommand::ChangeView(threshold));
+    window.state_mut().command(ReviewCommand::ChangeView(threshold));
     window.step();
     let state = window.state().state();
     let last = *state.shown_boxes().last().unwrap();
-    let (sample, score) = (
-        state.shown_sample().unwrap(),
-        state.shown.prediction.as_ref().unwrap().detections()[last].score,
-    );
+    let (sample, score) =
+        (state.shown_sample().unwrap(), state.shown.prediction.as_ref().unwrap().detections()[last].score);
     assert!(score < 0.5);
-    window
-        .state_mut()
-        .command(ReviewCommand::SelectBox(Some(last)));
+    window.state_mut().command(ReviewCommand::SelectBox(Some(last)));
     press(&mut window, Key::A);
-    window
-        .state_mut()
-        .command(ReviewCommand::SelectBox(Some(last)));
+    window.state_mut().command(ReviewCommand::SelectBox(Some(last)));
     click(&mut window, "Reset filters");
     wait_until_idle(&mut window);
     let state = window.state().state();
@@ -244,30 +216,18 @@ fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
     assert!(sees(&window, &below), "{below}");
 
     let path = folder.path().join("accepted.json");
-    let options = ExportOptions {
-        verdicts: VerdictChoice::Accepted,
-        ..ExportOptions::of_format(ExportFormat::Coco)
-    };
+    let options = ExportOptions { verdicts: VerdictChoice::Accepted, ..ExportOptions::of_format(ExportFormat::Coco) };
     let state = window.state_mut();
     state.command(ExportCommand::Set(options, ExportScope::All));
-    state.command(ExportCommand::Start {
-        path: path.clone(),
-        replaces: false,
-    });
-    wait_until(&mut window, "the export", |window| {
-        window.state().state().exported.is_some()
-    });
+    state.command(ExportCommand::Start { path: path.clone(), replaces: false });
+    wait_until(&mut window, "the export", |window| window.state().state().exported.is_some());
     assert_eq!(annotations(&path), 1);
     press(&mut window, Key::R);
     let verdict = |window: &Harness<'static, App>| {
         let judgements = &window.state().state().judgements;
         judgements.box_verdict(sample, last).cloned()
     };
-    assert_eq!(
-        verdict(&window),
-        Some(Verdict::Accept),
-        "keys belong to the dialog"
-    );
+    assert_eq!(verdict(&window), Some(Verdict::Accept), "keys belong to the dialog");
     window.state_mut().command(ExportCommand::Dismiss);
     window.step();
 
@@ -344,8 +304,7 @@ fn many_images_are_judged_only_after_a_question_and_undone_beside_the_prediction
         let ids = state.samples.ids();
         ids.filter(|id| state.verdict_of(*id).is_some()).count()
     };
-    let selected =
-        |window: &Harness<'static, App>| window.state().state().selection.selected().len();
+    let selected = |window: &Harness<'static, App>| window.state().state().selection.selected().len();
     press_with(&mut window, Modifiers::COMMAND, Key::A);
     assert_eq!(selected(&window), 21);
     press(&mut window, Key::R);
@@ -367,9 +326,7 @@ fn many_images_are_judged_only_after_a_question_and_undone_beside_the_prediction
 
     // Up to twenty at once need no question.
     let last = window.state().state().samples.ids().last().unwrap();
-    window
-        .state_mut()
-        .command(BrowseCommand::ToggleSelected(last));
+    window.state_mut().command(BrowseCommand::ToggleSelected(last));
     window.step();
     press(&mut window, Key::A);
     assert_eq!(judged(&window), 20);
@@ -385,9 +342,7 @@ fn undoing_comes_back_to_its_image_while_only_unjudged_ones_are_shown() {
     window.state_mut().command(unjudged);
     wait_until_idle(&mut window);
     press(&mut window, Key::A);
-    wait_until(&mut window, "the judged image to go", |window| {
-        window.state().state().order().len() == 2
-    });
+    wait_until(&mut window, "the judged image to go", |window| window.state().state().order().len() == 2);
     assert_ne!(window.state().state().shown_sample(), first);
     press_with(&mut window, Modifiers::COMMAND, Key::Z);
     assert_eq!(window.state().state().shown_sample(), first);
@@ -418,9 +373,7 @@ fn a_verdict_on_a_box_stays_with_the_prediction_that_it_is_about_when_the_file_c
     let cell = "0-coffee.png, outdated";
     wait_for(&mut window, cell);
     wait_for(&mut window, "The prediction is kept because it was judged");
-    wait_until(&mut window, "the prediction that was judged", |window| {
-        boxes(window) == judged
-    });
+    wait_until(&mut window, "the prediction that was judged", |window| boxes(window) == judged);
     assert!(sees(&window, "1 of 2 boxes judged"));
     press_with(&mut window, Modifiers::COMMAND, Key::Enter);
     wait_for(&mut window, "keeps its judged prediction");
@@ -438,16 +391,10 @@ fn a_search_for_verdicts_sees_them_at_once() {
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 3 images");
     press(&mut window, Key::R);
-    window
-        .state_mut()
-        .command(ReviewCommand::SetQuery("verdict:reject".to_owned()));
-    wait_until(&mut window, "the rejected image alone", |window| {
-        window.state().state().order().len() == 1
-    });
+    window.state_mut().command(ReviewCommand::SetQuery("verdict:reject".to_owned()));
+    wait_until(&mut window, "the rejected image alone", |window| window.state().state().order().len() == 1);
     press_with(&mut window, Modifiers::COMMAND, Key::Z);
-    wait_until(&mut window, "no image", |window| {
-        window.state().state().order().is_empty()
-    });
+    wait_until(&mut window, "no image", |window| window.state().state().order().is_empty());
 }
 
 #[test]
@@ -468,9 +415,7 @@ fn k_leads_from_one_unjudged_image_to_the_next_less_uncertain_one() {
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
-    wait_until(&mut window, "the task to end", |window| {
-        window.state().state().tasks.is_idle()
-    });
+    wait_until(&mut window, "the task to end", |window| window.state().state().tasks.is_idle());
     let state = window.state().state();
     let predictions = &state.run().unwrap().predictions;
     let margin = |id| {
@@ -485,9 +430,7 @@ fn k_leads_from_one_unjudged_image_to_the_next_less_uncertain_one() {
     window.state_mut().command(go_on);
     window.state_mut().command(BrowseCommand::Show(judged));
     press(&mut window, Key::A);
-    window
-        .state_mut()
-        .command(BrowseCommand::Show(by_margin[0]));
+    window.state_mut().command(BrowseCommand::Show(by_margin[0]));
     window.step();
     for expected in [by_margin[2], by_margin[3]] {
         press(&mut window, Key::K);

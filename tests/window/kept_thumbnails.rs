@@ -26,11 +26,7 @@ const NEARLY: u8 = 6;
 
 /// Each image has a plain colour of its own.
 fn color_of(number: u32) -> [u8; 3] {
-    [
-        40 + (number % 6 * 40) as u8,
-        40 + (number / 6 % 6 * 40) as u8,
-        40 + (number / 36 % 7 * 30) as u8,
-    ]
+    [40 + (number % 6 * 40) as u8, 40 + (number / 6 % 6 * 40) as u8, 40 + (number / 36 % 7 * 30) as u8]
 }
 
 fn colored_images(folder: &Path) -> PathBuf {
@@ -38,25 +34,21 @@ fn colored_images(folder: &Path) -> PathBuf {
     std::fs::create_dir(&images).unwrap();
     for number in 0..IMAGES {
         let pixel = image::Rgb(color_of(number));
-        image::RgbImage::from_pixel(640, 480, pixel)
-            .save(images.join(format!("{number:03}.jpg")))
-            .unwrap();
+        image::RgbImage::from_pixel(640, 480, pixel).save(images.join(format!("{number:03}.jpg"))).unwrap();
     }
     images
 }
 
 /// A window on the images that never asks a model.
 fn browse(home: &Path, images: &Path, is_drawn: bool) -> Harness<'static, App> {
-    let mut window = open_at(AppDirs::below(home), |builder| {
-        if is_drawn {
-            builder.with_pixels_per_point(1.0).wgpu()
-        } else {
-            builder
-        }
-    });
-    window
-        .state_mut()
-        .command(InferenceCommand::SetPredictOnOpen(false));
+    let mut window =
+        open_at(
+            AppDirs::below(home),
+            |builder| {
+                if is_drawn { builder.with_pixels_per_point(1.0).wgpu() } else { builder }
+            },
+        );
+    window.state_mut().command(InferenceCommand::SetPredictOnOpen(false));
     let open = Command::Browse(BrowseCommand::Open(images.to_owned()));
     window.state_mut().command(open);
     window
@@ -118,11 +110,7 @@ fn listed(images: &Path) -> Vec<Sample> {
 }
 
 fn is_of_color(image: &RgbImage, color: [u8; 3]) -> bool {
-    let corners = [
-        (0, 0),
-        (image.width() / 2, image.height() / 2),
-        (image.width() - 1, image.height() - 1),
-    ];
+    let corners = [(0, 0), (image.width() / 2, image.height() / 2), (image.width() - 1, image.height() - 1)];
     corners.into_iter().all(|(x, y)| {
         let found = image.pixel(x, y).unwrap();
         (0..3).all(|channel| found[channel].abs_diff(color[channel]) <= NEARLY)
@@ -185,12 +173,9 @@ fn shows_right_colors(window: &mut Harness<'static, App>) -> bool {
         })
         .collect();
     // Where the image is in a cell that is wholly on screen, below the search field; the names are below it.
-    let whole = cells
-        .iter()
-        .filter(|(_, rect)| rect.top() > 320.0 && rect.bottom() < 740.0);
-    let places: Vec<(u32, egui::Pos2)> = whole
-        .map(|(number, rect)| (*number, rect.center() - egui::vec2(0.0, 16.0)))
-        .collect();
+    let whole = cells.iter().filter(|(_, rect)| rect.top() > 320.0 && rect.bottom() < 740.0);
+    let places: Vec<(u32, egui::Pos2)> =
+        whole.map(|(number, rect)| (*number, rect.center() - egui::vec2(0.0, 16.0))).collect();
     let image = window.render().unwrap();
     places.len() > 3
         && places.iter().all(|(number, place)| {

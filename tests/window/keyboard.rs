@@ -13,9 +13,7 @@ use crate::remote;
 use crate::support::alone::alone;
 use crate::support::repository;
 use crate::support::seaweed::Seaweed;
-use crate::window::{
-    click, folder_of, open, open_with, samples, sees, wait_for, wait_until, wait_until_idle,
-};
+use crate::window::{click, folder_of, open, open_with, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
 /// More than any view has; Tab that has not come back by then never does.
@@ -70,10 +68,8 @@ fn focused(window: &Harness<'static, App>) -> Option<Widget> {
 /// A name that says something: a word or a number, not a lone sign.
 #[track_caller]
 fn must_be_named(window: &Harness<'static, App>, view: &str) {
-    let unnamed: Vec<Widget> = widgets(window)
-        .into_iter()
-        .filter(|widget| !widget.name.chars().any(char::is_alphanumeric))
-        .collect();
+    let unnamed: Vec<Widget> =
+        widgets(window).into_iter().filter(|widget| !widget.name.chars().any(char::is_alphanumeric)).collect();
     assert!(unnamed.is_empty(), "{view}: {unnamed:#?}");
 }
 
@@ -104,10 +100,7 @@ fn must_be_reachable(window: &mut Harness<'static, App>, view: &str) {
     expected.retain(|widget| widget.can_have_focus);
     let reached = tab_round(window, view);
     expected.retain(|widget| !reached.iter().any(|other| other.name == widget.name));
-    assert!(
-        expected.is_empty(),
-        "{view}: Tab does not reach {expected:#?}"
-    );
+    assert!(expected.is_empty(), "{view}: Tab does not reach {expected:#?}");
 }
 
 /// What has come up since `before` has names and is reached with Tab, and nothing else is.
@@ -124,10 +117,7 @@ fn walk_through(window: &mut Harness<'static, App>, before: &[Widget], view: &st
     let left: Vec<&Widget> = stops.iter().filter(|stop| was_there(stop)).collect();
     assert!(left.is_empty(), "{view}: Tab leaves it: {left:#?}");
     expected.retain(|widget| !stops.iter().any(|stop| stop.name == widget.name));
-    assert!(
-        expected.is_empty(),
-        "{view}: Tab does not reach {expected:#?}"
-    );
+    assert!(expected.is_empty(), "{view}: Tab does not reach {expected:#?}");
 }
 
 #[track_caller]
@@ -162,13 +152,9 @@ fn everything_in_the_window_has_a_name_and_is_reached_with_tab() {
         click(&mut window, section);
     }
     check(&mut window, "the other sections of the inspector");
-    for action in [
-        Action::ThumbnailsOnly,
-        Action::ThumbnailsOnly,
-        Action::Filmstrip,
-        Action::Filmstrip,
-        Action::LargeImage,
-    ] {
+    for action in
+        [Action::ThumbnailsOnly, Action::ThumbnailsOnly, Action::Filmstrip, Action::Filmstrip, Action::LargeImage]
+    {
         window.state_mut().command(action);
         check(&mut window, action.label());
     }
@@ -182,10 +168,7 @@ fn must_be_the_same(window: &Harness<'static, App>, before: &[Widget], view: &st
     let alike = |a: &Widget, b: &Widget| a.role == b.role && a.name == b.name;
     let of_its_name = |list: &[Widget], widget: &Widget| {
         let mut found = list.iter().filter(|other| alike(other, widget));
-        found
-            .next()
-            .filter(|_| found.next().is_none())
-            .map(|it| it.id)
+        found.next().filter(|_| found.next().is_none()).map(|it| it.id)
     };
     let is_another = |widget: &&Widget| {
         let ids = of_its_name(before, widget).zip(of_its_name(&now, widget));
@@ -252,10 +235,7 @@ fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
         (Action::Export, "Target file"),
         (Action::OpenS3, "S3 address"),
         (Action::Upload, "Folder in S3"),
-        (
-            Action::DeployEndpoint,
-            "Folder in S3 for the model's archive",
-        ),
+        (Action::DeployEndpoint, "Folder in S3 for the model's archive"),
         (Action::Endpoints, "Part of the name of an endpoint"),
         (Action::OpenOutputs, "Open as a run"),
     ] {
@@ -266,9 +246,7 @@ fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
         wait_until_idle(&mut window);
         must_be_named(&window, action.label());
         let stops = tab_round(&mut window, action.label());
-        let has_left = stops
-            .iter()
-            .any(|stop| stop.name == "File" || stop.name == "Search");
+        let has_left = stops.iter().any(|stop| stop.name == "File" || stop.name == "Search");
         assert!(!has_left, "{}: Tab leaves it: {stops:#?}", action.label());
         escape_closes(&mut window, text);
     }
@@ -282,11 +260,7 @@ fn tap(window: &mut Harness<'static, App>, place: egui::Pos2) {
         pressed,
         modifiers: Modifiers::NONE,
     };
-    let events = [
-        egui::Event::PointerMoved(place),
-        button(true),
-        button(false),
-    ];
+    let events = [egui::Event::PointerMoved(place), button(true), button(false)];
     window.input_mut().events.extend(events);
     window.step();
     window.run_steps(3);
@@ -370,13 +344,8 @@ fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_esca
 
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "✗ Role");
-            for section in [
-                "Cost",
-                "Requests and records",
-                "Environment and tags",
-                "Encryption",
-                "Filters and joining",
-            ] {
+            for section in ["Cost", "Requests and records", "Environment and tags", "Encryption", "Filters and joining"]
+            {
                 click(&mut window, section);
             }
             walk_through(&mut window, &before, "sending");
@@ -446,14 +415,9 @@ fn menus_open_and_are_walked_through_by_keyboard() {
 fn the_thumbnails_are_one_stop_for_tab_and_the_arrows_walk_from_there() {
     let mut window = predicted();
     let stops = tab_round(&mut window, "the window");
-    let images: Vec<&Widget> = stops
-        .iter()
-        .filter(|stop| stop.name.contains("astronaut.png"))
-        .collect();
+    let images: Vec<&Widget> = stops.iter().filter(|stop| stop.name.contains("astronaut.png")).collect();
     assert_eq!(images.len(), 1, "{images:#?}");
-    window
-        .get_by_label("Images, astronaut.png is shown")
-        .focus();
+    window.get_by_label("Images, astronaut.png is shown").focus();
     // The arrows are the grid's from the second frame on.
     window.run_steps(3);
     window.key_press(Key::ArrowRight);
@@ -461,9 +425,7 @@ fn the_thumbnails_are_one_stop_for_tab_and_the_arrows_walk_from_there() {
     window.key_press(Key::End);
     wait_for(&mut window, "8 of 8 images");
     window.key_press(Key::Space);
-    wait_until(&mut window, "the large view", |window| {
-        window.state().state().large_image
-    });
+    wait_until(&mut window, "the large view", |window| window.state().state().large_image);
 }
 
 #[test]
@@ -487,10 +449,7 @@ fn a_menu_is_whole_where_there_is_room_for_it() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     wait_until_idle(&mut window);
-    for (menu, last) in [
-        ("Predict", "Predict on this computer"),
-        ("View", "Disk cache"),
-    ] {
+    for (menu, last) in [("Predict", "Predict on this computer"), ("View", "Disk cache")] {
         let title = window.get_by_role_and_label(Role::Button, menu);
         let title = title.rect().center();
         tap(&mut window, title);
@@ -505,25 +464,15 @@ fn a_menu_is_whole_where_there_is_room_for_it() {
 
 #[test]
 fn every_menu_fits_into_a_small_window() {
-    let mut window = open_with(Some(&samples()), DETECTOR, |builder| {
-        builder.with_size((640.0, 420.0))
-    });
+    let mut window = open_with(Some(&samples()), DETECTOR, |builder| builder.with_size((640.0, 420.0)));
     wait_for(&mut window, "1 predicted");
-    for (menu, last) in [
-        ("File", "Quit"),
-        ("Judge", "Redo"),
-        ("Go", "Select all"),
-        ("View", "Disk cache"),
-    ] {
+    for (menu, last) in [("File", "Quit"), ("Judge", "Redo"), ("Go", "Select all"), ("View", "Disk cache")] {
         window.get_by_role_and_label(Role::Button, menu).focus();
         window.step();
         window.key_press(Key::Enter);
         window.run_steps(4);
         let entry = |window: &Harness<'static, App>, act: &dyn Fn(&egui_kittest::Node<'_>)| {
-            act(&window
-                .query_all_by_label_contains(last)
-                .next_back()
-                .unwrap());
+            act(&window.query_all_by_label_contains(last).next_back().unwrap());
         };
         entry(&window, &|entry| entry.scroll_to_me());
         window.run_steps(30);

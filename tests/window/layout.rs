@@ -10,16 +10,11 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::Verdict;
-use spotcheck::state::{
-    Action, BrowseCommand, Command, InferenceCommand, ModelsCommand, ReviewCommand, ViewChange,
-};
+use spotcheck::state::{Action, BrowseCommand, Command, InferenceCommand, ModelsCommand, ReviewCommand, ViewChange};
 
 use crate::comparing::two_runs;
 use crate::support::runtime_home;
-use crate::window::{
-    click, folder_of, open, open_at, open_with, samples, sees, wait_for, wait_until,
-    wait_until_idle,
-};
+use crate::window::{click, folder_of, open, open_at, open_with, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -58,9 +53,7 @@ fn painted(window: &Harness<'static, App>) -> Vec<Painted> {
         Some(Painted {
             text: text.galley.text().to_owned(),
             rect: text.galley.rect.translate(text.pos.to_vec2()),
-            size: sections
-                .first()
-                .map_or(0.0, |section| section.format.font_id.size),
+            size: sections.first().map_or(0.0, |section| section.format.font_id.size),
             is_cut: text.galley.elided,
         })
     });
@@ -71,10 +64,7 @@ fn painted(window: &Harness<'static, App>) -> Vec<Painted> {
 #[track_caller]
 fn must_be_shown_in_full(window: &Harness<'static, App>, text: &str) {
     let all = painted(window);
-    let found: Vec<_> = all
-        .iter()
-        .filter(|painted| painted.text.contains(text))
-        .collect();
+    let found: Vec<_> = all.iter().filter(|painted| painted.text.contains(text)).collect();
     assert!(!found.is_empty(), "“{text}” is not on screen: {all:#?}");
     assert!(found.iter().any(|painted| !painted.is_cut), "{found:#?}");
 }
@@ -90,9 +80,7 @@ fn must_be_apart(labels: &[Painted]) {
 }
 
 fn sized(width: f32, height: f32, model: &str) -> Harness<'static, App> {
-    open_with(Some(&samples()), model, |builder| {
-        builder.with_size((width, height))
-    })
+    open_with(Some(&samples()), model, |builder| builder.with_size((width, height)))
 }
 
 /// The detector has looked at all samples, and everything has come to rest.
@@ -106,11 +94,9 @@ fn all_predicted(mut window: Harness<'static, App>) -> Harness<'static, App> {
 }
 
 fn rect_of(window: &Harness<'static, App>, role: Role, name: &str) -> Rect {
-    let found = window.query_all_by_role(role).find(|node| {
-        node.accesskit_node()
-            .label()
-            .is_some_and(|label| label.starts_with(name))
-    });
+    let found = window
+        .query_all_by_role(role)
+        .find(|node| node.accesskit_node().label().is_some_and(|label| label.starts_with(name)));
     found.unwrap_or_else(|| panic!("there is no {name}")).rect()
 }
 
@@ -123,10 +109,7 @@ fn section(window: &Harness<'static, App>, name: &str) -> Rect {
 fn controls(window: &Harness<'static, App>) -> [(&'static str, Rect); 4] {
     [
         ("threshold", rect_of(window, Role::Slider, "Minimum score")),
-        (
-            "classes",
-            rect_of(window, Role::Button, "Sort classes by class"),
-        ),
+        ("classes", rect_of(window, Role::Button, "Sort classes by class")),
         ("grid", rect_of(window, Role::ListBox, "Images, ")),
         ("picture", rect_of(window, Role::Image, "Image ")),
     ]
@@ -140,14 +123,9 @@ fn the_threshold_and_the_class_table_stay_where_they_are_from_image_to_image() {
     let before = controls(&window);
     let results = section(&window, "Results");
     for (name, rect) in &before[..2] {
-        assert!(
-            rect.bottom() <= results.top(),
-            "{name} is below the results"
-        );
+        assert!(rect.bottom() <= results.top(), "{name} is below the results");
     }
-    window
-        .state_mut()
-        .command(ReviewCommand::ChangeView(ViewChange::MinScore(0.05)));
+    window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.05)));
     let mut counts = BTreeSet::new();
     for _ in 0..8 {
         wait_until_idle(&mut window);
@@ -155,10 +133,7 @@ fn the_threshold_and_the_class_table_stay_where_they_are_from_image_to_image() {
         assert_eq!(controls(&window), before);
         let state = window.state().state();
         let prediction = state.shown.prediction.as_ref().unwrap();
-        let visible = prediction
-            .detections()
-            .iter()
-            .filter(|found| found.score >= 0.05);
+        let visible = prediction.detections().iter().filter(|found| found.score >= 0.05);
         counts.insert(visible.count());
         window.key_press(Key::CloseBracket);
         window.run_steps(4);
@@ -168,18 +143,13 @@ fn the_threshold_and_the_class_table_stay_where_they_are_from_image_to_image() {
         window.key_press(Key::ArrowRight);
         window.run_steps(4);
     }
-    assert!(
-        counts.len() > 3,
-        "images with few and many results: {counts:?}"
-    );
+    assert!(counts.len() > 3, "images with few and many results: {counts:?}");
 }
 
 #[test]
 fn the_first_predictions_come_without_moving_anything() {
     let mut window = open(None, DETECTOR);
-    window
-        .state_mut()
-        .command(InferenceCommand::SetPredictOnOpen(false));
+    window.state_mut().command(InferenceCommand::SetPredictOnOpen(false));
     window.state_mut().command(BrowseCommand::Open(samples()));
     wait_for(&mut window, "8 images");
     wait_for(&mut window, "All 8");
@@ -187,12 +157,7 @@ fn the_first_predictions_come_without_moving_anything() {
     let [threshold, _, grid, image] = {
         let slider = rect_of(&window, Role::Slider, "Minimum score");
         let grid = rect_of(&window, Role::ListBox, "Images, ");
-        [
-            slider,
-            slider,
-            grid,
-            rect_of(&window, Role::Image, "Image "),
-        ]
+        [slider, slider, grid, rect_of(&window, Role::Image, "Image ")]
     };
     let results = section(&window, "Results");
     window.state_mut().command(Action::PredictAll);
@@ -252,22 +217,13 @@ fn a_file_name_keeps_its_beginning_and_its_end() {
     let long = "street_camera_north_2024-05-17_14-03-22_frame_000123.png";
     std::fs::rename(folder.path().join("0-coffee.png"), folder.path().join(long)).unwrap();
     std::fs::copy(samples().join("coffee.png"), folder.path().join("b.png")).unwrap();
-    std::fs::copy(
-        samples().join("coffee.png"),
-        folder.path().join("grace_hopper.jpg"),
-    )
-    .unwrap();
-    let mut window = open_with(Some(folder.path()), DETECTOR, |builder| {
-        builder.with_size((1000.0, 700.0))
-    });
+    std::fs::copy(samples().join("coffee.png"), folder.path().join("grace_hopper.jpg")).unwrap();
+    let mut window = open_with(Some(folder.path()), DETECTOR, |builder| builder.with_size((1000.0, 700.0)));
     let title = |window: &Harness<'static, App>| {
         let bar = rect_of(window, Role::Button, "Next image");
         let mut texts = painted(window);
         texts.retain(|painted| bar.y_range().contains(painted.rect.center().y));
-        texts
-            .into_iter()
-            .map(|painted| painted.text)
-            .collect::<Vec<_>>()
+        texts.into_iter().map(|painted| painted.text).collect::<Vec<_>>()
     };
     wait_for(&mut window, "3 images");
     for (name, is_whole) in [("b.png", true), ("grace_hopper.jpg", true), (long, false)] {
@@ -278,10 +234,7 @@ fn a_file_name_keeps_its_beginning_and_its_end() {
         let is_name = |text: &String| {
             text == name
                 || text.split_once('…').is_some_and(|(head, tail)| {
-                    head.len() >= 6
-                        && name.starts_with(head)
-                        && name.ends_with(tail)
-                        && tail.len() >= 6
+                    head.len() >= 6 && name.starts_with(head) && name.ends_with(tail) && tail.len() >= 6
                 })
         };
         assert!(texts.iter().any(is_name), "{texts:?}");
@@ -296,25 +249,17 @@ fn what_is_judged_and_how_is_shown_in_full() {
     wait_for(&mut window, "8 images");
     click(&mut window, "coffee.png, ");
     wait_for(&mut window, "dining table ");
-    window
-        .state_mut()
-        .command(ReviewCommand::SelectBox(Some(1)));
+    window.state_mut().command(ReviewCommand::SelectBox(Some(1)));
     wait_for(&mut window, "Box “dining table”");
     must_be_shown_in_full(&window, "Box “dining table”");
     must_be_shown_in_full(&window, "not judged");
     let verdict = Verdict::WrongClass("refrigerator".to_owned());
-    window
-        .state_mut()
-        .command(ReviewCommand::SelectBox(Some(1)));
-    window
-        .state_mut()
-        .command(ReviewCommand::SetVerdict(Some(verdict)));
+    window.state_mut().command(ReviewCommand::SelectBox(Some(1)));
+    window.state_mut().command(ReviewCommand::SetVerdict(Some(verdict)));
     window.run_steps(3);
     // In the list of results.
     must_be_shown_in_full(&window, "≠ dining table → refrigerator");
-    window
-        .state_mut()
-        .command(ReviewCommand::SelectBox(Some(1)));
+    window.state_mut().command(ReviewCommand::SelectBox(Some(1)));
     wait_for(&mut window, "wrong class, is “refrigerator”");
     must_be_shown_in_full(&window, "is “refrigerator”");
 }
@@ -353,36 +298,18 @@ fn no_label_covers_another_in_a_crowd() {
     let labels = labels_on_canvas(&window);
     assert!(labels.len() > 10, "{labels:#?}");
     must_be_apart(&labels);
-    let best = window
-        .state()
-        .state()
-        .shown
-        .prediction
-        .as_ref()
-        .unwrap()
-        .detections()[0]
-        .clone();
+    let best = window.state().state().shown.prediction.as_ref().unwrap().detections()[0].clone();
     let best = format!("{} {:.0} %", best.label, best.score * 100.0);
     assert!(labels.iter().any(|label| label.text == best), "{labels:#?}");
     // A box without a label of its own shows it while it is selected.
     let last = window.state().state().shown.prediction.as_ref().unwrap();
-    let last = last
-        .detections()
-        .iter()
-        .rposition(|found| found.score >= 0.03)
-        .unwrap();
-    window
-        .state_mut()
-        .command(ReviewCommand::SelectBox(Some(last)));
+    let last = last.detections().iter().rposition(|found| found.score >= 0.03).unwrap();
+    window.state_mut().command(ReviewCommand::SelectBox(Some(last)));
     window.run_steps(3);
     assert_eq!(labels_on_canvas(&window).len(), 1);
     window.state_mut().command(ReviewCommand::SelectBox(None));
     window.run_steps(3);
-    assert_eq!(
-        labels_on_canvas(&window).len(),
-        labels.len(),
-        "the same ones again"
-    );
+    assert_eq!(labels_on_canvas(&window).len(), labels.len(), "the same ones again");
 
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape ends");
@@ -438,10 +365,7 @@ fn the_sign_of_a_verdict_covers_neither_a_thumbnail_nor_its_label() {
         _ => None,
     });
     let labels = painted(&window).into_iter().map(|painted| painted.rect);
-    let covered: Vec<Rect> = thumbnails
-        .chain(labels)
-        .filter(|rect| rect.intersect(signs[0]).is_positive())
-        .collect();
+    let covered: Vec<Rect> = thumbnails.chain(labels).filter(|rect| rect.intersect(signs[0]).is_positive()).collect();
     assert!(covered.is_empty(), "{signs:?} covers {covered:?}");
 }
 
@@ -464,8 +388,7 @@ fn the_wheel_moves_the_class_table_only_if_the_pointer_moved_onto_it() {
     window.state_mut().command(ReviewCommand::ChangeView(lower));
     wait_until_idle(&mut window);
     window.run_steps(4);
-    let header =
-        |window: &Harness<'static, App>| rect_of(window, Role::Button, "Sort classes by class");
+    let header = |window: &Harness<'static, App>| rect_of(window, Role::Button, "Sort classes by class");
     let first_row = |window: &Harness<'static, App>| {
         let rows = window.query_all_by_label_contains(", mean score ");
         let tops = rows.map(|row| row.rect().top());
@@ -519,10 +442,7 @@ fn a_dialog_is_in_the_middle_from_its_first_frame_on() {
             window.step();
             let state = AreaState::load(&window.ctx, Id::unique(id)).expect("it is open");
             let apart = state.rect().center() - window.ctx.content_rect().center();
-            assert!(
-                apart.x.abs() <= 1.0 && apart.y.abs() <= 1.0,
-                "{id}, frame {frame}: {apart:?} from the middle"
-            );
+            assert!(apart.x.abs() <= 1.0 && apart.y.abs() <= 1.0, "{id}, frame {frame}: {apart:?} from the middle");
         }
         window.key_press(Key::Escape);
         window.run_steps(3);
@@ -555,14 +475,8 @@ fn no_button_of_the_judging_bar_stands_alone_on_a_line() {
                 label.contains(button) && node.rect().top() > window.ctx.content_rect().center().y
             });
             let rect = found.unwrap_or_else(|| panic!("{button}")).rect();
-            assert!(
-                window.ctx.content_rect().contains_rect(rect),
-                "{button} {rect:?}"
-            );
-            lines
-                .entry(rect.center().y as i32)
-                .or_default()
-                .push(button);
+            assert!(window.ctx.content_rect().contains_rect(rect), "{button} {rect:?}");
+            lines.entry(rect.center().y as i32).or_default().push(button);
         }
         let is_alone = lines.values().any(|line| line.len() == 1);
         assert!(!is_alone, "step {step}: {lines:?}");
@@ -582,26 +496,19 @@ fn an_offer_that_was_dismissed_is_not_made_again() {
         fn flush(&mut self) {}
     }
     let home = tempfile::tempdir().unwrap();
-    let dirs = AppDirs {
-        data: AppDirs::below(runtime_home()).data,
-        ..AppDirs::below(home.path())
-    };
+    let dirs = AppDirs { data: AppDirs::below(runtime_home()).data, ..AppDirs::below(home.path()) };
     let open = || {
         let mut window = open_at(dirs.clone(), |builder| builder);
         let choose = Command::Models(ModelsCommand::Choose(DETECTOR.to_owned()));
         window.state_mut().command(choose);
-        wait_until(&mut window, "the models", |window| {
-            window.state().state().models.is_listed()
-        });
+        wait_until(&mut window, "the models", |window| window.state().state().models.is_listed());
         window.run_steps(2);
         window
     };
     let mut window = open();
     wait_for(&mut window, "is larger and more accurate");
     click(&mut window, "Dismiss the offer of");
-    wait_until(&mut window, "the offer to go", |window| {
-        !sees(window, "is larger and more accurate")
-    });
+    wait_until(&mut window, "the offer to go", |window| !sees(window, "is larger and more accurate"));
     eframe::App::save(window.state_mut(), &mut Nowhere);
     drop(window);
     let window = open();

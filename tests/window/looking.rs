@@ -6,9 +6,7 @@ use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::decode::encode_jpeg;
 use spotcheck::domain::RgbImage;
-use spotcheck::state::{
-    BrowseCommand, CanvasView, Explanation, InferenceCommand, ReviewCommand, ViewChange,
-};
+use spotcheck::state::{BrowseCommand, CanvasView, Explanation, InferenceCommand, ReviewCommand, ViewChange};
 
 use crate::window::{click, open, samples, sees, wait_for, wait_until};
 
@@ -29,22 +27,14 @@ fn a_large_image_is_shown_whole_and_then_pixel_by_pixel() {
     let path = folder.path().join("wall.jpg");
     std::fs::write(&path, large_jpeg()).unwrap();
     let mut window = open(None, CLASSIFIER);
-    window
-        .state_mut()
-        .command(InferenceCommand::SetPredictOnOpen(false));
+    window.state_mut().command(InferenceCommand::SetPredictOnOpen(false));
     window.state_mut().command(BrowseCommand::Open(path));
-    wait_until(&mut window, "the whole image", |window| {
-        window.state().image_is_complete()
-    });
+    wait_until(&mut window, "the whole image", |window| window.state().image_is_complete());
     window.key_press(Key::Num1);
     wait_for(&mut window, "100 %");
-    wait_until(&mut window, "the finest tiles", |window| {
-        window.state().image_is_complete()
-    });
+    wait_until(&mut window, "the finest tiles", |window| window.state().image_is_complete());
     window.hover_at(egui::pos2(680.0, 430.0));
-    wait_until(&mut window, "the colour under the pointer", |window| {
-        sees(window, "R 12")
-    });
+    wait_until(&mut window, "the colour under the pointer", |window| sees(window, "R 12"));
 }
 
 #[test]
@@ -77,10 +67,7 @@ fn zoom_to_box_brings_the_selected_box_into_the_middle() {
     let CanvasView::Free { centre, .. } = state.canvas else {
         panic!("the image is still fitted");
     };
-    let middle = [
-        f32::midpoint(bounds.x1, bounds.x2),
-        f32::midpoint(bounds.y1, bounds.y2),
-    ];
+    let middle = [f32::midpoint(bounds.x1, bounds.x2), f32::midpoint(bounds.y1, bounds.y2)];
     let apart = (centre[0] - middle[0]).hypot(centre[1] - middle[1]);
     assert!(apart < 2.0, "{centre:?} {middle:?}");
 }
@@ -117,9 +104,7 @@ fn a_box_is_explained_and_a_search_that_is_stopped_leaves_nothing() {
     window.key_press(Key::E);
     wait_for(&mut window, "Looking for what “cup” depends on");
     window.get_by_label("Stop").click();
-    wait_until(&mut window, "the search to end", |window| {
-        window.state().state().tasks.is_idle()
-    });
+    wait_until(&mut window, "the search to end", |window| window.state().state().tasks.is_idle());
     assert_eq!(window.state().state().shown.explanation, Explanation::None);
     assert!(sees(&window, "what “cup” depends on"));
 }
@@ -132,16 +117,12 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
     wait_for(&mut window, "8 predicted");
     click(&mut window, "coffee.png, ");
     wait_for(&mut window, "cup ");
-    window
-        .state_mut()
-        .command(ReviewCommand::ChangeView(ViewChange::MinScore(0.1)));
+    window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.1)));
     click(&mut window, "astronaut.");
     window.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, Key::Num5);
     wait_for(&mut window, "Filmstrip of");
     let cup = class_named(&window, "cup");
-    window
-        .state_mut()
-        .command(ReviewCommand::OpenFilmstrip(cup));
+    window.state_mut().command(ReviewCommand::OpenFilmstrip(cup));
     wait_for(&mut window, " %, coffee.png");
     let scores = |window: &Harness<'static, App>| -> Vec<f32> {
         let strip = window.state().state().filmstrip.as_ref().unwrap();
@@ -154,9 +135,7 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
         scores(window).is_sorted() && scores(window).len() == highest_first.len()
     });
     click(&mut window, "Lowest score first");
-    wait_until(&mut window, "the first end", |window| {
-        scores(window) == highest_first
-    });
+    wait_until(&mut window, "the first end", |window| scores(window) == highest_first);
     click(&mut window, "96.1 %, coffee.png");
     wait_for(&mut window, "% of the image");
     let state = window.state().state();
@@ -187,31 +166,21 @@ fn boxes_that_better_ones_hide_are_not_in_the_filmstrip_which_the_class_table_op
         let boxes = rows.filter(|row| row.class == person).map(|row| row.boxes);
         boxes.sum::<usize>()
     };
-    wait_until(&mut window, "the sure persons", |window| {
-        frames(window) > 0 && frames(window) == in_table(window)
-    });
+    wait_until(&mut window, "the sure persons", |window| frames(window) > 0 && frames(window) == in_table(window));
     let sure = frames(&window);
     let lower = ViewChange::MinScore(0.05);
     window.state_mut().command(ReviewCommand::ChangeView(lower));
-    wait_until(&mut window, "all persons", |window| {
-        frames(window) > sure && frames(window) == in_table(window)
-    });
+    wait_until(&mut window, "all persons", |window| frames(window) > sure && frames(window) == in_table(window));
     let all = frames(&window);
     let hide = ViewChange::NmsIou(Some(0.05));
     window.state_mut().command(ReviewCommand::ChangeView(hide));
-    wait_until(&mut window, "fewer persons", |window| {
-        frames(window) < all && frames(window) == in_table(window)
-    });
+    wait_until(&mut window, "fewer persons", |window| frames(window) < all && frames(window) == in_table(window));
     let show = ViewChange::NmsIou(None);
     window.state_mut().command(ReviewCommand::ChangeView(show));
-    wait_until(&mut window, "all persons again", |window| {
-        frames(window) == all
-    });
+    wait_until(&mut window, "all persons again", |window| frames(window) == all);
 }
 
 fn class_named(window: &Harness<'static, App>, name: &str) -> u32 {
     let run = window.state().state().run().unwrap();
-    (0..100)
-        .find(|&class| run.labels().name(class) == name)
-        .unwrap()
+    (0..100).find(|&class| run.labels().name(class) == name).unwrap()
 }

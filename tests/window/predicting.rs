@@ -31,9 +31,7 @@ fn the_threshold_changes_boxes_and_headlines_at_once() {
     let headline = format!("coffee.png, {after} boxes");
     wait_for(&mut window, &headline);
     click(&mut window, "Reset filters");
-    wait_until(&mut window, "the boxes as before", |window| {
-        boxes(window) == before
-    });
+    wait_until(&mut window, "the boxes as before", |window| boxes(window) == before);
 }
 
 /// As the state counts them; each is a line of the list.
@@ -57,17 +55,13 @@ fn hiding_a_class_takes_its_boxes_away() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     // The histogram moves what is below it when it appears, and the section opens slowly.
-    wait_until(&mut window, "the histogram", |window| {
-        window.state().state().arranging.statistics().is_some()
-    });
+    wait_until(&mut window, "the histogram", |window| window.state().state().arranging.statistics().is_some());
     click(&mut window, "By class");
     window.run_steps(8);
     let before = boxes(&window);
     let checkbox = window.get_by_role_and_label(egui::accesskit::Role::CheckBox, "cup");
     checkbox.click_accesskit();
-    wait_until(&mut window, "the boxes to go", |window| {
-        boxes(window) < before
-    });
+    wait_until(&mut window, "the boxes to go", |window| boxes(window) < before);
 }
 
 #[test]
@@ -97,9 +91,7 @@ fn the_window_and_the_command_line_give_the_same_predictions_bit_for_bit() {
             let shown = state.prediction_of(sample).unwrap().clone();
             let written = line[predictions].clone();
             let written = match shown.content {
-                PredictionContent::Classes(_) => {
-                    PredictionContent::Classes(serde_json::from_value(written).unwrap())
-                }
+                PredictionContent::Classes(_) => PredictionContent::Classes(serde_json::from_value(written).unwrap()),
                 PredictionContent::Detections(_) => {
                     PredictionContent::Detections(serde_json::from_value(written).unwrap())
                 }
@@ -116,25 +108,12 @@ fn a_long_prediction_can_be_cancelled_and_keeps_its_predictions() {
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
     wait_until(&mut window, "some predictions", |window| {
-        window
-            .state()
-            .state()
-            .run()
-            .unwrap()
-            .predictions
-            .predicted()
-            > 3
+        window.state().state().run().unwrap().predictions.predicted() > 3
     });
     click(&mut window, "Predict 399 images with ");
     click(&mut window, "Cancel");
     wait_for(&mut window, "Cancelled");
-    let predicted = window
-        .state()
-        .state()
-        .run()
-        .unwrap()
-        .predictions
-        .predicted();
+    let predicted = window.state().state().run().unwrap().predictions.predicted();
     assert!((3..400).contains(&predicted), "{predicted}");
     assert!(sees(&window, &format!("{predicted} predicted")));
 }
@@ -189,8 +168,7 @@ fn a_runtime_that_cannot_be_used_is_refused_with_the_reason_and_browsing_goes_on
 fn a_model_that_is_dropped_is_explained_overruled_and_previewed() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3 %");
-    let model =
-        crate::support::repository().join("tests/cases/conventions/keras-cifar10/model.onnx");
+    let model = crate::support::repository().join("tests/cases/conventions/keras-cifar10/model.onnx");
     crate::browsing::drop_on(&mut window, &model);
     wait_for(&mut window, "Add a model");
     wait_for(&mut window, "This is a model for classification");
@@ -205,17 +183,14 @@ fn a_model_that_is_dropped_is_explained_overruled_and_previewed() {
     wait_for(&mut window, "Set: input.channels = bgr");
     wait_for(&mut window, "given, set by you");
     click(&mut window, "Cancel");
-    wait_until(&mut window, "the dialog to close", |window| {
-        !sees(window, "Model input")
-    });
+    wait_until(&mut window, "the dialog to close", |window| !sees(window, "Model input"));
 }
 
 #[test]
 fn a_model_that_cannot_work_is_refused_with_the_reason() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3 %");
-    let model =
-        crate::support::repository().join("tests/cases/conventions/refused-no-image/model.onnx");
+    let model = crate::support::repository().join("tests/cases/conventions/refused-no-image/model.onnx");
     crate::browsing::drop_on(&mut window, &model);
     wait_for(&mut window, "cannot be used");
 }

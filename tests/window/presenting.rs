@@ -18,9 +18,7 @@ fn a_presentation_shows_large_labels_and_neither_paths_nor_panels() {
     assert!(!sees(&window, "Predict all"));
     let first = window.state().state().shown_sample();
     window.key_press(Key::ArrowRight);
-    wait_until(&mut window, "the next image", |window| {
-        window.state().state().shown_sample() != first
-    });
+    wait_until(&mut window, "the next image", |window| window.state().state().shown_sample() != first);
     window.key_press(Key::Space);
     wait_for(&mut window, "Space plays");
     window.key_press(Key::Escape);

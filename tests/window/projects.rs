@@ -19,9 +19,7 @@ fn home() -> tempfile::TempDir {
 fn project_files(projects: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(projects).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
-    paths
-        .filter(|path| path.extension().is_some_and(|it| it == "spotcheck"))
-        .collect()
+    paths.filter(|path| path.extension().is_some_and(|it| it == "spotcheck")).collect()
 }
 
 #[test]
@@ -38,10 +36,7 @@ fn what_was_predicted_is_there_when_the_folder_is_opened_again() {
     wait_for(&mut again, "3 predicted");
     wait_for(&mut again, "tiger cat");
     let state = again.state().state();
-    assert!(
-        state.inference.local.status.ready().is_none(),
-        "no model is loaded to look at what is there"
-    );
+    assert!(state.inference.local.status.ready().is_none(), "no model is loaded to look at what is there");
 }
 
 #[test]
@@ -99,9 +94,7 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
     let remote_inference = projects.path().join("away");
     std::fs::rename(&project, &remote_inference).unwrap();
     window.state_mut().command(Action::Accept);
-    wait_until(&mut window, "the trouble", |window| {
-        window.state().state().project.trouble.is_some()
-    });
+    wait_until(&mut window, "the trouble", |window| window.state().state().project.trouble.is_some());
     assert!(close(&mut window));
     wait_for(&mut window, "1 change is not saved yet");
     assert!(!close(&mut window), "asked once, and the user means it");
@@ -111,9 +104,7 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
     wait_for(&mut window, "All saved");
     std::fs::rename(&project, &remote_inference).unwrap();
     window.state_mut().command(Action::Reject);
-    wait_until(&mut window, "the trouble", |window| {
-        window.state().state().project.trouble.is_some()
-    });
+    wait_until(&mut window, "the trouble", |window| window.state().state().project.trouble.is_some());
     assert!(close(&mut window));
 }
 
@@ -203,9 +194,7 @@ fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
     wait_for(&mut again, "are no longer in");
     assert!(sees(&again, "Locate images"));
     again.state_mut().command(ProjectCommand::Move(moved));
-    wait_until(&mut again, "the images where they are now", |window| {
-        sees(window, "2 predicted")
-    });
+    wait_until(&mut again, "the images where they are now", |window| sees(window, "2 predicted"));
 }
 
 #[test]
@@ -218,9 +207,7 @@ fn a_project_that_is_saved_in_another_file_continues_there_with_its_predictions_
     let copy = images.path().join("mine.spotcheck");
     let save = Command::Project(ProjectCommand::SaveAs(copy.clone()));
     window.state_mut().command(save);
-    wait_until(&mut window, "the copy", |window| {
-        window.state().state().project.path.as_ref() == Some(&copy)
-    });
+    wait_until(&mut window, "the copy", |window| window.state().state().project.path.as_ref() == Some(&copy));
     window.key_press(egui::Key::R);
     wait_for(&mut window, "1 of 2 images judged: 1 rejected");
     wait_for(&mut window, "All saved");

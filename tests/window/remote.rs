@@ -32,10 +32,7 @@ pub(crate) fn serve(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Proces
 
 pub(crate) fn place(bucket: &Bucket) -> S3Place {
     S3Place {
-        access: S3Access {
-            region: Some(REGION.to_owned()),
-            ..S3Access::default()
-        },
+        access: S3Access { region: Some(REGION.to_owned()), ..S3Access::default() },
         ..S3Place::new(S3Address::new(&bucket.name, "photos/"))
     }
 }
@@ -43,18 +40,14 @@ pub(crate) fn place(bucket: &Bucket) -> S3Place {
 /// A window on `photos/` of this bucket.
 pub(crate) fn open_place(bucket: &Bucket, images: usize) -> Harness<'static, App> {
     let mut window = open(None, CLASSIFIER);
-    window
-        .state_mut()
-        .command(BrowseCommand::OpenPlace(Box::new(place(bucket))));
+    window.state_mut().command(BrowseCommand::OpenPlace(Box::new(place(bucket))));
     wait_for(&mut window, &format!("{images} images, 1 predicted"));
     wait_for_listing(&mut window);
     window
 }
 
 pub(crate) fn wait_for_listing(window: &mut Harness<'static, App>) {
-    wait_until(window, "the end of the listing", |window| {
-        !window.state().state().is_listing()
-    });
+    wait_until(window, "the end of the listing", |window| !window.state().state().is_listing());
 }
 
 pub(crate) fn type_into(window: &mut Harness<'static, App>, field: &str, text: &str) {
@@ -138,11 +131,7 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
             wait_for(&mut window, "1 image has no output");
             wait_for(&mut window, "photos/broken.png: ");
             let first = window.state().state().remote.open.clone().unwrap().name;
-            assert!(
-                bucket
-                    .get(&format!("spotcheck/{first}/a.png.out"))
-                    .is_some()
-            );
+            assert!(bucket.get(&format!("spotcheck/{first}/a.png.out")).is_some());
 
             // What was wrong with it is put right.
             bucket.put("photos/broken.png", &image);
@@ -154,28 +143,14 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
             wait_for(&mut window, "1 of 1 outputs");
             wait_for(&mut window, "✓ completed");
             let second = window.state().state().remote.open.clone().unwrap().name;
-            assert!(
-                bucket
-                    .get(&format!("spotcheck/{second}/broken.png.out"))
-                    .is_some()
-            );
-            assert!(
-                bucket
-                    .get(&format!("spotcheck/{second}/a.png.out"))
-                    .is_none()
-            );
+            assert!(bucket.get(&format!("spotcheck/{second}/broken.png.out")).is_some());
+            assert!(bucket.get(&format!("spotcheck/{second}/a.png.out")).is_none());
 
             // The page of the first job knows of it.
             let open = window.state().state().remote.open.clone().unwrap();
-            let first_id = JobId {
-                name: first.clone(),
-                ..open.clone()
-            };
+            let first_id = JobId { name: first.clone(), ..open.clone() };
             window.state_mut().command(JobsCommand::Open(first_id));
-            wait_for(
-                &mut window,
-                &format!("All 3 images have an output, 1 by retry {second}"),
-            );
+            wait_for(&mut window, &format!("All 3 images have an output, 1 by retry {second}"));
             assert!(!sees(&window, RETRY_FAILED));
             window.state_mut().command(JobsCommand::Open(open));
             wait_for(&mut window, "1 of 1 outputs");
@@ -214,29 +189,17 @@ fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stop
             let first = window.state().state().samples.ids().next().unwrap();
             let last = window.state().state().samples.ids().last().unwrap();
             window.state_mut().command(BrowseCommand::Show(first));
-            window
-                .state_mut()
-                .command(BrowseCommand::ToggleSelected(last));
+            window.state_mut().command(BrowseCommand::ToggleSelected(last));
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "Enter the S3 folder");
             assert!(sees(&window, "Selected images (2)"));
-            type_into(
-                &mut window,
-                "Folder in S3 for the outputs of jobs",
-                &bucket.uri("out/"),
-            );
+            type_into(&mut window, "Folder in S3 for the outputs of jobs", &bucket.uri("out/"));
             type_into(&mut window, "Execution role", ROLE);
             start_the_job(&mut window);
             wait_for(&mut window, "0 of 2 outputs");
             let state = window.state().state();
             let name = |id| state.samples.get(id).unwrap().name.clone();
-            let images = folder
-                .path()
-                .file_name()
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .to_owned();
+            let images = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
             let key = |name: String| format!("out/images/{images}/{name}");
             assert!(bucket.get(&key(name(first))).is_some());
             assert!(bucket.get(&key(name(last))).is_some());
@@ -255,38 +218,32 @@ fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stop
 #[test]
 fn outputs_of_a_job_open_as_a_run_that_agrees_with_the_one_made_here() {
     let mut plane = None;
-    alone(
-        "remote::outputs_of_a_job_open_as_a_run_that_agrees_with_the_one_made_here",
-        serve(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("window-outputs");
-            for name in ["chelsea.png", "coffee.png", "rocket.jpg"] {
-                let path = repository().join("assets/samples").join(name);
-                bucket.put(&format!("photos/{name}"), &std::fs::read(path).unwrap());
-            }
-            let mut window = open_place(&bucket, 3);
-            click(&mut window, "Predict all");
-            wait_for(&mut window, "3 images, 3 predicted");
-            send(&mut window);
-            wait_for(&mut window, "✓ completed");
-            click(&mut window, "Open outputs");
-            wait_until(&mut window, "the predictions of the job", |window| {
-                let run = window.state().state().run();
-                run.is_some_and(|run| {
-                    !run.info.key.made.is_here() && run.predictions.predicted() == 3
-                })
-            });
-            wait_for(&mut window, "tiger cat 38.3 %");
+    alone("remote::outputs_of_a_job_open_as_a_run_that_agrees_with_the_one_made_here", serve(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-outputs");
+        for name in ["chelsea.png", "coffee.png", "rocket.jpg"] {
+            let path = repository().join("assets/samples").join(name);
+            bucket.put(&format!("photos/{name}"), &std::fs::read(path).unwrap());
+        }
+        let mut window = open_place(&bucket, 3);
+        click(&mut window, "Predict all");
+        wait_for(&mut window, "3 images, 3 predicted");
+        send(&mut window);
+        wait_for(&mut window, "✓ completed");
+        click(&mut window, "Open outputs");
+        wait_until(&mut window, "the predictions of the job", |window| {
+            let run = window.state().state().run();
+            run.is_some_and(|run| !run.info.key.made.is_here() && run.predictions.predicted() == 3)
+        });
+        wait_for(&mut window, "tiger cat 38.3 %");
 
-            click(&mut window, "Remote");
-            click(&mut window, "Compare local with remote");
-            wait_for(&mut window, "100.0 % agree");
-            wait_for(&mut window, "in 3 of 3 images");
-            let comparing = window.state().state().comparing.as_ref().unwrap();
-            let largest = comparing.agreement().unwrap().summary.differences.largest;
-            assert!(largest < 1e-4, "{largest}");
-        },
-    );
+        click(&mut window, "Remote");
+        click(&mut window, "Compare local with remote");
+        wait_for(&mut window, "100.0 % agree");
+        wait_for(&mut window, "in 3 of 3 images");
+        let comparing = window.state().state().comparing.as_ref().unwrap();
+        let largest = comparing.agreement().unwrap().summary.differences.largest;
+        assert!(largest < 1e-4, "{largest}");
+    });
 }
 
 /// A folder of outputs about the images of [`folder_of`], with the same prediction about each.
@@ -306,9 +263,7 @@ fn open_outputs_of(
     home: &std::path::Path,
 ) -> Harness<'static, App> {
     let mut window = open_with_model_at(home_with_runtime(home), CLASSIFIER);
-    window
-        .state_mut()
-        .command(BrowseCommand::Open(images.path().to_owned()));
+    window.state_mut().command(BrowseCommand::Open(images.path().to_owned()));
     wait_for(&mut window, "2 images, 1 predicted");
     wait_for_listing(&mut window);
     window.state_mut().command(Action::OpenOutputs);
@@ -341,18 +296,11 @@ fn outputs_of_an_unknown_shape_are_shown_and_read_with_a_mapping_that_is_kept() 
     // A field that can mean only one thing is found automatically.
     click(&mut window, "Make a mapping");
     wait_for(&mut window, "class 1 75.0 %");
-    type_into(
-        &mut window,
-        "Label set or label file",
-        labels.to_str().unwrap(),
-    );
+    type_into(&mut window, "Label set or label file", labels.to_str().unwrap());
     wait_for(&mut window, "cat 75.0 %");
     // Nothing is an image of the other task, and what is wrong is said beside the field.
     click(&mut window, "Boxes in an image");
-    wait_for(
-        &mut window,
-        "enter the path of the boxes, four numbers each",
-    );
+    wait_for(&mut window, "enter the path of the boxes, four numbers each");
     click(&mut window, "Classes of an image");
     wait_for(&mut window, "cat 75.0 %");
     replace_in(&mut window, "Name of the mapping", "Verdicts of old");
@@ -404,15 +352,8 @@ fn boxes_of_an_unknown_shape_are_read_as_the_fields_of_a_mapping_say() {
     wait_for(&mut window, "enter the path of the score of each box");
     click(&mut window, "Choose: Scores");
     click(&mut window, "/items/*/sure");
-    wait_for(
-        &mut window,
-        "the output has a class “cup”, which is not in the labels",
-    );
-    type_into(
-        &mut window,
-        "Label set or label file",
-        labels.to_str().unwrap(),
-    );
+    wait_for(&mut window, "the output has a class “cup”, which is not in the labels");
+    type_into(&mut window, "Label set or label file", labels.to_str().unwrap());
     wait_for(&mut window, "cup 75.0 %");
 
     // A file says the rest.
@@ -428,9 +369,7 @@ fn boxes_of_an_unknown_shape_are_read_as_the_fields_of_a_mapping_say() {
     wait_for(&mut window, "2 images, 2 predicted");
     wait_until(&mut window, "the boxes of the image", |window| {
         let state = window.state().state();
-        let shown = state
-            .shown_sample()
-            .and_then(|shown| state.prediction_of(shown));
+        let shown = state.shown_sample().and_then(|shown| state.prediction_of(shown));
         shown.is_some_and(|prediction| {
             let edges = prediction.detections()[0].bounds;
             [edges.x1, edges.y1, edges.x2, edges.y2] == [60.0, 40.0, 360.0, 240.0]

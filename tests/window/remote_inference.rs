@@ -20,9 +20,7 @@ use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, 
 use crate::support::http_server::{HttpServer, Reply, Request};
 use crate::support::seaweed::{Bucket, Seaweed};
 use crate::support::spotcheck_at;
-use crate::window::{
-    click, folder_of, open, open_with_model_at, samples, sees, wait_for, wait_until,
-};
+use crate::window::{click, folder_of, open, open_with_model_at, samples, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -84,9 +82,7 @@ fn packaged() -> Vec<u8> {
 fn open_folder(folder: &Path, images: usize) -> Harness<'static, App> {
     let mut window = open(Some(folder), CLASSIFIER);
     wait_for(&mut window, &format!("{images} images, 1 predicted"));
-    wait_until(&mut window, "the end of the listing", |window| {
-        !window.state().state().is_listing()
-    });
+    wait_until(&mut window, "the end of the listing", |window| !window.state().state().is_listing());
     window
 }
 
@@ -108,9 +104,7 @@ fn wait_for_predictions(window: &mut Harness<'static, App>, count: usize) {
         let state = window.state().state();
         let run = state.run();
         state.tasks.is_idle()
-            && run.is_some_and(|run| {
-                !run.info.key.made.is_here() && run.predictions.predicted() == count
-            })
+            && run.is_some_and(|run| !run.info.key.made.is_here() && run.predictions.predicted() == count)
     });
 }
 
@@ -144,9 +138,7 @@ fn an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_tha
             // The next one that comes into view; going back sends nothing.
             window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
             wait_for_predictions(&mut window, 2);
-            window
-                .state_mut()
-                .command(BrowseCommand::Walk(Step::By(-1)));
+            window.state_mut().command(BrowseCommand::Walk(Step::By(-1)));
             wait_for_predictions(&mut window, 2);
 
             // What was asked for.
@@ -180,11 +172,7 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
         },
         || {
             let bucket = Seaweed::shared().bucket("window-broken");
-            deploy(
-                &bucket,
-                "broken",
-                &archive(&[("code/serve.py", BROKEN.as_bytes())]),
-            );
+            deploy(&bucket, "broken", &archive(&[("code/serve.py", BROKEN.as_bytes())]));
             let folder = folder_of(1, "chelsea.png");
             let mut large = std::fs::read(samples().join("chelsea.png")).unwrap();
             // A decoder stops at its end; the file is what is sent.
@@ -277,10 +265,7 @@ fn an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_a_request() {
             wait_for(&mut window, "early is Creating in us-east-1");
             assert!(sees(&window, "It takes requests once it is InService"));
             click(&mut window, "Connect");
-            wait_for(
-                &mut window,
-                "Could not invoke endpoint early: it is Creating; wait until it is InService",
-            );
+            wait_for(&mut window, "Could not invoke endpoint early: it is Creating; wait until it is InService");
             assert!(sees(&window, "Retry"));
         },
     );
@@ -306,10 +291,7 @@ fn an_endpoint_that_failed_says_why_before_and_after_a_request() {
             assert!(sees(&window, "did not pass the ping health check"));
             assert!(sees(&window, "It takes no requests in this state"));
             click(&mut window, "Connect");
-            wait_for(
-                &mut window,
-                "Could not invoke endpoint failed: it is Failed (AWS says: ",
-            );
+            wait_for(&mut window, "Could not invoke endpoint failed: it is Failed (AWS says: ");
             assert!(sees(&window, "deploy it again, or choose another one"));
         },
     );
@@ -352,10 +334,7 @@ fn a_session_that_ends_between_two_images_is_reported_with_the_command_that_rene
         |command| {
             regional(&mut plane)(command);
             let plane = plane.as_ref().unwrap();
-            plane.fail(Failure::SessionOverAfter {
-                operation: "InvokeEndpoint",
-                times: 1,
-            });
+            plane.fail(Failure::SessionOverAfter { operation: "InvokeEndpoint", times: 1 });
         },
         || {
             let bucket = Seaweed::shared().bucket("window-session");
@@ -368,10 +347,7 @@ fn a_session_that_ends_between_two_images_is_reported_with_the_command_that_rene
             wait_for_predictions(&mut window, 1);
             window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
             wait_for(&mut window, "has expired");
-            assert!(sees(
-                &window,
-                "renew the credentials at their provider, then try again"
-            ));
+            assert!(sees(&window, "renew the credentials at their provider, then try again"));
             assert!(sees(&window, "Retry"));
             wait_for_predictions(&mut window, 1);
         },
@@ -391,17 +367,13 @@ fn an_expired_sign_in_names_the_command_that_renews_it_in_the_dialog_and_at_the_
             regional(&mut plane)(command);
             let path = home.path().join("config");
             std::fs::write(&path, config).unwrap();
-            command
-                .env("AWS_CONFIG_FILE", path)
-                .env("HOME", home.path());
+            command.env("AWS_CONFIG_FILE", path).env("HOME", home.path());
         },
         || {
             let folder = folder_of(2, "chelsea.png");
             let mut window = open_folder(folder.path(), 2);
-            let access = SageMakerAccess {
-                credentials: Credentials::Profile("work".to_owned()),
-                ..SageMakerAccess::default()
-            };
+            let access =
+                SageMakerAccess { credentials: Credentials::Profile("work".to_owned()), ..SageMakerAccess::default() };
             let cats = RemoteModel::at_endpoint("cats", access);
             let edit = Command::Inference(InferenceCommand::EditRemoteModel(Box::new(cats)));
             window.state_mut().command(edit);
@@ -463,10 +435,7 @@ fn said(prediction: &Value) -> Reply {
 fn predictions(server: &HttpServer) -> usize {
     let exchanges = server.exchanges();
     let is_prediction = |request: &Request| request.path.ends_with(":predict");
-    exchanges
-        .iter()
-        .filter(|exchange| is_prediction(&exchange.request))
-        .count()
+    exchanges.iter().filter(|exchange| is_prediction(&exchange.request)).count()
 }
 
 #[test]
@@ -490,9 +459,7 @@ fn a_model_in_tensorflow_serving_predicts_by_the_signature_and_labels_that_were_
     click(&mut window, "Connect");
     wait_for(&mut window, "by TensorFlow Serving at http");
     wait_for_predictions(&mut window, 1);
-    let len = std::fs::metadata(samples().join("chelsea.png"))
-        .unwrap()
-        .len();
+    let len = std::fs::metadata(samples().join("chelsea.png")).unwrap().len();
     let state = window.state().state();
     let best = state.shown.prediction.as_ref().unwrap().classes()[0].clone();
     assert_eq!((u64::from(best.index), best.score), (len % 10, 0.55));
@@ -520,13 +487,9 @@ fn strange() -> HttpServer {
 /// A window that keeps its mappings in a folder of its own.
 fn open_at_home(home: &Path, folder: &Path, images: usize) -> Harness<'static, App> {
     let mut window = open_with_model_at(home_with_runtime(home), CLASSIFIER);
-    window
-        .state_mut()
-        .command(BrowseCommand::Open(folder.to_owned()));
+    window.state_mut().command(BrowseCommand::Open(folder.to_owned()));
     wait_for(&mut window, &format!("{images} images, 1 predicted"));
-    wait_until(&mut window, "the end of the listing", |window| {
-        !window.state().state().is_listing()
-    });
+    wait_until(&mut window, "the end of the listing", |window| !window.state().state().is_listing());
     window
 }
 
@@ -618,10 +581,7 @@ fn a_prediction_is_previewed_before_anything_is_predicted_and_belongs_to_its_add
 
 #[test]
 fn an_unreachable_server_is_reported_in_the_dialog_and_at_the_image() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .unwrap()
-        .port();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().port();
     let folder = folder_of(1, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 image, 1 predicted");

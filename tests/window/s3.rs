@@ -37,9 +37,7 @@ fn place(bucket: &Bucket) -> S3Place {
 }
 
 fn open(window: &mut Harness<'static, App>, place: S3Place) {
-    window
-        .state_mut()
-        .command(BrowseCommand::OpenPlace(Box::new(place)));
+    window.state_mut().command(BrowseCommand::OpenPlace(Box::new(place)));
 }
 
 #[test]
@@ -92,19 +90,11 @@ fn an_address_is_opened_from_the_path_field_and_a_folder_from_the_recent_ones() 
     wait_for(&mut window, "“no bucket” cannot be the name of a bucket");
     assert!(sees(&window, "3 images"), "what was open stays");
 
-    open(
-        &mut window,
-        S3Place {
-            address: S3Address::new(&bucket.name, "nothing/"),
-            ..place(&bucket)
-        },
-    );
+    open(&mut window, S3Place { address: S3Address::new(&bucket.name, "nothing/"), ..place(&bucket) });
     wait_for(&mut window, "neither as object nor as folder");
     click(&mut window, "Recent");
     click(&mut window, &place(&bucket).identity());
-    wait_until(&mut window, "the place is open again", |window| {
-        window.state().state().samples.len() == 3
-    });
+    wait_until(&mut window, "the place is open again", |window| window.state().state().samples.len() == 3);
 }
 
 #[test]
@@ -119,13 +109,7 @@ fn the_images_in_a_tfrecord_object_open_and_are_predicted_and_so_does_one_of_the
     click(&mut window, "Predict all");
     wait_for(&mut window, "6 images, 6 predicted");
     let address = S3Address::new(&bucket.name, "photos/photos.tfrecord/#2");
-    open(
-        &mut window,
-        S3Place {
-            address,
-            ..place(&bucket)
-        },
-    );
+    open(&mut window, S3Place { address, ..place(&bucket) });
     // The project of the folder has its prediction already.
     wait_for(&mut window, "photos.tfrecord/coffee.png");
     wait_for(&mut window, "1 image, 1 predicted");

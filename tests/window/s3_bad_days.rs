@@ -25,11 +25,7 @@ fn with_images(bucket: Bucket) -> Bucket {
 /// Opens it without credentials, through `endpoint`.
 fn open(window: &mut Harness<'static, App>, bucket: &Bucket, endpoint: String) {
     let place = S3Place {
-        access: S3Access {
-            credentials: Credentials::Anonymous,
-            endpoint: Some(endpoint),
-            ..S3Access::default()
-        },
+        access: S3Access { credentials: Credentials::Anonymous, endpoint: Some(endpoint), ..S3Access::default() },
         ..S3Place::new(S3Address::new(&bucket.name, "photos/"))
     };
     let open = Command::Browse(BrowseCommand::OpenPlace(Box::new(place)));
@@ -43,10 +39,7 @@ fn a_prefix_that_may_not_be_listed_says_which_permission_is_missing() {
     let projects = tempfile::tempdir().unwrap();
     let mut window = open_in(projects.path(), None, CLASSIFIER);
     open(&mut window, &bucket, server.endpoint());
-    wait_for(
-        &mut window,
-        &format!("s3:ListBucket on the bucket {}", bucket.name),
-    );
+    wait_for(&mut window, &format!("s3:ListBucket on the bucket {}", bucket.name));
 }
 
 #[test]
@@ -76,11 +69,7 @@ fn a_silent_server_does_not_block_opening_another_source() {
     window.state_mut().command(BrowseCommand::Open(samples()));
     wait_for(&mut window, "8 images");
     let problems = &window.state().state().problems;
-    assert!(
-        problems.is_empty(),
-        "the request was cancelled: {:?}",
-        problems.entries()
-    );
+    assert!(problems.is_empty(), "the request was cancelled: {:?}", problems.entries());
 }
 
 #[test]
@@ -105,9 +94,7 @@ fn a_listing_that_is_cut_short_says_so_beside_what_it_has() {
     let server = Seaweed::shared();
     let bucket = with_images(server.public_bucket("breaks-off"));
     let mut small = Cursor::new(Vec::new());
-    image::RgbImage::new(1, 1)
-        .write_to(&mut small, image::ImageFormat::Png)
-        .unwrap();
+    image::RgbImage::new(1, 1).write_to(&mut small, image::ImageFormat::Png).unwrap();
     let name = |number: usize| format!("photos/{}.png", 3000 + number);
     bucket.fill(1500, name, small.get_ref());
     let proxy = FaultProxy::before(server.address());
@@ -128,9 +115,7 @@ fn a_server_that_goes_away_leaves_images_unpredicted_and_not_failed() {
     let server = Seaweed::shared();
     let bucket = server.public_bucket("goes-away");
     let mut image = Cursor::new(Vec::new());
-    image::RgbImage::new(8, 8)
-        .write_to(&mut image, image::ImageFormat::Png)
-        .unwrap();
+    image::RgbImage::new(8, 8).write_to(&mut image, image::ImageFormat::Png).unwrap();
     let name = |number: usize| format!("photos/{number:03}.png");
     bucket.fill(IMAGES, name, image.get_ref());
     let proxy = FaultProxy::before(server.address());
@@ -138,17 +123,14 @@ fn a_server_that_goes_away_leaves_images_unpredicted_and_not_failed() {
     let mut window = open_in(projects.path(), None, CLASSIFIER);
     open(&mut window, &bucket, proxy.endpoint());
     wait_for(&mut window, &format!("{IMAGES} images"));
-    wait_until(&mut window, "a model", |window| {
-        Action::PredictAll.check(window.state().state()).is_ok()
-    });
+    wait_until(&mut window, "a model", |window| Action::PredictAll.check(window.state().state()).is_ok());
     wait_until_idle(&mut window);
     proxy.inject(Request::reads, Often::After(5), Fault::Outage);
     window.state_mut().command(Action::PredictAll);
     wait_until(&mut window, "the end of the task", |window| {
         let mut finished = window.state().state().tasks.finished();
-        finished.any(|task| {
-            matches!(&task.outcome, TaskOutcome::Failed(why) if why.contains("cannot be read any more"))
-        })
+        finished
+            .any(|task| matches!(&task.outcome, TaskOutcome::Failed(why) if why.contains("cannot be read any more")))
     });
     wait_until_idle(&mut window);
     let predictions = &window.state().state().run().unwrap().predictions;
@@ -159,8 +141,5 @@ fn a_server_that_goes_away_leaves_images_unpredicted_and_not_failed() {
     proxy.restart();
     window.state_mut().command(Action::PredictAll);
     wait_for(&mut window, &format!("{IMAGES} predicted"));
-    assert_eq!(
-        window.state().state().run().unwrap().predictions.failed(),
-        0
-    );
+    assert_eq!(window.state().state().run().unwrap().predictions.failed(), 0);
 }

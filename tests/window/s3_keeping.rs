@@ -33,11 +33,7 @@ impl Images {
         for number in 0..IMAGES {
             bucket.put(&key(number), &read_image("chelsea.png"));
         }
-        Self {
-            bucket,
-            proxy: FaultProxy::before(Seaweed::shared().address()),
-            home: tempfile::tempdir().unwrap(),
-        }
+        Self { bucket, proxy: FaultProxy::before(Seaweed::shared().address()), home: tempfile::tempdir().unwrap() }
     }
 
     fn reads(&self, number: usize) -> usize {
@@ -61,11 +57,7 @@ fn read_image(name: &str) -> Vec<u8> {
 /// A window on `prefix` that keeps what it fetches and saves in `home`.
 fn open(bucket: &Bucket, prefix: &str, proxy: &FaultProxy, home: &Path) -> Harness<'static, App> {
     let own = AppDirs::below(home);
-    let dirs = AppDirs {
-        cache: own.cache,
-        projects: own.projects,
-        ..AppDirs::below(runtime_home())
-    };
+    let dirs = AppDirs { cache: own.cache, projects: own.projects, ..AppDirs::below(runtime_home()) };
     let mut window = open_with_model_at(dirs, CLASSIFIER);
     let place = S3Place {
         access: S3Access {
@@ -76,9 +68,7 @@ fn open(bucket: &Bucket, prefix: &str, proxy: &FaultProxy, home: &Path) -> Harne
         },
         ..S3Place::new(S3Address::new(&bucket.name, prefix))
     };
-    window
-        .state_mut()
-        .command(BrowseCommand::OpenPlace(Box::new(place)));
+    window.state_mut().command(BrowseCommand::OpenPlace(Box::new(place)));
     window
 }
 
@@ -107,16 +97,13 @@ fn wait_for_image(window: &mut Harness<'static, App>, number: usize) {
 }
 
 fn predict_all(window: &mut Harness<'static, App>) {
-    wait_until(window, "a model", |window| {
-        Action::PredictAll.check(window.state().state()).is_ok()
-    });
+    wait_until(window, "a model", |window| Action::PredictAll.check(window.state().state()).is_ok());
     window.state_mut().command(Command::Do(Action::PredictAll));
     wait_for(window, &format!("{IMAGES} predicted"));
 }
 
 #[test]
-fn scrolling_there_and_back_showing_and_predicting_asks_for_each_object_once_and_a_restart_for_none()
- {
+fn scrolling_there_and_back_showing_and_predicting_asks_for_each_object_once_and_a_restart_for_none() {
     let images = Images::new("kept");
     let run = || {
         let mut window = open(&images.bucket, "photos/", &images.proxy, images.home.path());
@@ -138,12 +125,8 @@ fn an_object_that_changed_is_noticed_on_reload_and_its_prediction_is_outdated() 
     predict_all(&mut window);
     assert!(sees(&window, "Not watched for changes"));
     let last = SampleId::from_index(IMAGES - 1);
-    images
-        .bucket
-        .put(&key(IMAGES - 1), &read_image("coffee.png"));
-    images
-        .bucket
-        .put("photos/new.png", &read_image("coffee.png"));
+    images.bucket.put(&key(IMAGES - 1), &read_image("coffee.png"));
+    images.bucket.put("photos/new.png", &read_image("coffee.png"));
     window.key_press(Key::F5);
     wait_for(&mut window, "The images were listed again");
     wait_for(&mut window, &format!("of {} images", IMAGES + 1));
@@ -163,21 +146,15 @@ fn an_object_that_changed_is_noticed_on_reload_and_its_prediction_is_outdated() 
 fn an_image_that_does_not_come_is_not_in_the_way_of_the_next_one() {
     let images = Images::new("stalls");
     let is_first = |request: &Request| request.reads_key(&key(0));
-    images
-        .proxy
-        .inject(is_first, Often::Always, Fault::StallAfter(100));
+    images.proxy.inject(is_first, Often::Always, Fault::StallAfter(100));
     let mut window = open(&images.bucket, "photos/", &images.proxy, images.home.path());
     wait_for(&mut window, &format!("1 of {IMAGES} images"));
     images.proxy.wait_until_stalled();
     window.key_press(Key::ArrowRight);
-    wait_until(
-        &mut window,
-        "the second image and its prediction",
-        |window| {
-            let state = window.state().state();
-            matches!(state.shown.display, Display::Ready(_)) && state.shown.prediction.is_some()
-        },
-    );
+    wait_until(&mut window, "the second image and its prediction", |window| {
+        let state = window.state().state();
+        matches!(state.shown.display, Display::Ready(_)) && state.shown.prediction.is_some()
+    });
     let state = window.state().state();
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
     // The fetch was cancelled before it could fail.
@@ -191,24 +168,15 @@ fn the_first_thumbnails_of_a_hundred_thousand_keys_come_while_the_rest_is_still_
     image::RgbImage::from_pixel(160, 120, image::Rgb([200, 40, 40]))
         .write_to(&mut jpeg, image::ImageFormat::Jpeg)
         .unwrap();
-    bucket.fill(
-        100_000,
-        |number| format!("all/{number:06}.jpg"),
-        jpeg.get_ref(),
-    );
+    bucket.fill(100_000, |number| format!("all/{number:06}.jpg"), jpeg.get_ref());
     let proxy = FaultProxy::before(Seaweed::shared().address());
     // So long that everything else is done first.
     let late = Fault::Late(Duration::from_secs(2));
     proxy.inject(Request::lists, Often::After(2), late);
     let home = tempfile::tempdir().unwrap();
     let mut window = open(&bucket, "all/", &proxy, home.path());
-    let cache = DiskCache::new(
-        AppDirs::below(home.path()).cache.join("thumbnails"),
-        1 << 30,
-    );
-    wait_until(&mut window, "thumbnails", |_| {
-        cache.usage().thumbnail_bytes > 0
-    });
+    let cache = DiskCache::new(AppDirs::below(home.path()).cache.join("thumbnails"), 1 << 30);
+    wait_until(&mut window, "thumbnails", |_| cache.usage().thumbnail_bytes > 0);
     let state = window.state().state();
     assert_eq!(state.source.as_ref().unwrap().listing, Listing::Running);
     assert!(state.samples.len() < 100_000);
@@ -218,9 +186,6 @@ fn the_first_thumbnails_of_a_hundred_thousand_keys_come_while_the_rest_is_still_
     wait_for(&mut window, "099999.jpg, ");
     // What is on screen and a little around it, not all that would fit into the memory.
     let fetched = proxy.count(Request::reads);
-    assert!(
-        (10..500).contains(&fetched),
-        "{fetched} objects were fetched"
-    );
+    assert!((10..500).contains(&fetched), "{fetched} objects were fetched");
     assert!(proxy.most_at_once() <= 20, "{}", proxy.most_at_once());
 }

@@ -11,9 +11,7 @@ use spotcheck::app::App;
 use spotcheck::state::Action;
 
 use crate::support::alone::alone;
-use crate::support::seaweed::{
-    ADMIN, BLIND, Bucket, IMPOSTOR, Login, READER, Seaweed, without_aws,
-};
+use crate::support::seaweed::{ADMIN, BLIND, Bucket, IMPOSTOR, Login, READER, Seaweed, without_aws};
 use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -51,19 +49,13 @@ fn dialog(window: &mut Window) {
     wait_for(window, "Open this address");
     click(window, "Server and region");
     wait_for(window, "Address of the server");
-    type_into(
-        window,
-        "Address of the server",
-        &Seaweed::shared().endpoint(),
-    );
+    type_into(window, "Address of the server", &Seaweed::shared().endpoint());
     window.key_press(Key::Enter);
     window.run_steps(2);
 }
 
 fn sign_in_with(window: &mut Window, name: &str) {
-    wait_until(window, "the AWS configuration", |window| {
-        window.state().state().s3.setup.is_some()
-    });
+    wait_until(window, "the AWS configuration", |window| window.state().state().s3.setup.is_some());
     window.get_by_label("Profile").click_accesskit();
     wait_for(window, name);
     click(window, name);
@@ -96,17 +88,9 @@ fn assert_no_secret_is_kept(window: &Window, projects: &Path) {
         }
     }
     assert!(kept.len() > 1, "there is a project");
-    for Login {
-        secret_key,
-        access_key,
-        ..
-    } in [ADMIN, READER, BLIND, IMPOSTOR]
-    {
+    for Login { secret_key, access_key, .. } in [ADMIN, READER, BLIND, IMPOSTOR] {
         for text in &kept {
-            let has = |secret: &str| {
-                text.windows(secret.len())
-                    .any(|part| part == secret.as_bytes())
-            };
+            let has = |secret: &str| text.windows(secret.len()).any(|part| part == secret.as_bytes());
             assert!(!has(secret_key) && !has(access_key));
         }
     }
@@ -114,153 +98,121 @@ fn assert_no_secret_is_kept(window: &Window, projects: &Path) {
 
 #[test]
 fn an_address_and_a_profile_show_the_images_and_who_is_signed_in() {
-    alone(
-        "s3_picker::an_address_and_a_profile_show_the_images_and_who_is_signed_in",
-        with_profiles,
-        || {
-            let bucket = bucket("typed");
-            let projects = tempfile::tempdir().unwrap();
-            let mut window = open_in(projects.path(), None, CLASSIFIER);
-            dialog(&mut window);
-            sign_in_with(&mut window, "reader");
-            type_into(&mut window, "S3 address", &bucket.uri("photos/"));
-            wait_for(&mut window, "folder photos/");
-            window.key_press(Key::Enter);
-            wait_for(&mut window, "3 images");
-            wait_for(&mut window, "may/a.png, ");
-            wait_for(&mut window, "profile reader");
-            // The rest of it is in the tooltip.
-            let whole = "access key …0001 (not asked";
-            assert!(!sees(&window, whole));
-            window.get_by_label("profile reader").hover();
-            wait_for(&mut window, whole);
-            wait_for(&mut window, "1 predicted");
-            wait_for(&mut window, "All saved");
-            assert_no_secret_is_kept(&window, projects.path());
-            // It is one click away from here on.
-            let place = &window.state().state().settings.recent_places[0];
-            assert_eq!(place.address.to_string(), bucket.uri("photos/"));
-            window.state_mut().command(Action::OpenSamples);
-            wait_for(&mut window, "8 images");
-            assert!(!sees(&window, "profile reader"));
-            click(&mut window, "Recent");
-            click(&mut window, &bucket.uri("photos/"));
-            wait_for(&mut window, "3 images");
-            wait_for(&mut window, "profile reader");
-        },
-    );
+    alone("s3_picker::an_address_and_a_profile_show_the_images_and_who_is_signed_in", with_profiles, || {
+        let bucket = bucket("typed");
+        let projects = tempfile::tempdir().unwrap();
+        let mut window = open_in(projects.path(), None, CLASSIFIER);
+        dialog(&mut window);
+        sign_in_with(&mut window, "reader");
+        type_into(&mut window, "S3 address", &bucket.uri("photos/"));
+        wait_for(&mut window, "folder photos/");
+        window.key_press(Key::Enter);
+        wait_for(&mut window, "3 images");
+        wait_for(&mut window, "may/a.png, ");
+        wait_for(&mut window, "profile reader");
+        // The rest of it is in the tooltip.
+        let whole = "access key …0001 (not asked";
+        assert!(!sees(&window, whole));
+        window.get_by_label("profile reader").hover();
+        wait_for(&mut window, whole);
+        wait_for(&mut window, "1 predicted");
+        wait_for(&mut window, "All saved");
+        assert_no_secret_is_kept(&window, projects.path());
+        // It is one click away from here on.
+        let place = &window.state().state().settings.recent_places[0];
+        assert_eq!(place.address.to_string(), bucket.uri("photos/"));
+        window.state_mut().command(Action::OpenSamples);
+        wait_for(&mut window, "8 images");
+        assert!(!sees(&window, "profile reader"));
+        click(&mut window, "Recent");
+        click(&mut window, &bucket.uri("photos/"));
+        wait_for(&mut window, "3 images");
+        wait_for(&mut window, "profile reader");
+    });
 }
 
 #[test]
 fn the_tree_of_buckets_is_walked_with_the_keyboard() {
-    alone(
-        "s3_picker::the_tree_of_buckets_is_walked_with_the_keyboard",
-        with_profiles,
-        || {
-            let bucket = bucket("a-tree");
-            let mut window = open(None, CLASSIFIER);
-            dialog(&mut window);
-            // Choosing a profile asks what it may list.
-            sign_in_with(&mut window, "reader");
-            wait_for(&mut window, &format!("{}, bucket", bucket.name));
-            click(&mut window, &format!("Expand {}", bucket.uri("")));
-            wait_for(&mut window, "photos, folder");
+    alone("s3_picker::the_tree_of_buckets_is_walked_with_the_keyboard", with_profiles, || {
+        let bucket = bucket("a-tree");
+        let mut window = open(None, CLASSIFIER);
+        dialog(&mut window);
+        // Choosing a profile asks what it may list.
+        sign_in_with(&mut window, "reader");
+        wait_for(&mut window, &format!("{}, bucket", bucket.name));
+        click(&mut window, &format!("Expand {}", bucket.uri("")));
+        wait_for(&mut window, "photos, folder");
+        window.key_press(Key::ArrowDown);
+        window.step();
+        window.key_press(Key::ArrowRight);
+        wait_for(&mut window, "june, folder");
+        wait_for(&mut window, "1 object");
+        for _ in 0..2 {
             window.key_press(Key::ArrowDown);
-            window.step();
-            window.key_press(Key::ArrowRight);
-            wait_for(&mut window, "june, folder");
-            wait_for(&mut window, "1 object");
-            for _ in 0..2 {
-                window.key_press(Key::ArrowDown);
-                window.run_steps(2);
-            }
-            wait_for(&mut window, "folder photos/may/");
-            window.key_press(Key::Enter);
-            wait_for(&mut window, "2 images");
-            assert!(sees(&window, "a.png, "));
-        },
-    );
+            window.run_steps(2);
+        }
+        wait_for(&mut window, "folder photos/may/");
+        window.key_press(Key::Enter);
+        wait_for(&mut window, "2 images");
+        assert!(sees(&window, "a.png, "));
+    });
 }
 
 #[test]
 fn a_folder_is_opened_without_its_subfolders() {
-    alone(
-        "s3_picker::a_folder_is_opened_without_its_subfolders",
-        with_profiles,
-        || {
-            let bucket = bucket("shallow");
-            bucket.put(
-                "photos/top.png",
-                &std::fs::read(samples().join("coffee.png")).unwrap(),
-            );
-            let mut window = open(None, CLASSIFIER);
-            dialog(&mut window);
-            sign_in_with(&mut window, "reader");
-            type_into(&mut window, "S3 address", &bucket.uri("photos/"));
-            click(&mut window, "This folder only");
-            click(&mut window, "Open this address");
-            wait_for(&mut window, "1 image");
-            wait_for(&mut window, "top.png, ");
-        },
-    );
+    alone("s3_picker::a_folder_is_opened_without_its_subfolders", with_profiles, || {
+        let bucket = bucket("shallow");
+        bucket.put("photos/top.png", &std::fs::read(samples().join("coffee.png")).unwrap());
+        let mut window = open(None, CLASSIFIER);
+        dialog(&mut window);
+        sign_in_with(&mut window, "reader");
+        type_into(&mut window, "S3 address", &bucket.uri("photos/"));
+        click(&mut window, "This folder only");
+        click(&mut window, "Open this address");
+        wait_for(&mut window, "1 image");
+        wait_for(&mut window, "top.png, ");
+    });
 }
 
 #[test]
 fn a_public_bucket_needs_no_sign_in_and_an_https_url_names_its_server() {
-    alone(
-        "s3_picker::a_public_bucket_needs_no_sign_in_and_an_https_url_names_its_server",
-        with_profiles,
-        || {
-            let bucket = Seaweed::shared().public_bucket("window");
-            fill(&bucket);
-            let mut window = open(None, CLASSIFIER);
-            window.key_press_modifiers(Modifiers::COMMAND, Key::L);
-            wait_for(&mut window, "Open this address");
-            sign_in_with(&mut window, "Anonymous");
-            let url = format!(
-                "{}/{}/photos/may/",
-                Seaweed::shared().endpoint(),
-                bucket.name
-            );
-            type_into(&mut window, "S3 address", &url);
-            wait_for(&mut window, &format!("at {}", Seaweed::shared().endpoint()));
-            window.key_press(Key::Enter);
-            wait_for(&mut window, "2 images");
-            wait_for(&mut window, "anonymous");
-        },
-    );
+    alone("s3_picker::a_public_bucket_needs_no_sign_in_and_an_https_url_names_its_server", with_profiles, || {
+        let bucket = Seaweed::shared().public_bucket("window");
+        fill(&bucket);
+        let mut window = open(None, CLASSIFIER);
+        window.key_press_modifiers(Modifiers::COMMAND, Key::L);
+        wait_for(&mut window, "Open this address");
+        sign_in_with(&mut window, "Anonymous");
+        let url = format!("{}/{}/photos/may/", Seaweed::shared().endpoint(), bucket.name);
+        type_into(&mut window, "S3 address", &url);
+        wait_for(&mut window, &format!("at {}", Seaweed::shared().endpoint()));
+        window.key_press(Key::Enter);
+        wait_for(&mut window, "2 images");
+        wait_for(&mut window, "anonymous");
+    });
 }
 
 #[test]
 fn a_wrong_secret_and_a_missing_permission_are_reported_where_they_occur() {
-    alone(
-        "s3_picker::a_wrong_secret_and_a_missing_permission_are_reported_where_they_occur",
-        with_profiles,
-        || {
-            let bucket = bucket("refused");
-            let mut window = open(None, CLASSIFIER);
-            dialog(&mut window);
-            sign_in_with(&mut window, "impostor");
-            let wrong = "the secret key of profile impostor does not match its access key";
-            wait_for(&mut window, wrong);
-            assert!(!sees(&window, IMPOSTOR.secret_key));
-            // One who may not list is told which permission is missing, in the folder that was asked for.
-            sign_in_with(&mut window, "blind");
-            wait_until(&mut window, "the other's refusal to go", |window| {
-                !sees(window, wrong)
-            });
-            type_into(&mut window, "S3 address", &bucket.uri("photos/"));
-            click(&mut window, "Browse");
-            wait_for(&mut window, "s3:ListBucket on the bucket");
-            click(&mut window, "Open this address");
-            wait_for(&mut window, "This cannot be opened");
-            assert!(sees(
-                &window,
-                "profile blind lacks the permission s3:ListBucket"
-            ));
-            assert!(sees(&window, "Open it again"));
-        },
-    );
+    alone("s3_picker::a_wrong_secret_and_a_missing_permission_are_reported_where_they_occur", with_profiles, || {
+        let bucket = bucket("refused");
+        let mut window = open(None, CLASSIFIER);
+        dialog(&mut window);
+        sign_in_with(&mut window, "impostor");
+        let wrong = "the secret key of profile impostor does not match its access key";
+        wait_for(&mut window, wrong);
+        assert!(!sees(&window, IMPOSTOR.secret_key));
+        // One who may not list is told which permission is missing, in the folder that was asked for.
+        sign_in_with(&mut window, "blind");
+        wait_until(&mut window, "the other's refusal to go", |window| !sees(window, wrong));
+        type_into(&mut window, "S3 address", &bucket.uri("photos/"));
+        click(&mut window, "Browse");
+        wait_for(&mut window, "s3:ListBucket on the bucket");
+        click(&mut window, "Open this address");
+        wait_for(&mut window, "This cannot be opened");
+        assert!(sees(&window, "profile blind lacks the permission s3:ListBucket"));
+        assert!(sees(&window, "Open it again"));
+    });
 }
 
 #[test]
@@ -271,9 +223,7 @@ fn an_invalid_address_is_explained_before_any_request() {
     wait_for(&mut window, "cannot be the name of a bucket");
     assert!(sees(&window, "Open this address"));
     window.key_press(Key::Escape);
-    wait_until(&mut window, "the dialog to close", |window| {
-        !sees(window, "Open this address")
-    });
+    wait_until(&mut window, "the dialog to close", |window| !sees(window, "Open this address"));
 }
 
 /// A profile whose program hands out the admin's key until the time in the file `expires`.
@@ -287,10 +237,7 @@ fn ending_profile(home: &Path) -> String {
         home.display()
     );
     std::fs::write(&script, text).unwrap();
-    format!(
-        "[profile tool]\nregion = us-east-1\ncredential_process = sh {}\n",
-        script.display()
-    )
+    format!("[profile tool]\nregion = us-east-1\ncredential_process = sh {}\n", script.display())
 }
 
 #[test]
@@ -316,9 +263,7 @@ fn a_sign_in_that_ends_soon_gives_a_warning_and_continues_after_renewal() {
             wait_for(&mut window, "renew it at its provider");
             std::fs::write(home.join("expires"), "2099-01-02T03:04:05Z").unwrap();
             click(&mut window, "Retry");
-            wait_until(&mut window, "the warning to go", |window| {
-                !sees(window, warning)
-            });
+            wait_until(&mut window, "the warning to go", |window| !sees(window, warning));
             window.get_by_label("profile tool").hover();
             wait_for(&mut window, " days");
         },
@@ -338,10 +283,7 @@ fn an_expired_single_sign_on_offers_the_command_that_renews_it() {
             let mut window = open(None, CLASSIFIER);
             dialog(&mut window);
             sign_in_with(&mut window, "work");
-            wait_for(
-                &mut window,
-                "run `aws sso login --profile work`, then try again",
-            );
+            wait_for(&mut window, "run `aws sso login --profile work`, then try again");
             click(&mut window, "Copy command");
             wait_for(&mut window, "Copied the command; paste it into a terminal");
         },

@@ -11,9 +11,7 @@ use egui_kittest::{Harness, HarnessBuilder};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access};
-use spotcheck::state::{
-    Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, ViewChange,
-};
+use spotcheck::state::{Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, ViewChange};
 
 use crate::browsing::drop_on;
 use crate::support::alone::alone;
@@ -33,11 +31,7 @@ fn window(model: &str, theme: Theme) -> Harness<'static, App> {
 }
 
 fn drawn(builder: HarnessBuilder<App>, theme: Theme) -> HarnessBuilder<App> {
-    builder
-        .with_theme(theme)
-        .with_pixels_per_point(1.0)
-        .with_render_cursor(false)
-        .wgpu()
+    builder.with_theme(theme).with_pixels_per_point(1.0).with_render_cursor(false).wgpu()
 }
 
 /// Every image predicted, the named one in the middle.
@@ -98,9 +92,7 @@ fn the_window_searches_sorts_and_judges() {
     window.state_mut().command(Action::ToggleThumbnailBoxes);
     window.state_mut().command(Action::Accept);
     wait_for(&mut window, "1 of 8 images judged");
-    window
-        .state_mut()
-        .command(ReviewCommand::SetQuery("score>0.5".to_owned()));
+    window.state_mut().command(ReviewCommand::SetQuery("score>0.5".to_owned()));
     wait_for(&mut window, "of 8 images");
     wait_for(&mut window, "All saved");
     take(&mut window, "judging-light");
@@ -109,39 +101,21 @@ fn the_window_searches_sorts_and_judges() {
 #[test]
 fn the_window_shows_a_filmstrip_and_a_magnified_box() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
-    window
-        .state_mut()
-        .command(ReviewCommand::ChangeView(ViewChange::MinScore(0.1)));
-    let cup = window
-        .state()
-        .state()
-        .shown
-        .prediction
-        .as_ref()
-        .unwrap()
-        .detections()[0]
-        .class_id;
-    window
-        .state_mut()
-        .command(ReviewCommand::OpenFilmstrip(cup));
+    window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.1)));
+    let cup = window.state().state().shown.prediction.as_ref().unwrap().detections()[0].class_id;
+    window.state_mut().command(ReviewCommand::OpenFilmstrip(cup));
     wait_for(&mut window, " %, coffee.png");
-    window
-        .state_mut()
-        .command(ReviewCommand::SelectBox(Some(0)));
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
     wait_for(&mut window, "% of the image");
     wait_for(&mut window, "All saved");
-    wait_until(&mut window, "the boxes of the strip", |window| {
-        window.state().filmstrip_is_complete()
-    });
+    wait_until(&mut window, "the boxes of the strip", |window| window.state().filmstrip_is_complete());
     take(&mut window, "filmstrip-dark");
 }
 
 #[test]
 fn the_window_compares_two_runs() {
     let home = tempfile::tempdir().unwrap();
-    let mut window = open_at(home_with_another_detector(home.path()), |builder| {
-        drawn(builder, Theme::Dark)
-    });
+    let mut window = open_at(home_with_another_detector(home.path()), |builder| drawn(builder, Theme::Dark));
     click(&mut window, "Open sample images");
     for model in [DETECTOR, "ssd-mobilenet-bgr"] {
         let choose = Command::Models(ModelsCommand::Choose(model.to_owned()));
@@ -150,9 +124,7 @@ fn the_window_compares_two_runs() {
         window.state_mut().command(Action::PredictAll);
         wait_for(&mut window, "8 predicted");
         wait_for(&mut window, "All saved");
-        wait_until(&mut window, "the task to end", |window| {
-            window.state().state().tasks.is_idle()
-        });
+        wait_until(&mut window, "the task to end", |window| window.state().state().tasks.is_idle());
     }
     click(&mut window, "Runs");
     click(&mut window, "Compare with ");
@@ -209,14 +181,9 @@ fn the_window_finds_a_folder_in_s3() {
                 images.put(&format!("{folder}/readme.txt"), b"text");
                 images.put_folder(&format!("{folder}/"), &samples());
             }
-            server
-                .bucket_of_one_test("crops-for-training")
-                .put("a.png", b"");
+            server.bucket_of_one_test("crops-for-training").put("a.png", b"");
             let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
-            let reader = S3Access {
-                credentials: Credentials::Profile("reader".to_owned()),
-                ..S3Access::default()
-            };
+            let reader = S3Access { credentials: Credentials::Profile("reader".to_owned()), ..S3Access::default() };
             window.state_mut().command(Action::OpenS3);
             window.state_mut().command(S3Command::SetAccess(reader));
             window.state_mut().command(S3Command::ListBuckets);
@@ -228,9 +195,7 @@ fn the_window_finds_a_folder_in_s3() {
             click(&mut window, &format!("Expand {}", images.uri("2024/may/")));
             wait_for(&mut window, "objects");
             wait_for(&mut window, "access key …0001");
-            wait_until(&mut window, "all predictions", |window| {
-                window.state().state().tasks.is_idle()
-            });
+            wait_until(&mut window, "all predictions", |window| window.state().state().tasks.is_idle());
             take(&mut window, "open-s3-dark");
         },
     );
@@ -241,9 +206,7 @@ fn the_window_explains_which_parts_carry_a_class() {
     let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3 %");
     click(&mut window, "Explain");
     wait_for(&mut window, "on the whole image");
-    wait_until(&mut window, "the task to end", |window| {
-        window.state().state().tasks.is_idle()
-    });
+    wait_until(&mut window, "the task to end", |window| window.state().state().tasks.is_idle());
     take(&mut window, "explaining-light");
 }
 
@@ -275,90 +238,70 @@ fn the_window_asks_what_to_export() {
 #[test]
 fn the_window_sends_to_sagemaker_and_compares_what_comes_back() {
     let mut plane = None;
-    alone(
-        "screenshots::the_window_sends_to_sagemaker_and_compares_what_comes_back",
-        remote::serve(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket_of_one_test("holiday-images");
-            bucket.put_folder("photos/", &samples());
-            bucket.delete("photos/CREDITS.md");
-            let mut window = on_bucket(&bucket, Theme::Dark);
-            click(&mut window, "Predict all");
-            wait_for(&mut window, "8 images, 8 predicted");
-            click(&mut window, "coffee.png, ");
-            wait_for(&mut window, "cup ");
-            fill_in(&mut window);
-            take(&mut window, "sagemaker-form-dark");
-            click(&mut window, "Start the job");
-            wait_for(&mut window, "✓ completed");
-            click(&mut window, "Container log");
-            take(&mut window, "sagemaker-job-dark");
-            click(&mut window, "Open outputs");
-            wait_until(&mut window, "the predictions of the job", |window| {
-                let run = window.state().state().run();
-                run.is_some_and(|run| {
-                    !run.info.key.made.is_here() && run.predictions.predicted() == 8
-                })
-            });
-            wait_for(&mut window, "All saved");
-            window.state_mut().command(Action::CompareWithLocal);
-            wait_for(&mut window, "in 8 of 8 images");
-            click(&mut window, "coffee.png, ");
-            wait_for(&mut window, "cup ");
-            click(&mut window, "Side by side");
-            take(&mut window, "sagemaker-compare-dark");
-        },
-    );
+    alone("screenshots::the_window_sends_to_sagemaker_and_compares_what_comes_back", remote::serve(&mut plane), || {
+        let bucket = Seaweed::shared().bucket_of_one_test("holiday-images");
+        bucket.put_folder("photos/", &samples());
+        bucket.delete("photos/CREDITS.md");
+        let mut window = on_bucket(&bucket, Theme::Dark);
+        click(&mut window, "Predict all");
+        wait_for(&mut window, "8 images, 8 predicted");
+        click(&mut window, "coffee.png, ");
+        wait_for(&mut window, "cup ");
+        fill_in(&mut window);
+        take(&mut window, "sagemaker-form-dark");
+        click(&mut window, "Start the job");
+        wait_for(&mut window, "✓ completed");
+        click(&mut window, "Container log");
+        take(&mut window, "sagemaker-job-dark");
+        click(&mut window, "Open outputs");
+        wait_until(&mut window, "the predictions of the job", |window| {
+            let run = window.state().state().run();
+            run.is_some_and(|run| !run.info.key.made.is_here() && run.predictions.predicted() == 8)
+        });
+        wait_for(&mut window, "All saved");
+        window.state_mut().command(Action::CompareWithLocal);
+        wait_for(&mut window, "in 8 of 8 images");
+        click(&mut window, "coffee.png, ");
+        wait_for(&mut window, "cup ");
+        click(&mut window, "Side by side");
+        take(&mut window, "sagemaker-compare-dark");
+    });
 }
 
 /// What an endpoint costs stays in sight.
 #[test]
 fn the_window_shows_an_endpoint_and_what_it_costs() {
     let mut plane = None;
-    alone(
-        "screenshots::the_window_shows_an_endpoint_and_what_it_costs",
-        endpoints::account(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket_of_one_test("models-of-ours");
-            let home = tempfile::tempdir().unwrap();
-            let mut window = open_at(endpoints::home_with_prices(home.path()), |builder| {
-                drawn(builder, Theme::Light)
-            });
-            let choose = Command::Models(ModelsCommand::Choose(DETECTOR.to_owned()));
-            window.state_mut().command(choose);
-            click(&mut window, "Open sample images");
-            wait_for(&mut window, "1 predicted");
-            click(&mut window, "coffee.png, ");
-            wait_for(&mut window, "cup ");
-            let name = endpoints::fill_in(&mut window, &bucket);
-            click(&mut window, "Deploy the model");
-            wait_for(&mut window, &format!("Endpoint {name}: InService"));
-            click(&mut window, "List endpoints");
-            wait_for(&mut window, &format!("Endpoint {name}, InService"));
-            wait_until(&mut window, "all predictions", |window| {
-                window.state().state().tasks.is_idle()
-            });
-            window.state_mut().command(Command::DismissNotice);
-            take(&mut window, "endpoint-light");
-        },
-    );
+    alone("screenshots::the_window_shows_an_endpoint_and_what_it_costs", endpoints::account(&mut plane), || {
+        let bucket = Seaweed::shared().bucket_of_one_test("models-of-ours");
+        let home = tempfile::tempdir().unwrap();
+        let mut window = open_at(endpoints::home_with_prices(home.path()), |builder| drawn(builder, Theme::Light));
+        let choose = Command::Models(ModelsCommand::Choose(DETECTOR.to_owned()));
+        window.state_mut().command(choose);
+        click(&mut window, "Open sample images");
+        wait_for(&mut window, "1 predicted");
+        click(&mut window, "coffee.png, ");
+        wait_for(&mut window, "cup ");
+        let name = endpoints::fill_in(&mut window, &bucket);
+        click(&mut window, "Deploy the model");
+        wait_for(&mut window, &format!("Endpoint {name}: InService"));
+        click(&mut window, "List endpoints");
+        wait_for(&mut window, &format!("Endpoint {name}, InService"));
+        wait_until(&mut window, "all predictions", |window| window.state().state().tasks.is_idle());
+        window.state_mut().command(Command::DismissNotice);
+        take(&mut window, "endpoint-light");
+    });
 }
 
 /// A window on the images in a bucket.
 fn on_bucket(bucket: &Bucket, theme: Theme) -> Harness<'static, App> {
     let mut window = open_with(None, DETECTOR, |builder| {
-        builder
-            .with_theme(theme)
-            .with_pixels_per_point(1.0)
-            .with_render_cursor(false)
-            .wgpu()
+        builder.with_theme(theme).with_pixels_per_point(1.0).with_render_cursor(false).wgpu()
     });
     let place = Box::new(remote::place(bucket));
     window.state_mut().command(BrowseCommand::OpenPlace(place));
     wait_for(&mut window, "8 images, 1 predicted");
-    wait_until(&mut window, "the end of the listing", |window| {
-        !window.state().state().is_listing()
-    });
+    wait_until(&mut window, "the end of the listing", |window| !window.state().state().is_listing());
     window
 }
 

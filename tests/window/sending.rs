@@ -32,18 +32,9 @@ fn serve_held(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
 /// A window on a prefix of this bucket, when all is listed.
 fn open_prefix(bucket: &Bucket, prefix: &str, images: usize) -> Harness<'static, App> {
     let mut window = open(None, CLASSIFIER);
-    let place = S3Place {
-        address: S3Address::new(&bucket.name, prefix),
-        ..place(bucket)
-    };
-    window
-        .state_mut()
-        .command(BrowseCommand::OpenPlace(Box::new(place)));
-    let listed = if images == 1 {
-        "1 image, ".to_owned()
-    } else {
-        format!("{images} images, ")
-    };
+    let place = S3Place { address: S3Address::new(&bucket.name, prefix), ..place(bucket) };
+    window.state_mut().command(BrowseCommand::OpenPlace(Box::new(place)));
+    let listed = if images == 1 { "1 image, ".to_owned() } else { format!("{images} images, ") };
     wait_for(&mut window, &listed);
     // With images that are all listed, and a model.
     wait_until(&mut window, "a form that can be opened", |window| {
@@ -57,16 +48,7 @@ fn open_form(window: &mut Harness<'static, App>) {
     window.state_mut().command(Action::StartJob);
     wait_for(window, "Start the job");
     // It is remembered from one job to the next.
-    if window
-        .state()
-        .state()
-        .remote
-        .job_form
-        .draft
-        .model
-        .role
-        .is_empty()
-    {
+    if window.state().state().remote.job_form.draft.model.role.is_empty() {
         type_into(window, "Execution role", ROLE);
     }
     wait_for(window, "No problems found");
@@ -98,9 +80,7 @@ fn start(window: &mut Harness<'static, App>) {
 /// What SageMaker was asked last.
 fn asked(plane: &ControlPlane, operation: &str) -> Value {
     let requests = plane.requests();
-    let last = requests
-        .into_iter()
-        .rfind(|request| request.operation == operation);
+    let last = requests.into_iter().rfind(|request| request.operation == operation);
     last.unwrap().body
 }
 
@@ -121,19 +101,13 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
             bucket.put("records/photos.tfrecord", &records);
             let mut window = open_prefix(&bucket, "records/", 6);
             open_unfolded_form(&mut window);
-            assert!(sees(
-                &window,
-                "4 requests at once on each instance, one per vCPU"
-            ));
+            assert!(sees(&window, "4 requests at once on each instance, one per vCPU"));
             click(&mut window, "AWS CLI commands");
             wait_for(&mut window, r#""MaxConcurrentTransforms":4"#);
             // Files are not images.
             click(&mut window, "Cost");
             type_into(&mut window, "Images per second per instance", "0.1");
-            wait_for(
-                &mut window,
-                "6 images at 0.10 per second and instance: about 60 s",
-            );
+            wait_for(&mut window, "6 images at 0.10 per second and instance: about 60 s");
             start(&mut window);
         },
     );
@@ -150,54 +124,40 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
 #[test]
 fn the_check_lists_problems_first_and_folds_what_passed() {
     let mut plane = None;
-    alone(
-        "sending::the_check_lists_problems_first_and_folds_what_passed",
-        serve_held(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("sending-check");
-            bucket.put("photos/a.png", &chelsea());
-            let mut window = open_prefix(&bucket, "photos/", 1);
-            open_form(&mut window);
-            replace_in(&mut window, "Execution role", "nobody");
-            wait_for(&mut window, "1 problem would make the job fail");
-            let top = |label: &str| window.get_by_label(label).rect().top();
-            // No price is known, and what it costs is never folded.
-            let order = [top("✗ Role"), top("⚠ Cost")];
-            assert!(order.is_sorted(), "{order:?}");
-            assert!(top("⚠ Cost") < window.get_by_label_contains(" checks passed").rect().top());
-            assert!(!sees(&window, "✓ Job name"));
-            click(&mut window, " checks passed");
-            wait_for(&mut window, "✓ Job name");
-        },
-    );
+    alone("sending::the_check_lists_problems_first_and_folds_what_passed", serve_held(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("sending-check");
+        bucket.put("photos/a.png", &chelsea());
+        let mut window = open_prefix(&bucket, "photos/", 1);
+        open_form(&mut window);
+        replace_in(&mut window, "Execution role", "nobody");
+        wait_for(&mut window, "1 problem would make the job fail");
+        let top = |label: &str| window.get_by_label(label).rect().top();
+        // No price is known, and what it costs is never folded.
+        let order = [top("✗ Role"), top("⚠ Cost")];
+        assert!(order.is_sorted(), "{order:?}");
+        assert!(top("⚠ Cost") < window.get_by_label_contains(" checks passed").rect().top());
+        assert!(!sees(&window, "✓ Job name"));
+        click(&mut window, " checks passed");
+        wait_for(&mut window, "✓ Job name");
+    });
 }
 
 #[test]
 fn a_payload_that_the_user_sets_lowers_the_suggested_concurrency() {
     let mut plane = None;
-    alone(
-        "sending::a_payload_that_the_user_sets_lowers_the_suggested_concurrency",
-        serve_held(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("sending-payload");
-            bucket.put("photos/a.png", &chelsea());
-            let mut window = open_prefix(&bucket, "photos/", 1);
-            open_unfolded_form(&mut window);
-            click(&mut window, "Known types");
-            click(&mut window, "ml.m5.24xlarge");
-            wait_for(
-                &mut window,
-                "96 requests at once on each instance, one per vCPU",
-            );
-            click(&mut window, "Requests and records");
-            click(&mut window, "Maximum request size (MB)");
-            wait_for(
-                &mut window,
-                "16 requests at once on each instance, one per vCPU",
-            );
-            start(&mut window);
-        },
-    );
+    alone("sending::a_payload_that_the_user_sets_lowers_the_suggested_concurrency", serve_held(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("sending-payload");
+        bucket.put("photos/a.png", &chelsea());
+        let mut window = open_prefix(&bucket, "photos/", 1);
+        open_unfolded_form(&mut window);
+        click(&mut window, "Known types");
+        click(&mut window, "ml.m5.24xlarge");
+        wait_for(&mut window, "96 requests at once on each instance, one per vCPU");
+        click(&mut window, "Requests and records");
+        click(&mut window, "Maximum request size (MB)");
+        wait_for(&mut window, "16 requests at once on each instance, one per vCPU");
+        start(&mut window);
+    });
     // Only the process of the test itself has it.
     let Some(plane) = plane else {
         return;
@@ -210,93 +170,69 @@ fn a_payload_that_the_user_sets_lowers_the_suggested_concurrency() {
 #[test]
 fn price_and_rate_of_one_instance_type_are_not_used_for_another() {
     let mut plane = None;
-    alone(
-        "sending::price_and_rate_of_one_instance_type_are_not_used_for_another",
-        serve_held(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("sending-price");
-            bucket.put("photos/a.png", &chelsea());
-            let mut window = open_prefix(&bucket, "photos/", 1);
-            open_form(&mut window);
-            click(&mut window, "Cost");
-            let price = "Price per instance (US dollars per hour)";
-            type_into(&mut window, price, "0");
-            wait_for(&mut window, "⚠ Enter a number above zero, not 0");
-            type_into(&mut window, price, ".25");
-            type_into(&mut window, "Images per second per instance", "0.5");
-            wait_for(
-                &mut window,
-                "1 object at 0.50 per second and instance: about 2 s",
-            );
-            wait_for(&mut window, "$0.25 per instance and hour, as given");
+    alone("sending::price_and_rate_of_one_instance_type_are_not_used_for_another", serve_held(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("sending-price");
+        bucket.put("photos/a.png", &chelsea());
+        let mut window = open_prefix(&bucket, "photos/", 1);
+        open_form(&mut window);
+        click(&mut window, "Cost");
+        let price = "Price per instance (US dollars per hour)";
+        type_into(&mut window, price, "0");
+        wait_for(&mut window, "⚠ Enter a number above zero, not 0");
+        type_into(&mut window, price, ".25");
+        type_into(&mut window, "Images per second per instance", "0.5");
+        wait_for(&mut window, "1 object at 0.50 per second and instance: about 2 s");
+        wait_for(&mut window, "$0.25 per instance and hour, as given");
 
-            click(&mut window, "Known types");
-            click(&mut window, "ml.m5.24xlarge");
-            wait_for(
-                &mut window,
-                "The price of ml.m5.24xlarge is unknown. For orientation",
-            );
-            start(&mut window);
-            // Nor for the next job.
-            open_form(&mut window);
-            wait_for(
-                &mut window,
-                "The price of ml.m5.24xlarge is unknown. For orientation",
-            );
-        },
-    );
+        click(&mut window, "Known types");
+        click(&mut window, "ml.m5.24xlarge");
+        wait_for(&mut window, "The price of ml.m5.24xlarge is unknown. For orientation");
+        start(&mut window);
+        // Nor for the next job.
+        open_form(&mut window);
+        wait_for(&mut window, "The price of ml.m5.24xlarge is unknown. For orientation");
+    });
 }
 
 #[test]
 fn rarely_used_parameters_reach_sagemaker_too() {
     let mut plane = None;
-    alone(
-        "sending::rarely_used_parameters_reach_sagemaker_too",
-        serve_held(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("sending-advanced");
-            bucket.put("photos/a.png", &chelsea());
-            bucket.put("photos/b.png", &chelsea());
-            let manifest = format!(r#"[{{"prefix": "{}"}}, "b.png"]"#, bucket.uri("photos/"));
-            bucket.put("lists/one.json", manifest.as_bytes());
-            let mut window = open_prefix(&bucket, "photos/", 2);
-            open_unfolded_form(&mut window);
-            click(&mut window, "Advanced");
-            for (field, text) in [
-                ("ModelName: name of the new model", "advanced-model"),
-                (
-                    "TransformAmiVersion: operating system of the instances",
-                    "al2-ami-sagemaker-batch-gpu-535",
-                ),
-                ("ExperimentName", "cats"),
-                ("TrialName", "first"),
-                ("RunName: run of the experiment", "one"),
-            ] {
-                type_into(&mut window, field, text);
-            }
-            let environment = "Model environment, for all its jobs";
-            let find = |window: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
-                act(&window.get_by_role_and_label(Role::MultilineTextInput, environment));
-            };
-            find(&window, &|node| node.focus());
-            window.step();
-            find(&window, &|node| node.type_text("LOG=1"));
-            window.run_steps(2);
-            let captured = bucket.uri("captured/");
-            type_into(
-                &mut window,
-                "DestinationS3Uri: folder for captured data",
-                &captured,
-            );
-            click(&mut window, "GenerateInferenceId");
-            let list = bucket.uri("lists/one.json");
-            let name = "ManifestFile: existing list of objects, instead of the images above";
-            type_into(&mut window, name, &list);
-            wait_for(&mut window, &format!("manifest under Advanced: {list}"));
-            wait_for(&mut window, "1 object, ");
-            start(&mut window);
-        },
-    );
+    alone("sending::rarely_used_parameters_reach_sagemaker_too", serve_held(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("sending-advanced");
+        bucket.put("photos/a.png", &chelsea());
+        bucket.put("photos/b.png", &chelsea());
+        let manifest = format!(r#"[{{"prefix": "{}"}}, "b.png"]"#, bucket.uri("photos/"));
+        bucket.put("lists/one.json", manifest.as_bytes());
+        let mut window = open_prefix(&bucket, "photos/", 2);
+        open_unfolded_form(&mut window);
+        click(&mut window, "Advanced");
+        for (field, text) in [
+            ("ModelName: name of the new model", "advanced-model"),
+            ("TransformAmiVersion: operating system of the instances", "al2-ami-sagemaker-batch-gpu-535"),
+            ("ExperimentName", "cats"),
+            ("TrialName", "first"),
+            ("RunName: run of the experiment", "one"),
+        ] {
+            type_into(&mut window, field, text);
+        }
+        let environment = "Model environment, for all its jobs";
+        let find = |window: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
+            act(&window.get_by_role_and_label(Role::MultilineTextInput, environment));
+        };
+        find(&window, &|node| node.focus());
+        window.step();
+        find(&window, &|node| node.type_text("LOG=1"));
+        window.run_steps(2);
+        let captured = bucket.uri("captured/");
+        type_into(&mut window, "DestinationS3Uri: folder for captured data", &captured);
+        click(&mut window, "GenerateInferenceId");
+        let list = bucket.uri("lists/one.json");
+        let name = "ManifestFile: existing list of objects, instead of the images above";
+        type_into(&mut window, name, &list);
+        wait_for(&mut window, &format!("manifest under Advanced: {list}"));
+        wait_for(&mut window, "1 object, ");
+        start(&mut window);
+    });
     let Some(plane) = plane else {
         return;
     };
@@ -312,56 +248,44 @@ fn rarely_used_parameters_reach_sagemaker_too() {
     assert_eq!(ami, "al2-ami-sagemaker-batch-gpu-535");
     let source = &job["TransformInput"]["DataSource"]["S3DataSource"];
     assert_eq!(source["S3DataType"], "ManifestFile");
-    assert!(
-        source["S3Uri"]
-            .as_str()
-            .unwrap()
-            .ends_with("/lists/one.json")
-    );
+    assert!(source["S3Uri"].as_str().unwrap().ends_with("/lists/one.json"));
 }
 
 #[test]
 fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
     let mut plane = None;
-    alone(
-        "sending::a_saved_model_of_this_machine_is_packed_for_tensorflow_serving",
-        serve_held(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("sending-saved");
-            bucket.put("photos/a.png", &chelsea());
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::create_dir(folder.path().join("1")).unwrap();
-            std::fs::write(folder.path().join("1/saved_model.pb"), "graph").unwrap();
-            let mut window = open_prefix(&bucket, "photos/", 1);
-            open_unfolded_form(&mut window);
-            let choice = window.get_by_role_and_label(Role::ComboBox, "Kind of model to send");
-            choice.click_accesskit();
-            window.run_steps(2);
-            click(&mut window, "TensorFlow SavedModel");
-            wait_for(&mut window, "Enter the folder of the SavedModel");
-            let path = folder.path().to_str().unwrap();
-            type_into(&mut window, "SavedModel folder", path);
-            wait_for(&mut window, "/tensorflow-inference:2.19.0-cpu");
-            click(&mut window, "Environment and tags");
-            click(&mut window, "Small batches");
-            wait_until(&mut window, "a check with the preset", |window| {
-                let Loadable::Ready(check) = &window.state().state().remote.job_form.check else {
-                    return false;
-                };
-                !check.plan.spec.environment.is_empty()
-            });
-            start(&mut window);
-        },
-    );
+    alone("sending::a_saved_model_of_this_machine_is_packed_for_tensorflow_serving", serve_held(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("sending-saved");
+        bucket.put("photos/a.png", &chelsea());
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("1")).unwrap();
+        std::fs::write(folder.path().join("1/saved_model.pb"), "graph").unwrap();
+        let mut window = open_prefix(&bucket, "photos/", 1);
+        open_unfolded_form(&mut window);
+        let choice = window.get_by_role_and_label(Role::ComboBox, "Kind of model to send");
+        choice.click_accesskit();
+        window.run_steps(2);
+        click(&mut window, "TensorFlow SavedModel");
+        wait_for(&mut window, "Enter the folder of the SavedModel");
+        let path = folder.path().to_str().unwrap();
+        type_into(&mut window, "SavedModel folder", path);
+        wait_for(&mut window, "/tensorflow-inference:2.19.0-cpu");
+        click(&mut window, "Environment and tags");
+        click(&mut window, "Small batches");
+        wait_until(&mut window, "a check with the preset", |window| {
+            let Loadable::Ready(check) = &window.state().state().remote.job_form.check else {
+                return false;
+            };
+            !check.plan.spec.environment.is_empty()
+        });
+        start(&mut window);
+    });
     let Some(plane) = plane else {
         return;
     };
     let model = asked(&plane, "CreateModel");
     let image = model["PrimaryContainer"]["Image"].as_str().unwrap();
-    assert!(
-        image.ends_with("/tensorflow-inference:2.19.0-cpu"),
-        "{image}"
-    );
+    assert!(image.ends_with("/tensorflow-inference:2.19.0-cpu"), "{image}");
     let job = asked(&plane, "CreateTransformJob");
     assert_eq!(job["Environment"]["SAGEMAKER_TFS_ENABLE_BATCHING"], "true");
 }
@@ -382,8 +306,7 @@ fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_
             let folder = tempfile::tempdir().unwrap();
             std::fs::create_dir(folder.path().join("1")).unwrap();
             std::fs::write(folder.path().join("1/saved_model.pb"), "graph").unwrap();
-            let serving =
-                HttpServer::start(|_| Reply::whole(br#"{"predictions": [[0.25, 0.75]]}"#));
+            let serving = HttpServer::start(|_| Reply::whole(br#"{"predictions": [[0.25, 0.75]]}"#));
             let mut window = open_prefix(&bucket, "photos/", 2);
             open_form(&mut window);
             let field = "Address of a TensorFlow Serving";
@@ -411,11 +334,7 @@ fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_
             );
             let asked = serving.exchanges();
             assert_eq!(asked.len(), 2);
-            assert!(
-                asked
-                    .iter()
-                    .all(|exchange| exchange.request.path == "/v1/models/m:predict")
-            );
+            assert!(asked.iter().all(|exchange| exchange.request.path == "/v1/models/m:predict"));
         },
     );
 }
@@ -467,15 +386,10 @@ fn sending_one_image_of_a_tfrecord_file_warns_that_the_whole_file_is_sent() {
             let mut window = open_prefix(&bucket, "records/", 6);
             let ids: Vec<_> = window.state().state().samples.ids().take(2).collect();
             window.state_mut().command(BrowseCommand::Show(ids[0]));
-            window
-                .state_mut()
-                .command(BrowseCommand::ToggleSelected(ids[1]));
+            window.state_mut().command(BrowseCommand::ToggleSelected(ids[1]));
             open_form(&mut window);
             assert!(sees(&window, "Selected images (2)"));
-            wait_for(
-                &mut window,
-                "2 images are chosen of the 6 in these files, but files are sent as a whole",
-            );
+            wait_for(&mut window, "2 images are chosen of the 6 in these files, but files are sent as a whole");
         },
     );
 }
@@ -494,9 +408,7 @@ fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_ea
             let folder = folder_of(200, "rocket.jpg");
             let mut window = open(Some(folder.path()), CLASSIFIER);
             wait_for(&mut window, "200 images, 1 predicted");
-            wait_until(&mut window, "the end of the listing", |window| {
-                !window.state().state().is_listing()
-            });
+            wait_until(&mut window, "the end of the listing", |window| !window.state().state().is_listing());
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "Enter the S3 folder");
             let field = "Folder in S3 for the outputs of jobs";
@@ -524,84 +436,63 @@ fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_ea
 #[test]
 fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
     let mut plane = None;
-    alone(
-        "sending::a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job",
-        serve(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("sending-table");
-            bucket.put("photos/a.png", &chelsea());
-            let home = tempfile::tempdir().unwrap();
-            let dirs = AppDirs {
-                config: home.path().join("config"),
-                projects: home.path().join("projects"),
-                ..AppDirs::below(runtime_home())
-            };
-            let table = dirs.prices();
-            let mut window = open_with_model_at(dirs, CLASSIFIER);
-            window
-                .state_mut()
-                .command(BrowseCommand::OpenPlace(Box::new(place(&bucket))));
-            wait_for(&mut window, "1 image, 1 predicted");
-            wait_until(&mut window, "the end of the listing", |window| {
-                !window.state().state().is_listing()
-            });
-            open_form(&mut window);
-            click(&mut window, "Known types");
-            click(&mut window, "ml.m5.24xlarge");
-            click(&mut window, "Cost");
-            wait_for(&mut window, "The price table is empty");
-            type_into(
-                &mut window,
-                "Price per instance (US dollars per hour)",
-                "5.5",
-            );
-            type_into(&mut window, "Source of the price", "an invoice");
-            click(&mut window, "Save to the price table");
-            wait_for(&mut window, "Show the price file");
-            let kept = std::fs::read_to_string(&table).unwrap();
-            assert!(kept.contains("usd_per_hour = 5.5"), "{kept}");
-            assert!(kept.contains(&format!("region = \"{REGION}\"")), "{kept}");
-            // The next form knows it.
-            window
-                .state_mut()
-                .command(Command::SetOverlay(Overlay::None));
-            open_form(&mut window);
-            click(&mut window, "Known types");
-            click(&mut window, "ml.m5.24xlarge");
-            wait_for(&mut window, "$5.50 per hour for 1 × ml.m5.24xlarge (of 20");
-            // An entry of the table can be corrected in place.
-            wait_for(&mut window, "Change the price of ml.m5.24xlarge…");
-            click(&mut window, "Change the price of ml.m5.24xlarge…");
-            let field = "Source of the changed price";
-            replace_in(&mut window, field, "a newer invoice");
-            click(&mut window, "Save the changed price");
-            wait_for(&mut window, ", from a newer invoice)");
-            let changed = std::fs::read_to_string(&table).unwrap();
-            assert_eq!(changed, kept.replace("an invoice", "a newer invoice"));
+    alone("sending::a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job", serve(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("sending-table");
+        bucket.put("photos/a.png", &chelsea());
+        let home = tempfile::tempdir().unwrap();
+        let dirs = AppDirs {
+            config: home.path().join("config"),
+            projects: home.path().join("projects"),
+            ..AppDirs::below(runtime_home())
+        };
+        let table = dirs.prices();
+        let mut window = open_with_model_at(dirs, CLASSIFIER);
+        window.state_mut().command(BrowseCommand::OpenPlace(Box::new(place(&bucket))));
+        wait_for(&mut window, "1 image, 1 predicted");
+        wait_until(&mut window, "the end of the listing", |window| !window.state().state().is_listing());
+        open_form(&mut window);
+        click(&mut window, "Known types");
+        click(&mut window, "ml.m5.24xlarge");
+        click(&mut window, "Cost");
+        wait_for(&mut window, "The price table is empty");
+        type_into(&mut window, "Price per instance (US dollars per hour)", "5.5");
+        type_into(&mut window, "Source of the price", "an invoice");
+        click(&mut window, "Save to the price table");
+        wait_for(&mut window, "Show the price file");
+        let kept = std::fs::read_to_string(&table).unwrap();
+        assert!(kept.contains("usd_per_hour = 5.5"), "{kept}");
+        assert!(kept.contains(&format!("region = \"{REGION}\"")), "{kept}");
+        // The next form knows it.
+        window.state_mut().command(Command::SetOverlay(Overlay::None));
+        open_form(&mut window);
+        click(&mut window, "Known types");
+        click(&mut window, "ml.m5.24xlarge");
+        wait_for(&mut window, "$5.50 per hour for 1 × ml.m5.24xlarge (of 20");
+        // An entry of the table can be corrected in place.
+        wait_for(&mut window, "Change the price of ml.m5.24xlarge…");
+        click(&mut window, "Change the price of ml.m5.24xlarge…");
+        let field = "Source of the changed price";
+        replace_in(&mut window, field, "a newer invoice");
+        click(&mut window, "Save the changed price");
+        wait_for(&mut window, ", from a newer invoice)");
+        let changed = std::fs::read_to_string(&table).unwrap();
+        assert_eq!(changed, kept.replace("an invoice", "a newer invoice"));
 
-            // A job without a known price asks for it.
-            window
-                .state_mut()
-                .command(Command::SetOverlay(Overlay::None));
-            open_form(&mut window);
-            start(&mut window);
-            wait_for(&mut window, "✓ completed");
-            let unpriced = "billed; no price is known";
-            wait_for(&mut window, unpriced);
-            click(&mut window, "Enter the price of ml.m5.xlarge");
-            type_into(
-                &mut window,
-                "Price per instance (US dollars per hour)",
-                "3.6",
-            );
-            type_into(&mut window, "Source of the price", "a colleague");
-            click(&mut window, "Save to the price table");
-            wait_until(&mut window, "what the job has cost", |window| {
-                let job = window.state().state().remote.open_job();
-                job.and_then(|job| job.progress.as_ref()?.cost_usd)
-                    .is_some()
-            });
-            assert!(!sees(&window, unpriced));
-        },
-    );
+        // A job without a known price asks for it.
+        window.state_mut().command(Command::SetOverlay(Overlay::None));
+        open_form(&mut window);
+        start(&mut window);
+        wait_for(&mut window, "✓ completed");
+        let unpriced = "billed; no price is known";
+        wait_for(&mut window, unpriced);
+        click(&mut window, "Enter the price of ml.m5.xlarge");
+        type_into(&mut window, "Price per instance (US dollars per hour)", "3.6");
+        type_into(&mut window, "Source of the price", "a colleague");
+        click(&mut window, "Save to the price table");
+        wait_until(&mut window, "what the job has cost", |window| {
+            let job = window.state().state().remote.open_job();
+            job.and_then(|job| job.progress.as_ref()?.cost_usd).is_some()
+        });
+        assert!(!sees(&window, unpriced));
+    });
 }

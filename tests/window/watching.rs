@@ -25,27 +25,12 @@ type Case = (Failure, &'static [&'static str]);
 fn refusals() -> Vec<Case> {
     vec![
         (
-            Failure::Throttling {
-                operation: CREATE,
-                times: AGAIN_AND_AGAIN,
-            },
+            Failure::Throttling { operation: CREATE, times: AGAIN_AND_AGAIN },
             &["ThrottlingException: Rate exceeded"][..],
         ),
-        (
-            Failure::AccessDenied { operation: CREATE },
-            &["lack the permission sagemaker:CreateTransformJob"],
-        ),
-        (
-            Failure::ResourceLimit,
-            &["ResourceLimitExceeded: The account-level service limit"],
-        ),
-        (
-            Failure::HangUp {
-                operation: CREATE,
-                times: AGAIN_AND_AGAIN,
-            },
-            &["Could not start job"],
-        ),
+        (Failure::AccessDenied { operation: CREATE }, &["lack the permission sagemaker:CreateTransformJob"]),
+        (Failure::ResourceLimit, &["ResourceLimitExceeded: The account-level service limit"]),
+        (Failure::HangUp { operation: CREATE, times: AGAIN_AND_AGAIN }, &["Could not start job"]),
     ]
 }
 
@@ -54,10 +39,7 @@ fn failures() -> Vec<Case> {
     vec![
         (
             Failure::NoCapacity,
-            &[
-                "The job failed: CapacityError: Unable to provision requested ML compute capacity",
-                "0 of 2 outputs",
-            ][..],
+            &["The job failed: CapacityError: Unable to provision requested ML compute capacity", "0 of 2 outputs"][..],
         ),
         (
             Failure::NoPing,
@@ -107,13 +89,9 @@ fn each(test: &str, cases: Vec<Case>, body: impl Fn(&mut Harness<'static, App>, 
 /// A window whose form was filled in, checked and sent.
 fn asked_to_start(bucket: &Bucket) -> Harness<'static, App> {
     let mut window = open(None, CLASSIFIER);
-    window
-        .state_mut()
-        .command(BrowseCommand::OpenPlace(Box::new(place(bucket))));
+    window.state_mut().command(BrowseCommand::OpenPlace(Box::new(place(bucket))));
     wait_for(&mut window, "2 images, 1 predicted");
-    wait_until(&mut window, "the end of the listing", |window| {
-        !window.state().state().is_listing()
-    });
+    wait_until(&mut window, "the end of the listing", |window| !window.state().state().is_listing());
     window.state_mut().command(Action::StartJob);
     wait_for(&mut window, "Start the job");
     type_into(&mut window, "Execution role", ROLE);
@@ -123,34 +101,26 @@ fn asked_to_start(bucket: &Bucket) -> Harness<'static, App> {
 
 #[test]
 fn a_job_that_aws_refuses_shows_its_message_and_the_form_stays() {
-    each(
-        "watching::a_job_that_aws_refuses_shows_its_message_and_the_form_stays",
-        refusals(),
-        |window, said| {
-            for said in said {
-                wait_for(window, said);
-            }
-            assert!(sees(window, "Start the job"));
-            assert!(window.state().state().settings.watched_jobs.is_empty());
-        },
-    );
+    each("watching::a_job_that_aws_refuses_shows_its_message_and_the_form_stays", refusals(), |window, said| {
+        for said in said {
+            wait_for(window, said);
+        }
+        assert!(sees(window, "Start the job"));
+        assert!(window.state().state().settings.watched_jobs.is_empty());
+    });
 }
 
 #[test]
 fn a_job_that_fails_says_why_and_what_it_left_behind() {
-    each(
-        "watching::a_job_that_fails_says_why_and_what_it_left_behind",
-        failures(),
-        |window, said| {
-            wait_for(window, "✗ failed");
-            for said in said {
-                wait_for(window, said);
-            }
-            wait_for(window, DELETE_LEFTOVERS);
-            assert!(sees(window, "The model efficientnet-lite0-"));
-            assert!(sees(window, "The archive s3://"));
-        },
-    );
+    each("watching::a_job_that_fails_says_why_and_what_it_left_behind", failures(), |window, said| {
+        wait_for(window, "✗ failed");
+        for said in said {
+            wait_for(window, said);
+        }
+        wait_for(window, DELETE_LEFTOVERS);
+        assert!(sees(window, "The model efficientnet-lite0-"));
+        assert!(sees(window, "The archive s3://"));
+    });
 }
 
 #[test]

@@ -26,11 +26,7 @@ pub(crate) fn open(source: Option<&Path>, model: &str) -> Harness<'static, App> 
 }
 
 /// A window that keeps its projects in a folder that the test knows.
-pub(crate) fn open_in(
-    projects: &Path,
-    source: Option<&Path>,
-    model: &str,
-) -> Harness<'static, App> {
+pub(crate) fn open_in(projects: &Path, source: Option<&Path>, model: &str) -> Harness<'static, App> {
     open_window(projects.to_owned(), source, model, |builder| builder)
 }
 
@@ -48,10 +44,7 @@ fn open_window(
     model: &str,
     configure: impl FnOnce(egui_kittest::HarnessBuilder<App>) -> egui_kittest::HarnessBuilder<App>,
 ) -> Harness<'static, App> {
-    let dirs = AppDirs {
-        projects,
-        ..AppDirs::below(runtime_home())
-    };
+    let dirs = AppDirs { projects, ..AppDirs::below(runtime_home()) };
     start(dirs, source, Some(model), configure)
 }
 

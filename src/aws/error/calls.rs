@@ -1,15 +1,9 @@
 //! Errors of SageMaker and CloudWatch Logs, which use codes and texts where S3 uses HTTP statuses.
 
-use super::{
-    AwsError, AwsErrorKind, Caller, Operation, Response, denied, not_s3, server_message, timeout,
-};
+use super::{AwsError, AwsErrorKind, Caller, Operation, Response, denied, not_s3, server_message, timeout};
 
 /// The error of a refused call, and what to do about it.
-pub(super) fn refused(
-    response: &Response<'_>,
-    operation: &Operation<'_>,
-    caller: &Caller,
-) -> AwsError {
+pub(super) fn refused(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     use AwsErrorKind as Kind;
     let server = caller.server();
     let said = server_message(response, caller);
@@ -27,19 +21,12 @@ pub(super) fn refused(
             ),
         ),
         ("ResourceNotFound" | "ResourceNotFoundException", _) => missing(&said, operation, caller),
-        ("ValidationException" | "ValidationError" | "InvalidParameterException", _)
-            if means_missing(message) =>
-        {
+        ("ValidationException" | "ValidationError" | "InvalidParameterException", _) if means_missing(message) => {
             missing(&said, operation, caller)
         }
-        ("ResourceInUse" | "ConflictException" | "ResourceConflictException", _) => {
-            in_use(&said, operation)
-        }
+        ("ResourceInUse" | "ConflictException" | "ResourceConflictException", _) => in_use(&said, operation),
         ("ValidationException", _) if message.contains("already exist") => in_use(&said, operation),
-        (
-            "ResourceLimitExceeded" | "LimitExceededException" | "ServiceQuotaExceededException",
-            _,
-        ) => {
+        ("ResourceLimitExceeded" | "LimitExceededException" | "ServiceQuotaExceededException", _) => {
             let region = &caller.region;
             error(
                 Kind::Limit,
@@ -59,20 +46,10 @@ pub(super) fn refused(
             | "SlowDown",
             _,
         )
-        | (_, 429) => error(
-            Kind::Throttled,
-            format!("{server} limits the request rate{said}; wait, then try again"),
-        ),
-        (
-            "ValidationException"
-            | "ValidationError"
-            | "InvalidParameterException"
-            | "SerializationException",
-            _,
-        ) => error(
-            Kind::Invalid,
-            format!("{server} rejected the request{said}; correct it, then try again"),
-        ),
+        | (_, 429) => error(Kind::Throttled, format!("{server} limits the request rate{said}; wait, then try again")),
+        ("ValidationException" | "ValidationError" | "InvalidParameterException" | "SerializationException", _) => {
+            error(Kind::Invalid, format!("{server} rejected the request{said}; correct it, then try again"))
+        }
         ("UnknownOperationException" | "InvalidAction", _) | (_, 404 | 501) => error(
             Kind::Unsupported,
             format!(
@@ -80,22 +57,15 @@ pub(super) fn refused(
                 operation.service()
             ),
         ),
-        (_, 413) => error(
-            Kind::Invalid,
-            format!("the request is larger than {} accepts{said}", operation.service()),
-        ),
+        (_, 413) => error(Kind::Invalid, format!("the request is larger than {} accepts{said}", operation.service())),
         (_, 408 | 504) => timeout(operation, caller),
         (_, 407) => error(
             Kind::NotS3,
-            "the proxy requires a user name and password; add them to HTTPS_PROXY, or ask its administrator"
-                .to_owned(),
+            "the proxy requires a user name and password; add them to HTTPS_PROXY, or ask its administrator".to_owned(),
         ),
         ("", status @ ..500) => not_s3(status, operation, caller),
         (_, 401 | 403) => denied_action(message, &said, operation, caller),
-        (_, 500..) => error(
-            Kind::Server,
-            format!("{server} failed{said}; wait, then try again"),
-        ),
+        (_, 500..) => error(Kind::Server, format!("{server} failed{said}; wait, then try again")),
         _ => error(Kind::Other, format!("{server} refused it{said}")),
     }
 }
@@ -104,14 +74,7 @@ pub(super) fn refused(
 /// found”.
 fn means_missing(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
-    [
-        "could not find",
-        "not found",
-        "does not exist",
-        "requested resource",
-    ]
-    .iter()
-    .any(|words| message.contains(words))
+    ["could not find", "not found", "does not exist", "requested resource"].iter().any(|words| message.contains(words))
 }
 
 fn missing(said: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
@@ -135,20 +98,10 @@ fn in_use(said: &str, operation: &Operation<'_>) -> AwsError {
 }
 
 /// A denied permission as AWS names it, which may differ from that of the operation: `iam:PassRole`.
-fn denied_action(
-    message: &str,
-    said: &str,
-    operation: &Operation<'_>,
-    caller: &Caller,
-) -> AwsError {
+fn denied_action(message: &str, said: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     match (*operation, named_action(message)) {
         (Operation::Call { service, what, .. }, Some((namespace, operation))) => {
-            let operation = Operation::Call {
-                service,
-                namespace,
-                operation,
-                what,
-            };
+            let operation = Operation::Call { service, namespace, operation, what };
             denied(false, said, &operation, caller)
         }
         _ => denied(false, said, operation, caller),
@@ -233,27 +186,9 @@ mod tests {
             AwsErrorKind::AccessDenied,
             "profile work lacks the permission sagemaker:CreateTransformJob;",
         ),
-        (
-            400,
-            "ThrottlingException",
-            "Rate exceeded",
-            AwsErrorKind::Throttled,
-            "wait, then try again",
-        ),
-        (
-            400,
-            "ResourceNotFound",
-            "Requested resource not found.",
-            AwsErrorKind::NotFound,
-            "in region eu-west-1",
-        ),
-        (
-            400,
-            "ResourceInUse",
-            "Job name must be unique",
-            AwsErrorKind::InUse,
-            "choose another name",
-        ),
+        (400, "ThrottlingException", "Rate exceeded", AwsErrorKind::Throttled, "wait, then try again"),
+        (400, "ResourceNotFound", "Requested resource not found.", AwsErrorKind::NotFound, "in region eu-west-1"),
+        (400, "ResourceInUse", "Job name must be unique", AwsErrorKind::InUse, "choose another name"),
         (
             400,
             "ExpiredTokenException",
@@ -275,20 +210,8 @@ mod tests {
             AwsErrorKind::BadCredentials,
             "does not know the access key",
         ),
-        (
-            500,
-            "InternalFailure",
-            "",
-            AwsErrorKind::Server,
-            "try again",
-        ),
-        (
-            404,
-            "UnknownOperationException",
-            "",
-            AwsErrorKind::Unsupported,
-            "whether the region has SageMaker",
-        ),
+        (500, "InternalFailure", "", AwsErrorKind::Server, "try again"),
+        (404, "UnknownOperationException", "", AwsErrorKind::Unsupported, "whether the region has SageMaker"),
         (502, "", "", AwsErrorKind::Server, "failed"),
         (400, "", "", AwsErrorKind::NotS3, "is not SageMaker"),
         (407, "", "", AwsErrorKind::NotS3, "proxy"),
@@ -300,8 +223,7 @@ mod tests {
             let error = said_by(status, code, message);
             assert_eq!(error.kind, kind, "{code}: {error}");
             assert!(
-                error.message.starts_with("Could not start job cats: ")
-                    || kind == AwsErrorKind::ExpiredCredentials,
+                error.message.starts_with("Could not start job cats: ") || kind == AwsErrorKind::ExpiredCredentials,
                 "{error}"
             );
             assert!(error.message.contains(words), "{code}: {error}");
@@ -318,10 +240,7 @@ mod tests {
             /\n\
             \n\
             x-amz-security-token:a-token";
-        for message in [
-            message.to_owned(),
-            message.replace("The Canonical", "\n\nThe Canonical"),
-        ] {
+        for message in [message.to_owned(), message.replace("The Canonical", "\n\nThe Canonical")] {
             let error = said_by(403, "InvalidSignatureException", &message);
             assert!(error.message.contains("you provided.)"), "{error}");
             assert!(!error.message.contains("a-token"), "{error}");

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{SageMaker, Tag, Timestamp, if_there, non_empty, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
 use crate::domain::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointStatus, EndpointSummary,
-    EndpointVariant,
+    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointStatus, EndpointSummary, EndpointVariant,
 };
 use crate::tasks::TaskControl;
 
@@ -131,10 +130,7 @@ impl SageMaker {
         config: &EndpointConfig,
         control: Option<&TaskControl>,
     ) -> Result<String, AwsError> {
-        let call = sagemaker(
-            "CreateEndpointConfig",
-            format!("create endpoint configuration {}", config.name),
-        );
+        let call = sagemaker("CreateEndpointConfig", format!("create endpoint configuration {}", config.name));
         let request = CreateConfig {
             endpoint_config_name: &config.name,
             production_variants: [Variant {
@@ -163,13 +159,8 @@ impl SageMaker {
         name: &str,
         control: Option<&TaskControl>,
     ) -> Result<Option<EndpointConfig>, AwsError> {
-        let call = sagemaker(
-            "DescribeEndpointConfig",
-            format!("describe endpoint configuration {name}"),
-        );
-        let request = NamedConfig {
-            endpoint_config_name: name,
-        };
+        let call = sagemaker("DescribeEndpointConfig", format!("describe endpoint configuration {name}"));
+        let request = NamedConfig { endpoint_config_name: name };
         let Some(told) = if_there(self.ask::<DescribedConfig>(&call, &request, control))? else {
             return Ok(None);
         };
@@ -193,18 +184,9 @@ impl SageMaker {
         }))
     }
 
-    pub fn delete_endpoint_config(
-        &self,
-        name: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<(), AwsError> {
-        let call = sagemaker(
-            "DeleteEndpointConfig",
-            format!("delete endpoint configuration {name}"),
-        );
-        let request = NamedConfig {
-            endpoint_config_name: name,
-        };
+    pub fn delete_endpoint_config(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
+        let call = sagemaker("DeleteEndpointConfig", format!("delete endpoint configuration {name}"));
+        let request = NamedConfig { endpoint_config_name: name };
         self.send_only(&call, &request, control)
     }
 
@@ -216,25 +198,16 @@ impl SageMaker {
         control: Option<&TaskControl>,
     ) -> Result<String, AwsError> {
         let call = sagemaker("CreateEndpoint", format!("create endpoint {name}"));
-        let request = CreateEndpoint {
-            endpoint_name: name,
-            endpoint_config_name: &config.name,
-            tags: tags(&config.tags),
-        };
+        let request =
+            CreateEndpoint { endpoint_name: name, endpoint_config_name: &config.name, tags: tags(&config.tags) };
         let response: CreatedEndpoint = self.ask(&call, &request, control)?;
         Ok(response.endpoint_arn)
     }
 
     /// `None`: there is none of this name, or no longer.
-    pub fn describe_endpoint(
-        &self,
-        name: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<Option<Endpoint>, AwsError> {
+    pub fn describe_endpoint(&self, name: &str, control: Option<&TaskControl>) -> Result<Option<Endpoint>, AwsError> {
         let call = sagemaker("DescribeEndpoint", format!("describe endpoint {name}"));
-        let request = NamedEndpoint {
-            endpoint_name: name,
-        };
+        let request = NamedEndpoint { endpoint_name: name };
         let Some(told) = if_there(self.ask::<DescribedEndpoint>(&call, &request, control))? else {
             return Ok(None);
         };
@@ -259,15 +232,9 @@ impl SageMaker {
     }
 
     /// Deletes the endpoint, which ends its cost. The configuration and the model stay.
-    pub fn delete_endpoint(
-        &self,
-        name: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<(), AwsError> {
+    pub fn delete_endpoint(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let call = sagemaker("DeleteEndpoint", format!("delete endpoint {name}"));
-        let request = NamedEndpoint {
-            endpoint_name: name,
-        };
+        let request = NamedEndpoint { endpoint_name: name };
         self.send_only(&call, &request, control)
     }
 

@@ -56,14 +56,8 @@ impl SageMaker {
                 ),
             ));
         }
-        let request = Request {
-            endpoint: name,
-            content_type,
-            accept,
-        };
-        self.0
-            .network
-            .wait(control, self.0.invoke(&request, Blob::new(body), &what))
+        let request = Request { endpoint: name, content_type, accept };
+        self.0.network.wait(control, self.0.invoke(&request, Blob::new(body), &what))
     }
 }
 
@@ -74,28 +68,15 @@ struct Request<'a> {
 }
 
 impl Connection {
-    async fn invoke(
-        &self,
-        request: &Request<'_>,
-        body: Blob,
-        what: &str,
-    ) -> Result<Invocation, AwsError> {
-        let operation = Operation::Call {
-            service: "SageMaker Runtime",
-            namespace: "sagemaker",
-            operation: "InvokeEndpoint",
-            what,
-        };
+    async fn invoke(&self, request: &Request<'_>, body: Blob, what: &str) -> Result<Invocation, AwsError> {
+        let operation =
+            Operation::Call { service: "SageMaker Runtime", namespace: "sagemaker", operation: "InvokeEndpoint", what };
         let loaded = self.loaded().await?;
         loaded.known_region(&operation)?;
         let caller = self.caller_at(&loaded, loaded.endpoint_of("SageMaker Runtime"));
         let _permit = self.network.request().await?;
-        let timeouts = TimeoutConfig::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(RESPONSE_TIMEOUT)
-            .build();
-        let mut settings =
-            aws_sdk_sagemakerruntime::config::Builder::new().timeout_config(timeouts);
+        let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(RESPONSE_TIMEOUT).build();
+        let mut settings = aws_sdk_sagemakerruntime::config::Builder::new().timeout_config(timeouts);
         settings.set_endpoint_url(caller.endpoint.clone());
         let started = Instant::now();
         let response = aws_sdk_sagemakerruntime::Client::new(&loaded.config)
@@ -117,9 +98,7 @@ impl Connection {
             }),
             Err(error) => {
                 let error = match error.as_service_error() {
-                    Some(InvokeEndpointError::ModelError(failed)) => {
-                        failed_model(failed, &operation)
-                    }
+                    Some(InvokeEndpointError::ModelError(failed)) => failed_model(failed, &operation),
                     _ => AwsError::of(&error, &operation, &caller),
                 };
                 self.forget_after(&error).await;
@@ -132,23 +111,13 @@ impl Connection {
 /// The container answered with an error of its own.
 fn failed_model(failed: &ModelError, operation: &Operation<'_>) -> AwsError {
     let status = failed.original_status_code().unwrap_or_default();
-    let message = failed
-        .original_message()
-        .or_else(|| failed.message())
-        .unwrap_or_default()
-        .trim();
-    let message = if message.is_empty() {
-        "no message".to_owned()
-    } else {
-        format!("message: {}", shortened(message))
-    };
+    let message = failed.original_message().or_else(|| failed.message()).unwrap_or_default().trim();
+    let message = if message.is_empty() { "no message".to_owned() } else { format!("message: {}", shortened(message)) };
     let what_to_do = match status {
         400..500 => "the model does not accept the image or its request format",
         _ => "check the log of the endpoint",
     };
-    let log = failed
-        .log_stream_arn()
-        .map_or_else(String::new, |arn| format!(": {arn}"));
+    let log = failed.log_stream_arn().map_or_else(String::new, |arn| format!(": {arn}"));
     AwsError::new(
         AwsErrorKind::Model,
         format!(

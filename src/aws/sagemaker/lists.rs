@@ -52,9 +52,6 @@ impl SageMaker {
             max_results: PAGE,
         };
         let listed: Listed<A> = self.ask(call, &request, control)?;
-        Ok(ListPage {
-            items: listed.items.into_iter().map(T::from).collect(),
-            next: non_empty(listed.next_token),
-        })
+        Ok(ListPage { items: listed.items.into_iter().map(T::from).collect(), next: non_empty(listed.next_token) })
     }
 }

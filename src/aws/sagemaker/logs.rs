@@ -62,10 +62,7 @@ struct Event {
 
 impl Events {
     fn into_events(self) -> Vec<LogEvent> {
-        let events = self.events.into_iter().map(|event| LogEvent {
-            at_ms: event.timestamp,
-            message: event.message,
-        });
+        let events = self.events.into_iter().map(|event| LogEvent { at_ms: event.timestamp, message: event.message });
         events.collect()
     }
 }
@@ -81,10 +78,7 @@ impl SageMaker {
         prefix: &str,
         control: Option<&TaskControl>,
     ) -> Result<Vec<LogStream>, AwsError> {
-        let call = logs(
-            "DescribeLogStreams",
-            format!("list the logs {prefix} of {group}"),
-        );
+        let call = logs("DescribeLogStreams", format!("list the logs {prefix} of {group}"));
         let mut streams = Vec::new();
         let mut next_token: Option<String> = None;
         loop {
@@ -97,10 +91,12 @@ impl SageMaker {
             let Some(page) = page else {
                 return Ok(streams);
             };
-            streams.extend(page.log_streams.into_iter().map(|stream| LogStream {
-                name: stream.log_stream_name,
-                last_event_ms: stream.last_event_timestamp,
-            }));
+            streams.extend(
+                page.log_streams.into_iter().map(|stream| LogStream {
+                    name: stream.log_stream_name,
+                    last_event_ms: stream.last_event_timestamp,
+                }),
+            );
             match page.next_token {
                 Some(next) if Some(&next) != next_token.as_ref() => next_token = Some(next),
                 _ => return Ok(streams),
@@ -131,21 +127,10 @@ impl SageMaker {
             next_token: token.as_deref(),
         };
         let page: Events = self.ask(&call, &request, control)?;
-        Ok(LogPage {
-            next: page
-                .next_forward_token
-                .clone()
-                .or(token)
-                .unwrap_or_default(),
-            events: page.into_events(),
-        })
+        Ok(LogPage { next: page.next_forward_token.clone().or(token).unwrap_or_default(), events: page.into_events() })
     }
 }
 
 fn logs(operation: &'static str, what: String) -> Call {
-    Call {
-        service: Service::Logs,
-        operation,
-        what,
-    }
+    Call { service: Service::Logs, operation, what }
 }

@@ -59,8 +59,7 @@ impl SageMaker {
         self.0.network.wait(control, async {
             let loaded = self.0.loaded().await?;
             let endpoint = loaded.endpoint_of("SageMaker");
-            let identity =
-                credentials::identity(&self.0.access, loaded.config_and_renewal(), endpoint).await;
+            let identity = credentials::identity(&self.0.access, loaded.config_and_renewal(), endpoint).await;
             if let Err(error) = &identity {
                 self.0.forget_after(error).await;
             }
@@ -78,23 +77,14 @@ impl SageMaker {
     }
 
     /// Sends a request whose response has no content.
-    fn send_only(
-        &self,
-        call: &Call,
-        request: &impl Serialize,
-        control: Option<&TaskControl>,
-    ) -> Result<(), AwsError> {
+    fn send_only(&self, call: &Call, request: &impl Serialize, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let _: IgnoredAny = self.ask(call, request, control)?;
         Ok(())
     }
 }
 
 fn sagemaker(operation: &'static str, what: impl Into<String>) -> Call {
-    Call {
-        service: Service::SageMaker,
-        operation,
-        what: what.into(),
-    }
+    Call { service: Service::SageMaker, operation, what: what.into() }
 }
 
 /// The response, or `None` if SageMaker has no such resource.
@@ -127,10 +117,7 @@ fn address(text: &str, call: &Call) -> Result<S3Address, AwsError> {
     S3Address::parse(text).map_err(|error| {
         AwsError::new(
             AwsErrorKind::Unsupported,
-            format!(
-                "Could not {}: it is in a location that Spotcheck cannot read ({error}): {text}",
-                call.what
-            ),
+            format!("Could not {}: it is in a location that Spotcheck cannot read ({error}): {text}", call.what),
         )
     })
 }
@@ -139,9 +126,6 @@ fn address(text: &str, call: &Call) -> Result<S3Address, AwsError> {
 fn unsupported(call: &Call, what: &str) -> AwsError {
     AwsError::new(
         AwsErrorKind::Unsupported,
-        format!(
-            "Could not {}: {what}, which Spotcheck does not support; see the AWS console",
-            call.what
-        ),
+        format!("Could not {}: {what}, which Spotcheck does not support; see the AWS console", call.what),
     )
 }

@@ -95,11 +95,7 @@ struct ModelObject {
 
 impl SageMaker {
     /// Creates a model from a container image and an archive; returns its ARN.
-    pub fn create_model(
-        &self,
-        spec: &ModelSpec,
-        control: Option<&TaskControl>,
-    ) -> Result<String, AwsError> {
+    pub fn create_model(&self, spec: &ModelSpec, control: Option<&TaskControl>) -> Result<String, AwsError> {
         let call = sagemaker("CreateModel", format!("create model {}", spec.name));
         let request = CreateModel::of(spec);
         let response: CreatedModel = self.ask(&call, &request, control)?;
@@ -111,11 +107,7 @@ impl SageMaker {
     /// # Errors
     /// Also [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported), of a model that is not one image and
     /// one archive.
-    pub fn describe_model(
-        &self,
-        name: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<Option<ModelSpec>, AwsError> {
+    pub fn describe_model(&self, name: &str, control: Option<&TaskControl>) -> Result<Option<ModelSpec>, AwsError> {
         let call = sagemaker("DescribeModel", format!("describe model {name}"));
         let request = NamedModel { model_name: name };
         let Some(model) = if_there(self.ask::<DescribedModel>(&call, &request, control))? else {
@@ -125,17 +117,10 @@ impl SageMaker {
         let (Some(container), None) = (containers.next(), containers.next()) else {
             return Err(unsupported(&call, "it is made of several containers"));
         };
-        let source = container
-            .model_data_source
-            .and_then(|source| source.s3_data_source);
-        let archive = container
-            .model_data_url
-            .or_else(|| source.map(|object| object.s3_uri));
+        let source = container.model_data_source.and_then(|source| source.s3_data_source);
+        let archive = container.model_data_url.or_else(|| source.map(|object| object.s3_uri));
         let (Some(image), Some(archive)) = (container.image, archive) else {
-            return Err(unsupported(
-                &call,
-                "it is made of a package or has no archive",
-            ));
+            return Err(unsupported(&call, "it is made of a package or has no archive"));
         };
         Ok(Some(ModelSpec {
             name: model.model_name,

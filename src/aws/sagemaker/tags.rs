@@ -47,19 +47,12 @@ struct ListedTag {
 
 impl SageMaker {
     /// The tags of a resource by its ARN, without those of AWS itself. Descriptions do not contain tags.
-    pub fn tags_of(
-        &self,
-        arn: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<BTreeMap<String, String>, AwsError> {
+    pub fn tags_of(&self, arn: &str, control: Option<&TaskControl>) -> Result<BTreeMap<String, String>, AwsError> {
         let call = sagemaker("ListTags", format!("read the tags of {arn}"));
         let mut found = BTreeMap::new();
         let mut next_token: Option<String> = None;
         loop {
-            let request = ListTags {
-                resource_arn: arn,
-                next_token: next_token.as_deref(),
-            };
+            let request = ListTags { resource_arn: arn, next_token: next_token.as_deref() };
             let listed: ListedTags = self.ask(&call, &request, control)?;
             let own = listed.tags.into_iter();
             let own = own.filter(|tag| !tag.key.starts_with(OF_AWS));

@@ -8,9 +8,9 @@ use super::{SageMaker, Tag, Timestamp, address, non_empty, sagemaker, tags, unsu
 use crate::aws::AwsError;
 use crate::aws::control_plane::Call;
 use crate::domain::{
-    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment,
-    InputObjects, JobPage, JobQuery, ModelClient, SplitType, TransformInput, TransformJob,
-    TransformOutput, TransformSpec, TransformStatus, TransformSummary,
+    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment, InputObjects, JobPage, JobQuery,
+    ModelClient, SplitType, TransformInput, TransformJob, TransformOutput, TransformSpec, TransformStatus,
+    TransformSummary,
 };
 use crate::tasks::TaskControl;
 
@@ -52,17 +52,13 @@ struct CreateTransformJob<'a> {
 
 impl<'a> CreateTransformJob<'a> {
     fn of(spec: &'a TransformSpec) -> Self {
-        Self {
-            job: Job::of(spec),
-            tags: tags(&spec.tags),
-        }
+        Self { job: Job::of(spec), tags: tags(&spec.tags) }
     }
 }
 
 /// The request of [`SageMaker::create_transform_job`] as JSON, for other programs to make.
 pub fn create_transform_job_request(spec: &TransformSpec) -> String {
-    serde_json::to_string(&CreateTransformJob::of(spec))
-        .expect("texts and numbers can always be written as JSON")
+    serde_json::to_string(&CreateTransformJob::of(spec)).expect("texts and numbers can always be written as JSON")
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -223,15 +219,9 @@ impl SageMaker {
     /// # Errors
     /// [`AwsErrorKind::NotFound`](crate::aws::AwsErrorKind::NotFound) where there is none of this name;
     /// [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported) where it reads something else than objects.
-    pub fn describe_transform_job(
-        &self,
-        name: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<TransformJob, AwsError> {
+    pub fn describe_transform_job(&self, name: &str, control: Option<&TaskControl>) -> Result<TransformJob, AwsError> {
         let call = sagemaker("DescribeTransformJob", format!("describe job {name}"));
-        let request = NamedJob {
-            transform_job_name: name,
-        };
+        let request = NamedJob { transform_job_name: name };
         let told: DescribedJob = self.ask(&call, &request, control)?;
         Ok(TransformJob {
             spec: told.job.spec(&call)?,
@@ -245,24 +235,14 @@ impl SageMaker {
     }
 
     /// Stops a job, which takes a while; its outputs stay.
-    pub fn stop_transform_job(
-        &self,
-        name: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<(), AwsError> {
+    pub fn stop_transform_job(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let call = sagemaker("StopTransformJob", format!("stop job {name}"));
-        let request = NamedJob {
-            transform_job_name: name,
-        };
+        let request = NamedJob { transform_job_name: name };
         self.send_only(&call, &request, control)
     }
 
     /// A page of the jobs of this account and region, the newest first.
-    pub fn list_transform_jobs(
-        &self,
-        query: &JobQuery,
-        control: Option<&TaskControl>,
-    ) -> Result<JobPage, AwsError> {
+    pub fn list_transform_jobs(&self, query: &JobQuery, control: Option<&TaskControl>) -> Result<JobPage, AwsError> {
         let call = sagemaker("ListTransformJobs", "list the jobs");
         self.list::<_, JobSummary, _>(&call, query, control)
     }
@@ -381,10 +361,7 @@ impl Input {
         };
         Self {
             data_source: DataSource {
-                s3_data_source: S3DataSource {
-                    s3_data_type: kind.to_owned(),
-                    s3_uri: address.to_string(),
-                },
+                s3_data_source: S3DataSource { s3_data_type: kind.to_owned(), s3_uri: address.to_string() },
             },
             content_type: input.content_type.clone(),
             compression_type: input.compression,

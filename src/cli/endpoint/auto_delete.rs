@@ -33,10 +33,7 @@ impl AutoDeleter {
             loop {
                 for (record, done) in delete_due(&aws, &records, now_ms(), &of_thread) {
                     match done {
-                        Ok(_) => eprintln!(
-                            "deleted endpoint {}: its auto-delete time was reached",
-                            record.name
-                        ),
+                        Ok(_) => eprintln!("deleted endpoint {}: its auto-delete time was reached", record.name),
                         Err(error) => eprintln!(
                             "endpoint {} is past its auto-delete time but still costs money, because it could not be \
                              deleted: {error}",
@@ -51,11 +48,7 @@ impl AutoDeleter {
                 }
             }
         });
-        Some(Self {
-            control,
-            has_looked,
-            thread,
-        })
+        Some(Self { control, has_looked, thread })
     }
 
     /// Waits until it has checked once.

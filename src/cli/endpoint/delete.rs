@@ -37,9 +37,7 @@ pub(super) struct DeleteArgs {
 }
 
 pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
-    let EndpointContext {
-        control, records, ..
-    } = context;
+    let EndpointContext { control, records, .. } = context;
     let access = context.access_to(&args.name, &args.account);
     let aws = Aws::new();
     let name = &args.name;
@@ -50,9 +48,7 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
         eprintln!("nothing was deleted");
         return Ok(Outcome::AllWell);
     }
-    let done = with_progress("Deleting", control, || {
-        deletion.carry_out(&aws, records, control)
-    })?;
+    let done = with_progress("Deleting", control, || deletion.carry_out(&aws, records, control))?;
     let mut out = stdout();
     for what in &done.deleted {
         writeln!(out, "deleted {what}")?;
@@ -63,9 +59,7 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
     out.flush()?;
     if was_there && !args.no_wait {
         let sagemaker = aws.sagemaker(&access);
-        let left = with_progress("Deleting", control, || {
-            wait_until_gone(&sagemaker, name, MAX_WAIT, control)
-        });
+        let left = with_progress("Deleting", control, || wait_until_gone(&sagemaker, name, MAX_WAIT, control));
         match left {
             Ok(None) => eprintln!("endpoint {name} was deleted and costs nothing any more"),
             Ok(Some(endpoint)) if endpoint.status == EndpointStatus::Deleting => bail!(
@@ -77,9 +71,7 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
                 "endpoint {name} was not deleted: it is {}{}. It may still cost money. Try again with: spotcheck \
                  endpoint delete {name}",
                 endpoint.status,
-                endpoint
-                    .failure
-                    .map_or_else(String::new, |why| format!(" ({why})"))
+                endpoint.failure.map_or_else(String::new, |why| format!(" ({why})"))
             ),
             Err(_) if control.is_cancelled() => bail!(
                 "stopped waiting; SageMaker is still deleting endpoint {name}. Check with: spotcheck endpoint status \

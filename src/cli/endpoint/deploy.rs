@@ -40,14 +40,7 @@ pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
     let mut record = planned.plan.record(now_ms());
     let unfinished = context.dirs.uploads();
     let deployed = with_progress("Deploying", control, || {
-        deploy(
-            &aws,
-            &context.records,
-            &mut record,
-            &planned.plan,
-            &unfinished,
-            control,
-        )
+        deploy(&aws, &context.records, &mut record, &planned.plan, &unfinished, control)
     });
     if let Err(error) = deployed {
         return Err(failed(&error, planned.name()));
@@ -55,11 +48,7 @@ pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
     CostSoFar::of_record(&record, None).print_note(now_ms());
     print_deletion_time(&record, now_ms());
     if !args.no_wait {
-        return settled(
-            &aws.sagemaker(&planned.plan.sagemaker),
-            planned.name(),
-            control,
-        );
+        return settled(&aws.sagemaker(&planned.plan.sagemaker), planned.name(), control);
     }
     writeln!(stdout(), "{}", planned.name())?;
     Ok(Outcome::AllWell)
@@ -68,23 +57,16 @@ pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
 /// Deletes what an endpoint of the same name left behind, if the endpoint itself does not exist.
 fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> anyhow::Result<()> {
     let (name, region) = (planned.name(), planned.region());
-    let left = Deletion::of(
-        aws,
-        &context.records,
-        &planned.plan.sagemaker,
-        name,
-        false,
-        &context.control,
-    );
+    let left = Deletion::of(aws, &context.records, &planned.plan.sagemaker, name, false, &context.control);
     let left = match left {
         Err(EndpointError::NotThere { .. }) => return Ok(()),
         left => left?,
     };
     match left.status() {
         None => {}
-        Some(EndpointStatus::Deleting) => bail!(
-            "endpoint {name} in {region} is being deleted; wait a few minutes, or choose another name"
-        ),
+        Some(EndpointStatus::Deleting) => {
+            bail!("endpoint {name} in {region} is being deleted; wait a few minutes, or choose another name")
+        }
         Some(_) => bail!(
             "endpoint {name} exists in {region} already; choose another name, or delete it with: spotcheck endpoint \
              delete {name}"
@@ -96,11 +78,7 @@ fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> 
         eprintln!("deleted {what}, which an earlier endpoint of this name left behind");
     }
     if done.kept.len() > stays {
-        let kept: Vec<String> = done
-            .kept
-            .iter()
-            .map(|(what, why)| format!("{what} ({why})"))
-            .collect();
+        let kept: Vec<String> = done.kept.iter().map(|(what, why)| format!("{what} ({why})")).collect();
         bail!(
             "an earlier endpoint of this name left something that could not be deleted: {}. Choose another name",
             kept.join(", ")

@@ -24,10 +24,7 @@ pub(super) fn run(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<
     args.account.warn_if_unknown();
     let sagemaker = Aws::new().sagemaker(&args.account.sagemaker());
     let region = sagemaker.region(Some(&context.control))?;
-    let mut query = EndpointQuery {
-        name_contains: args.name_contains.clone(),
-        ..EndpointQuery::default()
-    };
+    let mut query = EndpointQuery { name_contains: args.name_contains.clone(), ..EndpointQuery::default() };
     let mut out = stdout();
     let mut is_empty = true;
     loop {

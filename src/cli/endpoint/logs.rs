@@ -30,15 +30,9 @@ pub(super) fn run(args: &LogsArgs, context: &EndpointContext) -> anyhow::Result<
     let lines = log_tail(&sagemaker, &args.name, args.lines, control)?;
     if lines.is_empty() {
         // The log of an endpoint outlives it.
-        if sagemaker
-            .describe_endpoint(&args.name, Some(control))?
-            .is_none()
-        {
+        if sagemaker.describe_endpoint(&args.name, Some(control))?.is_none() {
             let region = sagemaker.region(Some(control))?;
-            bail!(
-                "endpoint {} does not exist in {region} and has no log",
-                args.name
-            );
+            bail!("endpoint {} does not exist in {region} and has no log", args.name);
         }
         eprintln!("the log of {} is empty so far", args.name);
     }

@@ -13,8 +13,7 @@ use crate::cli::progress::with_progress;
 use crate::cli::transform::package::{PackedHere, Packing};
 use crate::cli::values::{parse_endpoint_name, parse_pair, parse_positive};
 use crate::domain::{
-    EndpointConfig, EndpointPlan, ModelSource, Preflight, S3Access, S3Address, archive_address,
-    dated_name, default_ami,
+    EndpointConfig, EndpointPlan, ModelSource, Preflight, S3Access, S3Address, archive_address, dated_name, default_ami,
 };
 use crate::remote::endpoint::{Leftovers, preflight};
 use crate::remote::transform::{NewArchive, read_prices};
@@ -106,9 +105,7 @@ impl PlanArgs {
         let (model_name, model) = source.model(&name, archive_to, &tags)?;
         let archive = model.as_ref().map(|model| &model.archive);
         if upload_to.is_some() && !matches!(archive, Some(NewArchive::Here { .. })) {
-            bail!(
-                "--upload-to is for a model on this machine, and this one is in AWS already; remove it"
-            );
+            bail!("--upload-to is for a model on this machine, and this one is in AWS already; remove it");
         }
         let model = match model {
             Some(model) => model.source(&aws.s3(&s3), &region, instance_type, control)?,
@@ -133,10 +130,7 @@ impl PlanArgs {
             usd_per_hour: self.hourly_price,
             delete_after_ms: self.delete_after.map(|minutes| i64::from(minutes) * 60_000),
         };
-        Ok(Planned {
-            plan,
-            packing: source.packing(),
-        })
+        Ok(Planned { plan, packing: source.packing() })
     }
 }
 
@@ -156,11 +150,7 @@ impl Planned {
         };
         let plan = &mut self.plan;
         let instance_type = plan.config.instance_type.as_deref().unwrap_or_default();
-        Ok(Some(packing.pack(
-            &mut plan.model,
-            instance_type,
-            control,
-        )?))
+        Ok(Some(packing.pack(&mut plan.model, instance_type, control)?))
     }
 
     /// Checks the plan, and sets the price in it.
@@ -170,9 +160,7 @@ impl Planned {
         remains: Leftovers,
         context: &EndpointContext,
     ) -> anyhow::Result<Preflight> {
-        let EndpointContext {
-            control, records, ..
-        } = context;
+        let EndpointContext { control, records, .. } = context;
         let prices = read_prices(&context.dirs.prices())?;
         let checked = with_progress("Preflight", control, || {
             preflight(aws, records, self.plan.clone(), remains, &prices, control)

@@ -93,22 +93,13 @@ impl CostSoFar {
         context: &EndpointContext,
     ) -> anyhow::Result<Self> {
         let config = match &endpoint.config_name {
-            Some(name) => sagemaker
-                .describe_endpoint_config(name, Some(&context.control))
-                .ok()
-                .flatten(),
+            Some(name) => sagemaker.describe_endpoint_config(name, Some(&context.control)).ok().flatten(),
             None => None,
         };
-        let instance_type = config
-            .as_ref()
-            .and_then(|config| config.instance_type.as_deref());
+        let instance_type = config.as_ref().and_then(|config| config.instance_type.as_deref());
         let prices = read_prices(&context.dirs.prices())?;
         let known = instance_type.and_then(|instance| prices.find(instance, Some(region)));
-        let running: u32 = endpoint
-            .variants
-            .iter()
-            .map(|variant| variant.instances)
-            .sum();
+        let running: u32 = endpoint.variants.iter().map(|variant| variant.instances).sum();
         Ok(Self {
             usd_per_hour: given.or(known.map(|price| price.usd_per_hour)),
             instances: match config {
@@ -122,9 +113,7 @@ impl CostSoFar {
     /// Each instance is billed from its start on; a little less than this.
     pub(super) fn print_note(&self, now_ms: i64) {
         let Some(price) = self.usd_per_hour else {
-            eprintln!(
-                "cost unknown: set the price of an instance with --hourly-price, or add it to the price table"
-            );
+            eprintln!("cost unknown: set the price of an instance with --hourly-price, or add it to the price table");
             return;
         };
         let seconds = (now_ms - self.since_ms).max(0) as f64 / 1e3;
@@ -140,10 +129,7 @@ impl CostSoFar {
 /// When it will be deleted, or how.
 pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
     let Some(at_ms) = record.delete_at_ms else {
-        eprintln!(
-            "billed around the clock until you run: spotcheck endpoint delete {}",
-            record.name
-        );
+        eprintln!("billed around the clock until you run: spotcheck endpoint delete {}", record.name);
         return;
     };
     let minutes = (at_ms - now_ms).max(0).div_euclid(60_000);
@@ -159,11 +145,7 @@ pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
 }
 
 /// Waits until the endpoint reaches a final status
-pub(super) fn settled(
-    sagemaker: &SageMaker,
-    name: &str,
-    control: &TaskControl,
-) -> anyhow::Result<Outcome> {
+pub(super) fn settled(sagemaker: &SageMaker, name: &str, control: &TaskControl) -> anyhow::Result<Outcome> {
     let found = with_progress("Waiting", control, || wait_for(sagemaker, name, control));
     let found = match found {
         Err(_) if control.is_cancelled() => bail!(
@@ -182,10 +164,7 @@ pub(super) fn settled(
 fn conclude(endpoint: &Endpoint) -> anyhow::Result<Outcome> {
     let mut out = stdout();
     writeln!(out, "{}\t{}", endpoint.name, endpoint.status)?;
-    if matches!(
-        endpoint.status,
-        EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed
-    ) {
+    if matches!(endpoint.status, EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed) {
         let why = endpoint.failure.as_deref().unwrap_or("AWS gives no reason");
         bail!(
             "endpoint {name} failed: {why}. Its log is /aws/sagemaker/Endpoints/{name} in CloudWatch Logs. Delete it \

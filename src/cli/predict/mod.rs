@@ -19,14 +19,11 @@ use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    DeviceChoice, DeviceReport, InferenceLocation, KeepRule, ModelCard, Problem, RunKey, Sample,
-    SampleId,
+    DeviceChoice, DeviceReport, InferenceLocation, KeepRule, ModelCard, Problem, RunKey, Sample, SampleId,
 };
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::library::{Library, LibraryError};
-use crate::predict::{
-    PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_some,
-};
+use crate::predict::{PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_some};
 use crate::source::{Page, ReadTwice, Source, for_task};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::AnyPredictor;
@@ -96,11 +93,8 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         // Each image is read twice: for the model, and to draw on.
         source = Arc::new(ReadTwice::new(source));
     }
-    let Page {
-        samples,
-        problems: listing_problems,
-        notes,
-    } = list(&source, args.limit.map(|limit| limit as usize), &interrupt)?;
+    let Page { samples, problems: listing_problems, notes } =
+        list(&source, args.limit.map(|limit| limit as usize), &interrupt)?;
     for problem in &listing_problems {
         eprintln!("skipped {problem}");
     }
@@ -108,10 +102,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         eprintln!("note: {note}");
     }
     if samples.is_empty() {
-        bail!(
-            "{} contains no images; Spotcheck reads JPEG, PNG, WebP, BMP, TIFF, GIF and TFRecord",
-            source.name()
-        );
+        bail!("{} contains no images; Spotcheck reads JPEG, PNG, WebP, BMP, TIFF, GIF and TFRecord", source.name());
     }
     if let Some(out) = &args.out {
         check_is_no_image(out, &samples)?;
@@ -120,10 +111,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let model = Loaded::load(args, &opened, &samples, &dirs, &interrupt)?;
     let card = model.card().clone();
 
-    let limits = DecodeLimits {
-        max_megapixels: args.max_megapixels,
-        ..DecodeLimits::default()
-    };
+    let limits = DecodeLimits { max_megapixels: args.max_megapixels, ..DecodeLimits::default() };
     let control = TaskControl::new(ProgressUnit::Images);
     let run_control = control.clone();
     let _cancel_run = interrupt.on_cancel(move || run_control.cancel());
@@ -134,33 +122,13 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
             Saving::begin(&args.saving, project, key, info, &samples, &control)
         })
         .transpose()?;
-    let outputs = Outputs::open(
-        args.out.as_deref(),
-        args.annotate.as_deref(),
-        card,
-        &source,
-        &limits,
-    )?;
-    let request = PredictRequest {
-        source: Arc::clone(&source),
-        samples: samples.into(),
-        predictor: model.predictor(),
-        limits,
-    };
+    let outputs = Outputs::open(args.out.as_deref(), args.annotate.as_deref(), card, &source, &limits)?;
+    let request =
+        PredictRequest { source: Arc::clone(&source), samples: samples.into(), predictor: model.predictor(), limits };
     let all = (0..request.samples.len()).map(SampleId::from_index);
-    let missing = saving
-        .as_ref()
-        .map_or_else(|| all.collect(), |saving| saving.missing().clone());
-    let mut sink = Sink {
-        samples: &request.samples,
-        control: &control,
-        outputs,
-        saving,
-        error: None,
-    };
-    let outcome = with_progress("Predicting", &control, || {
-        predict_some(&request, &missing, &control, &mut sink)
-    });
+    let missing = saving.as_ref().map_or_else(|| all.collect(), |saving| saving.missing().clone());
+    let mut sink = Sink { samples: &request.samples, control: &control, outputs, saving, error: None };
+    let outcome = with_progress("Predicting", &control, || predict_some(&request, &missing, &control, &mut sink));
     let stored = request.samples.len() - missing.len();
     let failures = sink.finish(&interrupt)?;
     eprintln!("{}", summary(&control.progress()));
@@ -208,10 +176,7 @@ impl PredictArgs {
     }
 
     fn keep(&self) -> KeepRule {
-        KeepRule {
-            min_score: self.min_score,
-            top_k: self.top_k as usize,
-        }
+        KeepRule { min_score: self.min_score, top_k: self.top_k as usize }
     }
 }
 
@@ -236,9 +201,7 @@ impl ResultSink for Sink<'_> {
 
     fn in_order(&mut self, index: usize, result: SampleResult) {
         let sample = &self.samples[index];
-        let written = self
-            .write_stored_before(index)
-            .and_then(|()| self.outputs.write(sample, result));
+        let written = self.write_stored_before(index).and_then(|()| self.outputs.write(sample, result));
         if let Err(error) = written {
             self.fail(error);
         }
@@ -251,9 +214,7 @@ impl Sink<'_> {
             return Ok(());
         };
         let outputs = &mut self.outputs;
-        saving.each_stored_before(index, self.samples, |sample, result| {
-            outputs.write(sample, result)
-        })
+        saving.each_stored_before(index, self.samples, |sample, result| outputs.write(sample, result))
     }
 
     pub(super) fn fail(&mut self, error: anyhow::Error) {
@@ -265,9 +226,7 @@ impl Sink<'_> {
     pub(super) fn finish(mut self, interrupt: &TaskControl) -> anyhow::Result<Vec<Problem>> {
         let rest = self.write_stored_before(self.samples.len());
         let failures = self.outputs.finish();
-        let saved = self
-            .saving
-            .map_or(Ok(()), |saving| saving.finish(interrupt));
+        let saved = self.saving.map_or(Ok(()), |saving| saving.finish(interrupt));
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -278,11 +237,7 @@ impl Sink<'_> {
 }
 
 /// The listing as one page, up to so many samples.
-pub(super) fn list(
-    source: &Arc<dyn Source>,
-    limit: Option<usize>,
-    interrupt: &TaskControl,
-) -> anyhow::Result<Page> {
+pub(super) fn list(source: &Arc<dyn Source>, limit: Option<usize>, interrupt: &TaskControl) -> anyhow::Result<Page> {
     let limit = limit.unwrap_or(usize::MAX);
     let control = TaskControl::new(ProgressUnit::Images);
     let of_listing = control.clone();
@@ -334,19 +289,14 @@ impl Loaded {
                     models"
                 );
             }
-            let remote = args
-                .remote
-                .load(place, images, args.keep(), dirs, control)?;
+            let remote = args.remote.load(place, images, args.keep(), dirs, control)?;
             return Ok(Self::RemoteInference(Box::new(remote)));
         };
         let predictor = load_here(args, model, dirs, control)?;
         let card = predictor.card();
         print_report(card, &predictor.report());
         if args.batch.is_some_and(|batch| batch > 1) && !card.input.batches {
-            eprintln!(
-                "note: {} takes one image per call, so --batch has no effect",
-                card.id
-            );
+            eprintln!("note: {} takes one image per call, so --batch has no effect", card.id);
         }
         Ok(Self::Here(Arc::new(predictor)))
     }
@@ -363,10 +313,9 @@ impl Loaded {
             Self::Here(predictor) => SavedLabels::of_model(predictor.labels().clone()),
             Self::RemoteInference(remote) => {
                 let predictor = Arc::clone(&remote.predictor);
-                predictor.given_labels().map_or_else(
-                    || SavedLabels::from_predictions(move || predictor.labels()),
-                    SavedLabels::given,
-                )
+                predictor
+                    .given_labels()
+                    .map_or_else(|| SavedLabels::from_predictions(move || predictor.labels()), SavedLabels::given)
             }
         }
     }
@@ -389,9 +338,7 @@ impl Loaded {
     fn predictor(&self) -> AnyPredictor {
         match self {
             Self::Here(predictor) => AnyPredictor::OfTensors(Arc::clone(predictor) as _),
-            Self::RemoteInference(remote) => {
-                AnyPredictor::OfFiles(Arc::clone(&remote.predictor) as _)
-            }
+            Self::RemoteInference(remote) => AnyPredictor::OfFiles(Arc::clone(&remote.predictor) as _),
         }
     }
 
@@ -409,19 +356,12 @@ impl Loaded {
     }
 }
 
-fn load_here(
-    args: &PredictArgs,
-    model: &str,
-    dirs: &AppDirs,
-    control: &TaskControl,
-) -> anyhow::Result<OnnxPredictor> {
+fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<OnnxPredictor> {
     let found = match Library::open(dirs).find(model) {
         Err(LibraryError::NoCard { path }) => Err(path),
         found => Ok(found?),
     };
-    let runtime = with_progress("ONNX Runtime", control, || {
-        runtime::ensure_loaded(dirs, None, control)
-    })?;
+    let runtime = with_progress("ONNX Runtime", control, || runtime::ensure_loaded(dirs, None, control))?;
     let model = match found {
         Ok(model) => model,
         Err(bare_file) => recognise_for_run(&runtime, &bare_file, control)?,
@@ -437,12 +377,7 @@ fn load_here(
 
 /// Prints the model and its device, and why others are not used.
 fn print_report(card: &ModelCard, report: &DeviceReport) {
-    eprintln!(
-        "{} on {} because {}",
-        card.id,
-        report.device.name(),
-        report.reason
-    );
+    eprintln!("{} on {} because {}", card.id, report.device.name(), report.reason);
     for line in describe_refused(&report.refused) {
         eprintln!("{line}");
     }
@@ -471,27 +406,17 @@ fn conclude(
             "note: {} damaged {} predicted from the readable part, as Pillow does; find them with “warnings” in the \
             output or the search word “damaged”",
             outcome.warned,
-            if outcome.warned == 1 {
-                "image was"
-            } else {
-                "images were"
-            },
+            if outcome.warned == 1 { "image was" } else { "images were" },
         );
     }
     for problem in failures {
         eprintln!("failed {problem}");
     }
     let tried = stored + outcome.done + outcome.failed;
-    let to_go_on = if is_saved {
-        "; repeat the command with --resume for the rest"
-    } else {
-        ""
-    };
+    let to_go_on = if is_saved { "; repeat the command with --resume for the rest" } else { "" };
     match &outcome.stopped {
         Some(Stopped::Cancelled) => {
-            bail!(
-                "cancelled after {tried} of {total} images; their predictions are written{to_go_on}"
-            )
+            bail!("cancelled after {tried} of {total} images; their predictions are written{to_go_on}")
         }
         Some(Stopped::DeviceLost(reason)) => {
             bail!(

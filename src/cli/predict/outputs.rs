@@ -54,9 +54,7 @@ impl Outputs {
             AnnotatedFolder::create(folder, source, limits, &view)
                 .with_context(|| format!("Could not use {} for annotated images", folder.display()))
         });
-        let lines = out.map(|path| {
-            Lines::open(path).with_context(|| format!("Could not write {}", path.display()))
-        });
+        let lines = out.map(|path| Lines::open(path).with_context(|| format!("Could not write {}", path.display())));
         Ok(Self {
             card,
             lines: lines.transpose()?,
@@ -72,11 +70,7 @@ impl Outputs {
         self.onlooker = Some(Box::new(see));
     }
 
-    pub(in crate::cli) fn write(
-        &mut self,
-        sample: &Sample,
-        result: SampleResult,
-    ) -> anyhow::Result<()> {
+    pub(in crate::cli) fn write(&mut self, sample: &Sample, result: SampleResult) -> anyhow::Result<()> {
         match &mut self.lines {
             Some(lines) => lines.write(&jsonl_line(&sample.uri, &self.card, &result))?,
             None => print_row(sample, &result, &self.view)?,
@@ -113,10 +107,7 @@ impl Lines {
             return Ok(Self::Stdout(BufWriter::new(Box::new(raw_stdout()))));
         }
         let path = std::path::absolute(path)?;
-        if path
-            .metadata()
-            .is_ok_and(|found| !found.is_file() && !found.is_dir())
-        {
+        if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
             let writer = BufWriter::new(std::fs::OpenOptions::new().write(true).open(&path)?);
             return Ok(Self::Stream { writer, path });
         }
@@ -127,24 +118,24 @@ impl Lines {
     fn write(&mut self, line: &str) -> anyhow::Result<()> {
         match self {
             Self::Stdout(writer) => writeln!(writer, "{line}").context("Could not write to stdout"),
-            Self::Stream { writer, path } => writeln!(writer, "{line}")
-                .with_context(|| format!("Could not write {}", path.display())),
-            Self::File { writer, path } => writeln!(writer, "{line}")
-                .with_context(|| format!("Could not write {}", path.display())),
+            Self::Stream { writer, path } => {
+                writeln!(writer, "{line}").with_context(|| format!("Could not write {}", path.display()))
+            }
+            Self::File { writer, path } => {
+                writeln!(writer, "{line}").with_context(|| format!("Could not write {}", path.display()))
+            }
         }
     }
 
     fn finish(self) -> anyhow::Result<()> {
         match self {
             Self::Stdout(mut writer) => writer.flush().context("Could not write to stdout"),
-            Self::Stream { mut writer, path } => writer
-                .flush()
-                .with_context(|| format!("Could not write {}", path.display())),
+            Self::Stream { mut writer, path } => {
+                writer.flush().with_context(|| format!("Could not write {}", path.display()))
+            }
             Self::File { writer, path } => {
                 let persist = || -> std::io::Result<()> {
-                    let file = writer
-                        .into_inner()
-                        .map_err(std::io::IntoInnerError::into_error)?;
+                    let file = writer.into_inner().map_err(std::io::IntoInnerError::into_error)?;
                     file.persist(&path)?;
                     Ok(())
                 };
@@ -169,20 +160,10 @@ fn print_row(sample: &Sample, result: &SampleResult, view: &ViewSettings) -> any
 }
 
 fn describe(prediction: &Prediction, view: &ViewSettings) -> String {
-    let classes = view
-        .visible_classes(prediction)
-        .iter()
-        .map(|class| (&class.label, class.score));
+    let classes = view.visible_classes(prediction).iter().map(|class| (&class.label, class.score));
     let visible = view.visible_detections(prediction, &[]);
     let detections = visible.iter().map(|&index| &prediction.detections()[index]);
     let boxes = detections.map(|detection| (&detection.label, detection.score));
-    let seen: Vec<String> = classes
-        .chain(boxes)
-        .map(|(label, score)| format!("{label} {score:.2}"))
-        .collect();
-    if seen.is_empty() {
-        format!("no box above score {}", view.min_score)
-    } else {
-        seen.join(", ")
-    }
+    let seen: Vec<String> = classes.chain(boxes).map(|(label, score)| format!("{label} {score:.2}")).collect();
+    if seen.is_empty() { format!("no box above score {}", view.min_score) } else { seen.join(", ") }
 }

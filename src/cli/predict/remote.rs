@@ -11,8 +11,8 @@ use crate::cli::account::warn_about_region;
 use crate::cli::values::{parse_endpoint_name, parse_region, variant};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    Credentials, InferenceLocation, KeepRule, LabelSet, ModelCard, ReadingRequest, RemoteModel,
-    RequestForm, S3Place, SageMakerAccess, Sample,
+    Credentials, InferenceLocation, KeepRule, LabelSet, ModelCard, ReadingRequest, RemoteModel, RequestForm, S3Place,
+    SageMakerAccess, Sample,
 };
 use crate::library::{Library, built_in_labels, labels_from_file};
 use crate::remote::client::{RemoteClient, USUAL_LANES, from_mapping, known_to};
@@ -107,10 +107,7 @@ impl RemoteArgs {
         let (found, of_mapping) = match &self.mapping {
             Some(mapping) => {
                 let (mapping, labels) = library.find_mapping(mapping)?;
-                (
-                    from_mapping(mapping),
-                    Some(labels).filter(|labels| !labels.is_empty()),
-                )
+                (from_mapping(mapping), Some(labels).filter(|labels| !labels.is_empty()))
             }
             None => (probe(&client, images, control)?, None),
         };
@@ -118,19 +115,11 @@ impl RemoteArgs {
         for assumed in &found.assumed {
             eprintln!("assumed: {assumed}");
         }
-        let choice = ReadingChoice {
-            mapping: None,
-            labels: self.labels()?.or(of_mapping),
-            keep,
-        };
+        let choice = ReadingChoice { mapping: None, labels: self.labels()?.or(of_mapping), keep };
         let known = known_to(&library);
         let lanes = self.concurrency as usize;
         let ready_model = client.ready_model(found, None, &choice, known, lanes);
-        Ok(Remote {
-            predictor: ready_model.predictor,
-            card: ready_model.card,
-            made: client.made,
-        })
+        Ok(Remote { predictor: ready_model.predictor, card: ready_model.card, made: client.made })
     }
 
     fn model(&self, place: Option<&S3Place>) -> RemoteModel {
@@ -143,18 +132,13 @@ impl RemoteArgs {
         RemoteModel {
             form: self.send.unwrap_or(model.form),
             signature: self.signature.clone(),
-            reading: ReadingRequest {
-                mapping: None,
-                labels: self.labels.clone().unwrap_or_default(),
-            },
+            reading: ReadingRequest { mapping: None, labels: self.labels.clone().unwrap_or_default() },
             ..model
         }
     }
 
     fn access(&self, place: Option<&S3Place>) -> SageMakerAccess {
-        let mut access = place
-            .map(|place| SageMakerAccess::from(&place.access))
-            .unwrap_or_default();
+        let mut access = place.map(|place| SageMakerAccess::from(&place.access)).unwrap_or_default();
         if let Some(profile) = &self.sagemaker_profile {
             access.credentials = Credentials::Profile(profile.clone());
         }

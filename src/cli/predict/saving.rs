@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 
 use crate::cli::place::{Opened, Place};
 use crate::domain::{
-    Change, LabelSet, ModelCard, Problem, RunId, RunInfo, RunKey, S3Place, Sample, SampleId,
-    SamplePrediction, SampleSet, SampleUri,
+    Change, LabelSet, ModelCard, Problem, RunId, RunInfo, RunKey, S3Place, Sample, SampleId, SamplePrediction,
+    SampleSet, SampleUri,
 };
 use crate::predict::SampleResult;
 use crate::source::absolute;
@@ -59,12 +59,7 @@ impl SavingArgs {
     pub(in crate::cli) fn spelt_as_known(&self, place: Place) -> Place {
         let known = |path: &Path| {
             let project = self.project.as_deref().filter(|project| project.exists())?;
-            let request = OpenRequest {
-                path: project,
-                root: None,
-                mode: OpenMode::Read,
-                program: "",
-            };
+            let request = OpenRequest { path: project, root: None, mode: OpenMode::Read, program: "" };
             // The error is reported when the project is opened for writing.
             let root = Project::open(&request, |_| ()).ok()?.project.root()?;
             let root = Path::new(&*root);
@@ -75,11 +70,7 @@ impl SavingArgs {
             let below = below.strip_prefix(root.canonicalize().ok()?).ok()?;
             // Joined with nothing it would end in a separator.
             let is_root = below.as_os_str().is_empty();
-            Some(if is_root {
-                root.to_owned()
-            } else {
-                root.join(below)
-            })
+            Some(if is_root { root.to_owned() } else { root.join(below) })
         };
         match place {
             Place::Path(path) => Place::Path(known(&path).unwrap_or(path)),
@@ -100,20 +91,12 @@ impl SavingArgs {
             return Ok(None);
         };
         let reporter = Arc::new(SaveReporter::of(path));
-        let request = OpenRequest {
-            path,
-            root: opened.root.as_deref(),
-            mode: OpenMode::Write,
-            program,
-        };
+        let request = OpenRequest { path, root: opened.root.as_deref(), mode: OpenMode::Write, program };
         let told = Arc::clone(&reporter);
         let place = opened;
         let opened = Project::open(&request, move |event| told.print_note(&event))?;
         if let Access::ReadOnly { reason } = opened.project.access() {
-            bail!(
-                "the project is read-only: {reason}; close it there, or choose another project: {}",
-                path.display()
-            );
+            bail!("the project is read-only: {reason}; close it there, or choose another project: {}", path.display());
         }
         for note in opened.notes {
             eprintln!("note: {note}");
@@ -194,10 +177,7 @@ impl Saving {
         if let (None, Some(run)) = (last, named_otherwise.first())
             && let Some(difference) = labels.difference(&run.labels)
         {
-            eprintln!(
-                "note: “{}” has other class names and so is another run: {difference}",
-                run.name
-            );
+            eprintln!("note: “{}” has other class names and so is another run: {difference}", run.name);
         }
         let name = |is_new: &str| {
             let is_taken = |name: &str| runs.iter().any(|run| run.name == name);
@@ -232,21 +212,13 @@ impl Saving {
             }
             _ => {
                 let name = match (args.resume, runs.is_empty()) {
-                    (true, false) => {
-                        name("the project has no run of this model and settings; started a new run")
-                    }
+                    (true, false) => name("the project has no run of this model and settings; started a new run"),
                     (true, true) => name("the project has no runs; started a new one"),
                     (false, _) => name("saving in the project"),
                 };
                 let id = project.new_run_id();
-                let info = RunInfo {
-                    id,
-                    name,
-                    key,
-                    card: card.clone(),
-                    labels: labels.known.clone(),
-                    created_ms: now_ms(),
-                };
+                let info =
+                    RunInfo { id, name, key, card: card.clone(), labels: labels.known.clone(), created_ms: now_ms() };
                 project.write(0, Change::AddRun(Box::new(info)))?;
                 let all = (0..samples.len()).map(SampleId::from_index).collect();
                 (id, all, labels)
@@ -254,15 +226,7 @@ impl Saving {
         };
         let stored = samples.len() - missing.len();
         reporter.begin(stored as u64, samples.len() as u64, control);
-        Ok(Self {
-            project,
-            run,
-            labels,
-            missing,
-            written: 0,
-            queued: 0,
-            reporter,
-        })
+        Ok(Self { project, run, labels, missing, written: 0, queued: 0, reporter })
     }
 
     /// Places in the listing that have no valid answer yet, as of the beginning.
@@ -287,14 +251,8 @@ impl Saving {
             self.project.write(self.queued, change)?;
         }
         self.queued += 1;
-        let change = Change::Predictions {
-            run: self.run,
-            predictions: vec![prediction],
-        };
-        match self
-            .project
-            .write_when_there_is_room(self.queued, change, control)
-        {
+        let change = Change::Predictions { run: self.run, predictions: vec![prediction] };
+        match self.project.write_when_there_is_room(self.queued, change, control) {
             // The run ends in any case and reports what is not saved.
             Err(StoreError::Cancelled(_)) => Ok(()),
             Err(error @ StoreError::Stopped(_)) => Err(self.lost(&error)),
@@ -340,19 +298,13 @@ impl Saving {
         let stored: Vec<usize> = (self.written..index).filter(is_stored).collect();
         self.written = self.written.max(index);
         for places in stored.chunks(READ_AT_ONCE) {
-            let uris: Vec<SampleUri> = places
-                .iter()
-                .map(|&place| samples[place].uri.clone())
-                .collect();
+            let uris: Vec<SampleUri> = places.iter().map(|&place| samples[place].uri.clone()).collect();
             let predictions = self.project.predictions(self.run, &uris)?;
             for (&place, prediction) in places.iter().zip(predictions) {
                 let sample = &samples[place];
-                let prediction = prediction.with_context(|| {
-                    format!("the project has lost its prediction for {}", sample.uri)
-                })?;
-                let result = prediction
-                    .result
-                    .map_err(|reason| Problem::of_sample(sample.uri.clone(), reason));
+                let prediction =
+                    prediction.with_context(|| format!("the project has lost its prediction for {}", sample.uri))?;
+                let result = prediction.result.map_err(|reason| Problem::of_sample(sample.uri.clone(), reason));
                 write(sample, result)?;
             }
         }
@@ -446,17 +398,11 @@ impl SavedLabels {
     }
 
     pub(in crate::cli) fn of_predictions() -> Self {
-        Self {
-            known: LabelSet::default(),
-            naming: Naming::OfPredictions,
-        }
+        Self { known: LabelSet::default(), naming: Naming::OfPredictions }
     }
 
     pub(super) fn from_predictions(from_predictions: impl Fn() -> LabelSet + 'static) -> Self {
-        Self {
-            known: LabelSet::default(),
-            naming: Naming::KnownLabels(Box::new(from_predictions)),
-        }
+        Self { known: LabelSet::default(), naming: Naming::KnownLabels(Box::new(from_predictions)) }
     }
 
     /// A description of how these labels differ from the stored ones, which makes another run.
@@ -466,15 +412,9 @@ impl SavedLabels {
         }
         let ids = stored.iter().chain(self.known.iter()).map(|(id, _)| id);
         let mut ids = ids.filter(|&id| stored.get(id) != self.known.get(id));
-        let called = |name: Option<&str>| {
-            name.map_or_else(|| "without a name".to_owned(), |name| format!("“{name}”"))
-        };
+        let called = |name: Option<&str>| name.map_or_else(|| "without a name".to_owned(), |name| format!("“{name}”"));
         let id = ids.next()?;
-        Some(format!(
-            "class {id} is {} there, and {} now",
-            called(stored.get(id)),
-            called(self.known.get(id))
-        ))
+        Some(format!("class {id} is {} there, and {} now", called(stored.get(id)), called(self.known.get(id))))
     }
 
     /// Adds the labels that the run had when it stopped.
@@ -513,12 +453,7 @@ fn find_missing(
             None => {
                 missing.insert(id);
             }
-            Some(stored)
-                if stored
-                    .stamp
-                    .as_ref()
-                    .is_some_and(|stamp| *stamp != sample.stamp()) =>
-            {
+            Some(stored) if stored.stamp.as_ref().is_some_and(|stamp| *stamp != sample.stamp()) => {
                 changed.push(id);
             }
             Some(stored) if stored.is_failure && retry_failed => {
@@ -534,17 +469,11 @@ fn find_missing(
     let judged: HashSet<SampleUri> = project
         .judgements()?
         .into_iter()
-        .filter(|judged| {
-            judged
-                .verdicts
-                .iter()
-                .any(|(target, _)| target.run == Some(run))
-        })
+        .filter(|judged| judged.verdicts.iter().any(|(target, _)| target.run == Some(run)))
         .map(|judged| judged.sample)
         .collect();
-    let (kept, again): (Vec<SampleId>, Vec<SampleId>) = changed
-        .into_iter()
-        .partition(|id| judged.contains(&samples[id.index()].uri));
+    let (kept, again): (Vec<SampleId>, Vec<SampleId>) =
+        changed.into_iter().partition(|id| judged.contains(&samples[id.index()].uri));
     if !again.is_empty() {
         eprintln!("outdated images, predicted again: {}", again.len());
     }
@@ -583,10 +512,7 @@ struct SaveCounts {
 
 impl SaveReporter {
     fn of(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            counts: Mutex::default(),
-        }
+        Self { path: path.to_owned(), counts: Mutex::default() }
     }
 
     fn begin(&self, before: u64, total: u64, control: &TaskControl) {
@@ -636,18 +562,10 @@ impl SaveReporter {
     fn conclude(&self, project: &Project) -> anyhow::Result<()> {
         let counts = self.counts.lock();
         if counts.rejected > 0 {
-            bail!(
-                "could not save {} predictions in the project",
-                counts.rejected
-            );
+            bail!("could not save {} predictions in the project", counts.rejected);
         }
         let path = project.path().unwrap_or_default();
-        eprintln!(
-            "saved {} of {} predictions in {}",
-            counts.saved,
-            counts.total,
-            path.display()
-        );
+        eprintln!("saved {} of {} predictions in {}", counts.saved, counts.total, path.display());
         Ok(())
     }
 }
@@ -660,11 +578,8 @@ impl SaveCounts {
             return;
         }
         let new = self.saved - self.before;
-        let has_doubled =
-            new >= 2 * (self.told - self.before).max(1) || self.told == self.before && new > 0;
-        let is_due = self
-            .told_at
-            .is_none_or(|told_at| told_at.elapsed() >= TELL_EVERY);
+        let has_doubled = new >= 2 * (self.told - self.before).max(1) || self.told == self.before && new > 0;
+        let is_due = self.told_at.is_none_or(|told_at| told_at.elapsed() >= TELL_EVERY);
         if self.saved > self.told && (has_doubled || is_due) {
             eprintln!("saved {} of {} predictions", self.saved, self.total);
             self.told = self.saved;

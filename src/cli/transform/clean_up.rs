@@ -58,16 +58,10 @@ pub(super) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
         eprintln!("nothing was deleted");
         return Ok(Outcome::AllWell);
     }
-    let done = with_progress("Deleting", &control, || {
-        clean_up(&named.aws, &named.records, record, &control)
-    })?;
+    let done = with_progress("Deleting", &control, || clean_up(&named.aws, &named.records, record, &control))?;
     for (left, why) in &done.kept {
         eprintln!("kept the {left}: {why}");
     }
     eprintln!("{} deleted", done.deleted.len());
-    if done.kept.is_empty() {
-        Ok(Outcome::AllWell)
-    } else {
-        Ok(Outcome::SomeImagesFailed)
-    }
+    if done.kept.is_empty() { Ok(Outcome::AllWell) } else { Ok(Outcome::SomeImagesFailed) }
 }

@@ -36,17 +36,11 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let all = project.runs()?;
     let local = choose(&all, args.local.as_deref(), Side::Local)?;
     let task = local.card.task;
-    let of_task: Vec<RunInfo> = all
-        .iter()
-        .filter(|run| args.remote.is_some() || run.card.task == task)
-        .cloned()
-        .collect();
+    let of_task: Vec<RunInfo> =
+        all.iter().filter(|run| args.remote.is_some() || run.card.task == task).cloned().collect();
     let remote = choose(&of_task, args.remote.as_deref(), Side::Remote)?;
     if local.id == remote.id {
-        bail!(
-            "“{}” was chosen for both sides; choose two runs",
-            local.name
-        );
+        bail!("“{}” was chosen for both sides; choose two runs", local.name);
     }
     let runs = [local, remote];
     let mut truths = runs.each_ref().map(|run| NamedTruth::new(&run.labels));

@@ -22,15 +22,15 @@ use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    Change, InferenceLocation, KeepRule, LabelSet, ModelTask, Problem, S3Link, Sample, SampleId,
-    TransformJob, TransformStatus, name_problem,
+    Change, InferenceLocation, KeepRule, LabelSet, ModelTask, Problem, S3Link, Sample, SampleId, TransformJob,
+    TransformStatus, name_problem,
 };
 use crate::evaluation::truth_in_name;
 use crate::library::{Library, built_in_labels, labels_from_file};
 use crate::predict::{ResultSink, SampleResult};
 use crate::remote::outputs::{
-    FoundOutputs, JobOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError,
-    OutputsPart, ReadOutcome, ReadingChoice, SeenOutputs,
+    FoundOutputs, JobOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError, OutputsPart, ReadOutcome,
+    ReadingChoice, SeenOutputs,
 };
 use crate::source::absolute;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -105,12 +105,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let of_run = control.clone();
     let _cancel = interrupt.on_cancel(move || of_run.cancel());
     let found = with_progress("Listing outputs", &control, || {
-        FoundOutputs::find(
-            origin.parts,
-            &samples,
-            opened.root.as_deref().unwrap_or_default(),
-            &control,
-        )
+        FoundOutputs::find(origin.parts, &samples, opened.root.as_deref().unwrap_or_default(), &control)
     })?;
     print_found(&found);
     let run = describe(args, &found, &origin.made, choice, &library, &control)?;
@@ -127,32 +122,17 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let _cancel_reading = interrupt.on_cancel(move || of_reading.cancel());
     let saving = begin_saving(args, &opened, &found, &run, &control)?;
     let everything = || (0..samples.len()).map(SampleId::from_index).collect();
-    let wanted = saving
-        .as_ref()
-        .map_or_else(everything, |saving| saving.missing().clone());
+    let wanted = saving.as_ref().map_or_else(everything, |saving| saving.missing().clone());
     let limits = DecodeLimits::default();
-    let mut outputs = Outputs::open(
-        args.out.as_deref(),
-        None,
-        run.card.clone(),
-        &source,
-        &limits,
-    )?;
+    let mut outputs = Outputs::open(args.out.as_deref(), None, run.card.clone(), &source, &limits)?;
     let truth = Rc::new(RefCell::new(NamedTruth::new(&run.labels)));
     if args.truth_from_names {
         let truth = Rc::clone(&truth);
         outputs.observe(move |sample, prediction| truth.borrow_mut().add(sample, prediction));
     }
-    let mut sink = FetchSink(Sink {
-        samples: &samples,
-        control: &control,
-        outputs,
-        saving,
-        error: None,
-    });
-    let outcome = with_progress("Reading outputs", &control, || {
-        found.read(&run.reader, &source, &wanted, &control, &mut sink)
-    });
+    let mut sink = FetchSink(Sink { samples: &samples, control: &control, outputs, saving, error: None });
+    let outcome =
+        with_progress("Reading outputs", &control, || found.read(&run.reader, &source, &wanted, &control, &mut sink));
     let FetchSink(mut sink) = sink;
     if !outcome.is_cancelled
         && outcome.unreachable.is_none()
@@ -258,11 +238,7 @@ impl FetchArgs {
 }
 
 fn reading_choice(args: &FetchArgs, library: &Library) -> anyhow::Result<ReadingChoice> {
-    let mapping = args
-        .mapping
-        .as_deref()
-        .map(|wanted| library.find_mapping(wanted))
-        .transpose()?;
+    let mapping = args.mapping.as_deref().map(|wanted| library.find_mapping(wanted)).transpose()?;
     let (mapping, of_mapping) = match mapping {
         Some((mapping, labels)) => (Some(mapping), Some(labels).filter(|set| !set.is_empty())),
         None => (None, None),
@@ -271,19 +247,16 @@ fn reading_choice(args: &FetchArgs, library: &Library) -> anyhow::Result<Reading
     Ok(ReadingChoice {
         mapping,
         labels: labels.or(of_mapping),
-        keep: KeepRule {
-            min_score: args.min_score,
-            top_k: args.top_k as usize,
-        },
+        keep: KeepRule { min_score: args.min_score, top_k: args.top_k as usize },
     })
 }
 
 fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
     match built_in_labels(wanted) {
         Some(labels) => Ok(labels),
-        None if !Path::new(wanted).exists() => bail!(
-            "“{wanted}” is not imagenet, coco-80, coco-91, cifar-10 or an existing label file"
-        ),
+        None if !Path::new(wanted).exists() => {
+            bail!("“{wanted}” is not imagenet, coco-80, coco-91, cifar-10 or an existing label file")
+        }
         None => Ok(labels_from_file(Path::new(wanted))?),
     }
 }
@@ -291,9 +264,7 @@ fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
 fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Origin> {
     let wanted = args.outputs.as_str();
     let of_folder = |folder: OutputFolder| Origin {
-        made: InferenceLocation::Outputs {
-            folder: folder.name(),
-        },
+        made: InferenceLocation::Outputs { folder: folder.name() },
         parts: vec![OutputsPart::in_folder(folder)],
     };
     if S3Link::is_address(wanted) {
@@ -315,8 +286,7 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
     if let Some(problem) = name_problem(wanted) {
         bail!("this folder does not exist, and the job name {problem}");
     }
-    let no_folder =
-        || format!("“{wanted}” is not a local folder, so it was taken for the name of a job");
+    let no_folder = || format!("“{wanted}” is not a local folder, so it was taken for the name of a job");
     let named = NamedJob::find(wanted, &args.s3, dirs, control).with_context(no_folder)?;
     let asked = (&named.sagemaker, &named.s3);
     let outputs = JobOutputs::find(&named.aws, asked, wanted, &named.records, control);
@@ -325,10 +295,7 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
     for note in &outputs.notes {
         eprintln!("note: {note}");
     }
-    Ok(Origin {
-        parts: outputs.parts,
-        made: outputs.made,
-    })
+    Ok(Origin { parts: outputs.parts, made: outputs.made })
 }
 
 fn print_status(job: &TransformJob) {
@@ -386,14 +353,10 @@ fn describe(
     if !found.samples().iter().all(is_known) {
         return Ok(run);
     }
-    let mut run = describe(&ReadingChoice {
-        labels: Some(labels),
-        ..choice
-    })?;
-    run.card.assumed.push(
-        "the classes are those of CIFAR-10 in the standard order, as the image names suggest"
-            .to_owned(),
-    );
+    let mut run = describe(&ReadingChoice { labels: Some(labels), ..choice })?;
+    run.card
+        .assumed
+        .push("the classes are those of CIFAR-10 in the standard order, as the image names suggest".to_owned());
     Ok(run)
 }
 
@@ -466,10 +429,7 @@ fn conclude(
     let failed_there = found.permanently_missing().count();
     let others = without.len().saturating_sub(failed_there);
     let parts = [
-        (
-            failed_there,
-            format!(" ({failed_there} of them without an output)"),
-        ),
+        (failed_there, format!(" ({failed_there} of them without an output)")),
         (others, format!(", and {others} have no output")),
     ];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);

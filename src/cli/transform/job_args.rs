@@ -14,10 +14,9 @@ use crate::cli::progress::with_progress;
 use crate::cli::values::{parse_pair, parse_positive, variant};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    AssembleWith, BatchStrategy, CheckPoint, Compression, DEFAULT_INSTANCE, DataCapture,
-    DataProcessing, Experiment, InputObjects, ManifestPlan, ModelClient, ModelSource, Preflight,
-    Price, PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType, TfsBatching,
-    TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
+    AssembleWith, BatchStrategy, CheckPoint, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing, Experiment,
+    InputObjects, ManifestPlan, ModelClient, ModelSource, Preflight, Price, PriceTable, S3Address, SageMakerAccess,
+    SampleUri, SplitType, TfsBatching, TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
 };
 use crate::remote::transform::{add_price, has_input, manifest_of, preflight, read_prices};
 use crate::tasks::{TaskControl, now_ms};
@@ -199,17 +198,11 @@ impl JobArgs {
         let job_name = self.job_name.clone();
         let job_name = job_name.unwrap_or_else(|| dated_name(&self.model.stem(), now_ms()));
         let (objects, manifest, input_folder) = self.input(&job_name)?;
-        let sagemaker = SageMakerAccess {
-            region: Some(region.clone()),
-            ..access
-        };
+        let sagemaker = SageMakerAccess { region: Some(region.clone()), ..access };
         let archive_to = archive_address(&self.output, &job_name);
         let tags = self.extras.tags.iter().cloned().collect();
         let (model_name, model) = self.model.model(&job_name, Some(archive_to), &tags)?;
-        let spec = TransformSpec {
-            tags,
-            ..self.spec(&job_name, &model_name, objects)
-        };
+        let spec = TransformSpec { tags, ..self.spec(&job_name, &model_name, objects) };
         let model = match model {
             None => ModelSource::Existing,
             Some(model) => model.source(&aws.s3(&s3), &region, &spec.instance_type, control)?,
@@ -234,13 +227,8 @@ impl JobArgs {
     }
 
     /// The price table, in which the price from the flags is saved if its source was given.
-    pub(super) fn prices(
-        &self,
-        plan: &TransformPlan,
-        dirs: &AppDirs,
-    ) -> anyhow::Result<PriceTable> {
-        let (Some(usd_per_hour), Some(source)) = (self.cost.hourly_price, &self.cost.price_source)
-        else {
+    pub(super) fn prices(&self, plan: &TransformPlan, dirs: &AppDirs) -> anyhow::Result<PriceTable> {
+        let (Some(usd_per_hour), Some(source)) = (self.cost.hourly_price, &self.cost.price_source) else {
             return Ok(read_prices(&dirs.prices())?);
         };
         let price = Price {
@@ -255,10 +243,7 @@ impl JobArgs {
         Ok(table)
     }
 
-    fn input(
-        &self,
-        job_name: &str,
-    ) -> anyhow::Result<(InputObjects, Option<ManifestPlan>, Option<PathBuf>)> {
+    fn input(&self, job_name: &str) -> anyhow::Result<(InputObjects, Option<ManifestPlan>, Option<PathBuf>)> {
         let place = Place::parse(&self.input, &S3Args::default())?;
         let address = match (place, &self.images.input_to) {
             (Place::S3(place), None) => place.address,
@@ -273,9 +258,9 @@ impl JobArgs {
                 "a job reads from S3. Upload this folder with --input-to s3://bucket/prefix/: {}",
                 folder.display()
             ),
-            (Place::Stdin, _) => bail!(
-                "the input must be an s3:// address or a local folder; to read a list of images, add --images -"
-            ),
+            (Place::Stdin, _) => {
+                bail!("the input must be an s3:// address or a local folder; to read a list of images, add --images -")
+            }
         };
         if self.images.manifest {
             return Ok((InputObjects::Manifest(address), None, None));
@@ -318,18 +303,11 @@ pub(super) struct Planned {
 impl Planned {
     /// A plan whose model needs no packing.
     pub(super) fn of(plan: TransformPlan) -> Self {
-        Self {
-            plan,
-            packing: None,
-        }
+        Self { plan, packing: None }
     }
 
     /// Packs the model, if needed and if the input is not empty. The archive exists as long as the returned value.
-    pub(super) fn pack(
-        &mut self,
-        aws: &Aws,
-        control: &TaskControl,
-    ) -> anyhow::Result<Option<PackedHere>> {
+    pub(super) fn pack(&mut self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Option<PackedHere>> {
         let Some(packing) = &self.packing else {
             return Ok(None);
         };
@@ -349,15 +327,11 @@ impl Planned {
         packed: Option<&PackedHere>,
         control: &TaskControl,
     ) -> anyhow::Result<Preflight> {
-        let checked = with_progress("Preflight", control, || {
-            preflight(aws, self.plan.clone(), prices, control)
-        })?;
+        let checked = with_progress("Preflight", control, || preflight(aws, self.plan.clone(), prices, control))?;
         self.plan = checked.plan;
         let mut found = checked.preflight;
         if self.packing.is_some() && packed.is_none() {
-            found
-                .checks
-                .retain(|check| check.point != CheckPoint::Model);
+            found.checks.retain(|check| check.point != CheckPoint::Model);
         }
         Ok(found)
     }
@@ -372,10 +346,7 @@ impl RequestArgs {
         spec.output.assemble = self.assemble_with.unwrap_or(spec.output.assemble);
         spec.max_payload_mb = self.max_payload_mb;
         spec.max_concurrent = self.max_concurrent;
-        spec.model_client = ModelClient {
-            timeout_s: self.timeout_s,
-            max_retries: self.max_retries,
-        };
+        spec.model_client = ModelClient { timeout_s: self.timeout_s, max_retries: self.max_retries };
         let preset = self.tfs_batching.map(TfsBatching::environment);
         spec.environment = preset.unwrap_or_default();
         spec.environment.extend(self.env.iter().cloned());

@@ -76,7 +76,5 @@ pub(super) fn list_json(jobs: &[TransformSummary]) -> Value {
 
 /// `2026-11-21T14:05:09.007Z`
 fn time(at_ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(at_ms)
-        .unwrap_or_default()
-        .to_string()
+    jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default().to_string()
 }

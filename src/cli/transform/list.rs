@@ -38,11 +38,7 @@ pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
     let sagemaker = Aws::new().sagemaker(&access);
     let limit = args.limit as usize;
     let mut jobs: Vec<TransformSummary> = Vec::new();
-    let mut query = JobQuery {
-        name_contains: args.name.clone(),
-        status: args.status,
-        page_token: None,
-    };
+    let mut query = JobQuery { name_contains: args.name.clone(), status: args.status, page_token: None };
     let is_more = with_progress("Listing", &control, || -> anyhow::Result<bool> {
         loop {
             let page = sagemaker.list_transform_jobs(&query, Some(&control))?;

@@ -37,19 +37,12 @@ pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Steps)?;
     let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
-    let kind = if args.data_log {
-        LogKind::Data
-    } else {
-        LogKind::Container
-    };
+    let kind = if args.data_log { LogKind::Data } else { LogKind::Container };
     let mut reader = LogReader::new(&args.job, kind);
     let mut is_empty = true;
     loop {
         // Looked at first, so that nothing that was written before the end is missed.
-        let is_over = sagemaker
-            .describe_transform_job(&args.job, Some(&control))?
-            .status
-            .is_over();
+        let is_over = sagemaker.describe_transform_job(&args.job, Some(&control))?.status.is_over();
         let lines = reader.read(&sagemaker, &control)?;
         is_empty &= lines.is_empty();
         print_log(&lines)?;

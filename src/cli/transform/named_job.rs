@@ -19,12 +19,7 @@ pub(super) struct NamedJob {
 
 impl NamedJob {
     /// The account is from the flags; without flags, from the record of the job; else the AWS defaults.
-    pub(super) fn find(
-        name: &str,
-        args: &impl Account,
-        dirs: &AppDirs,
-        control: &TaskControl,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn find(name: &str, args: &impl Account, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Self> {
         let aws = Aws::new();
         let records = JobRecords::in_folder(dirs.jobs());
         if !args.is_given() {
@@ -46,15 +41,7 @@ impl NamedJob {
         let sagemaker = args.sagemaker();
         let record = find_record(&aws, &records, &sagemaker, name, control)?;
         // Flags for the bucket's server or region override those of the record.
-        let s3 = record
-            .as_ref()
-            .map_or(s3, |record| args.over(record.s3.clone()));
-        Ok(Self {
-            aws,
-            sagemaker,
-            s3,
-            records,
-            record,
-        })
+        let s3 = record.as_ref().map_or(s3, |record| args.over(record.s3.clone()));
+        Ok(Self { aws, sagemaker, s3, records, record })
     }
 }

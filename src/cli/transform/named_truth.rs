@@ -42,8 +42,8 @@ impl NamedTruth {
     /// The prediction about one image. One without any class is counted nowhere.
     pub(super) fn add(&mut self, sample: &Sample, prediction: &Prediction) {
         let is_open = self.is_open;
-        let truth = truth_in_name(&sample.name)
-            .filter(|name| is_open || self.numbers.contains_key(&name.to_lowercase()));
+        let truth =
+            truth_in_name(&sample.name).filter(|name| is_open || self.numbers.contains_key(&name.to_lowercase()));
         let Some(truth) = truth else {
             self.unknown += 1;
             self.example.get_or_insert_with(|| sample.name.clone());
@@ -85,10 +85,7 @@ impl NamedTruth {
             )),
         }
         if let Some(example) = &self.example {
-            line(format!(
-                "images whose name has no class of the labels: {}, such as {example}",
-                self.unknown
-            ));
+            line(format!("images whose name has no class of the labels: {}, such as {example}", self.unknown));
         }
         let classes = self.matrix.classes();
         if classes.is_empty() {
@@ -126,12 +123,8 @@ impl NamedTruth {
 
     fn confusions(&self, classes: &[u32]) -> String {
         let pairs = classes.iter().flat_map(|truth| {
-            let predictions = classes
-                .iter()
-                .filter(move |prediction| *prediction != truth);
-            predictions.map(move |prediction| {
-                (self.matrix.count(*truth, *prediction), *truth, *prediction)
-            })
+            let predictions = classes.iter().filter(move |prediction| *prediction != truth);
+            predictions.map(move |prediction| (self.matrix.count(*truth, *prediction), *truth, *prediction))
         });
         let mut pairs: Vec<(u64, u32, u32)> = pairs.filter(|(count, ..)| *count > 0).collect();
         pairs.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
@@ -140,11 +133,7 @@ impl NamedTruth {
             let (truth, prediction) = (self.name(*truth), self.name(*prediction));
             let _ = writeln!(text, "{truth} predicted as {prediction}: {count}");
         }
-        if let Some(more) = pairs
-            .len()
-            .checked_sub(MAX_CONFUSIONS)
-            .filter(|more| *more > 0)
-        {
+        if let Some(more) = pairs.len().checked_sub(MAX_CONFUSIONS).filter(|more| *more > 0) {
             let _ = writeln!(text, "and {more} more confusions");
         }
         text

@@ -96,36 +96,20 @@ impl OnnxArgs {
 pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Bytes)?;
     let model = args.what.model.as_deref().map(Path::new);
-    check_is_no_input(
-        &args.out,
-        &[("the model", model.filter(|model| model.exists()))],
-    )?;
-    let target = ExportTarget {
-        path: args.out.clone(),
-        existing: if args.force {
-            Existing::Replace
-        } else {
-            Existing::Keep
-        },
-    };
+    check_is_no_input(&args.out, &[("the model", model.filter(|model| model.exists()))])?;
+    let target =
+        ExportTarget { path: args.out.clone(), existing: if args.force { Existing::Replace } else { Existing::Keep } };
     let packaged = match (&args.what.model, &args.what.saved_model) {
         (Some(model), _) => {
             let model = find_model(model, &control)?;
             print_assumptions(&model);
-            with_progress("Packing", &control, || {
-                package_model(&model, args.onnx.options(), &target, &control)
-            })
+            with_progress("Packing", &control, || package_model(&model, args.onnx.options(), &target, &control))
         }
         (None, folder) => {
             let folder = folder.as_deref().unwrap_or(Path::new("."));
             args.onnx.must_not_be_given("a SavedModel has its own")?;
-            let options = SavedModelOptions {
-                signature: args.signature.clone(),
-                input: args.input.clone(),
-            };
-            with_progress("Packing", &control, || {
-                package_saved_model(folder, &options, &target, &control)
-            })
+            let options = SavedModelOptions { signature: args.signature.clone(), input: args.input.clone() };
+            with_progress("Packing", &control, || package_saved_model(folder, &options, &target, &control))
         }
     };
     print(&packaged.context("Could not pack the model")?)?;
@@ -137,9 +121,7 @@ pub(super) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<M
     let dirs = AppDirs::find()?;
     match Library::open(&dirs).find(model) {
         Err(LibraryError::NoCard { path }) => {
-            let runtime = with_progress("ONNX Runtime", control, || {
-                runtime::ensure_loaded(&dirs, None, control)
-            })?;
+            let runtime = with_progress("ONNX Runtime", control, || runtime::ensure_loaded(&dirs, None, control))?;
             recognise_for_run(&runtime, &path, control)
         }
         found => Ok(found?),
@@ -173,23 +155,15 @@ impl Packing {
         control: &TaskControl,
     ) -> anyhow::Result<PackedHere> {
         let folder = Scratch::new().context("Could not make a folder for the archive")?;
-        let target = ExportTarget {
-            path: folder.path().join(ARCHIVE),
-            existing: Existing::Keep,
-        };
+        let target = ExportTarget { path: folder.path().join(ARCHIVE), existing: Existing::Keep };
         let packaged = match self {
             Self::Model(model) => {
                 let model = find_model(model, control)?;
                 print_assumptions(&model);
                 let instance = InstanceType::parse(instance_type);
                 let has_gpu = instance.is_some_and(|instance| instance.has_gpu());
-                let options = PackageOptions {
-                    processor: processor(has_gpu),
-                    keep: KeepRule::default(),
-                };
-                with_progress("Packing", control, || {
-                    package_model(&model, options, &target, control)
-                })
+                let options = PackageOptions { processor: processor(has_gpu), keep: KeepRule::default() };
+                with_progress("Packing", control, || package_model(&model, options, &target, control))
             }
             Self::SavedModel(saved_model) => with_progress("Packing", control, || {
                 package_saved_model(saved_model, &SavedModelOptions::default(), &target, control)
@@ -207,11 +181,7 @@ impl Packing {
 }
 
 fn processor(has_gpu: bool) -> Processor {
-    if has_gpu {
-        Processor::Cuda
-    } else {
-        Processor::Cpu
-    }
+    if has_gpu { Processor::Cuda } else { Processor::Cpu }
 }
 
 fn print_assumptions(model: &Model) {
@@ -225,12 +195,6 @@ fn print(packaged: &Packaged) -> anyhow::Result<()> {
     for (name, bytes) in &packaged.files {
         writeln!(out, "{:>10}  {name}", human_bytes(*bytes))?;
     }
-    writeln!(
-        out,
-        "{}\n{} bytes, sha256 {}",
-        packaged.path.display(),
-        packaged.bytes,
-        packaged.sha256
-    )?;
+    writeln!(out, "{}\n{} bytes, sha256 {}", packaged.path.display(), packaged.bytes, packaged.sha256)?;
     Ok(())
 }

@@ -43,13 +43,7 @@ pub(in crate::cli) fn report(found: &Preflight, what: &str) -> anyhow::Result<Ou
 /// A line for each check, and one for its advice.
 fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::Result<()> {
     for check in &found.checks {
-        writeln!(
-            out,
-            "{:8} {:17} {}",
-            check.grade.into_str(),
-            check.point.into_str(),
-            check.finding
-        )?;
+        writeln!(out, "{:8} {:17} {}", check.grade.into_str(), check.point.into_str(), check.finding)?;
         if !check.advice.is_empty() {
             writeln!(out, "{:26} → {}", "", check.advice)?;
         }
@@ -60,12 +54,7 @@ fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::Result<()> {
 /// Prints warnings and problems on stderr; fails if there are problems, unless `force`.
 pub(in crate::cli) fn must_pass(found: &Preflight, force: bool) -> anyhow::Result<()> {
     let noteworthy = Preflight {
-        checks: found
-            .checks
-            .iter()
-            .filter(|check| check.grade != CheckGrade::Ok)
-            .cloned()
-            .collect(),
+        checks: found.checks.iter().filter(|check| check.grade != CheckGrade::Ok).cloned().collect(),
         ..Preflight::default()
     };
     write(&mut std::io::stderr().lock(), &noteworthy)?;

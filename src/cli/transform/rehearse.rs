@@ -21,15 +21,14 @@ use crate::cli::values::{parse_pair, variant};
 use crate::decode::DecodeLimits;
 use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{
-    BatchStrategy, DEFAULT_INSTANCE, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, S3Link, Sample,
-    human_bytes, visible,
+    BatchStrategy, DEFAULT_INSTANCE, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, S3Link, Sample, human_bytes, visible,
 };
 use crate::export::{Existing, ExportTarget};
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::remote::package::{ArchiveKind, Unpacked, fetch, package_model, unpack};
 use crate::remote::rehearse::{
-    Difference, EDGE_TOLERANCE_PX, Rehearsal, RehearseOptions, RehearseSamples, Rehearsed,
-    RequestForm, SCORE_TOLERANCE, rehearse,
+    Difference, EDGE_TOLERANCE_PX, Rehearsal, RehearseOptions, RehearseSamples, Rehearsed, RequestForm,
+    SCORE_TOLERANCE, rehearse,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Predictor;
@@ -115,11 +114,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     if page.samples.is_empty() {
         bail!("{} contains no images", source.name());
     }
-    let samples = RehearseSamples {
-        source,
-        samples: page.samples.into(),
-        limits: DecodeLimits::default(),
-    };
+    let samples = RehearseSamples { source, samples: page.samples.into(), limits: DecodeLimits::default() };
     let scratch = Scratch::new().context("Could not make a folder for temporary files")?;
     let archive = unpacked(args, archive, scratch.path(), &control)?;
     let predictor = predictor(&archive, args, &control)?;
@@ -127,14 +122,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     let of_images = images.clone();
     let _cancel = control.on_cancel(move || of_images.cancel());
     let rehearsal = with_progress("Rehearsing", &images, || {
-        rehearse(
-            &archive,
-            predictor.as_ref(),
-            &samples,
-            &args.options(),
-            scratch.path(),
-            &images,
-        )
+        rehearse(&archive, predictor.as_ref(), &samples, &args.options(), scratch.path(), &images)
     })?;
     report(&rehearsal, &samples.samples)
 }
@@ -147,11 +135,7 @@ impl RehearseArgs {
         let of_local = S3Args::default();
         match self.archive.as_deref() {
             Some(archive) if is_in_s3(archive) => {
-                let of_source = if is_in_s3(&self.source) {
-                    &self.s3
-                } else {
-                    &of_local
-                };
+                let of_source = if is_in_s3(&self.source) { &self.s3 } else { &of_local };
                 let archive = Place::parse(archive, &self.s3)?;
                 Ok((Some(archive), Place::parse(&self.source, of_source)?))
             }
@@ -192,10 +176,8 @@ fn unpacked(
     let archive = match archive {
         Some(Place::S3(place)) => {
             let s3 = Aws::new().s3(&place.access);
-            with_progress("Fetching", control, || {
-                fetch(&s3, &place.address, &here, control)
-            })
-            .context("Could not fetch the archive")?;
+            with_progress("Fetching", control, || fetch(&s3, &place.address, &here, control))
+                .context("Could not fetch the archive")?;
             control.set_done_before(0);
             here
         }
@@ -203,23 +185,16 @@ fn unpacked(
         Some(Place::Stdin) => bail!("the archive cannot come from standard input; give its path"),
         None => {
             let model = find_model(args.model.as_deref().unwrap_or_default(), control)?;
-            let target = ExportTarget {
-                path: here,
-                existing: Existing::Keep,
-            };
+            let target = ExportTarget { path: here, existing: Existing::Keep };
             let options = args.onnx.options();
-            let packaged = with_progress("Packing", control, || {
-                package_model(&model, options, &target, control)
-            });
+            let packaged = with_progress("Packing", control, || package_model(&model, options, &target, control));
             packaged.context("Could not pack the model")?.path
         }
     };
     let contents = folder.join("archive");
     std::fs::create_dir(&contents).context("Could not make a folder for temporary files")?;
     control.set_done_before(0);
-    Ok(with_progress("Unpacking", control, || {
-        unpack(&archive, &contents, control)
-    })?)
+    Ok(with_progress("Unpacking", control, || unpack(&archive, &contents, control))?)
 }
 
 /// The archive's own model on this machine; a `SavedModel` runs nowhere but in TensorFlow Serving.
@@ -235,14 +210,8 @@ fn predictor(
     control.set_done_before(0);
     control.set_step("");
     let dirs = AppDirs::find()?;
-    let runtime = with_progress("ONNX Runtime", control, || {
-        runtime::ensure_loaded(&dirs, None, control)
-    })?;
-    let options = LoadOptions {
-        device: args.device,
-        keep: *keep,
-        ..LoadOptions::default()
-    };
+    let runtime = with_progress("ONNX Runtime", control, || runtime::ensure_loaded(&dirs, None, control))?;
+    let options = LoadOptions { device: args.device, keep: *keep, ..LoadOptions::default() };
     let predictor = OnnxPredictor::load(&runtime, model, &options, control)?;
     Ok(Some(Arc::new(predictor)))
 }
@@ -251,19 +220,11 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     for note in &rehearsal.notes {
         eprintln!("note: {note}");
     }
-    let width = samples
-        .iter()
-        .map(|sample| sample.name.chars().count())
-        .max();
+    let width = samples.iter().map(|sample| sample.name.chars().count()).max();
     let width = width.unwrap_or_default().min(48);
     let mut table = String::new();
     for (sample, image) in samples.iter().zip(&rehearsal.images) {
-        let _ = writeln!(
-            table,
-            "{:width$}  {}",
-            visible(&sample.name),
-            describe(image)
-        );
+        let _ = writeln!(table, "{:width$}  {}", visible(&sample.name), describe(image));
     }
     stdout().write_all(table.as_bytes())?;
 
@@ -285,19 +246,14 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     if let Some(needed_mb) = needed_mb.filter(|mb| *mb <= u64::from(MAX_PAYLOAD_IN_FLIGHT_MB)) {
         eprintln!("note: --max-payload-mb {needed_mb} fits the largest of these images");
     }
-    let as_here = rehearsal
-        .images
-        .iter()
-        .filter(|image| image.matches_local());
+    let as_here = rehearsal.images.iter().filter(|image| image.matches_local());
     let others = total - as_here.count();
     if others > 0 {
         bail!("{others} of {total} images have other predictions than the local model");
     }
     let predicted = rehearsal.predicted();
     let have_predictions = match predicted {
-        0 => bail!(
-            "the handler returned no prediction, so nothing was compared; use images that can be read"
-        ),
+        0 => bail!("the handler returned no prediction, so nothing was compared; use images that can be read"),
         1 => "1 image has a prediction".to_owned(),
         predicted => format!("{predicted} images have a prediction"),
     };
@@ -359,9 +315,7 @@ fn describe(image: &Rehearsed) -> String {
         Rehearsed::RefusedThere(reason) => {
             format!("DIFFERENT  predicted locally, but the handler {reason}")
         }
-        Rehearsed::TooLarge { bytes, needed_mb }
-            if *needed_mb > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) =>
-        {
+        Rehearsed::TooLarge { bytes, needed_mb } if *needed_mb > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) => {
             format!(
                 "TOO LARGE  {}; a request has at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB unless MaxPayloadInMB is 0, which \
                  sends chunks",
@@ -389,10 +343,7 @@ fn distance(difference: &Difference) -> String {
     if difference.largest_edge_px > 0.0 {
         let _ = write!(text, ", edges by {:.3} px", difference.largest_edge_px);
     }
-    for (count, place) in [
-        (difference.only_here, "here"),
-        (difference.only_there, "by the handler"),
-    ] {
+    for (count, place) in [(difference.only_here, "here"), (difference.only_there, "by the handler")] {
         if count > 0 {
             let _ = write!(text, ", {count} found only {place}");
         }

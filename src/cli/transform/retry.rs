@@ -11,9 +11,7 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::interruptible;
 use crate::cli::values::parse_job_name;
 use crate::dirs::AppDirs;
-use crate::remote::transform::{
-    PlannedRetry, Retry, RetryChanges, RetryChoice, outcome, plan_retry, read_prices,
-};
+use crate::remote::transform::{PlannedRetry, Retry, RetryChanges, RetryChoice, outcome, plan_retry, read_prices};
 use crate::tasks::{ProgressUnit, now_ms};
 
 #[derive(Debug, Args)]
@@ -47,13 +45,8 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Bytes)?;
     let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
     let PlannedRetry { plan, notes, doubt } =
-        with_progress("Looking for failures", &control, || {
-            plan_of(args, &named, &control)
-        })?;
-    let count = plan
-        .manifest
-        .as_ref()
-        .map_or(0, |manifest| manifest.names.len());
+        with_progress("Looking for failures", &control, || plan_of(args, &named, &control))?;
+    let count = plan.manifest.as_ref().map_or(0, |manifest| manifest.names.len());
     match doubt {
         Some(doubt) if !args.all => {
             anyhow::bail!("{doubt}. Nothing was started; send all images with --all")
@@ -67,21 +60,10 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
         eprintln!("note: {note}");
     }
     let prices = read_prices(&dirs.prices())?;
-    start(
-        &named.aws,
-        Planned::of(plan),
-        prices,
-        &args.how,
-        &dirs,
-        &control,
-    )
+    start(&named.aws, Planned::of(plan), prices, &args.how, &dirs, &control)
 }
 
-fn plan_of(
-    args: &RetryArgs,
-    named: &NamedJob,
-    control: &crate::tasks::TaskControl,
-) -> anyhow::Result<PlannedRetry> {
+fn plan_of(args: &RetryArgs, named: &NamedJob, control: &crate::tasks::TaskControl) -> anyhow::Result<PlannedRetry> {
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
     let job = sagemaker.describe_transform_job(&args.job, Some(control))?;
     if !job.status.is_over() {
@@ -99,11 +81,7 @@ fn plan_of(
         job: &job,
         record: named.record.as_ref(),
         outcome: &found,
-        choice: if args.not_refused {
-            RetryChoice::NotRefused
-        } else {
-            RetryChoice::Missing
-        },
+        choice: if args.not_refused { RetryChoice::NotRefused } else { RetryChoice::Missing },
         changes: RetryChanges {
             max_payload_mb: args.max_payload_mb,
             max_concurrent: args.max_concurrent,

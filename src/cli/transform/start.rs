@@ -16,9 +16,7 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{JobRecord, Leftover, PriceTable, TransformPlan};
-use crate::remote::transform::{
-    self, JobRecords, StartFolders, aws_commands, quoted, shell_script,
-};
+use crate::remote::transform::{self, JobRecords, StartFolders, aws_commands, quoted, shell_script};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 #[derive(Debug, Args)]
@@ -76,13 +74,8 @@ pub(super) fn start(
     }
     let plan = planned.plan;
     let records = JobRecords::in_folder(dirs.jobs());
-    let folders = StartFolders {
-        records: &records,
-        unfinished: &dirs.uploads(),
-    };
-    let started = with_progress("Starting", control, || {
-        transform::start(aws, &plan, folders, now_ms(), control)
-    });
+    let folders = StartFolders { records: &records, unfinished: &dirs.uploads() };
+    let started = with_progress("Starting", control, || transform::start(aws, &plan, folders, now_ms(), control));
     let record = match started {
         Ok(record) => record,
         Err(error) => {
@@ -92,10 +85,7 @@ pub(super) fn start(
     };
     print_note(&record)?;
     if !how.watch {
-        eprintln!(
-            "watch it with: spotcheck transform status {} --watch",
-            record.spec.job_name
-        );
+        eprintln!("watch it with: spotcheck transform status {} --watch", record.spec.job_name);
         return Ok(Outcome::AllWell);
     }
     let watched = Watched {
@@ -129,10 +119,7 @@ fn print_note(record: &JobRecord) -> anyhow::Result<()> {
 /// A failed start may have created resources.
 fn print_leftovers(records: &JobRecords, name: &str) {
     let (all, _) = records.all();
-    let left = all
-        .into_iter()
-        .find(|record| record.spec.job_name == name)
-        .map(|record| record.left);
+    let left = all.into_iter().find(|record| record.spec.job_name == name).map(|record| record.left);
     let Some(left) = left.filter(|left| !left.is_empty()) else {
         return;
     };
@@ -148,10 +135,7 @@ fn print_commands(plan: &TransformPlan, packing: Option<&Packing>) -> anyhow::Re
     let mut commands = Vec::new();
     if let Some(packing) = packing {
         let (flag, model) = packing.flag();
-        commands.push(format!(
-            "spotcheck transform package {flag} {} --out {ARCHIVE}",
-            quoted(&model)
-        ));
+        commands.push(format!("spotcheck transform package {flag} {} --out {ARCHIVE}", quoted(&model)));
     }
     commands.extend(aws_commands(plan));
     writeln!(stdout(), "{}", shell_script(&commands))?;

@@ -15,8 +15,8 @@ use crate::cli::terminal::{interruptible, local_time, stdout};
 use crate::cli::values::{parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    JobOutcome, JobProgress, JobRecord, PriceTable, S3Access, SageMakerAccess, TransformJob,
-    TransformStatus, Unexplained, human_usd,
+    JobOutcome, JobProgress, JobRecord, PriceTable, S3Access, SageMakerAccess, TransformJob, TransformStatus,
+    Unexplained, human_usd,
 };
 use crate::remote::transform::{JobRecords, Watch, WatchEvent, outcome, read_prices};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -96,10 +96,7 @@ impl Watched<'_> {
 }
 
 /// Watches with a control of its own: the one of a start counts bytes.
-pub(super) fn watch_to_the_end(
-    watched: &Watched<'_>,
-    interrupted: &TaskControl,
-) -> anyhow::Result<Outcome> {
+pub(super) fn watch_to_the_end(watched: &Watched<'_>, interrupted: &TaskControl) -> anyhow::Result<Outcome> {
     let control = TaskControl::new(ProgressUnit::Images);
     let watching = control.clone();
     let _hook = interrupted.on_cancel(move || watching.cancel());
@@ -144,11 +141,7 @@ fn cost_text(progress: &JobProgress) -> Option<String> {
 }
 
 /// Reports the job's status and, if it has ended, the results of its images; returns the outcome for the exit code.
-fn conclude(
-    watched: &Watched<'_>,
-    progress: &JobProgress,
-    control: &TaskControl,
-) -> anyhow::Result<Outcome> {
+fn conclude(watched: &Watched<'_>, progress: &JobProgress, control: &TaskControl) -> anyhow::Result<Outcome> {
     let job = &progress.job;
     if watched.format == Format::Text {
         write(&mut stdout(), progress)?;
@@ -193,17 +186,11 @@ fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Out
     let retried = retried.map_or_else(String::new, |retried| format!(", {retried}"));
     let name = &job.spec.job_name;
     if found.failed.is_empty() {
-        eprintln!(
-            "all {} images of job {name} have an output{retried}",
-            found.inputs
-        );
+        eprintln!("all {} images of job {name} have an output{retried}", found.inputs);
         return Ok(Outcome::AllWell);
     }
     let what_next = match found.retry_under_way() {
-        Some(retry) => format!(
-            "retry {} is still processing {} of them",
-            retry.job_name, retry.under_way
-        ),
+        Some(retry) => format!("retry {} is still processing {} of them", retry.job_name, retry.under_way),
         None => format!("send the others again with: spotcheck transform retry {name}"),
     };
     match (job.status, found.outputs) {
@@ -274,11 +261,7 @@ fn write(out: &mut dyn Write, progress: &JobProgress) -> anyhow::Result<()> {
     let spec = &job.spec;
     let mut line = |what: &str, text: &str| writeln!(out, "{what:10} {text}");
     line("job", &spec.job_name)?;
-    let phase = if job.status.is_over() {
-        String::new()
-    } else {
-        format!(", {}", progress.phase.into_str())
-    };
+    let phase = if job.status.is_over() { String::new() } else { format!(", {}", progress.phase.into_str()) };
     line("status", &format!("{}{phase}", job.status.into_str()))?;
     if let Some(failure) = &job.failure {
         line("reason", failure)?;
@@ -298,26 +281,14 @@ fn write(out: &mut dyn Write, progress: &JobProgress) -> anyhow::Result<()> {
 
 /// “1204 of 5000 (24 %), 31.2 a second, 120 s left”
 fn outputs_text(progress: &JobProgress) -> String {
-    let number =
-        |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
-    let counted = format!(
-        "{} of {}",
-        number(progress.outputs),
-        number(progress.inputs)
-    );
-    let percent = progress
-        .fraction()
-        .map(|fraction| format!(" ({:.0} %)", (fraction * 100.0).floor()));
+    let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+    let counted = format!("{} of {}", number(progress.outputs), number(progress.inputs));
+    let percent = progress.fraction().map(|fraction| format!(" ({:.0} %)", (fraction * 100.0).floor()));
     let rate = progress.outputs_per_s.map(|rate| format!(", {rate:.1}/s"));
-    let left = progress
-        .seconds_left(progress.seen_at_ms)
-        .map(|left| format!(", {left:.0} s left"));
+    let left = progress.seconds_left(progress.seen_at_ms).map(|left| format!(", {left:.0} s left"));
     let age = progress.count_age_text(progress.seen_at_ms);
     let age = age.map(|age| format!(", {age}"));
-    [Some(counted), percent, rate, left, age]
-        .into_iter()
-        .flatten()
-        .collect()
+    [Some(counted), percent, rate, left, age].into_iter().flatten().collect()
 }
 
 /// “360 s on 1 × ml.m5.xlarge, $0.03 so far”
@@ -325,11 +296,7 @@ fn billed_text(progress: &JobProgress) -> String {
     let spec = &progress.job.spec;
     let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
     let Some(billed_s) = progress.billed_s else {
-        let nothing = if progress.job.status.is_over() {
-            "not reported by SageMaker"
-        } else {
-            "nothing yet"
-        };
+        let nothing = if progress.job.status.is_over() { "not reported by SageMaker" } else { "nothing yet" };
         return format!("{nothing}, for {instances}");
     };
     let cost = match progress.cost_usd {

@@ -33,10 +33,7 @@ pub(super) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
     if job.status.is_over() {
         bail!("job {} is {} already", args.job, job.status.into_str());
     }
-    let question = format!(
-        "Stop job {}? Its outputs stay; the other images get none.",
-        args.job
-    );
+    let question = format!("Stop job {}? Its outputs stay; the other images get none.", args.job);
     if !args.yes && !confirm(&question)? {
         eprintln!("the job continues");
         return Ok(Outcome::AllWell);

@@ -20,14 +20,8 @@ pub(super) const ZIGZAG: [u8; BLOCK] = [
 
 /// The frequencies that a block of this size can show, and what they are multiplied by, which is the same for every
 /// block.
-pub(super) fn selection(
-    quantisation: &[u8; BLOCK],
-    [width, height]: [usize; 2],
-) -> (Selection, Vec<f32>) {
-    let mut selection = Selection {
-        last: 0,
-        places: [(width * height) as u8; BLOCK],
-    };
+pub(super) fn selection(quantisation: &[u8; BLOCK], [width, height]: [usize; 2]) -> (Selection, Vec<f32>) {
+    let mut selection = Selection { last: 0, places: [(width * height) as u8; BLOCK] };
     let mut factors = vec![0.0; width * height];
     for (index, place) in selection.places.iter_mut().enumerate() {
         let [v, u] = [ZIGZAG[index] / 8, ZIGZAG[index] % 8].map(usize::from);
@@ -47,11 +41,7 @@ pub(super) fn selection(
 fn share(frequency: usize, size: usize) -> f32 {
     let pixels = (SIDE / size) as f32;
     let half_step = frequency as f32 * std::f32::consts::PI / 16.0;
-    if frequency == 0 {
-        1.0
-    } else {
-        (pixels * half_step).sin() / (pixels * half_step.sin())
-    }
+    if frequency == 0 { 1.0 } else { (pixels * half_step).sin() / (pixels * half_step.sin()) }
 }
 
 /// Turns the selected coefficients of a block, times these factors, into samples, in lines that are so far apart.
@@ -123,16 +113,8 @@ const fn basis<const SIZE: usize>() -> [[f32; SIZE]; SIZE] {
         let mut sample = 0;
         while sample < SIZE {
             let sixteenths = (2 * sample + 1) * frequency * (SIDE / SIZE) % 32;
-            let folded = if sixteenths > 16 {
-                32 - sixteenths
-            } else {
-                sixteenths
-            };
-            basis[sample][frequency] = if folded > 8 {
-                -COSINES[16 - folded]
-            } else {
-                COSINES[folded]
-            };
+            let folded = if sixteenths > 16 { 32 - sixteenths } else { sixteenths };
+            basis[sample][frequency] = if folded > 8 { -COSINES[16 - folded] } else { COSINES[folded] };
             sample += 1;
         }
         frequency += 1;

@@ -61,11 +61,7 @@ impl Symbol {
         let from_number = bits << code_bits;
         let number = (from_number >> 1 >> (63 - number_bits)) as i32;
         let is_negative = from_number >> 63 == 0;
-        let offset = if is_negative {
-            (1 << number_bits) - 1
-        } else {
-            0
-        };
+        let offset = if is_negative { (1 << number_bits) - 1 } else { 0 };
         number - offset
     }
 }
@@ -107,9 +103,7 @@ impl Table {
                 let symbol = Symbol::new(value, length, class)?;
                 if let Some(free_bits) = SYMBOL_BITS.checked_sub(u32::from(length)) {
                     let first = code << free_bits;
-                    symbols
-                        .get_mut(first..first + (1 << free_bits))?
-                        .fill(symbol);
+                    symbols.get_mut(first..first + (1 << free_bits))?.fill(symbol);
                 } else {
                     long_symbols.push(((code as u32 + 1) << (16 - length), symbol));
                 }
@@ -121,29 +115,20 @@ impl Table {
             }
             code <<= 1;
         }
-        Some(Self {
-            symbols,
-            long_symbols,
-        })
+        Some(Self { symbols, long_symbols })
     }
 
     /// The one that `bits` begin with.
     #[inline]
     fn symbol(&self, bits: u64) -> Option<Symbol> {
         let symbol = self.symbols[(bits >> (64 - SYMBOL_BITS)) as usize];
-        if symbol == Symbol::NONE {
-            self.long_symbol(bits)
-        } else {
-            Some(symbol)
-        }
+        if symbol == Symbol::NONE { self.long_symbol(bits) } else { Some(symbol) }
     }
 
     #[cold]
     fn long_symbol(&self, bits: u64) -> Option<Symbol> {
         let first_16 = (bits >> 48) as u32;
-        let index = self
-            .long_symbols
-            .partition_point(|(beyond, _)| *beyond <= first_16);
+        let index = self.long_symbols.partition_point(|(beyond, _)| *beyond <= first_16);
         self.long_symbols.get(index).map(|(_, symbol)| *symbol)
     }
 }
@@ -217,14 +202,7 @@ impl<'a> Bits<'a> {
     pub(super) fn new(scan: &'a [u8]) -> Option<Self> {
         let mut segment = Vec::new();
         segment.try_reserve_exact(scan.len()).ok()?;
-        Some(Self {
-            rest: scan,
-            segment,
-            buffer: 0,
-            filled: 0,
-            position: 0,
-            ahead: 0,
-        })
+        Some(Self { rest: scan, segment, buffer: 0, filled: 0, position: 0, ahead: 0 })
     }
 
     /// Goes on to the next segment, and returns the marker that ends it; B.1.1.5. `None` if none does.

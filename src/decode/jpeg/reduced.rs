@@ -13,11 +13,7 @@ use crate::decode::jpeg_segments::{Frame, START_OF_SCAN, Segment, segments};
 use crate::decode::limits::zeroed;
 
 /// RGB pixels, `[height, width, 3]` as `factor` scales them, if this is a whole JPEG of the common kind.
-pub(super) fn decode(
-    bytes: &[u8],
-    header: &DecompressHeader,
-    factor: ScalingFactor,
-) -> Option<Vec<u8>> {
+pub(super) fn decode(bytes: &[u8], header: &DecompressHeader, factor: ScalingFactor) -> Option<Vec<u8>> {
     // At a half, so many coefficients are seen that libjpeg-turbo is quicker.
     let is_reduced = factor.num() == 1 && matches!(factor.denom(), 4 | 8);
     if !is_reduced || header.is_progressive || header.is_arithmetic || header.is_lossless {
@@ -63,10 +59,7 @@ impl<'a> Tables<'a> {
             scan: &[],
             coded: &[],
         };
-        for Segment {
-            marker, payload, ..
-        } in segments(bytes)
-        {
+        for Segment { marker, payload, .. } in segments(bytes) {
             let content = &bytes[payload.clone()];
             match marker {
                 0xc0 | 0xc1 if tables.frame.is_none() => {
@@ -331,13 +324,7 @@ impl<'a> Component<'a> {
     fn read_blocks(&mut self, bits: &mut Bits<'_>, lane: usize) -> Option<()> {
         let [width, height] = self.block;
         for block in self.coefficients.chunks_exact_mut(width * height + 1) {
-            bits.read_block(
-                &self.coded.codes,
-                &self.selection,
-                &mut self.mean,
-                block,
-                lane,
-            )?;
+            bits.read_block(&self.coded.codes, &self.selection, &mut self.mean, block, lane)?;
         }
         Some(())
     }

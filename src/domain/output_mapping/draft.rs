@@ -1,8 +1,8 @@
 //! A mapping while it is edited: JSON pointers as they are typed, with the fields of both tasks.
 
 use super::{
-    JsonPlace, JsonPointer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses,
-    MappedContent, MappingFault, MappingField, OutputMapping, PlaceContent, ScoreValues,
+    JsonPlace, JsonPointer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent, MappingFault,
+    MappingField, OutputMapping, PlaceContent, ScoreValues,
 };
 use crate::domain::ModelTask;
 
@@ -75,12 +75,8 @@ impl From<&OutputMapping> for MappingDraft {
             path => path.to_owned(),
         };
         let optional = |place: &Option<JsonPointer>| place.as_ref().map(text).unwrap_or_default();
-        let mut draft = Self {
-            name: mapping.name.clone(),
-            id: mapping.id.clone(),
-            task: mapping.task(),
-            ..Self::default()
-        };
+        let mut draft =
+            Self { name: mapping.name.clone(), id: mapping.id.clone(), task: mapping.task(), ..Self::default() };
         match &mapping.content {
             MappedContent::Classification(classes) => {
                 draft.classes = ClassesDraft {
@@ -115,31 +111,19 @@ impl MappingDraft {
     pub fn mapping(&self) -> Result<OutputMapping, MappingFault> {
         let name = self.name.trim();
         if name.is_empty() {
-            return Err(MappingFault::new(
-                MappingField::Name,
-                "give the mapping a name",
-            ));
+            return Err(MappingFault::new(MappingField::Name, "give the mapping a name"));
         }
         let prediction = match self.task {
             ModelTask::Classification => MappedContent::Classification(self.classes.mapped()?),
             ModelTask::Detection => MappedContent::Detection(self.boxes.mapped()?),
         };
-        Ok(OutputMapping {
-            id: self.id(),
-            name: name.to_owned(),
-            labels: None,
-            content: prediction,
-        })
+        Ok(OutputMapping { id: self.id(), name: name.to_owned(), labels: None, content: prediction })
     }
 
     /// The one that was typed, or else the name in the letters that an id may have.
     pub fn id(&self) -> String {
         let typed = self.id.trim();
-        if typed.is_empty() {
-            id_of(&self.name)
-        } else {
-            typed.to_owned()
-        }
+        if typed.is_empty() { id_of(&self.name) } else { typed.to_owned() }
     }
 
     /// Fills the places that are still empty with what a prediction with these places most likely means.
@@ -153,14 +137,8 @@ impl MappingDraft {
     /// A mapping for a prediction with these places, as far as they say what they are.
     pub fn of_places(places: &[JsonPlace]) -> Self {
         let has_boxes = places.iter().any(is_row);
-        let mut draft = Self {
-            task: if has_boxes {
-                ModelTask::Detection
-            } else {
-                ModelTask::Classification
-            },
-            ..Self::default()
-        };
+        let mut draft =
+            Self { task: if has_boxes { ModelTask::Detection } else { ModelTask::Classification }, ..Self::default() };
         draft.fill(places);
         draft
     }
@@ -187,8 +165,7 @@ impl ClassesDraft {
             let is_several = matches!(place.holds, PlaceContent::Texts { .. });
             is_several && place.is_called(&CLASS_WORDS)
         });
-        let is_list =
-            |place: &&JsonPlace| matches!(place.holds, PlaceContent::Numbers { count: 2.., .. });
+        let is_list = |place: &&JsonPlace| matches!(place.holds, PlaceContent::Numbers { count: 2.., .. });
         let lists = || places.iter().filter(is_list);
         let with_texts = texts.and_then(|texts| {
             let found = lists().find(|place| place.count() == texts.count())?;
@@ -216,25 +193,11 @@ impl ClassesDraft {
 
 impl BoxesDraft {
     fn mapped(&self) -> Result<MappedBoxes, MappingFault> {
-        let needed = |text: &str, field, reason| {
-            place(text, field)?.ok_or_else(|| MappingFault::new(field, reason))
-        };
+        let needed = |text: &str, field, reason| place(text, field)?.ok_or_else(|| MappingFault::new(field, reason));
         Ok(MappedBoxes {
-            boxes: needed(
-                &self.boxes,
-                MappingField::Boxes,
-                "enter the path of the boxes, four numbers each",
-            )?,
-            classes: needed(
-                &self.classes,
-                MappingField::Classes,
-                "enter the path of the class of each box",
-            )?,
-            scores: needed(
-                &self.scores,
-                MappingField::Scores,
-                "enter the path of the score of each box",
-            )?,
+            boxes: needed(&self.boxes, MappingField::Boxes, "enter the path of the boxes, four numbers each")?,
+            classes: needed(&self.classes, MappingField::Classes, "enter the path of the class of each box")?,
+            scores: needed(&self.scores, MappingField::Scores, "enter the path of the score of each box")?,
             count: place(&self.count, MappingField::Count)?,
             box_format: self.box_format,
             box_space: self.box_space,
@@ -252,11 +215,7 @@ impl BoxesDraft {
             return;
         };
         self.boxes = shown(boxes);
-        self.box_space = if boxes.are_parts() {
-            MappedBoxSpace::Normalised
-        } else {
-            MappedBoxSpace::Pixels
-        };
+        self.box_space = if boxes.are_parts() { MappedBoxSpace::Normalised } else { MappedBoxSpace::Pixels };
         let beside = |field: MappingField, words: &[&str]| {
             let mut suiting = places.iter().filter(|place| place.suits(field));
             suiting.find(|place| place.count() == boxes.count() && place.is_called(words))
@@ -299,9 +258,7 @@ fn place(text: &str, field: MappingField) -> Result<Option<JsonPointer>, Mapping
         path => path,
     };
     let place = JsonPointer::parse(text);
-    place
-        .map(Some)
-        .map_err(|error| MappingFault::new(field, error.to_string()))
+    place.map(Some).map_err(|error| MappingFault::new(field, error.to_string()))
 }
 
 /// Lower-case letters, digits and hyphens; never empty.
@@ -327,17 +284,11 @@ mod tests {
     use super::*;
 
     fn at(pointer: &str, holds: PlaceContent) -> JsonPlace {
-        JsonPlace {
-            pointer: JsonPointer::parse(pointer).unwrap(),
-            holds,
-        }
+        JsonPlace { pointer: JsonPointer::parse(pointer).unwrap(), holds }
     }
 
     fn numbers(count: usize) -> PlaceContent {
-        PlaceContent::Numbers {
-            count,
-            are_parts: true,
-        }
+        PlaceContent::Numbers { count, are_parts: true }
     }
 
     #[test]
@@ -369,12 +320,8 @@ mod tests {
                 class_offset: -1,
             }),
         ] {
-            let mapping = OutputMapping {
-                id: "own.v2".to_owned(),
-                name: "Own".to_owned(),
-                labels: None,
-                content: prediction,
-            };
+            let mapping =
+                OutputMapping { id: "own.v2".to_owned(), name: "Own".to_owned(), labels: None, content: prediction };
             assert_eq!(MappingDraft::from(&mapping).mapping().unwrap(), mapping);
         }
     }
@@ -411,11 +358,7 @@ mod tests {
     #[test]
     fn an_id_is_made_of_the_name_where_none_is_typed() {
         let id = |name: &str, id: &str| {
-            let draft = MappingDraft {
-                name: name.to_owned(),
-                id: id.to_owned(),
-                ..MappingDraft::default()
-            };
+            let draft = MappingDraft { name: name.to_owned(), id: id.to_owned(), ..MappingDraft::default() };
             draft.id()
         };
         assert_eq!(id("Shelf detector (v2)", ""), "shelf-detector-v2");
@@ -425,10 +368,7 @@ mod tests {
 
     #[test]
     fn a_prediction_that_says_what_it_is_fills_the_fields() {
-        let rows = PlaceContent::Rows {
-            count: 3,
-            are_parts: false,
-        };
+        let rows = PlaceContent::Rows { count: 3, are_parts: false };
         let draft = MappingDraft::of_places(&[
             at("/items/*/bounds", rows),
             at("/items/*/track", numbers(3)),
@@ -441,10 +381,7 @@ mod tests {
         assert_eq!(draft.boxes.scores, "/items/*/confidence");
         assert_eq!(draft.boxes.box_space, MappedBoxSpace::Pixels);
 
-        let logits = PlaceContent::Numbers {
-            count: 10,
-            are_parts: false,
-        };
+        let logits = PlaceContent::Numbers { count: 10, are_parts: false };
         let draft = MappingDraft::of_places(&[at("/id", PlaceContent::Number), at("", logits)]);
         assert_eq!(draft.classes.scores, WHOLE_OUTPUT);
         assert_eq!(draft.classes.values, ScoreValues::Logits);

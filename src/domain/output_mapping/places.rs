@@ -35,15 +35,10 @@ impl JsonPlace {
         use PlaceContent::{Number, Numbers, Rows, Text, Texts};
         matches!(
             (field, self.holds),
-            (
-                MappingField::Scores | MappingField::Classes,
-                Number | Numbers { .. }
-            ) | (MappingField::Classes, Text | Texts { .. })
+            (MappingField::Scores | MappingField::Classes, Number | Numbers { .. })
+                | (MappingField::Classes, Text | Texts { .. })
                 | (MappingField::Boxes, Rows { .. } | Numbers { count: 4, .. })
-                | (
-                    MappingField::Count | MappingField::Best,
-                    Number | Numbers { count: 1, .. }
-                )
+                | (MappingField::Count | MappingField::Best, Number | Numbers { count: 1, .. })
         )
     }
 
@@ -51,18 +46,16 @@ impl JsonPlace {
     pub fn count(&self) -> usize {
         match self.holds {
             PlaceContent::Number | PlaceContent::Text => 1,
-            PlaceContent::Numbers { count, .. }
-            | PlaceContent::Texts { count }
-            | PlaceContent::Rows { count, .. } => count,
+            PlaceContent::Numbers { count, .. } | PlaceContent::Texts { count } | PlaceContent::Rows { count, .. } => {
+                count
+            }
         }
     }
 
     /// Whether each number here is in `0.0..=1.0`; true if there is none.
     pub fn are_parts(&self) -> bool {
         match self.holds {
-            PlaceContent::Numbers { are_parts, .. } | PlaceContent::Rows { are_parts, .. } => {
-                are_parts
-            }
+            PlaceContent::Numbers { are_parts, .. } | PlaceContent::Rows { are_parts, .. } => are_parts,
             PlaceContent::Number | PlaceContent::Text | PlaceContent::Texts { .. } => true,
         }
     }

@@ -3,19 +3,13 @@
 /// Why a text is not the address of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    #[error(
-        "a server address begins with http:// or https://, as in https://minio.example.org:9000"
-    )]
+    #[error("a server address begins with http:// or https://, as in https://minio.example.org:9000")]
     NoScheme,
     #[error("the server has no name; write it as in https://minio.example.org:9000")]
     NoHost,
-    #[error(
-        "a server address cannot contain a name and password; put them into a profile of the AWS configuration"
-    )]
+    #[error("a server address cannot contain a name and password; put them into a profile of the AWS configuration")]
     HasPassword,
-    #[error(
-        "a server address cannot contain spaces, `?` or `#`; write it as in https://minio.example.org:9000"
-    )]
+    #[error("a server address cannot contain spaces, `?` or `#`; write it as in https://minio.example.org:9000")]
     HasQuery,
 }
 
@@ -78,27 +72,15 @@ mod tests {
         for (text, expected) in [
             ("", Ok(None)),
             ("  ", Ok(None)),
-            (
-                " HTTP://127.0.0.1:8333/ ",
-                Ok(Some("http://127.0.0.1:8333")),
-            ),
+            (" HTTP://127.0.0.1:8333/ ", Ok(Some("http://127.0.0.1:8333"))),
             ("https://[::1]:9000", Ok(Some("https://[::1]:9000"))),
-            (
-                "https://example.org/storage/s3",
-                Ok(Some("https://example.org/storage/s3")),
-            ),
+            ("https://example.org/storage/s3", Ok(Some("https://example.org/storage/s3"))),
             ("minio.example.org", Err(EndpointError::NoScheme)),
             ("s3://bucket", Err(EndpointError::NoScheme)),
             ("https://", Err(EndpointError::NoHost)),
             ("https://:9000", Err(EndpointError::NoHost)),
-            (
-                "https://me:secret@minio.example.org",
-                Err(EndpointError::HasPassword),
-            ),
-            (
-                "https://minio.example.org?x=y",
-                Err(EndpointError::HasQuery),
-            ),
+            ("https://me:secret@minio.example.org", Err(EndpointError::HasPassword)),
+            ("https://minio.example.org?x=y", Err(EndpointError::HasQuery)),
         ] {
             let expected = expected.map(|server| server.map(str::to_owned));
             assert_eq!(parse_endpoint(text), expected, "{text:?}");

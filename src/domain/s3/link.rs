@@ -22,13 +22,9 @@ pub enum S3LinkError {
     NotALink(String),
     #[error("“{0}” names no bucket; write s3://bucket/folder/")]
     NoBucket(String),
-    #[error(
-        "“{0}” cannot be the name of a bucket; a name has 3 to 255 letters, digits, dots, hyphens and underscores"
-    )]
+    #[error("“{0}” cannot be the name of a bucket; a name has 3 to 255 letters, digits, dots, hyphens and underscores")]
     BadBucket(String),
-    #[error(
-        "access points are opened by their alias, as in s3://my-point-1a2b3c-s3alias/folder/, not by their ARN"
-    )]
+    #[error("access points are opened by their alias, as in s3://my-point-1a2b3c-s3alias/folder/, not by their ARN")]
     AccessPoint,
     #[error("“{0}” is not percent-encoded UTF-8; copy the URL again")]
     BadEncoding(String),
@@ -50,9 +46,7 @@ impl S3Link {
             let found = text.trim_start().get(..start.len());
             found.is_some_and(|found| found.eq_ignore_ascii_case(start))
         };
-        ["s3://", "s3a://", "s3n://", "http://", "https://", "arn:"]
-            .into_iter()
-            .any(begins_with)
+        ["s3://", "s3a://", "s3n://", "http://", "https://", "arn:"].into_iter().any(begins_with)
     }
 
     /// Reads whatever people copy: `s3://bucket/prefix` (not percent-encoded), `arn:aws:s3:::bucket/prefix`, https URLs
@@ -64,9 +58,7 @@ impl S3Link {
         match (scheme.to_ascii_lowercase().as_str(), rest) {
             ("s3" | "s3a" | "s3n", rest) if rest.starts_with("//") => plain(text, &rest[2..]),
             ("arn", _) => arn(text),
-            ("http" | "https", rest) if rest.starts_with("//") => {
-                url(text, &scheme.to_ascii_lowercase(), &rest[2..])
-            }
+            ("http" | "https", rest) if rest.starts_with("//") => url(text, &scheme.to_ascii_lowercase(), &rest[2..]),
             _ => Err(S3LinkError::NotALink(without_query(text).to_owned())),
         }
     }
@@ -86,9 +78,7 @@ fn arn(text: &str) -> Result<S3Link, S3LinkError> {
     let parts: Vec<&str> = text.splitn(6, ':').collect();
     match parts[..] {
         ["arn", _, "s3", "", "", resource] => plain(text, resource),
-        ["arn", _, "s3" | "s3-object-lambda", _, _, resource]
-            if resource.starts_with("accesspoint") =>
-        {
+        ["arn", _, "s3" | "s3-object-lambda", _, _, resource] if resource.starts_with("accesspoint") => {
             Err(S3LinkError::AccessPoint)
         }
         _ => Err(S3LinkError::NotALink(without_query(text).to_owned())),
@@ -152,17 +142,11 @@ fn aws_service(host: &str) -> Option<AwsService> {
         .find(|label| **label != "dualstack")
         .copied()
         .or_else(|| region_in(labels[service]));
-    Some(AwsService {
-        bucket: (service > 0).then(|| labels[..service].join(".")),
-        region: region.map(str::to_owned),
-    })
+    Some(AwsService { bucket: (service > 0).then(|| labels[..service].join(".")), region: region.map(str::to_owned) })
 }
 
 fn is_service(label: &str) -> bool {
-    matches!(
-        label,
-        "s3" | "s3-fips" | "s3-accelerate" | "s3-website" | "s3-external-1"
-    ) || region_in(label).is_some()
+    matches!(label, "s3" | "s3-fips" | "s3-accelerate" | "s3-website" | "s3-external-1") || region_in(label).is_some()
 }
 
 /// The region of `s3-eu-west-1` and `s3-website-eu-west-1`.
@@ -185,24 +169,15 @@ fn looks_like_region(text: &str) -> bool {
 
 /// What stands before `console.aws.amazon.com`, or before its twins in other partitions.
 fn console_host(host: &str) -> Option<&str> {
-    [
-        "console.aws.amazon.com",
-        "console.amazonaws.cn",
-        "console.amazonaws-us-gov.com",
-    ]
-    .iter()
-    .find_map(|console| host.strip_suffix(console))
-    .map(|before| before.trim_end_matches('.'))
+    ["console.aws.amazon.com", "console.amazonaws.cn", "console.amazonaws-us-gov.com"]
+        .iter()
+        .find_map(|console| host.strip_suffix(console))
+        .map(|before| before.trim_end_matches('.'))
 }
 
 /// `/s3/buckets/NAME?region=R&prefix=P` and `/s3/object/NAME?region=R&prefix=KEY`; older ones have the prefix in the
 /// path.
-fn console_url(
-    text: &str,
-    subdomain: &str,
-    path: &str,
-    query: &str,
-) -> Result<S3Link, S3LinkError> {
+fn console_url(text: &str, subdomain: &str, path: &str, query: &str) -> Result<S3Link, S3LinkError> {
     let not_a_link = || S3LinkError::NotALink(without_query(text).to_owned());
     let path = path.strip_prefix("s3/").ok_or_else(not_a_link)?;
     let (page, rest) = path.split_once('/').unwrap_or((path, ""));
@@ -215,9 +190,7 @@ fn console_url(
             let (found, value) = pair.split_once('=')?;
             (found == name).then_some(value)
         });
-        found
-            .map(|value| decode(text, value, Spaces::Plus))
-            .transpose()
+        found.map(|value| decode(text, value, Spaces::Plus)).transpose()
     };
     let prefix = parameter("prefix")?.unwrap_or(in_path);
     let region = parameter("region")?
@@ -229,10 +202,7 @@ fn console_url(
 /// An encoded `bucket/prefix`.
 fn split_path(text: &str, path: &str, spaces: Spaces) -> Result<(String, String), S3LinkError> {
     let (bucket, prefix) = path.split_once('/').unwrap_or((path, ""));
-    Ok((
-        decode(text, bucket, Spaces::Encoded)?,
-        decode(text, prefix, spaces)?,
-    ))
+    Ok((decode(text, bucket, Spaces::Encoded)?, decode(text, prefix, spaces)?))
 }
 
 fn decode(text: &str, encoded: &str, spaces: Spaces) -> Result<String, S3LinkError> {
@@ -266,11 +236,7 @@ fn link(
     if !(3..=255).contains(&bucket.len()) || !bucket.chars().all(may_be) {
         return Err(S3LinkError::BadBucket(bucket));
     }
-    Ok(S3Link {
-        address: S3Address { bucket, prefix },
-        region,
-        endpoint,
-    })
+    Ok(S3Link { address: S3Address { bucket, prefix }, region, endpoint })
 }
 
 #[cfg(test)]
@@ -309,46 +275,14 @@ mod tests {
                 "s3://bucket/a b/c d+%.jpg",
                 Some("eu-west-1"),
             ),
-            (
-                "https://my.s3.bucket.s3.amazonaws.com/x",
-                "s3://my.s3.bucket/x",
-                None,
-            ),
-            (
-                "https://s3.eu-central-1.amazonaws.com/bucket/photos/",
-                "s3://bucket/photos/",
-                Some("eu-central-1"),
-            ),
-            (
-                "https://s3-us-west-2.amazonaws.com/bucket",
-                "s3://bucket/",
-                Some("us-west-2"),
-            ),
-            (
-                "https://bucket.s3-us-gov-west-1.amazonaws.com/x",
-                "s3://bucket/x",
-                Some("us-gov-west-1"),
-            ),
-            (
-                "https://bucket.s3.dualstack.us-east-2.amazonaws.com/x",
-                "s3://bucket/x",
-                Some("us-east-2"),
-            ),
-            (
-                "https://bucket.s3.cn-north-1.amazonaws.com.cn/%EA%B3%A0.jpg",
-                "s3://bucket/고.jpg",
-                Some("cn-north-1"),
-            ),
-            (
-                "http://bucket.s3-website-us-east-1.amazonaws.com/index",
-                "s3://bucket/index",
-                Some("us-east-1"),
-            ),
-            (
-                "https://bucket.s3-accelerate.amazonaws.com/x",
-                "s3://bucket/x",
-                None,
-            ),
+            ("https://my.s3.bucket.s3.amazonaws.com/x", "s3://my.s3.bucket/x", None),
+            ("https://s3.eu-central-1.amazonaws.com/bucket/photos/", "s3://bucket/photos/", Some("eu-central-1")),
+            ("https://s3-us-west-2.amazonaws.com/bucket", "s3://bucket/", Some("us-west-2")),
+            ("https://bucket.s3-us-gov-west-1.amazonaws.com/x", "s3://bucket/x", Some("us-gov-west-1")),
+            ("https://bucket.s3.dualstack.us-east-2.amazonaws.com/x", "s3://bucket/x", Some("us-east-2")),
+            ("https://bucket.s3.cn-north-1.amazonaws.com.cn/%EA%B3%A0.jpg", "s3://bucket/고.jpg", Some("cn-north-1")),
+            ("http://bucket.s3-website-us-east-1.amazonaws.com/index", "s3://bucket/index", Some("us-east-1")),
+            ("https://bucket.s3-accelerate.amazonaws.com/x", "s3://bucket/x", None),
         ] {
             assert_eq!(parsed(text), on_aws(address, region), "{text}");
         }
@@ -372,11 +306,7 @@ mod tests {
                 "s3://bucket/photos/2024/",
                 Some("us-east-1"),
             ),
-            (
-                "https://console.amazonaws.cn/s3/buckets/bucket?region=cn-north-1",
-                "s3://bucket/",
-                Some("cn-north-1"),
-            ),
+            ("https://console.amazonaws.cn/s3/buckets/bucket?region=cn-north-1", "s3://bucket/", Some("cn-north-1")),
         ] {
             assert_eq!(parsed(text), on_aws(address, region), "{text}");
         }
@@ -385,21 +315,9 @@ mod tests {
     #[test]
     fn any_other_server_is_an_endpoint_with_the_bucket_in_the_path() {
         for (text, address, endpoint) in [
-            (
-                "http://127.0.0.1:8333/bucket/a%20b+c/",
-                "s3://bucket/a b+c/",
-                "http://127.0.0.1:8333",
-            ),
-            (
-                "https://user:secret@minio.example.org/bucket",
-                "s3://bucket/",
-                "https://minio.example.org",
-            ),
-            (
-                "http://[::1]:9000/bucket/x",
-                "s3://bucket/x",
-                "http://[::1]:9000",
-            ),
+            ("http://127.0.0.1:8333/bucket/a%20b+c/", "s3://bucket/a b+c/", "http://127.0.0.1:8333"),
+            ("https://user:secret@minio.example.org/bucket", "s3://bucket/", "https://minio.example.org"),
+            ("http://[::1]:9000/bucket/x", "s3://bucket/x", "http://[::1]:9000"),
         ] {
             let expected = (address.to_owned(), None, Some(endpoint.to_owned()));
             assert_eq!(parsed(text), expected, "{text}");
@@ -408,15 +326,7 @@ mod tests {
 
     #[test]
     fn paths_are_not_taken_for_addresses() {
-        for text in [
-            "photos",
-            "/photos/s3://x",
-            "s3",
-            "s3:bucket",
-            "C:\\photos",
-            "고양이",
-            "",
-        ] {
+        for text in ["photos", "/photos/s3://x", "s3", "s3:bucket", "C:\\photos", "고양이", ""] {
             assert!(!S3Link::is_address(text), "{text}");
         }
     }

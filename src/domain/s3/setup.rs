@@ -67,8 +67,9 @@ impl AwsSetup {
     /// The profile that these credentials come from, if they come from one.
     pub fn profile_of(&self, credentials: &Credentials) -> Option<&AwsProfile> {
         match (credentials, &self.ambient) {
-            (Credentials::Profile(name), _)
-            | (Credentials::Ambient, AmbientSignIn::NamedProfile(name)) => self.profile(name),
+            (Credentials::Profile(name), _) | (Credentials::Ambient, AmbientSignIn::NamedProfile(name)) => {
+                self.profile(name)
+            }
             (Credentials::Ambient, AmbientSignIn::DefaultProfile) => self.profile("default"),
             _ => None,
         }
@@ -104,10 +105,9 @@ impl fmt::Display for AmbientSignIn {
             Self::NamedProfile(name) => {
                 write!(formatter, "profile {name}, which AWS_PROFILE names")
             }
-            Self::MissingProfile(name) => write!(
-                formatter,
-                "profile {name}, which AWS_PROFILE names but which does not exist"
-            ),
+            Self::MissingProfile(name) => {
+                write!(formatter, "profile {name}, which AWS_PROFILE names but which does not exist")
+            }
             Self::WebIdentity => formatter.write_str("the web identity in the environment"),
             Self::Container => formatter.write_str("the role of this container"),
             Self::Nothing => formatter.write_str("no credentials were found"),
@@ -127,10 +127,7 @@ mod tests {
             renewal: renewal.map(str::to_owned),
         };
         AwsSetup {
-            profiles: vec![
-                profile("default", None),
-                profile("work", Some("aws sso login --profile work")),
-            ],
+            profiles: vec![profile("default", None), profile("work", Some("aws sso login --profile work"))],
             ambient,
         }
     }
@@ -148,11 +145,7 @@ mod tests {
             (AmbientSignIn::Nothing, None),
         ] {
             let found = setup(ambient.clone());
-            assert_eq!(
-                found.renewal_of(&Credentials::Ambient),
-                expected,
-                "{ambient:?}"
-            );
+            assert_eq!(found.renewal_of(&Credentials::Ambient), expected, "{ambient:?}");
             assert_eq!(found.renewal_of(&Credentials::Anonymous), None);
         }
     }

@@ -69,19 +69,12 @@ pub fn known_images(region: &str, instance_type: &str) -> [(String, &'static str
     let ray = default_image(region, instance_type, ArchiveContent::Onnx);
     let tensorflow = default_image(region, instance_type, ArchiveContent::SavedModel);
     let registry = ray.split('/').next().unwrap_or_default();
-    let tag = if has_gpu {
-        PYTORCH_GPU_TAG
-    } else {
-        PYTORCH_CPU_TAG
-    };
+    let tag = if has_gpu { PYTORCH_GPU_TAG } else { PYTORCH_CPU_TAG };
     let pytorch = format!("{registry}/{PYTORCH_REPOSITORY}:{tag}");
     [
         (ray, "Ray Serve, for models that Spotcheck packs"),
         (pytorch, "PyTorch, for the same; no patches since June 2026"),
-        (
-            tensorflow,
-            "TensorFlow Serving, for SavedModels; no patches since March 2026",
-        ),
+        (tensorflow, "TensorFlow Serving, for SavedModels; no patches since March 2026"),
     ]
 }
 
@@ -102,11 +95,7 @@ impl<'i> EcrImage<'i> {
         let (region, domain) = rest.split_once('.')?;
         let is_account = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
         let fits = is_account && !region.is_empty() && !domain.is_empty() && !name.is_empty();
-        fits.then_some(Self {
-            account,
-            region,
-            name,
-        })
+        fits.then_some(Self { account, region, name })
     }
 
     /// Whether it needs a GPU, by its name; `None` if the name says neither.

@@ -3,12 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A figure that AWS published: “100,000 images in 12 minutes on 2 ml.p3.2xlarge”.
-pub const HEADLINE: Headline = Headline {
-    images: 100_000,
-    minutes: 12,
-    instances: 2,
-    instance_type: "ml.p3.2xlarge",
-};
+pub const HEADLINE: Headline = Headline { images: 100_000, minutes: 12, instances: 2, instance_type: "ml.p3.2xlarge" };
 
 /// A published measurement, for orientation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +17,7 @@ pub struct Headline {
 /// “AWS reports 100,000 images in 12 minutes on 2 ml.p3.2xlarge”
 impl std::fmt::Display for Headline {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            images,
-            minutes,
-            instances,
-            instance_type,
-        } = self;
+        let Self { images, minutes, instances, instance_type } = self;
         let (thousands, rest) = (images / 1000, images % 1000);
         write!(
             formatter,
@@ -81,13 +71,9 @@ impl PriceTable {
     pub fn find(&self, instance_type: &str, region: Option<&str>) -> Option<&Price> {
         let last_of = |region: Option<&str>| {
             let mut newest_first = self.prices.iter().rev();
-            newest_first.find(|price| {
-                price.instance_type == instance_type && price.region.as_deref() == region
-            })
+            newest_first.find(|price| price.instance_type == instance_type && price.region.as_deref() == region)
         };
-        region
-            .and_then(|region| last_of(Some(region)))
-            .or_else(|| last_of(None))
+        region.and_then(|region| last_of(Some(region))).or_else(|| last_of(None))
     }
 }
 
@@ -106,12 +92,7 @@ pub struct CostEstimate {
 
 impl CostEstimate {
     /// `None` for a rate of nothing.
-    pub fn of(
-        images: u64,
-        images_per_s: f64,
-        instances: u32,
-        usd_per_hour: Option<f64>,
-    ) -> Option<Self> {
+    pub fn of(images: u64, images_per_s: f64, instances: u32, usd_per_hour: Option<f64>) -> Option<Self> {
         let all_per_s = images_per_s * f64::from(instances);
         if !all_per_s.is_finite() || all_per_s <= 0.0 {
             return None;
@@ -175,10 +156,7 @@ mod tests {
 
     #[test]
     fn an_estimate_bills_every_instance_for_the_whole_time() {
-        assert_eq!(
-            HEADLINE.to_string(),
-            "AWS reports 100,000 images in 12 minutes on 2 ml.p3.2xlarge"
-        );
+        assert_eq!(HEADLINE.to_string(), "AWS reports 100,000 images in 12 minutes on 2 ml.p3.2xlarge");
         let headline = HEADLINE.images_per_s();
         let estimate = CostEstimate::of(100_000, headline, 2, Some(4.0)).unwrap();
         assert!((estimate.seconds - 720.0).abs() < 1e-6, "{estimate:?}");

@@ -2,52 +2,30 @@
 
 /// The sizes by family of SageMaker's `TransformInstanceType` (botocore 1.44.5).
 const FAMILIES: &[(&str, &[&str])] = &[
-    (
-        "m4",
-        &["xlarge", "2xlarge", "4xlarge", "10xlarge", "16xlarge"],
-    ),
+    ("m4", &["xlarge", "2xlarge", "4xlarge", "10xlarge", "16xlarge"]),
     ("c4", &["xlarge", "2xlarge", "4xlarge", "8xlarge"]),
     ("p2", &["xlarge", "8xlarge", "16xlarge"]),
     ("p3", &["2xlarge", "8xlarge", "16xlarge"]),
-    (
-        "c5",
-        &["xlarge", "2xlarge", "4xlarge", "9xlarge", "18xlarge"],
-    ),
-    (
-        "m5",
-        &[
-            "large", "xlarge", "2xlarge", "4xlarge", "12xlarge", "24xlarge",
-        ],
-    ),
+    ("c5", &["xlarge", "2xlarge", "4xlarge", "9xlarge", "18xlarge"]),
+    ("m5", &["large", "xlarge", "2xlarge", "4xlarge", "12xlarge", "24xlarge"]),
     ("m6i", SIXTH),
     ("c6i", SIXTH),
     ("r6i", SIXTH),
     ("m7i", SEVENTH),
     ("c7i", SEVENTH),
     ("r7i", SEVENTH),
-    (
-        "g4dn",
-        &[
-            "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge",
-        ],
-    ),
+    ("g4dn", &["xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge"]),
     ("g5", GRAPHICS),
     ("g6", GRAPHICS),
     ("g6e", GRAPHICS),
     ("trn1", &["2xlarge", "32xlarge"]),
     ("inf2", &["xlarge", "8xlarge", "24xlarge", "48xlarge"]),
 ];
-const SIXTH: &[&str] = &[
-    "large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge",
-    "32xlarge",
-];
-const SEVENTH: &[&str] = &[
-    "large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge",
-    "48xlarge",
-];
-const GRAPHICS: &[&str] = &[
-    "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge",
-];
+const SIXTH: &[&str] =
+    &["large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge", "32xlarge"];
+const SEVENTH: &[&str] =
+    &["large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge"];
+const GRAPHICS: &[&str] = &["xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge"];
 
 /// An instance type, taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,19 +40,14 @@ impl<'t> InstanceType<'t> {
     /// Reads `ml.m5.xlarge`; `None` if it does not look like that.
     pub fn parse(text: &'t str) -> Option<Self> {
         let (family, size) = text.strip_prefix("ml.")?.split_once('.')?;
-        let fits = |part: &str| {
-            !part.is_empty()
-                && part
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-        };
+        let fits =
+            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         (fits(family) && fits(size)).then_some(Self { family, size })
     }
 
     /// Whether this version of Spotcheck knows that Batch Transform has it.
     pub fn is_known(&self) -> bool {
-        self.known_sizes()
-            .is_some_and(|sizes| sizes.contains(&self.size))
+        self.known_sizes().is_some_and(|sizes| sizes.contains(&self.size))
     }
 
     /// The sizes of its family; `None` for a family that this version does not know.
@@ -90,9 +63,7 @@ impl<'t> InstanceType<'t> {
 
     /// Whether its processors are AWS's own Graviton, which run containers for ARM alone: `m6g`, `c7gn`, `r8g`.
     pub fn is_arm(&self) -> bool {
-        let behind_letters = self
-            .family
-            .trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let behind_letters = self.family.trim_start_matches(|c: char| c.is_ascii_alphabetic());
         let generation = behind_letters.trim_start_matches(|c: char| c.is_ascii_digit());
         generation != behind_letters && generation.starts_with('g')
     }
@@ -101,9 +72,7 @@ impl<'t> InstanceType<'t> {
     /// “instance store volumes” of Amazon EC2's list of instance types).
     pub fn has_local_disks(&self) -> bool {
         const WITHOUT_THE_LETTER: [&str; 5] = ["g5", "g6", "gr6", "p5", "trn"];
-        let behind_letters = self
-            .family
-            .trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let behind_letters = self.family.trim_start_matches(|c: char| c.is_ascii_alphabetic());
         let attributes = behind_letters.trim_start_matches(|c: char| c.is_ascii_digit());
         let is_listed = || {
             let mut listed = WITHOUT_THE_LETTER.iter();
@@ -117,20 +86,14 @@ impl<'t> InstanceType<'t> {
         match self.size {
             "large" => Some(2),
             "xlarge" => Some(4),
-            size => size
-                .strip_suffix("xlarge")?
-                .parse::<u32>()
-                .ok()?
-                .checked_mul(4),
+            size => size.strip_suffix("xlarge")?.parse::<u32>().ok()?.checked_mul(4),
         }
     }
 }
 
 /// All known instance types, by family.
 pub fn known_instance_types() -> impl Iterator<Item = String> {
-    FAMILIES
-        .iter()
-        .flat_map(|(family, sizes)| sizes.iter().map(move |size| format!("ml.{family}.{size}")))
+    FAMILIES.iter().flat_map(|(family, sizes)| sizes.iter().map(move |size| format!("ml.{family}.{size}")))
 }
 
 #[cfg(test)]
@@ -154,11 +117,7 @@ mod tests {
             ("ml.g4dn.xlarge", false),
             ("ml.m5d.large", false),
         ] {
-            assert_eq!(
-                InstanceType::parse(name).unwrap().is_arm(),
-                is_arm,
-                "{name}"
-            );
+            assert_eq!(InstanceType::parse(name).unwrap().is_arm(), is_arm, "{name}");
         }
         for wrong in ["m5.xlarge", "ml.m5", "ml..xlarge", ""] {
             assert_eq!(InstanceType::parse(wrong), None, "{wrong}");

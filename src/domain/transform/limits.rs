@@ -82,14 +82,10 @@ pub fn name_problem(name: &str) -> Option<String> {
         return Some("is missing".to_owned());
     }
     if name.len() > MAX_NAME {
-        return Some(format!(
-            "“{name}” has {} characters; the limit is {MAX_NAME}. Shorten it",
-            name.len()
-        ));
+        return Some(format!("“{name}” has {} characters; the limit is {MAX_NAME}. Shorten it", name.len()));
     }
-    (!is_name(name, MAX_NAME)).then(|| {
-        format!("“{name}” is not valid: use letters a to z, digits, and hyphens between them")
-    })
+    (!is_name(name, MAX_NAME))
+        .then(|| format!("“{name}” is not valid: use letters a to z, digits, and hyphens between them"))
 }
 
 /// Why the ARN of a role is not valid.
@@ -107,30 +103,21 @@ pub fn role_problem(role: &str) -> Option<String> {
         let (account, name) = rest.split_once(":role/")?;
         let is_account = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
         let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"+=,.@-_/".contains(&byte);
-        let fits = partition.starts_with("aws")
-            && is_account
-            && !name.is_empty()
-            && name.bytes().all(is_name_byte);
+        let fits = partition.starts_with("aws") && is_account && !name.is_empty() && name.bytes().all(is_name_byte);
         fits.then_some(())
     };
-    is_arn().is_none().then(|| {
-        format!(
-            "“{role}” is not the ARN of a role, for example arn:aws:iam::123456789012:role/SageMaker"
-        )
-    })
+    is_arn()
+        .is_none()
+        .then(|| format!("“{role}” is not the ARN of a role, for example arn:aws:iam::123456789012:role/SageMaker"))
 }
 
 /// Why the URI of a container is not valid.
 pub fn image_problem(image: &str) -> Option<String> {
     if image.is_empty() {
-        return Some(
-            "is missing; enter the URI of a container in ECR that serves the model".to_owned(),
-        );
+        return Some("is missing; enter the URI of a container in ECR that serves the model".to_owned());
     }
     if image.len() > MAX_IMAGE || image.contains(char::is_whitespace) {
-        return Some(format!(
-            "“{image}” is not valid: a URI has at most {MAX_IMAGE} characters and no spaces"
-        ));
+        return Some(format!("“{image}” is not valid: a URI has at most {MAX_IMAGE} characters and no spaces"));
     }
     None
 }
@@ -169,11 +156,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (year, month, day)
 }
@@ -181,10 +164,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 /// `[a-zA-Z0-9](-*[a-zA-Z0-9])*`
 pub(super) fn is_name(name: &str, longest: usize) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    (1..=longest).contains(&name.len())
-        && name.bytes().all(fits)
-        && !name.starts_with('-')
-        && !name.ends_with('-')
+    (1..=longest).contains(&name.len()) && name.bytes().all(fits) && !name.starts_with('-') && !name.ends_with('-')
 }
 
 /// `[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*`
@@ -198,10 +178,7 @@ pub(in crate::domain) struct Problems(pub(in crate::domain) Vec<FieldProblem>);
 
 impl Problems {
     pub(in crate::domain) fn add(&mut self, field: &'static str, message: impl Into<String>) {
-        self.0.push(FieldProblem {
-            field,
-            message: message.into(),
-        });
+        self.0.push(FieldProblem { field, message: message.into() });
     }
 
     pub(in crate::domain) fn name(&mut self, field: &'static str, name: &str) {
@@ -210,13 +187,7 @@ impl Problems {
         }
     }
 
-    pub(in crate::domain) fn range(
-        &mut self,
-        field: &'static str,
-        value: u32,
-        least: u32,
-        most: u32,
-    ) {
+    pub(in crate::domain) fn range(&mut self, field: &'static str, value: u32, least: u32, most: u32) {
         if !(least..=most).contains(&value) {
             self.add(field, format!("is {value}; it must be {least} to {most}"));
         }
@@ -225,10 +196,7 @@ impl Problems {
     pub(in crate::domain) fn length(&mut self, field: &'static str, text: &str, longest: usize) {
         let count = text.chars().count();
         if count > longest {
-            self.add(
-                field,
-                format!("has {count} characters; the limit is {longest}"),
-            );
+            self.add(field, format!("has {count} characters; the limit is {longest}"));
         }
     }
 
@@ -236,61 +204,41 @@ impl Problems {
         let Some(key) = key else { return };
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b":/_-".contains(&byte);
         if key.len() > MAX_KMS_KEY || !key.bytes().all(fits) {
-            self.add(
-                field,
-                format!("“{key}” is not the id, ARN or alias of a key"),
-            );
+            self.add(field, format!("“{key}” is not the id, ARN or alias of a key"));
         }
     }
 
     pub(in crate::domain) fn ami_version(&mut self, version: Option<&str>) {
         if version.is_some_and(|version| !is_hyphenated(version, MAX_NAME)) {
-            self.add(
-                "AMI version",
-                "is not valid: use 1 to 63 letters, digits and single inner hyphens",
-            );
+            self.add("AMI version", "is not valid: use 1 to 63 letters, digits and single inner hyphens");
         }
     }
 
     pub(in crate::domain) fn environment(&mut self, environment: &BTreeMap<String, String>) {
         let count = environment.len();
         if count > MAX_ENVIRONMENT {
-            self.add(
-                "environment",
-                format!("has {count} variables; the limit is {MAX_ENVIRONMENT}"),
-            );
+            self.add("environment", format!("has {count} variables; the limit is {MAX_ENVIRONMENT}"));
         }
         for (key, value) in environment {
             let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             let begins_well = !key.starts_with(|first: char| first.is_ascii_digit());
-            if key.is_empty()
-                || key.len() > MAX_ENVIRONMENT_KEY
-                || !begins_well
-                || !key.bytes().all(fits)
-            {
+            if key.is_empty() || key.len() > MAX_ENVIRONMENT_KEY || !begins_well || !key.bytes().all(fits) {
                 self.add(
                     "environment",
                     format!("cannot have the variable “{key}”: use letters, digits and _, and no digit at the start"),
                 );
             }
             if value.chars().count() > MAX_ENVIRONMENT_VALUE {
-                self.add(
-                    "environment",
-                    format!("has more than {MAX_ENVIRONMENT_VALUE} characters in {key}"),
-                );
+                self.add("environment", format!("has more than {MAX_ENVIRONMENT_VALUE} characters in {key}"));
             }
         }
     }
 
     pub(in crate::domain) fn tags(&mut self, tags: &BTreeMap<String, String>) {
         if tags.len() > MAX_TAGS {
-            self.add(
-                "tags",
-                format!("are {}; the limit is {MAX_TAGS}", tags.len()),
-            );
+            self.add("tags", format!("are {}; the limit is {MAX_TAGS}", tags.len()));
         }
-        let fits =
-            |letter: char| letter.is_alphanumeric() || letter == ' ' || "_.:/=+-@".contains(letter);
+        let fits = |letter: char| letter.is_alphanumeric() || letter == ' ' || "_.:/=+-@".contains(letter);
         for (key, value) in tags {
             let is_key = (1..=MAX_TAG_KEY).contains(&key.chars().count()) && key.chars().all(fits);
             let is_value = value.chars().count() <= MAX_TAG_VALUE && value.chars().all(fits);
@@ -326,10 +274,9 @@ mod tests {
         let problems = spec.problems();
         let fields: Vec<&str> = problems.iter().map(|problem| problem.field).collect();
         assert_eq!(fields, ["role", "container image"]);
-        for role in [
-            "arn:aws:iam::123456789012:role/SageMaker",
-            "arn:aws-cn:iam::123456789012:role/service-role/Sage.Maker_1",
-        ] {
+        for role in
+            ["arn:aws:iam::123456789012:role/SageMaker", "arn:aws-cn:iam::123456789012:role/service-role/Sage.Maker_1"]
+        {
             assert_eq!(role_problem(role), None);
         }
         for role in [

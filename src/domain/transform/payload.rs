@@ -21,40 +21,27 @@ impl PayloadSuggestion {
     /// `None` if no payload is large enough.
     pub fn of(largest_bytes: u64, vcpus: Option<u32>) -> Option<Self> {
         let needed = needed_payload_mb(largest_bytes);
-        let max_payload_mb = u32::try_from(needed)
-            .ok()
-            .filter(|mb| *mb <= MAX_PAYLOAD_IN_FLIGHT_MB)?;
+        let max_payload_mb = u32::try_from(needed).ok().filter(|mb| *mb <= MAX_PAYLOAD_IN_FLIGHT_MB)?;
         let room = MAX_PAYLOAD_IN_FLIGHT_MB / max_payload_mb;
-        Some(Self {
-            max_payload_mb,
-            max_concurrent: vcpus.unwrap_or(DEFAULT_VCPUS).clamp(1, room),
-        })
+        Some(Self { max_payload_mb, max_concurrent: vcpus.unwrap_or(DEFAULT_VCPUS).clamp(1, room) })
     }
 }
 
 impl PayloadSuggestion {
     /// Sets the values that are not set, so that SageMaker accepts their product.
     pub fn fill_in(self, spec: &mut TransformSpec) {
-        (spec.max_payload_mb, spec.max_concurrent) =
-            self.beside(spec.max_payload_mb, spec.max_concurrent);
+        (spec.max_payload_mb, spec.max_concurrent) = self.beside(spec.max_payload_mb, spec.max_concurrent);
     }
 
     /// `MaxPayloadInMB` and `MaxConcurrentTransforms` as given, and as suggested if they are `None`.
-    pub fn beside(
-        self,
-        max_payload_mb: Option<u32>,
-        max_concurrent: Option<u32>,
-    ) -> (Option<u32>, Option<u32>) {
+    pub fn beside(self, max_payload_mb: Option<u32>, max_concurrent: Option<u32>) -> (Option<u32>, Option<u32>) {
         let room = |given: u32| (MAX_PAYLOAD_IN_FLIGHT_MB / given).max(1);
         match (max_payload_mb, max_concurrent) {
             (None, None) => (Some(self.max_payload_mb), Some(self.max_concurrent)),
-            (Some(payload), None) if payload > 0 => {
-                (Some(payload), Some(self.max_concurrent.min(room(payload))))
+            (Some(payload), None) if payload > 0 => (Some(payload), Some(self.max_concurrent.min(room(payload)))),
+            (None, Some(concurrent)) if concurrent > 0 => {
+                (Some(self.max_payload_mb.min(room(concurrent))), Some(concurrent))
             }
-            (None, Some(concurrent)) if concurrent > 0 => (
-                Some(self.max_payload_mb.min(room(concurrent))),
-                Some(concurrent),
-            ),
             given => given,
         }
     }
@@ -89,10 +76,7 @@ mod tests {
 
     #[test]
     fn only_values_that_are_not_set_are_filled_in() {
-        let suggestion = PayloadSuggestion {
-            max_payload_mb: 7,
-            max_concurrent: 14,
-        };
+        let suggestion = PayloadSuggestion { max_payload_mb: 7, max_concurrent: 14 };
         for (given, expected) in [
             ((None, None), (Some(7), Some(14))),
             ((Some(50), None), (Some(50), Some(2))),
@@ -101,17 +85,10 @@ mod tests {
             ((Some(0), None), (Some(0), None)),
             ((Some(5), Some(5)), (Some(5), Some(5))),
         ] {
-            let mut spec = TransformSpec {
-                max_payload_mb: given.0,
-                max_concurrent: given.1,
-                ..TransformSpec::example()
-            };
+            let mut spec =
+                TransformSpec { max_payload_mb: given.0, max_concurrent: given.1, ..TransformSpec::example() };
             suggestion.fill_in(&mut spec);
-            assert_eq!(
-                (spec.max_payload_mb, spec.max_concurrent),
-                expected,
-                "{given:?}"
-            );
+            assert_eq!((spec.max_payload_mb, spec.max_concurrent), expected, "{given:?}");
             assert_eq!(spec.problems(), []);
         }
     }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::{
-    AssembleWith, EXAMPLE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelSpec,
-    SageMakerAccess, SplitType, TransformInput, TransformOutput, TransformSpec,
+    AssembleWith, EXAMPLE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelSpec, SageMakerAccess, SplitType,
+    TransformInput, TransformOutput, TransformSpec,
 };
 use crate::domain::{S3Access, S3Address, Sample};
 
@@ -52,10 +52,7 @@ pub enum ModelSource {
     /// SageMaker knows it by the name in the job.
     Existing,
     /// Created for the job, from an archive in S3 or from a local one that is uploaded first.
-    New {
-        spec: ModelSpec,
-        local_archive: Option<PathBuf>,
-    },
+    New { spec: ModelSpec, local_archive: Option<PathBuf> },
 }
 
 /// A list of images that is written for a job.
@@ -115,10 +112,7 @@ impl TransformSpec {
         output: &S3Address,
     ) -> Self {
         let job_name = job_name.into();
-        let mut spec = Self {
-            model_name: model_name.into(),
-            ..Self::default()
-        };
+        let mut spec = Self { model_name: model_name.into(), ..Self::default() };
         spec.input.objects = objects;
         spec.output.folder = output_folder(output, &job_name);
         spec.job_name = job_name;
@@ -134,10 +128,7 @@ impl TransformSpec {
                 split: SplitType::TFRecord,
                 ..self.input
             },
-            output: TransformOutput {
-                assemble: AssembleWith::Line,
-                ..self.output
-            },
+            output: TransformOutput { assemble: AssembleWith::Line, ..self.output },
             ..self
         }
     }
@@ -145,15 +136,8 @@ impl TransformSpec {
     /// As [`TransformSpec::over_images`], for lines with an image each: a line a request, a line of the output each.
     pub fn over_lines(self) -> Self {
         Self {
-            input: TransformInput {
-                content_type: LINES_CONTENT_TYPE.to_owned(),
-                split: SplitType::Line,
-                ..self.input
-            },
-            output: TransformOutput {
-                assemble: AssembleWith::Line,
-                ..self.output
-            },
+            input: TransformInput { content_type: LINES_CONTENT_TYPE.to_owned(), split: SplitType::Line, ..self.input },
+            output: TransformOutput { assemble: AssembleWith::Line, ..self.output },
             ..self
         }
     }
@@ -175,10 +159,7 @@ pub fn output_folder(base: &S3Address, job_name: &str) -> S3Address {
 /// outputs.
 pub fn support_folder(base: &S3Address, job_name: &str) -> S3Address {
     let base = base.as_folder();
-    S3Address::new(
-        &base.bucket,
-        format!("{}spotcheck-files/{job_name}/", base.prefix),
-    )
+    S3Address::new(&base.bucket, format!("{}spotcheck-files/{job_name}/", base.prefix))
 }
 
 /// The address of the archive of a job's model.
@@ -210,28 +191,17 @@ mod tests {
     fn a_job_has_a_folder_of_its_own_for_outputs_and_another_for_what_it_needs() {
         for base in ["out", "out/"] {
             let base = S3Address::new("bucket", base);
-            let spec = TransformSpec::over_images(
-                "job-1",
-                "model",
-                TransformSpec::example().input.objects,
-                &base,
-            );
+            let spec = TransformSpec::over_images("job-1", "model", TransformSpec::example().input.objects, &base);
             assert_eq!(spec.output.folder.to_string(), "s3://bucket/out/job-1/");
             let support = support_folder(&base, "job-1");
-            assert_eq!(
-                support.to_string(),
-                "s3://bucket/out/spotcheck-files/job-1/"
-            );
+            assert_eq!(support.to_string(), "s3://bucket/out/spotcheck-files/job-1/");
         }
     }
 
     #[test]
     fn presets_fit_into_the_environment_of_a_job() {
         for preset in [TfsBatching::Small, TfsBatching::Large] {
-            let spec = TransformSpec {
-                environment: preset.environment(),
-                ..TransformSpec::example()
-            };
+            let spec = TransformSpec { environment: preset.environment(), ..TransformSpec::example() };
             assert_eq!(spec.problems(), []);
             assert_eq!(spec.environment["SAGEMAKER_TFS_ENABLE_BATCHING"], "true");
         }

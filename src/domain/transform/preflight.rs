@@ -104,10 +104,7 @@ impl Preflight {
     }
 
     pub fn count(&self, grade: CheckGrade) -> usize {
-        self.checks
-            .iter()
-            .filter(|check| check.grade == grade)
-            .count()
+        self.checks.iter().filter(|check| check.grade == grade).count()
     }
 }
 

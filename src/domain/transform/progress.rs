@@ -65,8 +65,7 @@ impl JobProgress {
 
     /// The job completed, but some images have no prediction.
     pub fn is_short(&self) -> bool {
-        self.job.status == TransformStatus::Completed
-            && self.missing().is_some_and(|missing| missing > 0)
+        self.job.status == TransformStatus::Completed && self.missing().is_some_and(|missing| missing > 0)
     }
 
     /// “counted 40 s ago”; `None` if the outputs were counted just before `now_ms`.
@@ -175,9 +174,8 @@ impl JobOutcome {
     /// “2 by retry cats-retry-20261121-140509007”, as far as retries have answered something.
     pub fn retries_text(&self) -> Option<String> {
         let predicted = self.retries.iter().filter(|retry| retry.predicted > 0);
-        let texts: Vec<String> = predicted
-            .map(|retry| format!("{} by retry {}", retry.predicted, retry.job_name))
-            .collect();
+        let texts: Vec<String> =
+            predicted.map(|retry| format!("{} by retry {}", retry.predicted, retry.job_name)).collect();
         (!texts.is_empty()).then(|| texts.join(", "))
     }
 
@@ -188,10 +186,7 @@ impl JobOutcome {
 
     /// The number of objects that the data-log gives a reason for.
     pub fn refused(&self) -> usize {
-        self.failed
-            .iter()
-            .filter(|failed| failed.reason.is_some())
-            .count()
+        self.failed.iter().filter(|failed| failed.reason.is_some()).count()
     }
 }
 

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use super::limits::{
-    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, MAX_S3_URI,
-    Problems, in_flight_problem, is_name,
+    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, MAX_S3_URI, Problems, in_flight_problem,
+    is_name,
 };
 use crate::domain::S3Address;
 
@@ -91,19 +91,7 @@ pub struct TransformOutput {
 }
 
 /// How an object is split into records.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    VariantArray,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum SplitType {
     #[default]
@@ -115,19 +103,7 @@ pub enum SplitType {
 
 /// How many records a request has. `SingleRecord` strips the framing of TFRecord and `RecordIO`, `MultiRecord` keeps
 /// it.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    VariantArray,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum BatchStrategy {
     #[default]
@@ -136,19 +112,7 @@ pub enum BatchStrategy {
 }
 
 /// What separates the predictions of one object's records in its output.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    VariantArray,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum AssembleWith {
     #[default]
@@ -157,19 +121,7 @@ pub enum AssembleWith {
 }
 
 /// How the objects are compressed.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    VariantArray,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Compression {
     #[default]
@@ -280,11 +232,7 @@ impl TransformSpec {
         }
         found.kms_key("output KMS key", output.kms_key.as_deref());
         if let Some(capture) = &self.data_capture {
-            found.length(
-                "data capture folder",
-                &capture.folder.to_string(),
-                MAX_S3_URI,
-            );
+            found.length("data capture folder", &capture.folder.to_string(), MAX_S3_URI);
             found.kms_key("data capture KMS key", capture.kms_key.as_deref());
         }
         let filters = [
@@ -300,10 +248,7 @@ impl TransformSpec {
 
     fn check_resources(&self, found: &mut Problems) {
         if self.instance_type.is_empty() {
-            found.add(
-                "instance type",
-                "is missing; enter one, for example ml.m5.xlarge (no GPU)",
-            );
+            found.add("instance type", "is missing; enter one, for example ml.m5.xlarge (no GPU)");
         }
         found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
         found.kms_key("volume KMS key", self.volume_kms_key.as_deref());
@@ -353,10 +298,7 @@ mod tests {
     use super::*;
 
     fn fields(spec: &TransformSpec) -> Vec<&'static str> {
-        spec.problems()
-            .iter()
-            .map(|problem| problem.field)
-            .collect()
+        spec.problems().iter().map(|problem| problem.field).collect()
     }
 
     #[test]
@@ -379,66 +321,29 @@ mod tests {
         check(|spec| spec.instance_type.clear(), &["instance type"]);
         check(|spec| spec.instance_count = 0, &["number of instances"]);
         check(|spec| spec.max_payload_mb = Some(101), &["payload in MB"]);
-        check(
-            |spec| (spec.max_payload_mb, spec.max_concurrent) = (Some(26), Some(4)),
-            &["payload times concurrency"],
-        );
+        check(|spec| (spec.max_payload_mb, spec.max_concurrent) = (Some(26), Some(4)), &["payload times concurrency"]);
         // Without a payload it is 6 MB.
-        check(
-            |spec| spec.max_concurrent = Some(17),
-            &["payload times concurrency"],
-        );
-        check(
-            |spec| (spec.max_payload_mb, spec.max_concurrent) = (Some(25), Some(4)),
-            &[],
-        );
-        check(
-            |spec| spec.model_client.timeout_s = Some(3601),
-            &["time for a request in seconds"],
-        );
-        check(
-            |spec| spec.model_client.max_retries = Some(4),
-            &["number of retries"],
-        );
+        check(|spec| spec.max_concurrent = Some(17), &["payload times concurrency"]);
+        check(|spec| (spec.max_payload_mb, spec.max_concurrent) = (Some(25), Some(4)), &[]);
+        check(|spec| spec.model_client.timeout_s = Some(3601), &["time for a request in seconds"]);
+        check(|spec| spec.model_client.max_retries = Some(4), &["number of retries"]);
         check(
             |spec| {
                 for number in 0..17 {
-                    spec.environment
-                        .insert(format!("KEY_{number}"), String::new());
+                    spec.environment.insert(format!("KEY_{number}"), String::new());
                 }
             },
             &["environment"],
         );
-        check(
-            |spec| drop(spec.environment.insert("2ND".to_owned(), String::new())),
-            &["environment"],
-        );
-        check(
-            |spec| drop(spec.tags.insert("aws:mine".to_owned(), String::new())),
-            &["tags"],
-        );
-        check(
-            |spec| drop(spec.tags.insert("팀".to_owned(), "vision a".to_owned())),
-            &[],
-        );
-        check(
-            |spec| spec.volume_kms_key = Some("a key".to_owned()),
-            &["volume KMS key"],
-        );
-        check(
-            |spec| spec.ami_version = Some("al2--gpu".to_owned()),
-            &["AMI version"],
-        );
-        check(
-            |spec| spec.data_processing.input_filter = Some("$".repeat(64)),
-            &["input filter"],
-        );
+        check(|spec| drop(spec.environment.insert("2ND".to_owned(), String::new())), &["environment"]);
+        check(|spec| drop(spec.tags.insert("aws:mine".to_owned(), String::new())), &["tags"]);
+        check(|spec| drop(spec.tags.insert("팀".to_owned(), "vision a".to_owned())), &[]);
+        check(|spec| spec.volume_kms_key = Some("a key".to_owned()), &["volume KMS key"]);
+        check(|spec| spec.ami_version = Some("al2--gpu".to_owned()), &["AMI version"]);
+        check(|spec| spec.data_processing.input_filter = Some("$".repeat(64)), &["input filter"]);
         check(
             |spec| {
-                spec.experiment = Some(Experiment {
-                    trial: Some("a trial".to_owned()),
-                    ..Experiment::default()
-                });
+                spec.experiment = Some(Experiment { trial: Some("a trial".to_owned()), ..Experiment::default() });
             },
             &["trial name"],
         );

@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::super::Shared;
-use crate::domain::{
-    ArchiveContent, InstanceType, ModelSource, S3Access, S3Address, SageMakerAccess,
-};
+use crate::domain::{ArchiveContent, InstanceType, ModelSource, S3Access, S3Address, SageMakerAccess};
 use crate::export::{Existing, ExportError, ExportTarget};
 use crate::remote::package::{
-    PackageError, PackageOptions, Packaged, Processor, SavedModelOptions, package_model,
-    package_saved_model, stamp_of_saved_model,
+    PackageError, PackageOptions, Packaged, Processor, SavedModelOptions, package_model, package_saved_model,
+    stamp_of_saved_model,
 };
 use crate::remote::transform::{JobError, NewArchive, NewModel};
 use crate::state::{ChosenModel, ModelRequest};
@@ -36,20 +34,15 @@ pub(super) fn archive_of(
     control: &TaskControl,
 ) -> Result<Option<NewArchive>, JobError> {
     let (path, content) = match model {
-        ChosenModel::Library(id) => (
-            packed(shared, id, instance_type, control)?,
-            Some(ArchiveContent::Onnx),
-        ),
-        ChosenModel::SavedModel(folder) => (
-            packed_saved_model(shared, folder, control)?,
-            Some(ArchiveContent::SavedModel),
-        ),
+        ChosenModel::Library(id) => (packed(shared, id, instance_type, control)?, Some(ArchiveContent::Onnx)),
+        ChosenModel::SavedModel(folder) => {
+            (packed_saved_model(shared, folder, control)?, Some(ArchiveContent::SavedModel))
+        }
         ChosenModel::Archive(path) => (path.clone(), None),
         ChosenModel::ArchiveInS3(address) => return Ok(Some(NewArchive::There(address.clone()))),
         ChosenModel::SageMaker(_) => return Ok(None),
     };
-    let to =
-        to.ok_or_else(|| JobError::Plan("Enter the S3 folder for the model's archive".to_owned()))?;
+    let to = to.ok_or_else(|| JobError::Plan("Enter the S3 folder for the model's archive".to_owned()))?;
     Ok(Some(NewArchive::Here { path, to, content }))
 }
 
@@ -80,31 +73,15 @@ pub(super) fn model_source(
 }
 
 /// The model as an archive. What was packed once is used again: the same model gives the same bytes.
-fn packed(
-    shared: &Shared,
-    model_id: &str,
-    instance_type: &str,
-    control: &TaskControl,
-) -> Result<PathBuf, JobError> {
+fn packed(shared: &Shared, model_id: &str, instance_type: &str, control: &TaskControl) -> Result<PathBuf, JobError> {
     let plan_error = |error: &dyn std::fmt::Display| JobError::Plan(error.to_string());
-    let model = shared
-        .library
-        .find(model_id)
-        .map_err(|error| plan_error(&error))?;
+    let model = shared.library.find(model_id).map_err(|error| plan_error(&error))?;
     let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
-    let processor = if has_gpu {
-        Processor::Cuda
-    } else {
-        Processor::Cpu
-    };
+    let processor = if has_gpu { Processor::Cuda } else { Processor::Cpu };
     let mut hasher = DefaultHasher::new();
     format!("{:?}", model.card).hash(&mut hasher);
     format!("{:?}", model.labels).hash(&mut hasher);
-    let name = format!(
-        "{model_id}-{}-{processor:?}-{:016x}.tar.gz",
-        env!("CARGO_PKG_VERSION"),
-        hasher.finish()
-    );
+    let name = format!("{model_id}-{}-{processor:?}-{:016x}.tar.gz", env!("CARGO_PKG_VERSION"), hasher.finish());
     let path = shared.dirs.cache.join(ARCHIVES).join(name);
     if path.exists() {
         note_use(&path);
@@ -112,14 +89,8 @@ fn packed(
     }
     let folder = archives_folder(shared)?;
     control.set_step("packing the model");
-    let options = PackageOptions {
-        processor,
-        ..PackageOptions::default()
-    };
-    let target = ExportTarget {
-        path: path.clone(),
-        existing: Existing::Keep,
-    };
+    let options = PackageOptions { processor, ..PackageOptions::default() };
+    let target = ExportTarget { path: path.clone(), existing: Existing::Keep };
     let packed = package_model(&model, options, &target, control);
     unless_packed_meanwhile(packed).map_err(|error| match error {
         PackageError::Cancelled(_) => JobError::Cancelled,
@@ -130,11 +101,7 @@ fn packed(
 }
 
 /// Like [`packed`], for a folder: it is not packed again if names, sizes and times are the same.
-fn packed_saved_model(
-    shared: &Shared,
-    model: &Path,
-    control: &TaskControl,
-) -> Result<PathBuf, JobError> {
+fn packed_saved_model(shared: &Shared, model: &Path, control: &TaskControl) -> Result<PathBuf, JobError> {
     let failed = |error: PackageError| match error {
         PackageError::Cancelled(_) => JobError::Cancelled,
         error => JobError::Plan(format!("Could not pack the SavedModel: {error}")),
@@ -150,10 +117,7 @@ fn packed_saved_model(
         return Ok(path);
     }
     let folder = archives_folder(shared)?;
-    let target = ExportTarget {
-        path: path.clone(),
-        existing: Existing::Keep,
-    };
+    let target = ExportTarget { path: path.clone(), existing: Existing::Keep };
     let options = SavedModelOptions::default();
     let packed = package_saved_model(model, &options, &target, control);
     unless_packed_meanwhile(packed).map_err(failed)?;
@@ -213,9 +177,7 @@ fn forget_old(folder: &Path, now: SystemTime) {
         .collect();
     archives.sort_by(|a, b| b.cmp(a));
     for (used_at, path) in archives.into_iter().skip(KEPT) {
-        let is_idle = now
-            .duration_since(used_at)
-            .is_ok_and(|age| age > MAY_BE_IN_USE);
+        let is_idle = now.duration_since(used_at).is_ok_and(|age| age > MAY_BE_IN_USE);
         if is_idle && let Err(error) = std::fs::remove_file(&path) {
             log::warn!("could not delete {}: {error}", path.display());
         }

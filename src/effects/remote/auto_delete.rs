@@ -35,9 +35,9 @@ impl EndpointDeleter {
         let thread = thread.spawn(move || watch(&shared, &of_thread));
         match thread {
             Ok(thread) => self.0 = Some((control, thread)),
-            Err(error) => log::error!(
-                "endpoints are not deleted automatically, as the system refuses a thread: {error}"
-            ),
+            Err(error) => {
+                log::error!("endpoints are not deleted automatically, as the system refuses a thread: {error}");
+            }
         }
     }
 }
@@ -63,11 +63,7 @@ fn watch(shared: &Arc<Shared>, control: &TaskControl) {
         if is_news || !due.is_empty() {
             reported = Some(found.clone());
             let (records, unreadable) = found;
-            let is_open = shared.report(EndpointsEvent::RecordsRead {
-                records,
-                unreadable,
-                due,
-            });
+            let is_open = shared.report(EndpointsEvent::RecordsRead { records, unreadable, due });
             if !is_open {
                 return;
             }
@@ -75,9 +71,7 @@ fn watch(shared: &Arc<Shared>, control: &TaskControl) {
         // The difference is also large if the clock was set back.
         if (now - listed_ms).abs() >= LIST_EVERY_MS {
             listed_ms = now;
-            let is_any = reported
-                .as_ref()
-                .is_some_and(|(records, _)| !records.is_empty());
+            let is_any = reported.as_ref().is_some_and(|(records, _)| !records.is_empty());
             if is_any && !shared.report(EndpointsEvent::Outdated) {
                 return;
             }
@@ -118,11 +112,7 @@ impl Tries {
                     let count = before.map_or(0, |before| before.count);
                     due.push(id);
                     let wait = FIRST_RETRY_MS << count.min(10);
-                    Try {
-                        delete_at_ms,
-                        count: count + 1,
-                        next_ms: now_ms + wait.min(LONGEST_RETRY_MS),
-                    }
+                    Try { delete_at_ms, count: count + 1, next_ms: now_ms + wait.min(LONGEST_RETRY_MS) }
                 }
             };
             tries.insert(key, next);
@@ -141,10 +131,7 @@ mod tests {
 
     fn record(delete_at_ms: Option<i64>) -> EndpointRecord {
         EndpointRecord {
-            sagemaker: SageMakerAccess {
-                region: Some("eu-west-1".to_owned()),
-                ..SageMakerAccess::default()
-            },
+            sagemaker: SageMakerAccess { region: Some("eu-west-1".to_owned()), ..SageMakerAccess::default() },
             name: "cats".to_owned(),
             config: EndpointConfig {
                 name: "cats".to_owned(),

@@ -7,9 +7,7 @@ use super::archives::model_source;
 use super::endpoints::records;
 use super::failure_of_job;
 use crate::domain::{EndpointPlan, SageMakerAccess};
-use crate::remote::endpoint::{
-    CheckedEndpoint, DeployError, EndpointError, Leftovers, deploy, preflight,
-};
+use crate::remote::endpoint::{CheckedEndpoint, DeployError, EndpointError, Leftovers, deploy, preflight};
 use crate::remote::transform::{JobError, read_prices};
 use crate::state::{EndpointId, EndpointRequest, EndpointsEvent, Failure, FormCheck, Ticket};
 use crate::tasks::{TaskControl, now_ms};
@@ -20,9 +18,7 @@ pub(in super::super) fn check(shared: &Arc<Shared>, request: EndpointRequest, ti
         ticket,
         move |shared, ticket| {
             let checked = check_request(shared, request, &ticket.control);
-            checked
-                .map(Box::new)
-                .map_err(|error| failure_of_job(&error))
+            checked.map(Box::new).map_err(|error| failure_of_job(&error))
         },
         |task, result| EndpointsEvent::Checked { task, result },
     );
@@ -36,27 +32,13 @@ fn check_request(
     let plan = plan_of(shared, request, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
     let records = records(shared);
-    let CheckedEndpoint { plan, preflight } = preflight(
-        &shared.aws,
-        &records,
-        plan,
-        Leftovers::Block,
-        &prices,
-        control,
-    )?;
-    Ok(FormCheck {
-        preflight,
-        commands: Vec::new(),
-        plan: Arc::new(plan),
-    })
+    let CheckedEndpoint { plan, preflight } =
+        preflight(&shared.aws, &records, plan, Leftovers::Block, &prices, control)?;
+    Ok(FormCheck { preflight, commands: Vec::new(), plan: Arc::new(plan) })
 }
 
 /// The plan, with a packed model and its container if one is made.
-fn plan_of(
-    shared: &Shared,
-    request: EndpointRequest,
-    control: &TaskControl,
-) -> Result<EndpointPlan, JobError> {
+fn plan_of(shared: &Shared, request: EndpointRequest, control: &TaskControl) -> Result<EndpointPlan, JobError> {
     let mut sagemaker = SageMakerAccess::from(&request.access);
     sagemaker.region = Some(shared.aws.sagemaker(&sagemaker).region(Some(control))?);
     let config = request.config;
@@ -89,8 +71,7 @@ pub(in super::super) fn start(shared: &Arc<Shared>, plan: Arc<EndpointPlan>, tic
             let unfinished = shared.dirs.uploads();
             let records = records(shared);
             let (aws, control) = (&shared.aws, &ticket.control);
-            deploy(aws, &records, &mut record, &plan, &unfinished, control)
-                .map_err(|error| failure_of(&error))?;
+            deploy(aws, &records, &mut record, &plan, &unfinished, control).map_err(|error| failure_of(&error))?;
             Ok(id)
         },
         |task, result| EndpointsEvent::Deployed { task, result },

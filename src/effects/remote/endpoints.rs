@@ -6,14 +6,11 @@ use super::super::s3::failure;
 use super::super::{Effects, Shared};
 use super::endpoint_form;
 use crate::aws::{AwsError, SageMaker};
-use crate::domain::{
-    Endpoint, EndpointConfig, EndpointQuery, EndpointRecord, S3Access, SageMakerAccess,
-};
+use crate::domain::{Endpoint, EndpointConfig, EndpointQuery, EndpointRecord, S3Access, SageMakerAccess};
 use crate::remote::endpoint::{self, EndpointError, EndpointRecords, Poll};
 use crate::remote::transform::read_prices;
 use crate::state::{
-    DeletionCause, EndpointDeletion, EndpointId, EndpointsEffect, EndpointsEvent, Failure, TaskId,
-    Ticket,
+    DeletionCause, EndpointDeletion, EndpointId, EndpointsEffect, EndpointsEvent, Failure, TaskId, Ticket,
 };
 use crate::tasks::{TaskControl, now_ms};
 
@@ -25,11 +22,7 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: EndpointsEffect
         }
         EndpointsEffect::Deploy { plan, ticket } => endpoint_form::start(shared, plan, ticket),
         EndpointsEffect::FollowRecords => effects.endpoints.start(shared),
-        EndpointsEffect::List {
-            access,
-            query,
-            ticket,
-        } => list(shared, access, query, ticket),
+        EndpointsEffect::List { access, query, ticket } => list(shared, access, query, ticket),
         EndpointsEffect::Watch { id, ticket } => {
             watch(shared, id, ticket);
         }
@@ -60,19 +53,12 @@ fn list(shared: &Arc<Shared>, access: S3Access, query: EndpointQuery, ticket: Ti
             let page = || {
                 let region = sagemaker.region(Some(&ticket.control))?;
                 let page = sagemaker.list_endpoints(&query, Some(&ticket.control))?;
-                let found = SageMakerAccess {
-                    region: Some(region),
-                    credentials: access.credentials.clone(),
-                };
+                let found = SageMakerAccess { region: Some(region), credentials: access.credentials.clone() };
                 Ok((found, page))
             };
             page().map_err(|error| failure(shared, &access, error))
         },
-        move |task, result| EndpointsEvent::Listed {
-            task,
-            is_first,
-            result,
-        },
+        move |task, result| EndpointsEvent::Listed { task, is_first, result },
     );
 }
 
@@ -82,10 +68,7 @@ fn run_once<T: Send + 'static>(
     name: &str,
     (id, ticket): (EndpointId, Ticket),
     work: impl FnOnce(&Shared, &EndpointId, &Ticket) -> Result<T, EndpointError> + Send + 'static,
-    event: impl FnOnce(EndpointId, TaskId, Result<T, Failure>) -> EndpointsEvent
-    + Clone
-    + Send
-    + 'static,
+    event: impl FnOnce(EndpointId, TaskId, Result<T, Failure>) -> EndpointsEvent + Clone + Send + 'static,
 ) {
     let of_event = id.clone();
     shared.run_task(
@@ -145,11 +128,7 @@ fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), AwsEr
 }
 
 /// The configuration of an endpoint; `None` if it cannot be read: the permission to list endpoints need not include it.
-fn config_of(
-    sagemaker: &SageMaker,
-    endpoint: Option<&Endpoint>,
-    control: &TaskControl,
-) -> Option<EndpointConfig> {
+fn config_of(sagemaker: &SageMaker, endpoint: Option<&Endpoint>, control: &TaskControl) -> Option<EndpointConfig> {
     let name = endpoint?.config_name.as_deref()?;
     let config = sagemaker.describe_endpoint_config(name, Some(control));
     config.ok().flatten()
@@ -192,12 +171,7 @@ fn delete(shared: &Arc<Shared>, id: EndpointId, cause: DeletionCause, ticket: Ti
         "delete an endpoint",
         (id, ticket),
         move |shared, id, ticket| delete_now(shared, id, cause, &ticket.control),
-        move |id, task, result| EndpointsEvent::Deleted {
-            id,
-            task,
-            cause,
-            result,
-        },
+        move |id, task, result| EndpointsEvent::Deleted { id, task, cause, result },
     );
 }
 
@@ -213,29 +187,15 @@ fn delete_now(
         DeletionCause::TimeIsOver => None,
     };
     if let Some(record) = &requested {
-        records.write(&EndpointRecord {
-            delete_at_ms: Some(now_ms()),
-            ..record.clone()
-        })?;
+        records.write(&EndpointRecord { delete_at_ms: Some(now_ms()), ..record.clone() })?;
     }
-    let done = endpoint::delete(
-        &shared.aws,
-        &records,
-        &id.sagemaker,
-        &id.name,
-        false,
-        control,
-    );
+    let done = endpoint::delete(&shared.aws, &records, &id.sagemaker, &id.name, false, control);
     match done {
-        Ok(done) => Ok(EndpointDeletion {
-            deleted: done.deleted,
-            kept: done.kept,
-        }),
+        Ok(done) => Ok(EndpointDeletion { deleted: done.deleted, kept: done.kept }),
         // Another program deleted it first.
-        Err(EndpointError::NotThere { name, .. }) => Ok(EndpointDeletion {
-            deleted: vec![format!("endpoint {name}")],
-            kept: Vec::new(),
-        }),
+        Err(EndpointError::NotThere { name, .. }) => {
+            Ok(EndpointDeletion { deleted: vec![format!("endpoint {name}")], kept: Vec::new() })
+        }
         Err(error) => {
             // A cancelled deletion keeps the deletion time that was set before.
             let is_cancelled = matches!(error, EndpointError::Cancelled);
@@ -265,15 +225,9 @@ fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
                 id.name
             ));
         };
-        let record = EndpointRecord {
-            delete_at_ms,
-            ..record
-        };
+        let record = EndpointRecord { delete_at_ms, ..record };
         if let Err(error) = records.write(&record) {
-            shared.report_problem(format!(
-                "Could not save the deletion time of endpoint {}: {error}",
-                id.name
-            ));
+            shared.report_problem(format!("Could not save the deletion time of endpoint {}: {error}", id.name));
         }
     });
 }

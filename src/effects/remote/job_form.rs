@@ -8,12 +8,8 @@ use super::super::Shared;
 use super::archives::model_source;
 use super::failure_of_job;
 use super::jobs::start_plan;
-use crate::domain::{
-    ImagesInside, ManifestPlan, SageMakerAccess, Sample, SampleUri, TransformPlan,
-};
-use crate::remote::transform::{
-    Checked, JobError, aws_commands, manifest_of, preflight, read_prices, shell_script,
-};
+use crate::domain::{ImagesInside, ManifestPlan, SageMakerAccess, Sample, SampleUri, TransformPlan};
+use crate::remote::transform::{Checked, JobError, aws_commands, manifest_of, preflight, read_prices, shell_script};
 use crate::state::{FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEvent, Ticket};
 use crate::tasks::TaskControl;
 use crate::upload;
@@ -24,9 +20,7 @@ pub(in super::super) fn check(shared: &Arc<Shared>, request: JobRequest, ticket:
         ticket,
         move |shared, ticket| {
             let checked = check_request(shared, request, &ticket.control);
-            checked
-                .map(Box::new)
-                .map_err(|error| failure_of_job(&error))
+            checked.map(Box::new).map_err(|error| failure_of_job(&error))
         },
         |task, result| JobsEvent::Checked { task, result },
     );
@@ -41,11 +35,7 @@ fn check_request(
     let prices = read_prices(&shared.dirs.prices())?;
     let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, control)?;
     let script = shell_script(&aws_commands(&plan));
-    Ok(FormCheck {
-        preflight,
-        commands: script.split('\n').map(str::to_owned).collect(),
-        plan: Arc::new(plan),
-    })
+    Ok(FormCheck { preflight, commands: script.split('\n').map(str::to_owned).collect(), plan: Arc::new(plan) })
 }
 
 pub(in super::super) fn start(shared: &Arc<Shared>, plan: Arc<TransformPlan>, ticket: Ticket) {
@@ -54,22 +44,14 @@ pub(in super::super) fn start(shared: &Arc<Shared>, plan: Arc<TransformPlan>, ti
         ticket,
         move |shared, ticket| {
             start_plan(shared, &plan, &ticket.control).map_err(|error| failure_of_job(&error))?;
-            Ok(JobId {
-                sagemaker: plan.sagemaker.clone(),
-                s3: plan.s3.clone(),
-                name: plan.spec.job_name.clone(),
-            })
+            Ok(JobId { sagemaker: plan.sagemaker.clone(), s3: plan.s3.clone(), name: plan.spec.job_name.clone() })
         },
         |task, result| JobsEvent::Started { task, result },
     );
 }
 
 /// The plan, with a packed model.
-fn plan_of(
-    shared: &Shared,
-    request: JobRequest,
-    control: &TaskControl,
-) -> Result<TransformPlan, JobError> {
+fn plan_of(shared: &Shared, request: JobRequest, control: &TaskControl) -> Result<TransformPlan, JobError> {
     let sagemaker = SageMakerAccess::from(&request.access);
     let spec = request.spec;
     let model = model_source(
@@ -87,11 +69,7 @@ fn plan_of(
     let (manifest, input_files) = match request.images.lie {
         ImagesFrom::Prefix | ImagesFrom::Manifest(_) => (None, Vec::new()),
         ImagesFrom::Objects { ref folder } => (Some(manifest_of(all, folder)?), Vec::new()),
-        ImagesFrom::Local {
-            ref root,
-            is_whole,
-            ref target,
-        } => {
+        ImagesFrom::Local { ref root, is_whole, ref target } => {
             control.set_step("checking the images");
             let found = upload::files_of(root, all, control)?;
             if let Some(problem) = found.problems.first() {
@@ -101,10 +79,7 @@ fn plan_of(
                 )));
             }
             let names = found.files.iter().map(|file| file.name.clone()).collect();
-            let manifest = ManifestPlan {
-                folder: target.clone(),
-                names,
-            };
+            let manifest = ManifestPlan { folder: target.clone(), names };
             files_root = is_whole.then(|| PathBuf::from(root));
             (Some(manifest), found.files)
         }
@@ -134,8 +109,5 @@ fn inside_of(images: &JobImages) -> Option<ImagesInside> {
         return None;
     }
     let is_sent = |sample: &&Sample| files.contains(sample.uri.file());
-    Some(ImagesInside {
-        all: images.listing().filter(is_sent).count() as u64,
-        chosen: images.len() as u64,
-    })
+    Some(ImagesInside { all: images.listing().filter(is_sent).count() as u64, chosen: images.len() as u64 })
 }

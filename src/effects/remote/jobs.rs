@@ -6,17 +6,12 @@ use super::super::s3::failure;
 use super::super::{Effects, Shared};
 use super::{failure_of, job_form, prices, records, rehearse};
 use crate::aws::AwsErrorKind;
-use crate::domain::{
-    JobOutcome, JobProgress, JobQuery, JobRecord, Leftover, S3Access, SageMakerAccess,
-    TransformPlan,
-};
+use crate::domain::{JobOutcome, JobProgress, JobQuery, JobRecord, Leftover, S3Access, SageMakerAccess, TransformPlan};
 use crate::remote::transform::{
-    self, Checked, JobError, PlannedRetry, Retry, RetryChanges, RetryChoice, StartFolders, Watch,
-    WatchEvent, clean_up, find_record, outcome, preflight, read_prices,
+    self, Checked, JobError, PlannedRetry, Retry, RetryChanges, RetryChoice, StartFolders, Watch, WatchEvent, clean_up,
+    find_record, outcome, preflight, read_prices,
 };
-use crate::state::{
-    Failure, JobId, JobsEffect, JobsEvent, Leftovers, RetryPlan, TaskId, Ticket, WatchEnd,
-};
+use crate::state::{Failure, JobId, JobsEffect, JobsEvent, Leftovers, RetryPlan, TaskId, Ticket, WatchEnd};
 use crate::tasks::{TaskControl, now_ms};
 
 pub(in super::super) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
@@ -28,21 +23,13 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
         JobsEffect::KeepPrice(price) => prices::save(shared, *price),
         JobsEffect::ChangePrice(change) => prices::change(shared, *change),
         JobsEffect::Start { plan, ticket } => job_form::start(shared, plan, ticket),
-        JobsEffect::List {
-            access,
-            query,
-            ticket,
-        } => list(shared, access, query, ticket),
+        JobsEffect::List { access, query, ticket } => list(shared, access, query, ticket),
         JobsEffect::Watch { id, ticket } => watch(shared, id, ticket),
         JobsEffect::Stop { id, ticket } => stop(shared, id, ticket),
         JobsEffect::FindOutcome { id, ticket } => {
             find_outcome(shared, id, ticket);
         }
-        JobsEffect::PlanRetry {
-            id,
-            outcome,
-            ticket,
-        } => plan_retry(shared, id, outcome, ticket),
+        JobsEffect::PlanRetry { id, outcome, ticket } => plan_retry(shared, id, outcome, ticket),
         JobsEffect::StartRetry { id, plan, ticket } => start_retry(shared, id, plan, ticket),
         JobsEffect::FindLeftovers { id, ticket } => {
             find_leftovers(shared, id, ticket);
@@ -63,11 +50,7 @@ fn list(shared: &Arc<Shared>, access: S3Access, query: JobQuery, ticket: Ticket)
             let page = sagemaker.list_transform_jobs(&query, Some(&ticket.control));
             page.map_err(|error| failure(shared, &access, error))
         },
-        move |task, result| JobsEvent::Listed {
-            task,
-            is_first,
-            result,
-        },
+        move |task, result| JobsEvent::Listed { task, is_first, result },
     );
 }
 
@@ -86,11 +69,7 @@ fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
                 Err(error) => WatchEnd::Failed(failure_of(shared, &id, error)),
             })
         },
-        move |task, end| JobsEvent::WatchEnded {
-            id: of_event,
-            task,
-            end: end.unwrap_or_else(WatchEnd::Failed),
-        },
+        move |task, end| JobsEvent::WatchEnded { id: of_event, task, end: end.unwrap_or_else(WatchEnd::Failed) },
     );
 }
 
@@ -98,22 +77,10 @@ fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> 
     let (task, control) = (ticket.id, &ticket.control);
     let record = record_of(shared, id, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
-    let mut watch = Watch::of(
-        &shared.aws,
-        &id.sagemaker,
-        &id.s3,
-        &id.name,
-        record,
-        prices,
-        None,
-    );
+    let mut watch = Watch::of(&shared.aws, &id.sagemaker, &id.s3, &id.name, record, prices, None);
     let seen = |progress: &JobProgress| {
         control.set_step(progress.phase.into_str());
-        let is_open = shared.report(JobsEvent::Seen {
-            id: id.clone(),
-            task,
-            progress: Box::new(progress.clone()),
-        });
+        let is_open = shared.report(JobsEvent::Seen { id: id.clone(), task, progress: Box::new(progress.clone()) });
         if !is_open {
             control.cancel();
         }
@@ -122,11 +89,7 @@ fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> 
         WatchEvent::Progress(progress) => seen(progress),
         WatchEvent::Trouble { why, again_in } => {
             let text = format!("{why}. Retry in {} s", again_in.as_secs());
-            shared.report(JobsEvent::Trouble {
-                id: id.clone(),
-                task,
-                text,
-            });
+            shared.report(JobsEvent::Trouble { id: id.clone(), task, text });
         }
     })?;
     seen(&last);
@@ -134,18 +97,8 @@ fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> 
 }
 
 /// The record of the job, if it was started here.
-fn record_of(
-    shared: &Shared,
-    id: &JobId,
-    control: &TaskControl,
-) -> Result<Option<JobRecord>, JobError> {
-    find_record(
-        &shared.aws,
-        &records(shared),
-        &id.sagemaker,
-        &id.name,
-        control,
-    )
+fn record_of(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<Option<JobRecord>, JobError> {
+    find_record(&shared.aws, &records(shared), &id.sagemaker, &id.name, control)
 }
 
 /// Runs one request about a job as a task.
@@ -173,13 +126,11 @@ fn stop(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
         Ok(sagemaker.stop_transform_job(&id.name, Some(control))?)
     };
-    run_once(
-        shared,
-        "stop a job",
-        (id, ticket),
-        work,
-        |id, task, result| JobsEvent::StopRequested { id, task, result },
-    );
+    run_once(shared, "stop a job", (id, ticket), work, |id, task, result| JobsEvent::StopRequested {
+        id,
+        task,
+        result,
+    });
 }
 
 fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
@@ -189,13 +140,11 @@ fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
         let asked = (&id.sagemaker, &id.s3);
         outcome(&shared.aws, asked, &job, &records(shared), control)
     };
-    run_once(
-        shared,
-        "find failed images",
-        (id, ticket),
-        work,
-        |id, task, result| JobsEvent::OutcomeFound { id, task, result },
-    );
+    run_once(shared, "find failed images", (id, ticket), work, |id, task, result| JobsEvent::OutcomeFound {
+        id,
+        task,
+        result,
+    });
 }
 
 /// Plans a job of its own for the images without an output.
@@ -213,24 +162,17 @@ fn plan_retry(shared: &Arc<Shared>, id: JobId, failed: JobOutcome, ticket: Ticke
             choice: RetryChoice::Missing,
             changes: RetryChanges::default(),
         };
-        let PlannedRetry { plan, notes, doubt } =
-            transform::plan_retry(&shared.aws, &again, now_ms(), control)?;
+        let PlannedRetry { plan, notes, doubt } = transform::plan_retry(&shared.aws, &again, now_ms(), control)?;
         let notes = doubt.into_iter().chain(notes).collect();
         let prices = read_prices(&shared.dirs.prices())?;
         let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, control)?;
-        Ok(Box::new(RetryPlan {
-            plan: Arc::new(plan),
-            preflight,
-            notes,
-        }))
+        Ok(Box::new(RetryPlan { plan: Arc::new(plan), preflight, notes }))
     };
-    run_once(
-        shared,
-        "plan a retry",
-        (id, ticket),
-        work,
-        |id, task, result| JobsEvent::RetryPlanned { id, task, result },
-    );
+    run_once(shared, "plan a retry", (id, ticket), work, |id, task, result| JobsEvent::RetryPlanned {
+        id,
+        task,
+        result,
+    });
 }
 
 /// Starts the retry as planned.
@@ -239,50 +181,36 @@ fn start_retry(shared: &Arc<Shared>, id: JobId, plan: Arc<TransformPlan>, ticket
         let record = start_plan(shared, &plan, control)?;
         Ok(record.spec.job_name)
     };
-    run_once(
-        shared,
-        "retry failed images",
-        (id, ticket),
-        work,
-        |id, task, result| JobsEvent::RetryStarted { id, task, result },
-    );
+    run_once(shared, "retry failed images", (id, ticket), work, |id, task, result| JobsEvent::RetryStarted {
+        id,
+        task,
+        result,
+    });
 }
 
-pub(super) fn start_plan(
-    shared: &Shared,
-    plan: &TransformPlan,
-    control: &TaskControl,
-) -> Result<JobRecord, JobError> {
-    let folders = StartFolders {
-        records: &records(shared),
-        unfinished: &shared.dirs.uploads(),
-    };
+pub(super) fn start_plan(shared: &Shared, plan: &TransformPlan, control: &TaskControl) -> Result<JobRecord, JobError> {
+    let folders = StartFolders { records: &records(shared), unfinished: &shared.dirs.uploads() };
     transform::start(&shared.aws, plan, folders, now_ms(), control)
 }
 
 fn find_leftovers(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
         let record = record_of(shared, id, control)?;
-        Ok(record.map_or(Leftovers::Unrecorded, |record| {
-            Leftovers::Recorded(record.left)
-        }))
+        Ok(record.map_or(Leftovers::Unrecorded, |record| Leftovers::Recorded(record.left)))
     };
-    run_once(
-        shared,
-        "find the leftovers of a job",
-        (id, ticket),
-        work,
-        |id, task, result| JobsEvent::LeftoversFound { id, task, result },
-    );
+    run_once(shared, "find the leftovers of a job", (id, ticket), work, |id, task, result| JobsEvent::LeftoversFound {
+        id,
+        task,
+        result,
+    });
 }
 
 fn delete_leftovers(shared: &Arc<Shared>, id: JobId, found: Vec<Leftover>, ticket: Ticket) {
     let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
         let record = record_of(shared, id, control)?;
         let record = record.filter(|record| record.left == found);
-        let record = record.ok_or_else(|| {
-            JobError::Plan("The leftovers of the job have changed; list them again".to_owned())
-        })?;
+        let record = record
+            .ok_or_else(|| JobError::Plan("The leftovers of the job have changed; list them again".to_owned()))?;
         let done = clean_up(&shared.aws, &records(shared), record, control)?;
         let deleted = match done.deleted.as_slice() {
             [] => "Nothing was deleted".to_owned(),
@@ -293,18 +221,12 @@ fn delete_leftovers(shared: &Arc<Shared>, id: JobId, found: Vec<Leftover>, ticke
         };
         let kept = done.kept.iter();
         let kept: Vec<String> = kept.map(|(left, why)| format!("{left} ({why})")).collect();
-        let said = if kept.is_empty() {
-            deleted
-        } else {
-            format!("{deleted}. Left: {}", kept.join(", "))
-        };
+        let said = if kept.is_empty() { deleted } else { format!("{deleted}. Left: {}", kept.join(", ")) };
         Ok((said, done.kept.into_iter().map(|(left, _)| left).collect()))
     };
-    run_once(
-        shared,
-        "clean up after a job",
-        (id, ticket),
-        work,
-        |id, task, result| JobsEvent::LeftoversDeleted { id, task, result },
-    );
+    run_once(shared, "clean up after a job", (id, ticket), work, |id, task, result| JobsEvent::LeftoversDeleted {
+        id,
+        task,
+        result,
+    });
 }

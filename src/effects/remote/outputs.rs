@@ -14,8 +14,8 @@ use crate::remote::outputs::{
 use crate::remote::transform::JobError;
 use crate::source::Source;
 use crate::state::{
-    FoundRun, InferenceEvent, NewPrediction, OpenOutputsRequest, OutputsAt, OutputsEffect,
-    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, SourceId, TaskOutcome, Ticket,
+    FoundRun, InferenceEvent, NewPrediction, OpenOutputsRequest, OutputsAt, OutputsEffect, OutputsEnd, OutputsEvent,
+    OutputsFailure, OutputsPlace, SourceId, TaskOutcome, Ticket,
 };
 use crate::tasks::{TaskControl, now_ms};
 
@@ -24,11 +24,9 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: OutputsEffect) 
     match effect {
         OutputsEffect::Open { request, ticket } => open(shared, request, ticket),
         OutputsEffect::Preview { place, ticket } => preview(shared, place, ticket),
-        OutputsEffect::TryReading {
-            question,
-            examples,
-            request,
-        } => reading::try_it(shared, question, examples, request),
+        OutputsEffect::TryReading { question, examples, request } => {
+            reading::try_it(shared, question, examples, request);
+        }
         OutputsEffect::ListMappings => reading::list(shared),
         OutputsEffect::SaveMapping(request) => reading::save(shared, request),
         OutputsEffect::LoadMapping(path) => reading::load(shared, path),
@@ -47,11 +45,7 @@ fn preview(shared: &Arc<Shared>, place: OutputsPlace, ticket: Ticket) {
         "preview outputs",
         ticket,
         move |shared, ticket| first_outputs(shared, &place, &ticket.control).map(Arc::new),
-        move |task, result| OutputsEvent::Previewed {
-            source,
-            task,
-            result,
-        },
+        move |task, result| OutputsEvent::Previewed { source, task, result },
     );
 }
 
@@ -61,21 +55,14 @@ fn open(shared: &Arc<Shared>, request: OpenOutputsRequest, ticket: Ticket) {
         "open outputs",
         ticket,
         move |shared, ticket| open_all(shared, &request, ticket),
-        move |task, result| OutputsEvent::Read {
-            source,
-            task,
-            result,
-        },
+        move |task, result| OutputsEvent::Read { source, task, result },
     );
 }
 
 fn failure_of(error: &OutputsError, examples: Option<ResponseExamples>) -> OutputsFailure {
     match error {
         OutputsError::Cancelled(_) => OutputsFailure::Cancelled,
-        error => OutputsFailure::Failed {
-            message: error.to_string(),
-            examples: examples.map(Arc::new),
-        },
+        error => OutputsFailure::Failed { message: error.to_string(), examples: examples.map(Arc::new) },
     }
 }
 
@@ -84,9 +71,7 @@ fn first_outputs(
     place: &OutputsPlace,
     control: &TaskControl,
 ) -> Result<ResponseExamples, OutputsFailure> {
-    let Found {
-        source, outputs, ..
-    } = find(shared, place, control)?;
+    let Found { source, outputs, .. } = find(shared, place, control)?;
     control.set_step("reading the first outputs");
     let examples = outputs.examples(&source, control);
     if control.is_cancelled() {
@@ -114,55 +99,30 @@ struct Origin {
     notes: Vec<String>,
 }
 
-fn find(
-    shared: &Shared,
-    place: &OutputsPlace,
-    control: &TaskControl,
-) -> Result<Found, OutputsFailure> {
-    let source = shared
-        .source(place.source)
-        .ok_or(OutputsFailure::Cancelled)?;
+fn find(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Result<Found, OutputsFailure> {
+    let source = shared.source(place.source).ok_or(OutputsFailure::Cancelled)?;
     let Origin { parts, made, notes } = origin_of(shared, place, control)?;
     control.set_step("listing the outputs");
     let samples: Arc<[Sample]> = place.samples.iter().cloned().collect();
-    let outputs = FoundOutputs::find(parts, &samples, &place.root, control)
-        .map_err(|error| failure_of(&error, None))?;
-    Ok(Found {
-        source,
-        outputs,
-        made,
-        notes,
-    })
+    let outputs =
+        FoundOutputs::find(parts, &samples, &place.root, control).map_err(|error| failure_of(&error, None))?;
+    Ok(Found { source, outputs, made, notes })
 }
 
-fn open_all(
-    shared: &Shared,
-    request: &OpenOutputsRequest,
-    ticket: &Ticket,
-) -> Result<OutputsEnd, OutputsFailure> {
+fn open_all(shared: &Shared, request: &OpenOutputsRequest, ticket: &Ticket) -> Result<OutputsEnd, OutputsFailure> {
     let (place, control) = (&request.place, &ticket.control);
     let choice = choice_of(&request.reading).map_err(OutputsFailure::from)?;
-    let Found {
-        source,
-        outputs: found,
-        made,
-        notes,
-    } = find(shared, place, control)?;
+    let Found { source, outputs: found, made, notes } = find(shared, place, control)?;
     let known = |id: &str| {
         let entries = shared.library.entries().into_iter();
         let mut of_id = entries.filter(|entry| entry.card.id == id);
         of_id.next().map(|entry| (entry.card, entry.labels))
     };
-    let run = found
-        .describe(made, &choice, known, control)
-        .map_err(|error| {
-            let is_of_shape = matches!(
-                error,
-                OutputsError::Unknown { .. } | OutputsError::Broken { .. }
-            );
-            let examples = is_of_shape.then(|| found.examples(&source, control));
-            failure_of(&error, examples)
-        })?;
+    let run = found.describe(made, &choice, known, control).map_err(|error| {
+        let is_of_shape = matches!(error, OutputsError::Unknown { .. } | OutputsError::Broken { .. });
+        let examples = is_of_shape.then(|| found.examples(&source, control));
+        failure_of(&error, examples)
+    })?;
     let same = request.known.iter().find(|(key, ..)| *key == run.key);
     let run_id = match same {
         Some((_, known, labels)) => {
@@ -233,15 +193,9 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> Tas
     TaskOutcome::Done(parts.join("; "))
 }
 
-fn origin_of(
-    shared: &Shared,
-    place: &OutputsPlace,
-    control: &TaskControl,
-) -> Result<Origin, OutputsFailure> {
+fn origin_of(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Result<Origin, OutputsFailure> {
     let of_folder = |folder: OutputFolder| Origin {
-        made: InferenceLocation::Outputs {
-            folder: folder.name(),
-        },
+        made: InferenceLocation::Outputs { folder: folder.name() },
         parts: vec![OutputsPart::in_folder(folder)],
         notes: Vec::new(),
     };
@@ -256,11 +210,7 @@ fn origin_of(
                 JobError::Cancelled => OutputsFailure::Cancelled,
                 error => error.to_string().into(),
             })?;
-            Ok(Origin {
-                parts: outputs.parts,
-                made: outputs.made,
-                notes: outputs.notes,
-            })
+            Ok(Origin { parts: outputs.parts, made: outputs.made, notes: outputs.notes })
         }
     }
 }

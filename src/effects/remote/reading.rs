@@ -15,9 +15,7 @@ fn labels_of(text: &str) -> Result<Option<LabelSet>, String> {
         "" => Ok(None),
         name => match built_in_labels(name) {
             Some(labels) => Ok(Some(labels)),
-            None => labels_from_file(Path::new(name))
-                .map(Some)
-                .map_err(|error| error.to_string()),
+            None => labels_from_file(Path::new(name)).map(Some).map_err(|error| error.to_string()),
         },
     }
 }
@@ -25,10 +23,7 @@ fn labels_of(text: &str) -> Result<Option<LabelSet>, String> {
 /// The mapping with the label set that is named beside it; a file of labels goes with it only when it is saved.
 fn checked_mapping(mapping: &OutputMapping, labels: &str) -> Result<OutputMapping, String> {
     let labels = labels.trim();
-    let mapping = OutputMapping {
-        labels: built_in_labels(labels).map(|_| labels.to_owned()),
-        ..mapping.clone()
-    };
+    let mapping = OutputMapping { labels: built_in_labels(labels).map(|_| labels.to_owned()), ..mapping.clone() };
     check_mapping(&mapping).map_err(|error| format!("the mapping cannot be used: {error}"))?;
     Ok(mapping)
 }
@@ -40,12 +35,7 @@ pub(in super::super) fn try_it(
     request: ReadingRequest,
 ) {
     let of_panic = request.clone();
-    let event = move |trial| {
-        Event::Outputs(OutputsEvent::Tried {
-            question,
-            trial: Box::new(trial),
-        })
-    };
+    let event = move |trial| Event::Outputs(OutputsEvent::Tried { question, trial: Box::new(trial) });
     shared.spawn_reporting(
         "try a mapping",
         move |_| event(trial_of(&examples, request)),
@@ -75,13 +65,7 @@ fn trial_of(examples: &ResponseExamples, request: ReadingRequest) -> ReadingTria
 }
 
 fn failed_trial(request: ReadingRequest, reason: String) -> ReadingTrial {
-    ReadingTrial {
-        request,
-        description: Err(reason),
-        recognised: None,
-        assumed: Vec::new(),
-        readings: Vec::new(),
-    }
+    ReadingTrial { request, description: Err(reason), recognised: None, assumed: Vec::new(), readings: Vec::new() }
 }
 
 pub(in super::super) fn list(shared: &Arc<Shared>) {
@@ -99,11 +83,7 @@ pub(in super::super) fn list(shared: &Arc<Shared>) {
 pub(in super::super) fn save(shared: &Arc<Shared>, request: ReadingRequest) {
     shared.spawn_reporting(
         "save a mapping",
-        move |shared| {
-            Event::Outputs(OutputsEvent::MappingSaved(
-                save_now(shared, &request).map(Box::new),
-            ))
-        },
+        move |shared| Event::Outputs(OutputsEvent::MappingSaved(save_now(shared, &request).map(Box::new))),
         |reason| Event::Outputs(OutputsEvent::MappingSaved(Err(reason))),
     );
 }
@@ -129,8 +109,7 @@ pub(in super::super) fn load(shared: &Arc<Shared>, path: PathBuf) {
 fn load_now(path: PathBuf) -> Result<SavedMapping, String> {
     let text = std::fs::read_to_string(&path)
         .map_err(|error| format!("could not read the mapping: {error}: {}", path.display()))?;
-    let mapping = parse_mapping(&text, &path)
-        .map_err(|error| format!("the mapping cannot be used: {error}"))?;
+    let mapping = parse_mapping(&text, &path).map_err(|error| format!("the mapping cannot be used: {error}"))?;
     Ok(saved_mapping(path, mapping))
 }
 
@@ -141,14 +120,7 @@ fn saved_mapping(path: PathBuf, mapping: OutputMapping) -> SavedMapping {
         Some(name) if built_in_labels(name).is_some() => name.to_owned(),
         Some(name) => path.with_file_name(name).display().to_string(),
     };
-    SavedMapping {
-        mapping: OutputMapping {
-            labels: None,
-            ..mapping
-        },
-        labels,
-        path,
-    }
+    SavedMapping { mapping: OutputMapping { labels: None, ..mapping }, labels, path }
 }
 
 pub(in super::super) fn delete(shared: &Arc<Shared>, path: PathBuf) {
@@ -156,9 +128,7 @@ pub(in super::super) fn delete(shared: &Arc<Shared>, path: PathBuf) {
         "delete a mapping",
         move |shared| {
             let deleted = shared.library.delete_mapping(&path);
-            Event::Outputs(OutputsEvent::MappingDeleted(
-                deleted.map_err(|error| error.to_string()),
-            ))
+            Event::Outputs(OutputsEvent::MappingDeleted(deleted.map_err(|error| error.to_string())))
         },
         |reason| Event::Outputs(OutputsEvent::MappingDeleted(Err(reason))),
     );
@@ -168,9 +138,5 @@ pub(in super::super) fn delete(shared: &Arc<Shared>, path: PathBuf) {
 pub(super) fn choice_of(request: &ReadingRequest) -> Result<ReadingChoice, String> {
     let mapping = request.mapping.as_deref();
     let mapping = mapping.map(|mapping| checked_mapping(mapping, &request.labels));
-    Ok(ReadingChoice {
-        mapping: mapping.transpose()?,
-        labels: labels_of(&request.labels)?,
-        keep: KeepRule::default(),
-    })
+    Ok(ReadingChoice { mapping: mapping.transpose()?, labels: labels_of(&request.labels)?, keep: KeepRule::default() })
 }

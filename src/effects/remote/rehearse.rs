@@ -5,9 +5,7 @@ use std::sync::Arc;
 use super::super::Shared;
 use super::archives::archive_of;
 use crate::dirs::Scratch;
-use crate::domain::{
-    Device, DeviceChoice, KeepRule, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, SplitType, TransformSpec,
-};
+use crate::domain::{Device, DeviceChoice, KeepRule, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, SplitType, TransformSpec};
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::library::Model;
 use crate::remote::package::{ArchiveKind, PackageError, unpack};
@@ -15,9 +13,7 @@ use crate::remote::rehearse::{
     Rehearsal, RehearseError, RehearseOptions, RehearseSamples, Rehearsed, RequestForm, rehearse,
 };
 use crate::remote::transform::{JobError, NewArchive};
-use crate::state::{
-    Failure, JobsEvent, RehearsalOptions, RehearsalReport, RehearsalRequest, Ticket,
-};
+use crate::state::{Failure, JobsEvent, RehearsalOptions, RehearsalReport, RehearsalRequest, Ticket};
 use crate::tasks::{Cancelled, TaskControl};
 use crate::vision::Predictor;
 
@@ -30,11 +26,7 @@ pub(in super::super) fn start(shared: &Arc<Shared>, request: RehearsalRequest, t
     );
 }
 
-fn try_out(
-    shared: &Shared,
-    request: &RehearsalRequest,
-    control: &TaskControl,
-) -> Result<RehearsalReport, Failure> {
+fn try_out(shared: &Shared, request: &RehearsalRequest, control: &TaskControl) -> Result<RehearsalReport, Failure> {
     let _working = shared.model_work.begin(control);
     let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
     let source = shared.source(request.source).ok_or(Failure::Cancelled)?;
@@ -53,8 +45,7 @@ fn try_out(
         ));
     };
     control.set_step("unpacking the archive");
-    let no_folder =
-        |error: std::io::Error| failed(&format!("Could not create a temporary folder: {error}"));
+    let no_folder = |error: std::io::Error| failed(&format!("Could not create a temporary folder: {error}"));
     let scratch = Scratch::new().map_err(no_folder)?;
     let folder = scratch.path().join("archive");
     std::fs::create_dir(&folder).map_err(no_folder)?;
@@ -65,23 +56,11 @@ fn try_out(
     control.set_done_before(0);
     control.set_total(None);
     let predictor = match &archive.kind {
-        ArchiveKind::Onnx { model, keep } => {
-            Some(model_here(shared, request, (model, *keep), control)?)
-        }
+        ArchiveKind::Onnx { model, keep } => Some(model_here(shared, request, (model, *keep), control)?),
         ArchiveKind::SavedModel => None,
     };
-    let samples: Vec<Sample> = request
-        .job
-        .images
-        .samples()
-        .take(request.options.images)
-        .cloned()
-        .collect();
-    let samples = RehearseSamples {
-        source,
-        samples: samples.into(),
-        limits: shared.limits(),
-    };
+    let samples: Vec<Sample> = request.job.images.samples().take(request.options.images).cloned().collect();
+    let samples = RehearseSamples { source, samples: samples.into(), limits: shared.limits() };
     control.set_done_before(0);
     let options = RehearseOptions {
         tensorflow_serving: match &archive.kind {
@@ -90,14 +69,7 @@ fn try_out(
         },
         ..rehearse_options(spec, &request.options)
     };
-    let rehearsal = rehearse(
-        &archive,
-        predictor.as_ref(),
-        &samples,
-        &options,
-        scratch.path(),
-        control,
-    );
+    let rehearsal = rehearse(&archive, predictor.as_ref(), &samples, &options, scratch.path(), control);
     let rehearsal = rehearsal.map_err(|error| match error {
         RehearseError::Cancelled(_) => Failure::Cancelled,
         error => failed(&error),
@@ -115,18 +87,10 @@ fn model_here(
     let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
     control.set_step("loading the model");
     let setting = request.runtime_library.as_deref();
-    let runtime =
-        runtime::ensure_loaded(&shared.dirs, setting, control).map_err(|error| failed(&error))?;
-    let options = LoadOptions {
-        device: DeviceChoice::Only(Device::Cpu),
-        keep,
-        ..LoadOptions::default()
-    };
-    let predictor =
-        OnnxPredictor::load(&runtime, model, &options, control).map_err(|error| failed(&error))?;
-    control
-        .checkpoint()
-        .map_err(|Cancelled| Failure::Cancelled)?;
+    let runtime = runtime::ensure_loaded(&shared.dirs, setting, control).map_err(|error| failed(&error))?;
+    let options = LoadOptions { device: DeviceChoice::Only(Device::Cpu), keep, ..LoadOptions::default() };
+    let predictor = OnnxPredictor::load(&runtime, model, &options, control).map_err(|error| failed(&error))?;
+    control.checkpoint().map_err(|Cancelled| Failure::Cancelled)?;
     Ok(Arc::new(predictor))
 }
 
@@ -156,24 +120,16 @@ fn rehearse_options(spec: &TransformSpec, request: &RehearsalOptions) -> Rehears
 
 fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
     let total = rehearsal.images.len();
-    let as_here = rehearsal
-        .images
-        .iter()
-        .filter(|image| image.matches_local());
+    let as_here = rehearsal.images.iter().filter(|image| image.matches_local());
     let as_here = as_here.count();
     let pairs = samples.iter().zip(&rehearsal.images);
     let others = pairs.filter(|(_, image)| !image.matches_local());
-    let mut notes: Vec<String> = others
-        .map(|(sample, image)| format!("{}: {}", sample.name, what_became(image)))
-        .collect();
+    let mut notes: Vec<String> =
+        others.map(|(sample, image)| format!("{}: {}", sample.name, what_became(image))).collect();
     notes.extend(rehearsal.notes.iter().cloned());
     let refused = rehearsal.refused_by_both();
     if refused > 0 {
-        let are = if refused == 1 {
-            "image is"
-        } else {
-            "images are"
-        };
+        let are = if refused == 1 { "image is" } else { "images are" };
         notes.push(format!(
             "{refused} {are} refused by both; a job over them fails, but keeps the outputs of the others"
         ));
@@ -187,10 +143,7 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
     let is_compared = !rehearsal.images.contains(&Rehearsed::Predicted);
     let found = match rehearsal.predicted() {
         0 => format!("The handler predicted none of {total} images, so nothing was compared"),
-        _ if is_compared => format!(
-            "{} of {total} predictions are as on this computer",
-            as_here - refused
-        ),
+        _ if is_compared => format!("{} of {total} predictions are as on this computer", as_here - refused),
         predicted => format!(
             "{predicted} of {total} images have a prediction; there is no model on this machine to compare with"
         ),
@@ -215,10 +168,7 @@ fn what_became(image: &Rehearsed) -> String {
         Rehearsed::Different(difference) => format!(
             "scores differ by up to {:.1e}, edges by up to {:.3} px, {} found only on this computer, {} only by the \
             handler",
-            difference.largest_score,
-            difference.largest_edge_px,
-            difference.only_here,
-            difference.only_there
+            difference.largest_score, difference.largest_edge_px, difference.only_here, difference.only_there
         ),
         Rehearsed::RefusedByBoth { here, .. } => {
             format!("refused on this computer and by the handler: {here}")
@@ -229,9 +179,7 @@ fn what_became(image: &Rehearsed) -> String {
         Rehearsed::RefusedThere(reason) => {
             format!("predicted on this computer, but for the handler it {reason}")
         }
-        Rehearsed::TooLarge { needed_mb, .. }
-            if *needed_mb > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) =>
-        {
+        Rehearsed::TooLarge { needed_mb, .. } if *needed_mb > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) => {
             format!("too large: a request has at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB")
         }
         Rehearsed::TooLarge { needed_mb, .. } => {

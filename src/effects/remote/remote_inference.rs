@@ -12,8 +12,8 @@ use super::super::{Shared, guarded};
 use super::reading::choice_of;
 use crate::aws::AwsErrorKind;
 use crate::domain::{
-    ExampleResponse, Prediction, RemoteAddress, RemoteModel, ResponseExamples, RunId, RunInfo,
-    RunKey, S3Access, SageMakerAccess, Sample, SampleId, endpoint_name_problem,
+    ExampleResponse, Prediction, RemoteAddress, RemoteModel, ResponseExamples, RunId, RunInfo, RunKey, S3Access,
+    SageMakerAccess, Sample, SampleId, endpoint_name_problem,
 };
 use crate::predict::upright_size;
 use crate::remote::client::{ConnectError, RemoteClient, USUAL_LANES, from_mapping, known_to};
@@ -22,9 +22,8 @@ use crate::remote::predictor::RemotePredictor;
 use crate::remote::tf_serving::{TfServing, TfServingAddress};
 use crate::source::{SourceError, for_task};
 use crate::state::{
-    ConnectFailure, ConnectRequest, Event, Failure, FoundModel, ImageRequest, InferenceEvent,
-    NewPrediction, OutputsEvent, RemoteCheck, RemoteOutcome, RemotePrediction, RemoteReport,
-    SourceId, Ticket,
+    ConnectFailure, ConnectRequest, Event, Failure, FoundModel, ImageRequest, InferenceEvent, NewPrediction,
+    OutputsEvent, RemoteCheck, RemoteOutcome, RemotePrediction, RemoteReport, SourceId, Ticket,
 };
 use crate::tasks::{TaskControl, now_ms};
 use crate::vision::PredictError;
@@ -64,11 +63,7 @@ impl RemoteWorker {
         let connected = Arc::new(Mutex::<Option<Connected>>::default());
         let newest = Arc::new(AtomicU64::default());
         for _ in 0..CONCURRENT_REQUESTS {
-            let (taken, connected, newest) = (
-                Arc::clone(&taken),
-                Arc::clone(&connected),
-                Arc::clone(&newest),
-            );
+            let (taken, connected, newest) = (Arc::clone(&taken), Arc::clone(&connected), Arc::clone(&newest));
             shared.spawn("predict remotely", move |shared| {
                 while let Some(request) = taken.take() {
                     let model = connected_with(&connected, &request.image.key);
@@ -76,11 +71,7 @@ impl RemoteWorker {
                 }
             });
         }
-        Self {
-            connected,
-            requests,
-            newest,
-        }
+        Self { connected, requests, newest }
     }
 
     /// Finds out what a model responds with.
@@ -88,12 +79,7 @@ impl RemoteWorker {
         let connected = Arc::clone(&self.connected);
         let (source, task) = (request.source, request.ticket.id);
         let ended = move |result: Result<FoundModel, ConnectFailure>| {
-            Event::Inference(InferenceEvent::Connected {
-                source,
-                task,
-                at_ms: now_ms(),
-                result: result.map(Box::new),
-            })
+            Event::Inference(InferenceEvent::Connected { source, task, at_ms: now_ms(), result: result.map(Box::new) })
         };
         shared.spawn_reporting(
             "connect to a remote model",
@@ -126,11 +112,7 @@ impl Connected {
     pub(in super::super) fn report_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
         let labels = self.predictor.labels();
         if self.reported_classes.swap(labels.len(), Ordering::Relaxed) != labels.len() {
-            shared.report(OutputsEvent::Labelled {
-                source,
-                run,
-                labels: Box::new(labels),
-            });
+            shared.report(OutputsEvent::Labelled { source, run, labels: Box::new(labels) });
         }
     }
 
@@ -143,11 +125,7 @@ impl Connected {
 }
 
 fn not_connected(message: String) -> ConnectFailure {
-    ConnectFailure::Failed {
-        message,
-        examples: None,
-        renewal: None,
-    }
+    ConnectFailure::Failed { message, examples: None, renewal: None }
 }
 
 fn connect(
@@ -157,8 +135,7 @@ fn connect(
 ) -> Result<FoundModel, ConnectFailure> {
     let (model, control) = (&request.model, &request.ticket.control);
     let choice = choice_of(&model.reading).map_err(not_connected)?;
-    let client = remote_client(shared, model, control)
-        .map_err(|error| connect_failure(shared, model, error))?;
+    let client = remote_client(shared, model, control).map_err(|error| connect_failure(shared, model, error))?;
     let (recognition, first) = if let Some(mapping) = &choice.mapping {
         (from_mapping(mapping.clone()), None)
     } else {
@@ -169,23 +146,17 @@ fn connect(
     let response = response.map(|response| (&response.body[..], response.size));
     let known = known_to(&shared.library);
     let ready_model = client.ready_model(recognition, response, &choice, known, USUAL_LANES);
-    let is_same =
-        |run: &&RunInfo| run.key == ready_model.key && run.card.origin == ready_model.card.origin;
+    let is_same = |run: &&RunInfo| run.key == ready_model.key && run.card.origin == ready_model.card.origin;
     let before = request.known.iter().rfind(is_same);
     if let Some(before) = before {
         ready_model.predictor.learn(&before.labels);
     }
-    let examples = first
-        .as_ref()
-        .map(|(_, entry, response)| examples_of(entry, response));
+    let examples = first.as_ref().map(|(_, entry, response)| examples_of(entry, response));
     let first = first.map(|(sample, entry, response)| {
         let predictor = &ready_model.predictor;
         let prediction = predictor.read(&response.body, response.size, response.took);
-        let prediction = NewPrediction {
-            sample,
-            stamp: entry.stamp(),
-            result: prediction.map_err(|error| error.to_string()),
-        };
+        let prediction =
+            NewPrediction { sample, stamp: entry.stamp(), result: prediction.map_err(|error| error.to_string()) };
         (prediction, response.took.as_secs_f64() * 1e3)
     });
     let labels = ready_model.predictor.labels();
@@ -194,9 +165,7 @@ fn connect(
         model: model.clone(),
         predictor: Arc::clone(&ready_model.predictor),
         // Facts that an earlier run does not know yet are reported with the next prediction.
-        reported_classes: Arc::new(AtomicUsize::new(
-            before.map_or(labels.len(), |run| run.labels.len()),
-        )),
+        reported_classes: Arc::new(AtomicUsize::new(before.map_or(labels.len(), |run| run.labels.len()))),
     });
     Ok(FoundModel {
         key: ready_model.key,
@@ -229,11 +198,7 @@ enum NoResponse {
     Image(String),
 }
 
-fn remote_client(
-    shared: &Shared,
-    model: &RemoteModel,
-    control: &TaskControl,
-) -> Result<RemoteClient, NoResponse> {
+fn remote_client(shared: &Shared, model: &RemoteModel, control: &TaskControl) -> Result<RemoteClient, NoResponse> {
     RemoteClient::of(model, &shared.aws, control).map_err(|error| match error {
         ConnectError::Aws(error) if error.kind == AwsErrorKind::Cancelled => NoResponse::Cancelled,
         error => NoResponse::OutOfReach(error.to_string()),
@@ -273,9 +238,7 @@ fn first_response<'r>(
     for (sample, entry) in &request.samples {
         let control = &request.ticket.control;
         control.set_step(format!("predicting {}", entry.uri.file_name()));
-        let response = request_response(shared, (request.source, entry), control, |image| {
-            client.send(image, control)
-        });
+        let response = request_response(shared, (request.source, entry), control, |image| client.send(image, control));
         let response = match response {
             Ok(response) => response,
             Err(NoResponse::Image(reason)) => {
@@ -305,10 +268,7 @@ fn first_response<'r>(
     if let ([(sample, _, reason)], 1) = (&failures[..], request.samples.len()) {
         return Err(ConnectFailure::OfImage(*sample, reason.clone()));
     }
-    let reasons: Vec<String> = failures
-        .into_iter()
-        .map(|(_, name, reason)| format!("{name}: {reason}"))
-        .collect();
+    let reasons: Vec<String> = failures.into_iter().map(|(_, name, reason)| format!("{name}: {reason}")).collect();
     Err(not_connected(format!(
         "{} returned no prediction for the first images, so its format is unknown: {}",
         client.transport.name(),
@@ -330,24 +290,15 @@ fn examples_of(entry: &Sample, response: &Response) -> Arc<ResponseExamples> {
 fn connect_failure(shared: &Shared, model: &RemoteModel, error: NoResponse) -> ConnectFailure {
     match s3_failure(shared, model, error) {
         Failure::Cancelled => ConnectFailure::Cancelled,
-        Failure::Failed { message, renewal } => ConnectFailure::Failed {
-            message,
-            examples: None,
-            renewal,
-        },
+        Failure::Failed { message, renewal } => ConnectFailure::Failed { message, examples: None, renewal },
     }
 }
 
 fn s3_failure(shared: &Shared, model: &RemoteModel, error: NoResponse) -> Failure {
     match error {
         NoResponse::Cancelled => Failure::Cancelled,
-        NoResponse::OutOfReach(message) => Failure::Failed {
-            renewal: renewal_in(shared, model, &message),
-            message,
-        },
-        NoResponse::SourceUnreachable(message) | NoResponse::Image(message) => {
-            Failure::new(message)
-        }
+        NoResponse::OutOfReach(message) => Failure::Failed { renewal: renewal_in(shared, model, &message), message },
+        NoResponse::SourceUnreachable(message) | NoResponse::Image(message) => Failure::new(message),
     }
 }
 
@@ -360,29 +311,22 @@ fn renewal_in(shared: &Shared, model: &RemoteModel, message: &str) -> Option<Str
 }
 
 fn s3_access(access: &SageMakerAccess) -> S3Access {
-    S3Access {
-        credentials: access.credentials.clone(),
-        region: access.region.clone(),
-        ..S3Access::default()
-    }
+    S3Access { credentials: access.credentials.clone(), region: access.region.clone(), ..S3Access::default() }
 }
 
 fn report(shared: &Shared, request: Queued, outcome: RemoteOutcome) {
-    shared.report(InferenceEvent::RemotePredicted(Box::new(
-        RemotePrediction {
-            image: request.image,
-            task: request.ticket.id,
-            at_ms: now_ms(),
-            outcome,
-        },
-    )));
+    shared.report(InferenceEvent::RemotePredicted(Box::new(RemotePrediction {
+        image: request.image,
+        task: request.ticket.id,
+        at_ms: now_ms(),
+        outcome,
+    })));
 }
 
 fn predict_one(shared: &Shared, model: Option<Connected>, request: Queued, newest: &AtomicU64) {
     let is_newest = || newest.load(Ordering::Relaxed) == request.ticket.id.0;
     // Another model predicts by now, or the image left the view.
-    let model =
-        model.filter(|_| request.ticket.control.sleep(MIN_VIEW_TIME).is_ok() && is_newest());
+    let model = model.filter(|_| request.ticket.control.sleep(MIN_VIEW_TIME).is_ok() && is_newest());
     let Some(model) = model else {
         return report(shared, request, RemoteOutcome::NotSent);
     };
@@ -394,17 +338,10 @@ fn predict_one(shared: &Shared, model: Option<Connected>, request: Queued, newes
     model.report_latency(shared);
 }
 
-fn outcome_of(
-    shared: &Shared,
-    model: &Connected,
-    request: &ImageRequest,
-    control: &TaskControl,
-) -> RemoteOutcome {
+fn outcome_of(shared: &Shared, model: &Connected, request: &ImageRequest, control: &TaskControl) -> RemoteOutcome {
     let predictor = &model.predictor;
     let image = (request.source, &request.entry);
-    let response = request_response(shared, image, control, |image| {
-        predictor.ask(image, control)
-    });
+    let response = request_response(shared, image, control, |image| predictor.ask(image, control));
     match response {
         Ok(Response { body, took, size }) => {
             let prediction = predictor.read(&body, size, took);
@@ -413,25 +350,16 @@ fn outcome_of(
         }
         Err(NoResponse::Cancelled) => RemoteOutcome::NotSent,
         Err(NoResponse::SourceUnreachable(reason)) => RemoteOutcome::SourceUnreachable(reason),
-        Err(NoResponse::OutOfReach(message)) => RemoteOutcome::OutOfReach {
-            renewal: renewal_in(shared, &model.model, &message),
-            message,
-        },
+        Err(NoResponse::OutOfReach(message)) => {
+            RemoteOutcome::OutOfReach { renewal: renewal_in(shared, &model.model, &message), message }
+        }
         Err(NoResponse::Image(reason)) => predicted(request, Err(reason), None),
     }
 }
 
-fn predicted(
-    request: &ImageRequest,
-    result: Result<Prediction, String>,
-    took: Option<Duration>,
-) -> RemoteOutcome {
+fn predicted(request: &ImageRequest, result: Result<Prediction, String>, took: Option<Duration>) -> RemoteOutcome {
     RemoteOutcome::Predicted {
-        prediction: NewPrediction {
-            sample: request.sample,
-            stamp: request.entry.stamp(),
-            result,
-        },
+        prediction: NewPrediction { sample: request.sample, stamp: request.entry.stamp(), result },
         took_ms: took.map(|took| took.as_secs_f64() * 1e3),
     }
 }
@@ -450,19 +378,12 @@ pub(in super::super) fn show_response(
         move |shared, ticket| {
             let control = &ticket.control;
             let response = remote_client(shared, &model, control).and_then(|client| {
-                request_response(shared, (source, &entry), control, |image| {
-                    client.send(image, control)
-                })
+                request_response(shared, (source, &entry), control, |image| client.send(image, control))
             });
             let response = response.map_err(|error| s3_failure(shared, &model, error))?;
             Ok(examples_of(&entry, &response))
         },
-        move |task, result| InferenceEvent::ResponseShown {
-            source,
-            task,
-            of,
-            result,
-        },
+        move |task, result| InferenceEvent::ResponseShown { source, task, of, result },
     );
 }
 
@@ -476,16 +397,11 @@ pub(in super::super) fn check(shared: &Arc<Shared>, model: RemoteModel, ticket: 
     );
 }
 
-fn check_model(
-    shared: &Shared,
-    model: &RemoteModel,
-    control: &TaskControl,
-) -> Result<RemoteCheck, Failure> {
+fn check_model(shared: &Shared, model: &RemoteModel, control: &TaskControl) -> Result<RemoteCheck, Failure> {
     match &model.at {
         RemoteAddress::Endpoint { name, access } => check_endpoint(shared, name, access, control),
         RemoteAddress::TfServing { address } => {
-            let address = TfServingAddress::parse(address)
-                .map_err(|error| Failure::new(error.to_string()))?;
+            let address = TfServingAddress::parse(address).map_err(|error| Failure::new(error.to_string()))?;
             let served = TfServing::new(address).inspect(control);
             let served = served.map_err(|error| match error {
                 PredictError::Cancelled => Failure::Cancelled,
@@ -493,11 +409,7 @@ fn check_model(
                 error => Failure::new(error.to_string()),
             })?;
             let (is_available, found) = served.check(model.signature.as_deref());
-            Ok(RemoteCheck {
-                is_available,
-                found,
-                signatures: served.signature_names(),
-            })
+            Ok(RemoteCheck { is_available, found, signatures: served.signature_names() })
         }
     }
 }
@@ -514,17 +426,10 @@ fn check_endpoint(
     let sagemaker = shared.aws.sagemaker(access);
     let of_aws = |error| failure(shared, &s3_access(access), error);
     let region = sagemaker.region(Some(control)).map_err(of_aws)?;
-    let endpoint = sagemaker
-        .describe_endpoint(name, Some(control))
-        .map_err(of_aws)?;
+    let endpoint = sagemaker.describe_endpoint(name, Some(control)).map_err(of_aws)?;
     let Some(endpoint) = endpoint else {
-        let missing = format!(
-            "There is no endpoint {name} in {region}; check the name, the region and the profile"
-        );
-        return Ok(RemoteCheck {
-            found: vec![missing],
-            ..RemoteCheck::default()
-        });
+        let missing = format!("There is no endpoint {name} in {region}; check the name, the region and the profile");
+        return Ok(RemoteCheck { found: vec![missing], ..RemoteCheck::default() });
     };
     let status = endpoint.status;
     let mut found = vec![format!("{name} is {status} in {region}")];
@@ -543,9 +448,5 @@ fn check_endpoint(
             "It takes no requests in this state; deploy it again, or check its log".to_owned()
         });
     }
-    Ok(RemoteCheck {
-        is_available: status.accepts_requests(),
-        found,
-        signatures: Vec::new(),
-    })
+    Ok(RemoteCheck { is_available: status.accepts_requests(), found, signatures: Vec::new() })
 }

@@ -44,12 +44,7 @@ pub(super) fn dispatch(messages: &Receiver<Message>, jobs: &Sender<Job>) {
         // Of several requests that came meanwhile only the last one counts.
         for message in std::iter::once(message).chain(messages.try_iter()) {
             match message {
-                Message::Request {
-                    source,
-                    readers,
-                    side,
-                    requests,
-                } => queue.request(source, readers, side, requests),
+                Message::Request { source, readers, side, requests } => queue.request(source, readers, side, requests),
                 Message::ReadAhead { source, samples } => queue.read_ahead(source, samples),
                 Message::StopReadingAhead(shown) => queue.stop_reading_ahead(&shown),
                 Message::Done(job) => queue.done(&job),
@@ -106,10 +101,7 @@ pub(super) struct Job {
 }
 
 pub(super) enum JobContent {
-    Thumbnail {
-        side: u32,
-        request: ThumbnailRequest,
-    },
+    Thumbnail { side: u32, request: ThumbnailRequest },
     Ahead(Sample),
 }
 
@@ -148,19 +140,10 @@ impl ThumbnailQueue {
     }
 
     /// Replaces the earlier requests. Of what is being made, large files that are no longer requested are cancelled.
-    fn request(
-        &mut self,
-        source: SourceId,
-        readers: usize,
-        side: u32,
-        requests: Vec<ThumbnailRequest>,
-    ) {
+    fn request(&mut self, source: SourceId, readers: usize, side: u32, requests: Vec<ThumbnailRequest>) {
         self.switch_to(source);
         (self.readers, self.side) = (readers, side);
-        let still: HashSet<JobKey> = requests
-            .iter()
-            .map(|request| key_of(request, side))
-            .collect();
+        let still: HashSet<JobKey> = requests.iter().map(|request| key_of(request, side)).collect();
         self.cancel_where(|key, job| {
             let is_thumbnail = matches!(key, JobKey::Thumbnail(..));
             is_thumbnail && job.size_bytes >= CANCELLED_FROM_BYTES && !still.contains(key)
@@ -216,10 +199,7 @@ impl ThumbnailQueue {
             return None;
         }
         let (side, room) = (self.side, self.room());
-        while let Some(request) = self
-            .requests
-            .pop_front_if(|request| request.entry.size_bytes <= room)
-        {
+        while let Some(request) = self.requests.pop_front_if(|request| request.entry.size_bytes <= room) {
             if let Some(job) = self.begin(JobContent::Thumbnail { side, request }) {
                 return Some(job);
             }
@@ -254,19 +234,10 @@ impl ThumbnailQueue {
         let serial = self.next_serial;
         self.next_serial += 1;
         let control = TaskControl::new(ProgressUnit::Bytes);
-        let under_way = RunningJob {
-            serial,
-            size_bytes: what.size_bytes(),
-            control: control.clone(),
-        };
+        let under_way = RunningJob { serial, size_bytes: what.size_bytes(), control: control.clone() };
         self.under_way.insert(key, under_way);
         self.busy += 1;
-        Some(Job {
-            source: self.source,
-            what,
-            serial,
-            control,
-        })
+        Some(Job { source: self.source, what, serial, control })
     }
 }
 
@@ -277,13 +248,7 @@ mod tests {
     const SIDE: u32 = 128;
 
     fn sample(name: &str, size_bytes: u64) -> Sample {
-        Sample {
-            uri: SampleUri::new(name),
-            name: String::new(),
-            size_bytes,
-            modified_ns: None,
-            etag: None,
-        }
+        Sample { uri: SampleUri::new(name), name: String::new(), size_bytes, modified_ns: None, etag: None }
     }
 
     fn requests(samples: &[u32], size_bytes: u64) -> Vec<ThumbnailRequest> {

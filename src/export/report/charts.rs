@@ -48,12 +48,7 @@ pub(super) fn class_bars(classes: &[&ClassCount]) -> Markup {
     const ROW: f64 = 24.0;
     const LABELS: f64 = 190.0;
     const COUNTS: f64 = 60.0;
-    let most = classes
-        .iter()
-        .map(|class| class.boxes)
-        .max()
-        .unwrap_or(0)
-        .max(1);
+    let most = classes.iter().map(|class| class.boxes).max().unwrap_or(0).max(1);
     let height = ROW * classes.len() as f64;
     html! {
         svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label="The most frequent classes" {

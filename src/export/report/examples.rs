@@ -8,9 +8,7 @@ use super::super::annotated::annotate_thumbnail;
 use super::super::row::{ChosenImage, ChosenPrediction};
 use super::summary::VerdictCounts;
 use crate::decode::{DecodeLimits, encode_jpeg, thumbnail};
-use crate::domain::{
-    BoundingBox, ModelTask, Prediction, PredictionContent, Sample, SampleUri, Verdict, ViewSettings,
-};
+use crate::domain::{BoundingBox, ModelTask, Prediction, PredictionContent, Sample, SampleUri, Verdict, ViewSettings};
 use crate::review::margin;
 use crate::source::Source;
 
@@ -65,9 +63,7 @@ struct Best(Vec<(f32, Example)>);
 
 impl Best {
     fn offer(&mut self, rank: f32, example: impl FnOnce() -> Example) {
-        let place = self
-            .0
-            .partition_point(|(other, _)| other.total_cmp(&rank) != Ordering::Greater);
+        let place = self.0.partition_point(|(other, _)| other.total_cmp(&rank) != Ordering::Greater);
         if place < LEN {
             self.0.insert(place, (rank, example()));
             self.0.truncate(LEN);
@@ -80,18 +76,13 @@ impl Best {
     }
 
     fn into_examples(self) -> Vec<(Example, ())> {
-        self.0
-            .into_iter()
-            .map(|(_, example)| (example, ()))
-            .collect()
+        self.0.into_iter().map(|(_, example)| (example, ())).collect()
     }
 }
 
 impl Examples {
     pub(super) fn consider(&mut self, image: &ChosenImage, view: &ViewSettings) {
-        let (Some(Ok(stored)), Some(prediction)) =
-            (&image.row.result, image.prediction.prediction())
-        else {
+        let (Some(Ok(stored)), Some(prediction)) = (&image.row.result, image.prediction.prediction()) else {
             return;
         };
         let margin = margin(stored, view);
@@ -110,47 +101,28 @@ impl Examples {
 
     /// Sections that have an example.
     pub(super) fn into_sections(self, task: ModelTask) -> Vec<Section<()>> {
-        let Self {
-            ranked,
-            mut least_certain,
-            mut most_certain,
-            judged: [accepted, rejected, unsure, wrong],
-        } = self;
+        let Self { ranked, mut least_certain, mut most_certain, judged: [accepted, rejected, unsure, wrong] } = self;
         // With few images, none is in both.
         least_certain.0.truncate(ranked.div_ceil(2));
-        most_certain
-            .0
-            .retain(|(_, example)| !least_certain.has(example));
+        most_certain.0.retain(|(_, example)| !least_certain.has(example));
         let hesitation = match task {
-            ModelTask::Classification => {
-                "Small margin between the first two classes. Check these first."
-            }
-            ModelTask::Detection => {
-                "A box near its threshold, shown or just not shown. Check these first."
-            }
+            ModelTask::Classification => "Small margin between the first two classes. Check these first.",
+            ModelTask::Detection => "A box near its threshold, shown or just not shown. Check these first.",
         };
         let sections = [
             ("Least certain", hesitation, least_certain),
-            (
-                "Most certain",
-                "The model is sure. A threshold does not catch a mistake here.",
-                most_certain,
-            ),
+            ("Most certain", "The model is sure. A threshold does not catch a mistake here.", most_certain),
             ("Rejected", "Rejected by a person.", rejected),
             ("Wrong class", "A person chose another class.", wrong),
             ("Unsure", "A person could not decide.", unsure),
             ("Accepted", "Accepted by a person.", accepted),
         ];
-        let sections = sections
-            .into_iter()
-            .map(|(title, explanation, best)| Section {
-                title,
-                explanation,
-                examples: best.into_examples(),
-            });
-        sections
-            .filter(|section| !section.examples.is_empty())
-            .collect()
+        let sections = sections.into_iter().map(|(title, explanation, best)| Section {
+            title,
+            explanation,
+            examples: best.into_examples(),
+        });
+        sections.filter(|section| !section.examples.is_empty()).collect()
     }
 }
 
@@ -177,9 +149,7 @@ impl Example {
         let box_verdicts = match &image.prediction {
             ChosenPrediction::Boxes { boxes, .. } => boxes
                 .iter()
-                .filter_map(|chosen| {
-                    Some((chosen.detection.label.clone(), chosen.verdict?.clone()))
-                })
+                .filter_map(|chosen| Some((chosen.detection.label.clone(), chosen.verdict?.clone())))
                 .collect(),
             _ => Vec::new(),
         };
@@ -197,28 +167,16 @@ impl Example {
     }
 
     /// The image, small, with boxes or classes drawn over it.
-    pub(super) fn thumbnail(
-        &self,
-        source: &dyn Source,
-        limits: &DecodeLimits,
-    ) -> Result<Thumbnail, String> {
+    pub(super) fn thumbnail(&self, source: &dyn Source, limits: &DecodeLimits) -> Result<Thumbnail, String> {
         let uri: &SampleUri = &self.sample.uri;
         let bytes = source.read(uri).map_err(|error| error.to_string())?;
         let image = thumbnail(&bytes, THUMBNAIL_SIDE, limits).map_err(|error| error.to_string())?;
         let (width, height) = (image.width(), image.height());
         let prediction = scaled(&self.prediction, width, height);
-        let everything = ViewSettings {
-            min_score: 0.0,
-            top_k: 3,
-            ..ViewSettings::default()
-        };
+        let everything = ViewSettings { min_score: 0.0, top_k: 3, ..ViewSettings::default() };
         let drawn = annotate_thumbnail(&image, &prediction, &everything);
         let jpeg = encode_jpeg(&drawn, JPEG_QUALITY).map_err(|error| error.to_string())?;
-        Ok(Thumbnail {
-            width,
-            height,
-            jpeg,
-        })
+        Ok(Thumbnail { width, height, jpeg })
     }
 }
 
@@ -233,20 +191,14 @@ fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
             detection.bounds = BoundingBox::new(x1 * x, y1 * y, x2 * x, y2 * y);
         }
     }
-    Prediction {
-        width,
-        height,
-        ..scaled
-    }
+    Prediction { width, height, ..scaled }
 }
 
 /// Whether the image or one of its boxes has a verdict of this word.
 fn has_verdict(image: &ChosenImage, word: &str) -> bool {
     let is = |verdict: &Verdict| verdict.into_str() == word;
     let has_box = match &image.prediction {
-        ChosenPrediction::Boxes { boxes, .. } => {
-            boxes.iter().any(|chosen| chosen.verdict.is_some_and(is))
-        }
+        ChosenPrediction::Boxes { boxes, .. } => boxes.iter().any(|chosen| chosen.verdict.is_some_and(is)),
         _ => false,
     };
     has_box || image.row.verdict.as_ref().is_some_and(is)

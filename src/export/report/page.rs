@@ -12,8 +12,7 @@ use super::charts::{class_bars, score_histogram};
 use super::examples::{Example, Section, Thumbnail, box_verdict_texts};
 use super::summary::{ClassCount, Summary, VerdictCounts};
 use crate::domain::{
-    BoxChoice, ExportOptions, ModelTask, Prediction, PredictionContent, RunInfo, Verdict,
-    VerdictChoice, human_bytes,
+    BoxChoice, ExportOptions, ModelTask, Prediction, PredictionContent, RunInfo, Verdict, VerdictChoice, human_bytes,
 };
 use crate::export::ExportContext;
 
@@ -88,13 +87,9 @@ fn key_figures(context: &ExportContext, summary: &Summary) -> Markup {
 
 fn charts(context: &ExportContext, options: ExportOptions, summary: &Summary) -> Markup {
     let is_detector = context.task() == ModelTask::Detection;
-    let (things, of) = if is_detector {
-        ("Scores of the boxes", "boxes")
-    } else {
-        ("Scores of the first class", "images")
-    };
-    let threshold =
-        (is_detector && options.boxes == BoxChoice::All).then_some(context.view.min_score);
+    let (things, of) =
+        if is_detector { ("Scores of the boxes", "boxes") } else { ("Scores of the first class", "images") };
+    let threshold = (is_detector && options.boxes == BoxChoice::All).then_some(context.view.min_score);
     let mut classes: Vec<&ClassCount> = summary.classes.values().collect();
     classes.sort_by(|left, right| {
         let by_count = right.boxes.cmp(&left.boxes);
@@ -203,15 +198,12 @@ fn verdict_badge(verdict: &Verdict) -> Markup {
 fn seen(prediction: &Prediction) -> String {
     const MOST: usize = 3;
     let things: Vec<String> = match &prediction.content {
-        PredictionContent::Classes(classes) => classes
-            .iter()
-            .take(MOST)
-            .map(|class| format!("{} {:.2}", class.label, class.score))
-            .collect(),
-        PredictionContent::Detections(boxes) => boxes
-            .iter()
-            .map(|detection| format!("{} {:.2}", detection.label, detection.score))
-            .collect(),
+        PredictionContent::Classes(classes) => {
+            classes.iter().take(MOST).map(|class| format!("{} {:.2}", class.label, class.score)).collect()
+        }
+        PredictionContent::Detections(boxes) => {
+            boxes.iter().map(|detection| format!("{} {:.2}", detection.label, detection.score)).collect()
+        }
     };
     let more = things.len().saturating_sub(MOST);
     match (things.len(), more) {
@@ -269,16 +261,8 @@ fn failures(summary: &Summary) -> Markup {
 }
 
 fn settings(context: &ExportContext, options: ExportOptions) -> Markup {
-    let RunInfo {
-        name,
-        key,
-        card,
-        created_ms,
-        ..
-    } = &context.run;
-    let or_device = |value: Option<usize>| {
-        value.map_or_else(|| "automatic".to_owned(), |value| value.to_string())
-    };
+    let RunInfo { name, key, card, created_ms, .. } = &context.run;
+    let or_device = |value: Option<usize>| value.map_or_else(|| "automatic".to_owned(), |value| value.to_string());
     let line = |name: &str, value: &str| html! { tr { th scope="row" { (name) } td { (value) } } };
     html! {
         section {
@@ -326,15 +310,11 @@ fn shown(context: &ExportContext, options: ExportOptions) -> String {
             parts.push(format!("the {} best classes", view.top_k));
         }
         (ModelTask::Detection, BoxChoice::Visible) => {
-            parts.push(format!(
-                "boxes with a score ≥ {}, and those that were accepted",
-                view.min_score
-            ));
+            parts.push(format!("boxes with a score ≥ {}, and those that were accepted", view.min_score));
             if !view.min_score_by_class.is_empty() {
                 let classes = view.min_score_by_class.iter();
-                let of_class: Vec<String> = classes
-                    .map(|(id, score)| format!("{} {score}", context.run.labels.name(*id)))
-                    .collect();
+                let of_class: Vec<String> =
+                    classes.map(|(id, score)| format!("{} {score}", context.run.labels.name(*id))).collect();
                 parts.push(format!("by class: {}", of_class.join(", ")));
             }
             if let Some(iou) = view.nms_iou {
@@ -359,10 +339,8 @@ fn shown(context: &ExportContext, options: ExportOptions) -> String {
 }
 
 fn utc(milliseconds: i64) -> String {
-    Timestamp::from_millisecond(milliseconds).map_or_else(
-        |_| "at an unknown time".to_owned(),
-        |time| time.strftime("%Y-%m-%d %H:%M UTC").to_string(),
-    )
+    Timestamp::from_millisecond(milliseconds)
+        .map_or_else(|_| "at an unknown time".to_owned(), |time| time.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
 /// `12 345`, with thin spaces that do not break.

@@ -155,10 +155,10 @@ impl Summary {
 
     fn add_score(&mut self, class_id: u32, label: &str, score: f32) {
         self.scores.add(score);
-        let count = self.classes.entry(class_id).or_insert_with(|| ClassCount {
-            label: label.to_owned(),
-            ..ClassCount::default()
-        });
+        let count = self
+            .classes
+            .entry(class_id)
+            .or_insert_with(|| ClassCount { label: label.to_owned(), ..ClassCount::default() });
         count.boxes += 1;
         count.score_sum += f64::from(score);
     }

@@ -10,9 +10,7 @@ use std::sync::Once;
 
 /// What the CUDA provider needs, in the order of their dependencies. The driver's own `libcuda` must come from the
 /// system.
-const LIBRARIES: [&str; 7] = [
-    "cudart", "nvrtc", "cublasLt", "cublas", "curand", "cufft", "cudnn",
-];
+const LIBRARIES: [&str; 7] = ["cudart", "nvrtc", "cublasLt", "cublas", "curand", "cufft", "cudnn"];
 
 /// Loads what is found, once per process; nothing if this runtime has no CUDA provider. What is missing or does not
 /// load is left to ONNX Runtime, whose message names it.
@@ -25,10 +23,7 @@ pub(super) fn preload(runtime: &Path) {
         }
         let folders: Vec<PathBuf> = nvidia_folders(runtime);
         for library_name in LIBRARIES {
-            for library in folders
-                .iter()
-                .flat_map(|folder| libraries(folder, library_name))
-            {
+            for library in folders.iter().flat_map(|folder| libraries(folder, library_name)) {
                 match ort::util::preload_dylib(&library) {
                     Ok(()) => log::info!("loaded {}", library.display()),
                     Err(error) => log::info!("could not load {}: {error}", library.display()),
@@ -40,11 +35,8 @@ pub(super) fn preload(runtime: &Path) {
 
 /// The card, as the driver calls it.
 pub(super) fn adapter() -> Option<String> {
-    let cards = std::fs::read_dir("/proc/driver/nvidia/gpus")
-        .ok()?
-        .flatten();
-    let texts =
-        cards.filter_map(|card| std::fs::read_to_string(card.path().join("information")).ok());
+    let cards = std::fs::read_dir("/proc/driver/nvidia/gpus").ok()?.flatten();
+    let texts = cards.filter_map(|card| std::fs::read_to_string(card.path().join("information")).ok());
     texts.into_iter().find_map(|text| {
         let model = text.lines().find_map(|line| line.strip_prefix("Model:"))?;
         Some(model.trim().to_owned())
@@ -66,16 +58,10 @@ fn nvidia_folders(runtime: &Path) -> Vec<PathBuf> {
 /// The package folders of the user's Python; empty without Python.
 fn site_packages() -> Vec<PathBuf> {
     let python = if cfg!(windows) { "python" } else { "python3" };
-    let printed = Command::new(python)
-        .args(["-c", "import sys; print('\\n'.join(sys.path))"])
-        .output();
+    let printed = Command::new(python).args(["-c", "import sys; print('\\n'.join(sys.path))"]).output();
     let printed = printed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let lines = printed.unwrap_or_default();
-    lines
-        .lines()
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .collect()
+    lines.lines().map(PathBuf::from).filter(|path| path.is_absolute()).collect()
 }
 
 /// `libcudart.so.13`, `cudart64_13.dll`
@@ -106,11 +92,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let inner = if cfg!(windows) { "bin" } else { "lib" };
         let packages = folder.path().join("site-packages");
-        for (package, file) in [
-            ("cu13", "libcublas.so.13"),
-            ("cu13", "libcublasLt.so.13"),
-            ("cudnn", "libcudnn.so.9"),
-        ] {
+        for (package, file) in [("cu13", "libcublas.so.13"), ("cu13", "libcublasLt.so.13"), ("cudnn", "libcudnn.so.9")]
+        {
             let lib = packages.join("nvidia").join(package).join(inner);
             std::fs::create_dir_all(&lib).unwrap();
             std::fs::write(lib.join(file), "").unwrap();
@@ -118,12 +101,9 @@ mod tests {
         let runtime = packages.join("onnxruntime/capi/libonnxruntime.so.1.31.1");
         let folders = nvidia_folders(&runtime);
         let named = |library_name: &str| {
-            let found = folders
-                .iter()
-                .flat_map(|folder| libraries(folder, library_name));
+            let found = folders.iter().flat_map(|folder| libraries(folder, library_name));
             let own = found.filter(|path| path.starts_with(&packages));
-            own.map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
-                .collect::<Vec<_>>()
+            own.map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect::<Vec<_>>()
         };
         assert_eq!(named("cublas"), ["libcublas.so.13"]);
         assert_eq!(named("cublasLt"), ["libcublasLt.so.13"]);

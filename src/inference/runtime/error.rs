@@ -26,30 +26,20 @@ pub enum RuntimeError {
         Without pip: {}",
         by_hand(*package)
     )]
-    NoPip {
-        package: RuntimePackage,
-        python: String,
-        reason: String,
-    },
+    NoPip { package: RuntimePackage, python: String, reason: String },
 
     #[error(
         "pip could not reach the Python package index: {reason}. Behind a proxy or a company mirror, tell pip \
          (`python3 -m pip config set global.index-url …`, `HTTPS_PROXY`). Offline: {}",
         by_hand(*package)
     )]
-    NoNetwork {
-        package: RuntimePackage,
-        reason: String,
-    },
+    NoNetwork { package: RuntimePackage, reason: String },
 
     #[error(
         "the package index does not have {} {} for this computer ({reason}). A mirror may lag behind; {}",
         package.project(), package.version(), by_hand(*package)
     )]
-    NotInIndex {
-        package: RuntimePackage,
-        reason: String,
-    },
+    NotInIndex { package: RuntimePackage, reason: String },
 
     #[error(
         "the downloaded {} has an unexpected sha256 and was not installed. Ask the administrator of your package \
@@ -57,10 +47,7 @@ pub enum RuntimeError {
         {reason}",
         package.project(), package.into_str()
     )]
-    WrongHash {
-        package: RuntimePackage,
-        reason: String,
-    },
+    WrongHash { package: RuntimePackage, reason: String },
 
     #[error("`{command}` failed: {reason}")]
     PipFailed { command: String, reason: String },
@@ -92,11 +79,7 @@ pub enum RuntimeError {
         {}`: {}",
         package.project(), package.into_str(), path.display()
     )]
-    Damaged {
-        package: RuntimePackage,
-        path: PathBuf,
-        reason: String,
-    },
+    Damaged { package: RuntimePackage, path: PathBuf, reason: String },
 
     #[error(
         "ONNX Runtime {version} is too old: Spotcheck needs 1.24 or newer. Remove the setting or ORT_DYLIB_PATH, then \
@@ -116,11 +99,7 @@ pub enum RuntimeError {
     CannotLoad { path: PathBuf, reason: String },
 
     #[error("could not {doing} {}: {source}", path.display())]
-    Io {
-        doing: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, source: std::io::Error },
 }
 
 impl From<Cancelled> for RuntimeError {
@@ -130,20 +109,11 @@ impl From<Cancelled> for RuntimeError {
 }
 
 impl RuntimeError {
-    pub(super) fn io(
-        doing: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(std::io::Error) -> Self {
+    pub(super) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| match source.kind() {
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                Self::DiskFull { folder: path }
-            }
-            _ => Self::Io {
-                doing,
-                path,
-                source,
-            },
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::DiskFull { folder: path },
+            _ => Self::Io { doing, path, source },
         }
     }
 }

@@ -26,13 +26,9 @@ pub(super) fn check_library(path: &Path) -> Result<(), String> {
     }
     match end(file, starts(UNIVERSAL)) {
         // Headers that run out of the file are those of a file that is cut short.
-        Err(error) => Err(format!(
-            "the library is truncated or damaged ({length} bytes: {error})"
-        )),
+        Err(error) => Err(format!("the library is truncated or damaged ({length} bytes: {error})")),
         Ok(None) => Err("the library is for another kind of processor".to_owned()),
-        Ok(Some(end)) if end > length => Err(format!(
-            "the library is truncated ({length} of at least {end} bytes)"
-        )),
+        Ok(Some(end)) if end > length => Err(format!("the library is truncated ({length} of at least {end} bytes)")),
         Ok(Some(_)) => Ok(()),
     }
 }
@@ -49,9 +45,7 @@ fn end<'f>(file: impl ReadRef<'f>, is_universal: bool) -> object::Result<Option<
     let (is_ours, ranges): (bool, Vec<(u64, u64)>) = if is_universal {
         let file = MachOFatFile32::parse(file)?;
         let libraries = file.arches().iter();
-        let is_ours = libraries
-            .clone()
-            .any(|library| library.architecture() == ours);
+        let is_ours = libraries.clone().any(|library| library.architecture() == ours);
         (is_ours, libraries.map(FatArch::file_range).collect())
     } else {
         // It reads the tables of sections and symbols too, so they are there.
@@ -59,8 +53,6 @@ fn end<'f>(file: impl ReadRef<'f>, is_universal: bool) -> object::Result<Option<
         let ranges = file.segments().map(|segment| segment.file_range());
         (file.architecture() == ours, ranges.collect())
     };
-    let ends = ranges
-        .iter()
-        .map(|(start, length)| start.saturating_add(*length));
+    let ends = ranges.iter().map(|(start, length)| start.saturating_add(*length));
     Ok(is_ours.then(|| ends.max().unwrap_or(0)))
 }

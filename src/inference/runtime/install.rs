@@ -30,8 +30,7 @@ pub fn install(
     control: &TaskControl,
 ) -> Result<InstalledPackage, RuntimeError> {
     let runtime_folder = installed::runtime_folder(dirs);
-    std::fs::create_dir_all(&runtime_folder)
-        .map_err(RuntimeError::io("create", &runtime_folder))?;
+    std::fs::create_dir_all(&runtime_folder).map_err(RuntimeError::io("create", &runtime_folder))?;
     let _lock = lock(&runtime_folder, control)?;
     let stage = stage_in(&runtime_folder)?;
     let wheel = match from {
@@ -67,16 +66,10 @@ fn lock(runtime_folder: &Path, control: &TaskControl) -> Result<File, RuntimeErr
 
 /// A fresh folder beside the final one, so that a rename suffices. Deletes what a killed installation left.
 fn stage_in(runtime_folder: &Path) -> Result<tempfile::TempDir, RuntimeError> {
-    let entries =
-        std::fs::read_dir(runtime_folder).map_err(RuntimeError::io("list", runtime_folder))?;
+    let entries = std::fs::read_dir(runtime_folder).map_err(RuntimeError::io("list", runtime_folder))?;
     for entry in entries.flatten() {
-        if entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with(STAGE_PREFIX)
-        {
-            std::fs::remove_dir_all(entry.path())
-                .map_err(RuntimeError::io("remove", entry.path()))?;
+        if entry.file_name().to_string_lossy().starts_with(STAGE_PREFIX) {
+            std::fs::remove_dir_all(entry.path()).map_err(RuntimeError::io("remove", entry.path()))?;
         }
     }
     tempfile::Builder::new()
@@ -91,9 +84,7 @@ fn download(
     runtime_folder: &Path,
     control: &TaskControl,
 ) -> Result<PathBuf, RuntimeError> {
-    let pin = package
-        .pin()
-        .ok_or(RuntimeError::NotForThisSystem { package })?;
+    let pin = package.pin().ok_or(RuntimeError::NotForThisSystem { package })?;
     control.set_step(format!(
         "Downloading {} {} ({} MB) with pip to {}",
         package.name(),
@@ -113,35 +104,23 @@ fn unpack(
     ready: &Path,
     control: &TaskControl,
 ) -> Result<Manifest, RuntimeError> {
-    let bad = |reason: String| RuntimeError::BadWheel {
-        path: wheel.to_owned(),
-        reason,
-    };
-    let wheel_sha256 =
-        installed::sha256_of(wheel).map_err(|error| bad(format!("could not read it: {error}")))?;
+    let bad = |reason: String| RuntimeError::BadWheel { path: wheel.to_owned(), reason };
+    let wheel_sha256 = installed::sha256_of(wheel).map_err(|error| bad(format!("could not read it: {error}")))?;
     let pin = package.pin().filter(|pin| pin.wheel_sha256 == wheel_sha256);
     let file = File::open(wheel).map_err(|error| bad(format!("could not read it: {error}")))?;
-    let mut archive =
-        ZipArchive::new(file).map_err(|error| bad(format!("it is not a wheel ({error})")))?;
+    let mut archive = ZipArchive::new(file).map_err(|error| bad(format!("it is not a wheel ({error})")))?;
     let version = version_in(&mut archive, package).map_err(&bad)?;
     std::fs::create_dir(ready).map_err(RuntimeError::io("create", ready))?;
     let mut files = Vec::new();
     for index in 0..archive.len() {
-        let mut entry = archive
-            .by_index(index)
-            .map_err(|error| bad(error.to_string()))?;
+        let mut entry = archive.by_index(index).map_err(|error| bad(error.to_string()))?;
         // A name that is not text is not one of our files.
-        let name = entry
-            .name()
-            .ok()
-            .and_then(|name| name_to_keep(&name, package));
+        let name = entry.name().ok().and_then(|name| name_to_keep(&name, package));
         if let Some(name) = name {
             files.push(unpack_file(&mut entry, &name, ready, control)?);
         }
     }
-    let main = files
-        .iter()
-        .find(|file| package.is_main_library(&file.name));
+    let main = files.iter().find(|file| package.is_main_library(&file.name));
     let main = main.ok_or_else(|| bad("it contains no library for this system".to_owned()))?;
     if let Some(pin) = pin.filter(|pin| pin.library_sha256 != main.sha256) {
         return Err(RuntimeError::WrongHash {
@@ -161,46 +140,26 @@ fn unpack(
 
 /// The version that the wheel's metadata states, if it is the right project and new enough.
 fn version_in(archive: &mut ZipArchive<File>, package: RuntimePackage) -> Result<String, String> {
-    let name = archive
-        .file_names()
-        .flatten()
-        .find(|name| name.ends_with(".dist-info/METADATA"));
-    let name = name
-        .ok_or("it is not a wheel (it has no METADATA)")?
-        .into_owned();
+    let name = archive.file_names().flatten().find(|name| name.ends_with(".dist-info/METADATA"));
+    let name = name.ok_or("it is not a wheel (it has no METADATA)")?.into_owned();
     let entry = archive.by_name(&name).map_err(|error| error.to_string())?;
     let mut metadata = String::new();
-    entry
-        .take(1 << 20)
-        .read_to_string(&mut metadata)
-        .map_err(|error| error.to_string())?;
+    entry.take(1 << 20).read_to_string(&mut metadata).map_err(|error| error.to_string())?;
     let field = |field: &str| {
         let value = metadata.lines().find_map(|line| line.strip_prefix(field));
-        value
-            .map(|value| value.trim().to_owned())
-            .unwrap_or_default()
+        value.map(|value| value.trim().to_owned()).unwrap_or_default()
     };
     let (project, version) = (field("Name:"), field("Version:"));
     if project.replace('_', "-") != package.project() {
-        let other = RuntimePackage::VARIANTS
-            .iter()
-            .find(|other| other.project() == project.replace('_', "-"));
+        let other = RuntimePackage::VARIANTS.iter().find(|other| other.project() == project.replace('_', "-"));
         let hint = other.map_or_else(String::new, |other| {
-            format!(
-                "; install it with `spotcheck runtime install {}`",
-                other.into_str()
-            )
+            format!("; install it with `spotcheck runtime install {}`", other.into_str())
         });
-        return Err(format!(
-            "it contains “{project}”, not {}{hint}",
-            package.project()
-        ));
+        return Err(format!("it contains “{project}”, not {}{hint}", package.project()));
     }
     let too_old = super::minor_version(&version).is_some_and(|minor| minor < MIN_MINOR_VERSION);
     if package != RuntimePackage::WebGpu && too_old {
-        return Err(format!(
-            "it contains version {version}, but Spotcheck needs 1.{MIN_MINOR_VERSION} or newer"
-        ));
+        return Err(format!("it contains version {version}, but Spotcheck needs 1.{MIN_MINOR_VERSION} or newer"));
     }
     Ok(version)
 }
@@ -229,24 +188,17 @@ fn unpack_file(
     let mut buffer = vec![0; 1 << 20];
     loop {
         control.checkpoint()?;
-        let read = entry
-            .read(&mut buffer)
-            .map_err(RuntimeError::io("unpack", &path))?;
+        let read = entry.read(&mut buffer).map_err(RuntimeError::io("unpack", &path))?;
         if read == 0 {
             break;
         }
         hash.update(&buffer[..read]);
-        file.write_all(&buffer[..read])
-            .map_err(RuntimeError::io("write", &path))?;
+        file.write_all(&buffer[..read]).map_err(RuntimeError::io("write", &path))?;
         bytes += read as u64;
     }
     // A manifest must never outlive the contents it vouches for.
     file.sync_all().map_err(RuntimeError::io("write", &path))?;
-    Ok(ManifestFile {
-        name: name.to_owned(),
-        bytes,
-        sha256: installed::hex(&hash.finalize()),
-    })
+    Ok(ManifestFile { name: name.to_owned(), bytes, sha256: installed::hex(&hash.finalize()) })
 }
 
 /// Swaps the new folder in; the old one goes away with `stage`.

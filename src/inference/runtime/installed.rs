@@ -59,25 +59,15 @@ pub(super) fn package_folder(dirs: &AppDirs, package: RuntimePackage) -> PathBuf
 }
 
 /// The package as it was installed, checked; `None` if it is not installed.
-pub(super) fn find(
-    dirs: &AppDirs,
-    package: RuntimePackage,
-) -> Option<Result<InstalledPackage, RuntimeError>> {
+pub(super) fn find(dirs: &AppDirs, package: RuntimePackage) -> Option<Result<InstalledPackage, RuntimeError>> {
     let folder = package_folder(dirs, package);
     folder.exists().then(|| check(&folder, package))
 }
 
 /// Compares the files with the manifest: the size of each (the system kills a process that loads a library cut short)
 /// and the contents of the one that is loaded.
-pub(super) fn check(
-    folder: &Path,
-    package: RuntimePackage,
-) -> Result<InstalledPackage, RuntimeError> {
-    let damaged = |reason: String| RuntimeError::Damaged {
-        package,
-        path: folder.to_owned(),
-        reason,
-    };
+pub(super) fn check(folder: &Path, package: RuntimePackage) -> Result<InstalledPackage, RuntimeError> {
+    let damaged = |reason: String| RuntimeError::Damaged { package, path: folder.to_owned(), reason };
     let manifest = std::fs::read(folder.join(MANIFEST))
         .map_err(|error| damaged(format!("could not read its {MANIFEST}: {error}")))?;
     let manifest: Manifest = serde_json::from_slice(&manifest)
@@ -86,27 +76,16 @@ pub(super) fn check(
         let metadata = std::fs::metadata(folder.join(&file.name))
             .map_err(|error| damaged(format!("could not read {}: {error}", file.name)))?;
         if metadata.len() != file.bytes {
-            return Err(damaged(format!(
-                "{} has {} bytes instead of {}",
-                file.name,
-                metadata.len(),
-                file.bytes
-            )));
+            return Err(damaged(format!("{} has {} bytes instead of {}", file.name, metadata.len(), file.bytes)));
         }
     }
-    let main = manifest
-        .files
-        .iter()
-        .find(|file| file.name == manifest.library);
+    let main = manifest.files.iter().find(|file| file.name == manifest.library);
     let main = main.ok_or_else(|| damaged(format!("its {MANIFEST} does not list the library")))?;
     let library = folder.join(&main.name);
-    let sha256 = sha256_of_library(&library)
-        .map_err(|error| damaged(format!("could not read {}: {error}", main.name)))?;
+    let sha256 =
+        sha256_of_library(&library).map_err(|error| damaged(format!("could not read {}: {error}", main.name)))?;
     if sha256 != main.sha256 {
-        return Err(damaged(format!(
-            "the contents of {} have changed",
-            main.name
-        )));
+        return Err(damaged(format!("the contents of {} have changed", main.name)));
     }
     Ok(InstalledPackage {
         package,
@@ -120,8 +99,7 @@ pub(super) fn check(
 pub(super) fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), RuntimeError> {
     let path = folder.join(MANIFEST);
     let text = serde_json::to_vec_pretty(manifest).map_err(std::io::Error::other);
-    text.and_then(|text| std::fs::write(&path, text))
-        .map_err(RuntimeError::io("write", path))
+    text.and_then(|text| std::fs::write(&path, text)).map_err(RuntimeError::io("write", path))
 }
 
 /// Lower-case hexadecimal.

@@ -62,17 +62,15 @@ impl RuntimePackage {
     /// The wheel for this computer; `None` if its makers publish none.
     pub(super) fn pin(self) -> Option<&'static Pin> {
         let here = (std::env::consts::OS, std::env::consts::ARCH);
-        PINS.iter()
-            .find(|pin| pin.package == self && pin.system == here)
+        PINS.iter().find(|pin| pin.package == self && pin.system == here)
     }
 }
 
 /// Whether a file of a package's folder in the wheel is worth keeping: the libraries, but neither Python's own binding
 /// nor the provider that needs an old `TensorRT`.
 pub(super) fn is_needed(file_name: &str) -> bool {
-    let is_library = [".so", ".dylib", ".dll"]
-        .iter()
-        .any(|suffix| file_name.ends_with(suffix) || file_name.contains(".so."));
+    let is_library =
+        [".so", ".dylib", ".dll"].iter().any(|suffix| file_name.ends_with(suffix) || file_name.contains(".so."));
     is_library && !file_name.contains("pybind11") && !file_name.contains("tensorrt")
 }
 

@@ -13,11 +13,8 @@ use crate::tasks::TaskControl;
 const POLL: Duration = Duration::from_millis(100);
 
 /// Ways to start Python, tried in this order.
-const PYTHONS: &[&[&str]] = if cfg!(windows) {
-    &[&["py", "-3"], &["python"], &["python3"]]
-} else {
-    &[&["python3"], &["python"]]
-};
+const PYTHONS: &[&[&str]] =
+    if cfg!(windows) { &[&["py", "-3"], &["python"], &["python3"]] } else { &[&["python3"], &["python"]] };
 
 /// Downloads the pinned wheel of `package` into `folder`, which is empty, and gives its path. pip itself compares the
 /// hash. Counts bytes in `control`; ends pip when it is cancelled.
@@ -28,12 +25,7 @@ pub(super) fn download(
     control: &TaskControl,
 ) -> Result<PathBuf, RuntimeError> {
     let requirements = folder.join("requirements.txt");
-    let pinned = format!(
-        "{}=={} --hash=sha256:{}\n",
-        package.project(),
-        package.version(),
-        pin.wheel_sha256
-    );
+    let pinned = format!("{}=={} --hash=sha256:{}\n", package.project(), package.version(), pin.wheel_sha256);
     std::fs::write(&requirements, pinned).map_err(RuntimeError::io("write", &requirements))?;
     control.set_total(Some(pin.wheel_bytes));
     let mut no_pip = RuntimeError::NoPython { package };
@@ -58,11 +50,7 @@ pub(super) fn download(
         if !said.contains("No module named pip") && !said.is_empty() {
             return Err(explain(package, pin, python, folder, &said));
         }
-        no_pip = RuntimeError::NoPip {
-            package,
-            python: python.join(" "),
-            reason: last_line(&said),
-        };
+        no_pip = RuntimeError::NoPip { package, python: python.join(" "), reason: last_line(&said) };
     }
     Err(no_pip)
 }
@@ -105,11 +93,7 @@ fn shown(python: &[&str], package: RuntimePackage, pin: &Pin) -> String {
 }
 
 /// Waits for pip and gives what it wrote to stderr.
-fn watch(
-    mut child: Child,
-    folder: &Path,
-    control: &TaskControl,
-) -> Result<(ExitStatus, String), RuntimeError> {
+fn watch(mut child: Child, folder: &Path, control: &TaskControl) -> Result<(ExitStatus, String), RuntimeError> {
     let stderr = child.stderr.take();
     let reader = std::thread::spawn(move || {
         let mut said = Vec::new();
@@ -139,9 +123,7 @@ fn watch(
 fn bytes_of_wheels(folder: &Path) -> u64 {
     let files = walkdir::WalkDir::new(folder).into_iter().flatten();
     let wheels = files.filter(|file| file.path().extension().is_some_and(|kind| kind == "whl"));
-    let sizes = wheels
-        .filter_map(|file| file.metadata().ok())
-        .map(|metadata| metadata.len());
+    let sizes = wheels.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len());
     sizes.max().unwrap_or(0)
 }
 
@@ -152,27 +134,13 @@ fn find_wheel(folder: &Path) -> Option<PathBuf> {
 }
 
 /// pip's words, sorted by what the user can do about them.
-fn explain(
-    package: RuntimePackage,
-    pin: &Pin,
-    python: &[&str],
-    folder: &Path,
-    said: &str,
-) -> RuntimeError {
+fn explain(package: RuntimePackage, pin: &Pin, python: &[&str], folder: &Path, said: &str) -> RuntimeError {
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let line_with = |words: &[&str]| {
-        let line = said
-            .lines()
-            .rev()
-            .find(|line| words.iter().any(|word| line.contains(word)));
+        let line = said.lines().rev().find(|line| words.iter().any(|word| line.contains(word)));
         line.map_or_else(|| last_line(said), |line| line.trim().to_owned())
     };
-    const NO_SPACE: &[&str] = &[
-        "No space left",
-        "Errno 28",
-        "not enough space",
-        "Disk quota",
-    ];
+    const NO_SPACE: &[&str] = &["No space left", "Errno 28", "not enough space", "Disk quota"];
     const HASH: &[&str] = &["DO NOT MATCH THE HASHES", "is less than the requested"];
     const NETWORK: &[&str] = &[
         "Failed to establish a new connection",
@@ -190,29 +158,18 @@ fn explain(
         "HTTP error",
     ];
     if says(NO_SPACE) {
-        RuntimeError::DiskFull {
-            folder: folder.parent().unwrap_or(folder).to_owned(),
-        }
+        RuntimeError::DiskFull { folder: folder.parent().unwrap_or(folder).to_owned() }
     } else if says(HASH) {
-        RuntimeError::WrongHash {
-            package,
-            reason: line_with(&["Got "]),
-        }
+        RuntimeError::WrongHash { package, reason: line_with(&["Got "]) }
     } else if says(NETWORK) {
-        RuntimeError::NoNetwork {
-            package,
-            reason: line_with(NETWORK),
-        }
+        RuntimeError::NoNetwork { package, reason: line_with(NETWORK) }
     } else if says(&["No matching distribution", "Could not find a version"]) {
         RuntimeError::NotInIndex {
             package,
             reason: line_with(&["Could not find a version", "No matching distribution"]),
         }
     } else {
-        RuntimeError::PipFailed {
-            command: shown(python, package, pin),
-            reason: last_line(said),
-        }
+        RuntimeError::PipFailed { command: shown(python, package, pin), reason: last_line(said) }
     }
 }
 
@@ -229,13 +186,7 @@ mod tests {
     fn check(said: &str, expected: fn(&RuntimeError) -> bool) {
         let package = RuntimePackage::Cpu;
         let pin = package.pin().unwrap();
-        let error = explain(
-            package,
-            pin,
-            &["python3"],
-            Path::new("/data/runtime/x"),
-            said,
-        );
+        let error = explain(package, pin, &["python3"], Path::new("/data/runtime/x"), said);
         assert!(expected(&error), "{error:?}");
     }
 

@@ -54,8 +54,7 @@ impl Validator {
     pub(super) fn of(response: &ResponseHead) -> Option<Self> {
         let etag = response.etag.clone().filter(|etag| !etag.starts_with("W/"));
         let last_modified = response.last_modified.clone();
-        etag.map(Self::Etag)
-            .or_else(|| last_modified.map(Self::LastModified))
+        etag.map(Self::Etag).or_else(|| last_modified.map(Self::LastModified))
     }
 
     pub(super) fn text(&self) -> &str {
@@ -70,9 +69,7 @@ impl Validator {
             Self::Etag(_) => &response.etag,
             Self::LastModified(_) => &response.last_modified,
         };
-        theirs
-            .as_deref()
-            .is_some_and(|theirs| theirs != self.text())
+        theirs.as_deref().is_some_and(|theirs| theirs != self.text())
     }
 }
 
@@ -85,19 +82,14 @@ pub(super) enum Fault {
 
 impl Connection {
     /// Asks for the whole file, or from a byte on, provided that the file is still the one that the validator names.
-    pub(super) fn open(
-        url: &str,
-        range: Option<(u64, &Validator)>,
-        stall_timeout: Duration,
-    ) -> Self {
+    pub(super) fn open(url: &str, range: Option<(u64, &Validator)>, stall_timeout: Duration) -> Self {
         let (sender, receiver) = bounded(MAX_WAITING);
         let agent = agent(url, stall_timeout);
         // Ranges count in the bytes that are sent; a compressed answer would count in others.
         let mut request = agent.get(url).header(header::ACCEPT_ENCODING, "identity");
         if let Some((start, validator)) = range.filter(|(start, _)| *start > 0) {
-            request = request
-                .header(header::RANGE, format!("bytes={start}-"))
-                .header(header::IF_RANGE, validator.text());
+            request =
+                request.header(header::RANGE, format!("bytes={start}-")).header(header::IF_RANGE, validator.text());
         }
         let failed = sender.clone();
         let work = move || {
@@ -127,8 +119,7 @@ impl Connection {
 /// The name of the server in a URL; the URL if it has none.
 pub(super) fn host(url: &str) -> String {
     let uri = url.parse::<Uri>().ok();
-    uri.and_then(|uri| uri.host().map(str::to_owned))
-        .unwrap_or_else(|| url.to_owned())
+    uri.and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_else(|| url.to_owned())
 }
 
 /// Proxies come from the environment (`HTTPS_PROXY` and its like); certificates are judged by the operating system, as
@@ -159,11 +150,7 @@ fn pass_on(response: Response<Body>, events: &Sender<Event>) -> Event {
     if events.send(Event::Head(head_of(&response))).is_err() {
         return Event::End;
     }
-    let mut body = response
-        .into_body()
-        .into_with_config()
-        .limit(u64::MAX)
-        .reader();
+    let mut body = response.into_body().into_with_config().limit(u64::MAX).reader();
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         match body.read(&mut chunk) {
@@ -182,9 +169,7 @@ fn pass_on(response: Response<Body>, events: &Sender<Event>) -> Event {
 fn head_of(response: &Response<Body>) -> ResponseHead {
     let text = |name: header::HeaderName| {
         let value = response.headers().get(name);
-        value
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned)
+        value.and_then(|value| value.to_str().ok()).map(str::to_owned)
     };
     let range = text(header::CONTENT_RANGE);
     let (start, total) = range.as_deref().and_then(parse_range).unzip();
@@ -209,12 +194,8 @@ fn parse_range(text: &str) -> Option<(u64, Option<u64>)> {
 fn fault(error: &ureq::Error) -> Fault {
     match error {
         ureq::Error::Timeout(_) => Fault::Timeout,
-        ureq::Error::HostNotFound => {
-            Fault::Other("was not found (check your network and DNS)".to_owned())
-        }
-        ureq::Error::TooManyRedirects | ureq::Error::RedirectFailed => {
-            Fault::Other("redirects too often".to_owned())
-        }
+        ureq::Error::HostNotFound => Fault::Other("was not found (check your network and DNS)".to_owned()),
+        ureq::Error::TooManyRedirects | ureq::Error::RedirectFailed => Fault::Other("redirects too often".to_owned()),
         ureq::Error::Io(error) if is_certificate_fault(error) => Fault::Other(format!(
             "has a certificate that this computer does not trust ({error}); behind a company proxy, add its \
             certificate to the system, or set SSL_CERT_FILE"

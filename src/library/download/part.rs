@@ -153,8 +153,7 @@ impl Part {
         let synced = self.file.sync_all();
         synced.map_err(|error| self.write_error(error))?;
         drop(self.file);
-        fs::rename(&self.path, target)
-            .map_err(LibraryError::io("put the download in its place", target))?;
+        fs::rename(&self.path, target).map_err(LibraryError::io("put the download in its place", target))?;
         remove(&self.state_path)
     }
 

@@ -53,10 +53,7 @@ impl Deletion {
             let name = name.to_owned();
             return Err(EndpointError::NotThere { name, region });
         }
-        let mut configs: Vec<String> = there
-            .iter()
-            .filter_map(|endpoint| endpoint.config_name.clone())
-            .collect();
+        let mut configs: Vec<String> = there.iter().filter_map(|endpoint| endpoint.config_name.clone()).collect();
         if let Some(record) = &record
             && record.owns_config
             && !configs.contains(&record.config.name)
@@ -82,11 +79,7 @@ impl Deletion {
 
     /// The deletion of what the record lists, and nothing else: other resources of these names are not ours. `status`
     /// is that of the endpoint, if it exists.
-    pub(super) fn of_record(
-        aws: &Aws,
-        record: &EndpointRecord,
-        status: Option<EndpointStatus>,
-    ) -> Self {
+    pub(super) fn of_record(aws: &Aws, record: &EndpointRecord, status: Option<EndpointStatus>) -> Self {
         let config = &record.config;
         Self {
             sagemaker: aws.sagemaker(&record.sagemaker),
@@ -111,20 +104,13 @@ impl Deletion {
         let configs = self.configs.iter().map(|config| config_text(config));
         let model = self.model.iter().filter(|_| self.takes_model);
         let archive = self.archive.iter().map(archive_text);
-        endpoint
-            .into_iter()
-            .chain(configs)
-            .chain(model.map(|model| model_text(model)))
-            .chain(archive)
-            .collect()
+        endpoint.into_iter().chain(configs).chain(model.map(|model| model_text(model))).chain(archive).collect()
     }
 
     /// The resources that would stay, and why.
     pub fn to_keep(&self) -> Vec<(String, String)> {
         let model = self.model.iter().filter(|_| !self.takes_model);
-        model
-            .map(|model| (model_text(model), NOT_MADE_FOR_IT.to_owned()))
-            .collect()
+        model.map(|model| (model_text(model), NOT_MADE_FOR_IT.to_owned())).collect()
     }
 
     /// Deletes it, the endpoint first: it is what costs money. The record is forgotten once nothing is left that was
@@ -176,11 +162,7 @@ impl Deletion {
 }
 
 /// `None` where the configuration is gone, or names no model.
-fn model_of(
-    sagemaker: &SageMaker,
-    config: &str,
-    control: &TaskControl,
-) -> Result<Option<String>, AwsError> {
+fn model_of(sagemaker: &SageMaker, config: &str, control: &TaskControl) -> Result<Option<String>, AwsError> {
     match sagemaker.describe_endpoint_config(config, Some(control)) {
         Ok(config) => Ok(config.map(|config| config.model_name)),
         Err(error) if error.kind == AwsErrorKind::Cancelled => Err(error),
@@ -243,14 +225,7 @@ pub fn delete_due(
     let is_due = |record: &EndpointRecord| record.delete_at_ms.is_some_and(|at| at <= now_ms);
     let due = records.all().0.into_iter().filter(is_due);
     due.map(|record| {
-        let done = delete(
-            aws,
-            records,
-            &record.sagemaker,
-            &record.name,
-            false,
-            control,
-        );
+        let done = delete(aws, records, &record.sagemaker, &record.name, false, control);
         (record, done)
     })
     .collect()

@@ -4,9 +4,7 @@ use std::path::Path;
 
 use super::{Deletion, EndpointError, EndpointRecords};
 use crate::aws::{Aws, AwsError};
-use crate::domain::{
-    EndpointPlan, EndpointRecord, EndpointStatus, ModelSource, S3Access, S3Address, UploadedArchive,
-};
+use crate::domain::{EndpointPlan, EndpointRecord, EndpointStatus, ModelSource, S3Access, S3Address, UploadedArchive};
 use crate::remote::sending::Sender;
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -70,11 +68,7 @@ fn undo(
     error: EndpointError,
 ) -> Result<(), DeployError> {
     let is_wanted = !matches!(error, EndpointError::Cancelled);
-    let mut failed = DeployError {
-        error,
-        deleted: Vec::new(),
-        kept: Vec::new(),
-    };
+    let mut failed = DeployError { error, deleted: Vec::new(), kept: Vec::new() };
     if !record.has_anything() {
         return Err(failed);
     }
@@ -110,28 +104,12 @@ fn make_all(
     control: &TaskControl,
 ) -> Result<(), EndpointError> {
     let sagemaker = aws.sagemaker(&record.sagemaker);
-    if let ModelSource::New {
-        spec,
-        local_archive,
-    } = &plan.model
-    {
+    if let ModelSource::New { spec, local_archive } = &plan.model {
         if let Some(path) = local_archive {
-            send_archive(
-                aws,
-                records,
-                record,
-                (path, &spec.archive),
-                (&plan.s3, unfinished),
-                control,
-            )?;
+            send_archive(aws, records, record, (path, &spec.archive), (&plan.s3, unfinished), control)?;
         }
         control.set_step(format!("creating model {}", spec.name));
-        make(
-            records,
-            record,
-            |record| &mut record.owns_model,
-            || sagemaker.create_model(spec, Some(control)),
-        )?;
+        make(records, record, |record| &mut record.owns_model, || sagemaker.create_model(spec, Some(control)))?;
     }
     let config = record.config.clone();
     control.set_step(format!("creating configuration {}", config.name));
@@ -143,12 +121,7 @@ fn make_all(
     )?;
     control.set_step(format!("creating endpoint {}", record.name));
     let name = record.name.clone();
-    make(
-        records,
-        record,
-        |record| &mut record.is_started,
-        || sagemaker.create_endpoint(&name, &config, Some(control)),
-    )
+    make(records, record, |record| &mut record.is_started, || sagemaker.create_endpoint(&name, &config, Some(control)))
 }
 
 /// Uploads the archive. A new one is recorded first as belonging to this endpoint.
@@ -161,17 +134,9 @@ fn send_archive(
     control: &TaskControl,
 ) -> Result<(), EndpointError> {
     control.set_step(format!("uploading the model to {address}"));
-    let sender = Sender {
-        aws,
-        s3,
-        unfinished,
-        control,
-    };
+    let sender = Sender { aws, s3, unfinished, control };
     let sent = sender.send_file(path, address, || {
-        record.archive = Some(UploadedArchive {
-            address: address.clone(),
-            s3: s3.clone(),
-        });
+        record.archive = Some(UploadedArchive { address: address.clone(), s3: s3.clone() });
         Ok(records.write(record)?)
     });
     if sent.is_err() && record.archive.is_some() && sender.is_absent(address) {

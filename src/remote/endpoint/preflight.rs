@@ -3,8 +3,8 @@
 use super::EndpointRecords;
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::{
-    Check, CheckGrade, CheckPoint, EndpointConfig, EndpointPlan, EndpointStatus, FieldProblem,
-    InstanceType, ModelSource, Preflight, PriceTable, cost_usd, human_usd, name_problem,
+    Check, CheckGrade, CheckPoint, EndpointConfig, EndpointPlan, EndpointStatus, FieldProblem, InstanceType,
+    ModelSource, Preflight, PriceTable, cost_usd, human_usd, name_problem,
 };
 use crate::remote::transform::{ModelPlan, preflight_model};
 use crate::tasks::{Cancelled, TaskControl};
@@ -48,12 +48,7 @@ pub fn preflight(
     let found = preflight_model(aws, &plan.sagemaker, &plan.s3, of_model, control)?;
     let mut checks = found.checks;
     control.set_step("checking the endpoint name");
-    checks.push(check_name(
-        &sagemaker,
-        records,
-        (&plan.config.name, remains),
-        control,
-    )?);
+    checks.push(check_name(&sagemaker, records, (&plan.config.name, remains), control)?);
     checks.extend(check_limits(&plan.config, &plan.model));
     checks.push(check_instances(&plan.config));
     let region = match sagemaker.region(Some(control)) {
@@ -63,34 +58,14 @@ pub fn preflight(
     };
     let (check, usd_per_hour) = check_cost(&plan, prices, region.as_deref());
     checks.push(check);
-    checks.push(check_deletion(
-        plan.delete_after_ms,
-        &plan.config,
-        usd_per_hour,
-    ));
+    checks.push(check_deletion(plan.delete_after_ms, &plan.config, usd_per_hour));
     plan.usd_per_hour = usd_per_hour;
     checks.sort_by_key(|check| check.point);
-    Ok(CheckedEndpoint {
-        plan,
-        preflight: Preflight {
-            checks,
-            ..Preflight::default()
-        },
-    })
+    Ok(CheckedEndpoint { plan, preflight: Preflight { checks, ..Preflight::default() } })
 }
 
-fn check(
-    point: CheckPoint,
-    grade: CheckGrade,
-    finding: impl Into<String>,
-    advice: impl Into<String>,
-) -> Check {
-    Check {
-        point,
-        grade,
-        finding: finding.into(),
-        advice: advice.into(),
-    }
+fn check(point: CheckPoint, grade: CheckGrade, finding: impl Into<String>, advice: impl Into<String>) -> Check {
+    Check { point, grade, finding: finding.into(), advice: advice.into() }
 }
 
 fn check_name(
@@ -99,14 +74,8 @@ fn check_name(
     (name, remains): (&str, Leftovers),
     control: &TaskControl,
 ) -> Result<Check, Cancelled> {
-    let problem = |finding: String, advice: &str| {
-        Ok(check(
-            CheckPoint::EndpointName,
-            CheckGrade::Problem,
-            finding,
-            advice,
-        ))
-    };
+    let problem =
+        |finding: String, advice: &str| Ok(check(CheckPoint::EndpointName, CheckGrade::Problem, finding, advice));
     if let Some(why) = name_problem(name) {
         return problem(format!("The name {why}"), "");
     }
@@ -117,10 +86,9 @@ fn check_name(
     match there {
         Err(error) if error.kind == AwsErrorKind::Cancelled => Err(Cancelled),
         Err(error) => problem(error.message, ""),
-        Ok((_, Some(there))) if there.status == EndpointStatus::Deleting => problem(
-            format!("Endpoint {name} is being deleted"),
-            "Wait a few minutes, or choose another name",
-        ),
+        Ok((_, Some(there))) if there.status == EndpointStatus::Deleting => {
+            problem(format!("Endpoint {name} is being deleted"), "Wait a few minutes, or choose another name")
+        }
         Ok((region, Some(_))) => problem(
             format!("Endpoint {name} already exists in {region}"),
             "Choose another name, or delete that endpoint",
@@ -128,23 +96,14 @@ fn check_name(
         Ok((region, None)) if records.find(name, &region).is_some() => {
             let finding = format!("Parts of an earlier endpoint {name} remain in {region}");
             let (grade, advice) = match remains {
-                Leftovers::Block => (
-                    CheckGrade::Problem,
-                    "Choose another name, or delete them first",
-                ),
-                Leftovers::Go => (
-                    CheckGrade::Warning,
-                    "They are deleted first; choose another name to keep them",
-                ),
+                Leftovers::Block => (CheckGrade::Problem, "Choose another name, or delete them first"),
+                Leftovers::Go => (CheckGrade::Warning, "They are deleted first; choose another name to keep them"),
             };
             Ok(check(CheckPoint::EndpointName, grade, finding, advice))
         }
-        Ok((region, None)) => Ok(check(
-            CheckPoint::EndpointName,
-            CheckGrade::Ok,
-            format!("{name} is free in {region}"),
-            "",
-        )),
+        Ok((region, None)) => {
+            Ok(check(CheckPoint::EndpointName, CheckGrade::Ok, format!("{name} is free in {region}"), ""))
+        }
     }
 }
 
@@ -159,12 +118,7 @@ fn check_limits(config: &EndpointConfig, source: &ModelSource) -> Vec<Check> {
         problems.extend(more);
     }
     if problems.is_empty() {
-        return vec![check(
-            CheckPoint::Limits,
-            CheckGrade::Ok,
-            "All are within SageMaker's limits",
-            "",
-        )];
+        return vec![check(CheckPoint::Limits, CheckGrade::Ok, "All are within SageMaker's limits", "")];
     }
     let problem = |problem: FieldProblem| {
         let finding = format!("The {problem}");
@@ -209,22 +163,15 @@ fn check_instances(config: &EndpointConfig) -> Check {
             "Remove the volume encryption key",
         );
     }
-    let threads = instance
-        .vcpus()
-        .map_or_else(String::new, |vcpus| format!(": {vcpus} vCPUs"));
+    let threads = instance.vcpus().map_or_else(String::new, |vcpus| format!(": {vcpus} vCPUs"));
     let gpu = if has_gpu { ", with a GPU" } else { "" };
     let count = config.instance_count;
-    let finding =
-        format!("{count} × {name}{threads}{gpu}; the account's quota is checked at the start");
+    let finding = format!("{count} × {name}{threads}{gpu}; the account's quota is checked at the start");
     check(CheckPoint::Instance, CheckGrade::Ok, finding, "")
 }
 
 /// The check of the price, and the price.
-fn check_cost(
-    plan: &EndpointPlan,
-    prices: &PriceTable,
-    region: Option<&str>,
-) -> (Check, Option<f64>) {
+fn check_cost(plan: &EndpointPlan, prices: &PriceTable, region: Option<&str>) -> (Check, Option<f64>) {
     let config = &plan.config;
     let name = config.instance_type.as_deref().unwrap_or_default();
     let given = plan.usd_per_hour.map(|usd| (usd, "as given".to_owned()));
@@ -254,11 +201,7 @@ fn check_cost(
     (known, Some(usd))
 }
 
-fn check_deletion(
-    delete_after_ms: Option<i64>,
-    config: &EndpointConfig,
-    usd_per_hour: Option<f64>,
-) -> Check {
+fn check_deletion(delete_after_ms: Option<i64>, config: &EndpointConfig, usd_per_hour: Option<f64>) -> Check {
     let Some(after_ms) = delete_after_ms else {
         return check(
             CheckPoint::Deletion,
@@ -275,10 +218,7 @@ fn check_deletion(
     check(
         CheckPoint::Deletion,
         CheckGrade::Ok,
-        format!(
-            "After {} h if Spotcheck is running, otherwise at its next start{cost}",
-            round(hours)
-        ),
+        format!("After {} h if Spotcheck is running, otherwise at its next start{cost}", round(hours)),
         "",
     )
 }

@@ -12,9 +12,7 @@ pub struct EndpointRecords {
 
 impl EndpointRecords {
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
-        Self {
-            folder: folder.into(),
-        }
+        Self { folder: folder.into() }
     }
 
     /// Replaces the record of this endpoint in one step.
@@ -29,9 +27,7 @@ impl EndpointRecords {
 
     /// `None` where it was not deployed from here.
     pub fn find(&self, name: &str, region: &str) -> Option<EndpointRecord> {
-        let is_it = |record: &EndpointRecord| {
-            record.name == name && record.sagemaker.region.as_deref() == Some(region)
-        };
+        let is_it = |record: &EndpointRecord| record.name == name && record.sagemaker.region.as_deref() == Some(region);
         self.all().0.into_iter().find(is_it)
     }
 
@@ -44,14 +40,12 @@ impl EndpointRecords {
         let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
         for path in paths.filter(|path| path.extension().is_some_and(|end| end == "json")) {
             let read = std::fs::read(&path).map_err(|error| error.to_string());
-            let record = read
-                .and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
+            let record = read.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
             match record {
                 Ok(record) => records.push(record),
-                Err(why) => problems.push(format!(
-                    "could not read the record of an endpoint ({why}): {}",
-                    path.display()
-                )),
+                Err(why) => {
+                    problems.push(format!("could not read the record of an endpoint ({why}): {}", path.display()));
+                }
             }
         }
         records.sort_by(|a: &EndpointRecord, b| a.name.cmp(&b.name));
@@ -67,12 +61,7 @@ impl EndpointRecords {
 
     /// Only letters, digits and hyphens become the name of a file.
     fn path_of(&self, name: &str, sagemaker: &SageMakerAccess) -> PathBuf {
-        let plain = |text: &str| {
-            text.replace(
-                |letter: char| !letter.is_ascii_alphanumeric() && letter != '-',
-                "_",
-            )
-        };
+        let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-', "_");
         let region = plain(sagemaker.region.as_deref().unwrap_or_default());
         self.folder.join(format!("{}@{region}.json", plain(name)))
     }

@@ -18,17 +18,9 @@ pub struct EndpointTransport {
 impl EndpointTransport {
     /// # Errors
     /// No region is configured.
-    pub fn new(
-        sagemaker: SageMaker,
-        endpoint: impl Into<String>,
-        control: &TaskControl,
-    ) -> Result<Self, AwsError> {
+    pub fn new(sagemaker: SageMaker, endpoint: impl Into<String>, control: &TaskControl) -> Result<Self, AwsError> {
         let region = sagemaker.region(Some(control))?;
-        Ok(Self {
-            sagemaker,
-            endpoint: endpoint.into(),
-            region,
-        })
+        Ok(Self { sagemaker, endpoint: endpoint.into(), region })
     }
 
     pub fn region(&self) -> &str {
@@ -41,25 +33,15 @@ impl EndpointTransport {
     /// for a single image.
     fn explained(&self, error: AwsError, control: &TaskControl) -> AwsError {
         use AwsErrorKind as Kind;
-        let is_trouble = |kind| {
-            matches!(
-                kind,
-                Kind::Server | Kind::Throttled | Kind::Timeout | Kind::Cut
-            )
-        };
+        let is_trouble = |kind| matches!(kind, Kind::Server | Kind::Throttled | Kind::Timeout | Kind::Cut);
         if error.kind != Kind::NotFound && !is_trouble(error.kind) {
             return error;
         }
-        let there = self
-            .sagemaker
-            .describe_endpoint(&self.endpoint, Some(control));
+        let there = self.sagemaker.describe_endpoint(&self.endpoint, Some(control));
         let there = match there {
             Ok(Some(there)) => there,
             Err(outage) if outage.kind.concerns_everything() || is_trouble(outage.kind) => {
-                return AwsError {
-                    kind: Kind::Unreachable,
-                    ..outage
-                };
+                return AwsError { kind: Kind::Unreachable, ..outage };
             }
             Ok(None) if error.kind != Kind::NotFound => {
                 return AwsError {
@@ -76,9 +58,7 @@ impl EndpointTransport {
         if there.status.accepts_requests() {
             return error;
         }
-        let why = there
-            .failure
-            .map_or_else(String::new, |why| format!(" (AWS says: {why})"));
+        let why = there.failure.map_or_else(String::new, |why| format!(" (AWS says: {why})"));
         let what_to_do = if there.status.is_changing() {
             "wait until it is InService"
         } else {
@@ -86,10 +66,7 @@ impl EndpointTransport {
         };
         AwsError {
             kind: Kind::NotFound,
-            message: format!(
-                "Could not invoke endpoint {}: it is {}{why}; {what_to_do}",
-                self.endpoint, there.status
-            ),
+            message: format!("Could not invoke endpoint {}: it is {}{why}; {what_to_do}", self.endpoint, there.status),
         }
     }
 }
@@ -97,13 +74,7 @@ impl EndpointTransport {
 impl Transport for EndpointTransport {
     fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError> {
         self.sagemaker
-            .invoke_endpoint(
-                &self.endpoint,
-                request.content_type,
-                Some(JSON),
-                request.body,
-                Some(control),
-            )
+            .invoke_endpoint(&self.endpoint, request.content_type, Some(JSON), request.body, Some(control))
             .map(|response| response.body)
             .map_err(|error| of_aws(self.explained(error, control)))
     }

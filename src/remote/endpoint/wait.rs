@@ -37,11 +37,7 @@ pub fn watch(
 ///
 /// # Errors
 /// The permission is missing, or the task was cancelled.
-pub fn wait_for(
-    sagemaker: &SageMaker,
-    name: &str,
-    control: &TaskControl,
-) -> Result<Option<Endpoint>, AwsError> {
+pub fn wait_for(sagemaker: &SageMaker, name: &str, control: &TaskControl) -> Result<Option<Endpoint>, AwsError> {
     poll_until_settled(sagemaker, name, None, control, &mut |poll| {
         note(control, poll);
     })
@@ -90,10 +86,9 @@ fn poll_until_settled(
                     return Ok(found);
                 }
             }
-            Err(error) if is_transient(error.kind) && !is_over => tell(Poll::Trouble {
-                why: error.message,
-                again_in: wait,
-            }),
+            Err(error) if is_transient(error.kind) && !is_over => {
+                tell(Poll::Trouble { why: error.message, again_in: wait });
+            }
             Err(error) => return Err(error),
         }
         control.sleep(wait).map_err(|_| AwsError::cancelled())?;

@@ -57,9 +57,7 @@ fn split_column(text: &str) -> Result<(String, Option<&str>), String> {
     let mut column = String::new();
     let mut rest = quoted;
     loop {
-        let (part, behind) = rest
-            .split_once('"')
-            .ok_or("the CSV line has an unclosed quote")?;
+        let (part, behind) = rest.split_once('"').ok_or("the CSV line has an unclosed quote")?;
         column.push_str(part);
         if let Some(behind) = behind.strip_prefix('"') {
             column.push('"');
@@ -110,30 +108,20 @@ mod tests {
             &["a.jpg", "7"],
             Some(r#"{"status":"ok","classes":[1,2]}"#),
         );
-        check(
-            "\"a, b\"\"c.jpg\",\"{\"\"n\"\":[1,2]}\"\r",
-            &["a, b\"c.jpg"],
-            Some(r#"{"n":[1,2]}"#),
-        );
+        check("\"a, b\"\"c.jpg\",\"{\"\"n\"\":[1,2]}\"\r", &["a, b\"c.jpg"], Some(r#"{"n":[1,2]}"#));
         check("a.jpg,0.25, 0.75", &["a.jpg"], Some("[0.25,0.75]"));
         check("0.25,0.75", &[], Some("[0.25,0.75]"));
         // It is ambiguous which of them are the response.
-        check(
-            "a.jpg,640,480,0.25,0.75",
-            &["a.jpg", "640", "480", "0.25", "0.75"],
-            None,
-        );
+        check("a.jpg,640,480,0.25,0.75", &["a.jpg", "640", "480", "0.25", "0.75"], None);
         check("a.jpg", &["a.jpg"], None);
         check("[a].jpg,x", &["[a].jpg", "x"], None);
     }
 
     #[test]
     fn what_is_no_csv_says_why() {
-        for (line, says) in [
-            (&b"\"a.jpg,1"[..], "unclosed quote"),
-            (b"\"a\"b,1", "after a closing quote"),
-            (b"\xff,1", "UTF-8"),
-        ] {
+        for (line, says) in
+            [(&b"\"a.jpg,1"[..], "unclosed quote"), (b"\"a\"b,1", "after a closing quote"), (b"\xff,1", "UTF-8")]
+        {
             assert!(read_csv_line(line).unwrap_err().contains(says));
         }
     }

@@ -11,9 +11,7 @@ use super::places::places_of;
 use super::reader::{LabelSource, OutputReader};
 use super::recognise::{OutputShape, Recognition, Unrecognised};
 use super::shown::{shown, shown_raw};
-use crate::domain::{
-    ExampleResponse, KeepRule, LabelSet, OutputMapping, Prediction, ResponseExamples, Sample,
-};
+use crate::domain::{ExampleResponse, KeepRule, LabelSet, OutputMapping, Prediction, ResponseExamples, Sample};
 use crate::source::{Source, for_task};
 use crate::tasks::TaskControl;
 
@@ -58,22 +56,13 @@ impl FoundOutputs {
     }
 
     /// The first responses, with the positions of their images.
-    fn first_responses(
-        &self,
-        work: &Work,
-        control: &TaskControl,
-    ) -> Result<Vec<(usize, Vec<u8>)>, String> {
+    fn first_responses(&self, work: &Work, control: &TaskControl) -> Result<Vec<(usize, Vec<u8>)>, String> {
         let file = &self.files[work.output()];
         if let Work::One { place, .. } = work {
-            return Ok(vec![(
-                *place,
-                self.folder_of(work.output()).read(file, control)?,
-            )]);
+            return Ok(vec![(*place, self.folder_of(work.output()).read(file, control)?)]);
         }
         let end = file.size_bytes.min(BEGINNING);
-        let beginning = self
-            .folder_of(work.output())
-            .read_range(file, 0..end, control)?;
+        let beginning = self.folder_of(work.output()).read_range(file, 0..end, control)?;
         let is_whole = end == file.size_bytes;
         let mut lines: Vec<&[u8]> = beginning.split(|byte| *byte == b'\n').collect();
         if !is_whole {
@@ -87,11 +76,7 @@ impl FoundOutputs {
             };
             Some((place, line.to_owned()))
         };
-        Ok((0..)
-            .zip(lines)
-            .filter_map(of_line)
-            .take(EXAMPLES)
-            .collect())
+        Ok((0..).zip(lines).filter_map(of_line).take(EXAMPLES).collect())
     }
 
     /// The image that a line says it is about.
@@ -125,37 +110,24 @@ impl ResponseExamples {
             Ok(json) => (shown(&json), places_of(&json)),
             Err(_) => (shown_raw(&first.response), Vec::new()),
         };
-        Self {
-            responses,
-            shown,
-            places,
-        }
+        Self { responses, shown, places }
     }
 }
 
 impl ExampleReadings {
     /// Reads them with a mapping, or as they are recognised without one. `labels` name the classes; `None` leaves that
     /// to the responses.
-    pub fn of(
-        examples: &[ExampleResponse],
-        mapping: Option<&OutputMapping>,
-        labels: Option<LabelSet>,
-    ) -> Self {
+    pub fn of(examples: &[ExampleResponse], mapping: Option<&OutputMapping>, labels: Option<LabelSet>) -> Self {
         let recognised = match mapping {
-            Some(mapping) => Ok(Recognition {
-                shape: OutputShape::Mapped(Box::new(mapping.clone())),
-                assumed: Vec::new(),
-            }),
+            Some(mapping) => {
+                Ok(Recognition { shape: OutputShape::Mapped(Box::new(mapping.clone())), assumed: Vec::new() })
+            }
             None => recognise(examples),
         };
         let Recognition { shape, assumed } = match recognised {
             Ok(recognised) => recognised,
             Err(reason) => {
-                return Self {
-                    shape: Err(reason),
-                    assumed: Vec::new(),
-                    readings: Vec::new(),
-                };
+                return Self { shape: Err(reason), assumed: Vec::new(), readings: Vec::new() };
             }
         };
         let labels = match (labels, &shape) {
@@ -172,11 +144,7 @@ impl ExampleReadings {
             };
             reader.read(&example.response, size)
         });
-        Self {
-            readings: readings.collect(),
-            assumed,
-            shape: Ok(shape),
-        }
+        Self { readings: readings.collect(), assumed, shape: Ok(shape) }
     }
 }
 
@@ -213,10 +181,7 @@ mod tests {
     #[test]
     fn a_mapping_made_of_the_places_of_a_response_reads_it() {
         for (response, found) in [
-            (
-                r#"{"verdict": {"certainty": [0.25, 0.75]}}"#,
-                "class 1 at 0.75",
-            ),
+            (r#"{"verdict": {"certainty": [0.25, 0.75]}}"#, "class 1 at 0.75"),
             (
                 r#"{"items": [{"bounds": [0.1, 0.2, 0.3, 0.4], "label": 7, "confidence": 0.9}]}"#,
                 "class 7 at 10,10,30,20",
@@ -232,10 +197,7 @@ mod tests {
                 }
                 PredictionContent::Detections(boxes) => {
                     let edges = boxes[0].bounds;
-                    format!(
-                        "class {} at {},{},{},{}",
-                        boxes[0].class_id, edges.x1, edges.y1, edges.x2, edges.y2
-                    )
+                    format!("class {} at {},{},{},{}", boxes[0].class_id, edges.x1, edges.y1, edges.x2, edges.y2)
                 }
             };
             assert_eq!(text, found);
@@ -259,9 +221,6 @@ mod tests {
         let broken = ResponseExamples::of(vec![example("<html>")]);
         assert_eq!(broken.shown, "<html>");
         assert!(broken.places.is_empty());
-        assert_eq!(
-            ResponseExamples::of(Vec::new()),
-            ResponseExamples::default()
-        );
+        assert_eq!(ResponseExamples::of(Vec::new()), ResponseExamples::default());
     }
 }

@@ -52,17 +52,11 @@ impl OutputFolder {
 
     /// Everything below a prefix in S3. Sends no request yet.
     pub fn in_s3(aws: &Aws, place: &S3Place) -> Self {
-        Self::of(Kind::S3 {
-            s3: aws.s3(&place.access),
-            folder: place.address.as_folder(),
-        })
+        Self::of(Kind::S3 { s3: aws.s3(&place.access), folder: place.address.as_folder() })
     }
 
     fn of(kind: Kind) -> Self {
-        Self {
-            kind,
-            outage: Arc::default(),
-        }
+        Self { kind, outage: Arc::default() }
     }
 
     /// The name of the folder, for people.
@@ -86,10 +80,7 @@ impl OutputFolder {
         match &self.kind {
             Kind::Local(_) => None,
             Kind::S3 { s3, .. } => Some(Self {
-                kind: Kind::S3 {
-                    s3: s3.clone(),
-                    folder: address.as_folder(),
-                },
+                kind: Kind::S3 { s3: s3.clone(), folder: address.as_folder() },
                 outage: Arc::clone(&self.outage),
             }),
         }
@@ -100,11 +91,7 @@ impl OutputFolder {
     ///
     /// # Errors
     /// It could not be checked whether the file exists.
-    pub(super) fn find(
-        &self,
-        name: &str,
-        control: &TaskControl,
-    ) -> Result<Option<OutputFile>, String> {
+    pub(super) fn find(&self, name: &str, control: &TaskControl) -> Result<Option<OutputFile>, String> {
         match &self.kind {
             Kind::Local(path) => {
                 // Its progress is not the caller's.
@@ -207,22 +194,10 @@ impl OutputFolder {
     }
 
     /// Remembers an error that concerns all outputs. If it is unclear, a listing decides: it worked before.
-    fn remember_outage(
-        &self,
-        s3: &S3,
-        folder: &S3Address,
-        error: AwsError,
-        control: &TaskControl,
-    ) -> String {
+    fn remember_outage(&self, s3: &S3, folder: &S3Address, error: AwsError, control: &TaskControl) -> String {
         use AwsErrorKind as Kind;
-        let may_be_about_all = |kind| {
-            matches!(
-                kind,
-                Kind::Server | Kind::Throttled | Kind::Timeout | Kind::Cut
-            )
-        };
-        let is_about_all =
-            |kind: Kind| kind.concerns_everything() && !matches!(kind, Kind::Local | Kind::NotS3);
+        let may_be_about_all = |kind| matches!(kind, Kind::Server | Kind::Throttled | Kind::Timeout | Kind::Cut);
+        let is_about_all = |kind: Kind| kind.concerns_everything() && !matches!(kind, Kind::Local | Kind::NotS3);
         let cannot_list = || {
             let first = s3.first_object(folder, Some(control));
             first.is_err_and(|error| is_about_all(error.kind) || may_be_about_all(error.kind))
@@ -238,17 +213,12 @@ fn read_local(path: &Path, range: Range<u64>) -> std::io::Result<Vec<u8>> {
     let mut opened = File::open(path)?;
     opened.seek(SeekFrom::Start(range.start))?;
     let mut bytes = Vec::new();
-    opened
-        .take(range.end - range.start)
-        .read_to_end(&mut bytes)?;
+    opened.take(range.end - range.start).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 fn list_local(folder: &Path, control: &TaskControl) -> Result<Vec<OutputFile>, OutputsError> {
-    let failed = |source: std::io::Error| OutputsError::Folder {
-        path: folder.to_owned(),
-        source,
-    };
+    let failed = |source: std::io::Error| OutputsError::Folder { path: folder.to_owned(), source };
     let mut files = Vec::new();
     // Links are not followed: they may lead anywhere, and SageMaker writes none.
     for entry in walkdir::WalkDir::new(folder) {
@@ -276,11 +246,7 @@ fn list_local(folder: &Path, control: &TaskControl) -> Result<Vec<OutputFile>, O
     Ok(files)
 }
 
-fn list_s3(
-    s3: &S3,
-    folder: &S3Address,
-    control: &TaskControl,
-) -> Result<Vec<OutputFile>, OutputsError> {
+fn list_s3(s3: &S3, folder: &S3Address, control: &TaskControl) -> Result<Vec<OutputFile>, OutputsError> {
     let mut listing = s3.list(ListRequest::of(folder))?;
     let mut files = Vec::new();
     while let Some(page) = listing.next_page(Some(control)) {

@@ -50,9 +50,7 @@ pub(super) enum Work {
 impl Work {
     pub(super) fn output(&self) -> usize {
         match self {
-            Self::One { output, .. } | Self::Records { output, .. } | Self::Named { output } => {
-                *output
-            }
+            Self::One { output, .. } | Self::Records { output, .. } | Self::Named { output } => *output,
         }
     }
 
@@ -86,17 +84,9 @@ pub(super) struct Written<'w> {
 
 /// Joins the outputs of one folder.
 pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
-    let &Written {
-        outputs,
-        first,
-        named_from,
-        ..
-    } = written;
+    let &Written { outputs, first, named_from, .. } = written;
     let samples = images.samples;
-    let keys: Vec<String> = samples
-        .iter()
-        .map(|sample| key_of(sample.uri.file()))
-        .collect();
+    let keys: Vec<String> = samples.iter().map(|sample| key_of(sample.uri.file())).collect();
     let mut inputs: Vec<&str> = keys.iter().map(String::as_str).collect();
     inputs.sort_unstable();
     inputs.dedup();
@@ -134,10 +124,7 @@ pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
             continue;
         };
         let work = *records.entry(output).or_insert_with(|| {
-            joined.works.push(Work::Records {
-                output,
-                places: BTreeMap::new(),
-            });
+            joined.works.push(Work::Records { output, places: BTreeMap::new() });
             joined.works.len() - 1
         });
         if let Work::Records { places, .. } = &mut joined.works[work] {
@@ -170,11 +157,7 @@ impl Written<'_> {
             return false;
         };
         match self.named_from {
-            Some(NamedFrom::Manifest {
-                folder,
-                keys: Some(keys),
-                ..
-            }) => name.strip_suffix(OUT).is_some_and(|name| {
+            Some(NamedFrom::Manifest { folder, keys: Some(keys), .. }) => name.strip_suffix(OUT).is_some_and(|name| {
                 let key = format!("{}{name}", folder.prefix);
                 keys.binary_search(&key).is_ok()
             }),
@@ -208,19 +191,12 @@ impl Images<'_> {
         if !is_folder && !self.root.contains("://") {
             root.push('/');
         }
-        let Some(NamedFrom::Manifest {
-            folder: listed,
-            is_ours,
-            ..
-        }) = named_from
-        else {
+        let Some(NamedFrom::Manifest { folder: listed, is_ours, .. }) = named_from else {
             return OutputKeys::confirmed(&root, inputs, folder, outputs);
         };
         // A manifest may refer to another folder level than the opened one. Of images with the same name, the one with
         // the same parent folders is taken.
-        let mut bases: Vec<String> = folders_within(&listed.prefix)
-            .map(|inner| format!("{root}{inner}"))
-            .collect();
+        let mut bases: Vec<String> = folders_within(&listed.prefix).map(|inner| format!("{root}{inner}")).collect();
         if *is_ours {
             bases.insert(0, root.clone());
         }
@@ -313,45 +289,25 @@ impl Joined {
             }
             Work::Named { .. } => None,
         });
-        let of_gaps = Self {
-            works: works.collect(),
-            without_output: other.without_output,
-            ..Self::default()
-        };
+        let of_gaps = Self { works: works.collect(), without_output: other.without_output, ..Self::default() };
         self.then(of_gaps)
     }
 }
 
 /// A key in S3 or a path, in the form that both share with outputs: with `/`, and from the first folder on.
 pub(super) fn key_of(uri: &str) -> String {
-    if let Some((_, key)) = uri
-        .strip_prefix("s3://")
-        .and_then(|rest| rest.split_once('/'))
-    {
+    if let Some((_, key)) = uri.strip_prefix("s3://").and_then(|rest| rest.split_once('/')) {
         return key.to_owned();
     }
-    let path = if std::path::MAIN_SEPARATOR == '/' {
-        uri.to_owned()
-    } else {
-        uri.replace(std::path::MAIN_SEPARATOR, "/")
-    };
+    let path =
+        if std::path::MAIN_SEPARATOR == '/' { uri.to_owned() } else { uri.replace(std::path::MAIN_SEPARATOR, "/") };
     path.trim_start_matches('/').to_owned()
 }
 
 /// Whether the input of this output was a list of images, or of their contents.
 fn is_list(key: &str) -> bool {
     let input = key.strip_suffix(OUT).unwrap_or(key).to_ascii_lowercase();
-    [
-        ".jsonl",
-        ".json",
-        ".jsonlines",
-        ".ndjson",
-        ".manifest",
-        ".csv",
-        ".txt",
-    ]
-    .iter()
-    .any(|end| input.ends_with(end))
+    [".jsonl", ".json", ".jsonlines", ".ndjson", ".manifest", ".csv", ".txt"].iter().any(|end| input.ends_with(end))
 }
 
 #[cfg(test)]
@@ -360,66 +316,31 @@ mod tests {
     use crate::domain::SampleUri;
 
     fn sample(uri: &str) -> Sample {
-        Sample {
-            uri: SampleUri::new(uri),
-            name: String::new(),
-            size_bytes: 1,
-            modified_ns: None,
-            etag: None,
-        }
+        Sample { uri: SampleUri::new(uri), name: String::new(), size_bytes: 1, modified_ns: None, etag: None }
     }
 
     fn outputs(keys: &[&str]) -> Vec<OutputFile> {
-        let file = |key: &&str| OutputFile {
-            key: (*key).to_owned(),
-            size_bytes: 1,
-            etag: None,
-            modified_ns: None,
-        };
+        let file = |key: &&str| OutputFile { key: (*key).to_owned(), size_bytes: 1, etag: None, modified_ns: None };
         keys.iter().map(file).collect()
     }
 
-    fn written<'w>(
-        outputs: &'w [OutputFile],
-        named_from: Option<&'w NamedFrom>,
-        folder: &'w S3Address,
-    ) -> Written<'w> {
-        Written {
-            outputs,
-            first: 0,
-            named_from,
-            sent: None,
-            folder,
-        }
+    fn written<'w>(outputs: &'w [OutputFile], named_from: Option<&'w NamedFrom>, folder: &'w S3Address) -> Written<'w> {
+        Written { outputs, first: 0, named_from, sent: None, folder }
     }
 
     #[test]
     fn outputs_find_their_images_and_what_is_missing_or_strange_is_told() {
         let samples = ["/photos/a.jpg", "/photos/b/c.jpg", "/photos/d.jpg"].map(sample);
-        let images = Images {
-            samples: &samples,
-            root: "/photos",
-        };
-        let outputs = outputs(&[
-            "a.jpg.out",
-            "b/c.jpg.out",
-            "../../etc/passwd.out",
-            "/photos/d.jpg.out",
-            "list.jsonl.out",
-        ]);
+        let images = Images { samples: &samples, root: "/photos" };
+        let outputs =
+            outputs(&["a.jpg.out", "b/c.jpg.out", "../../etc/passwd.out", "/photos/d.jpg.out", "list.jsonl.out"]);
         let found = join(&images, &written(&outputs, None, &S3Address::new("", "")));
         assert_eq!(
             found,
             Joined {
                 works: vec![
-                    Work::One {
-                        output: 0,
-                        place: 0
-                    },
-                    Work::One {
-                        output: 1,
-                        place: 1
-                    },
+                    Work::One { output: 0, place: 0 },
+                    Work::One { output: 1, place: 1 },
                     Work::Named { output: 4 },
                 ],
                 without_output: vec![2],
@@ -431,32 +352,16 @@ mod tests {
 
     #[test]
     fn records_are_joined_by_their_number_and_prefixes_are_found_out() {
-        let samples = [
-            "s3://b/all/photos/t.tfrecord/#0",
-            "s3://b/all/photos/t.tfrecord/#2",
-            "s3://b/all/photos/x.jpg",
-        ]
-        .map(sample);
-        let images = Images {
-            samples: &samples,
-            root: "s3://b/all/photos/",
-        };
+        let samples = ["s3://b/all/photos/t.tfrecord/#0", "s3://b/all/photos/t.tfrecord/#2", "s3://b/all/photos/x.jpg"]
+            .map(sample);
+        let images = Images { samples: &samples, root: "s3://b/all/photos/" };
         let outputs = outputs(&["out/photos/t.tfrecord.out", "out/photos/x.jpg.out"]);
         let named_from = NamedFrom::Prefix(S3Address::new("b", "all/photos/"));
         let folder = S3Address::new("b", "out/");
         let found = join(&images, &written(&outputs, Some(&named_from), &folder));
         assert_eq!(
             found.works,
-            [
-                Work::Records {
-                    output: 0,
-                    places: [(0, 0), (2, 1)].into()
-                },
-                Work::One {
-                    output: 1,
-                    place: 2
-                }
-            ]
+            [Work::Records { output: 0, places: [(0, 0), (2, 1)].into() }, Work::One { output: 1, place: 2 }]
         );
     }
 
@@ -469,12 +374,7 @@ mod tests {
     }
 
     /// The place of the image that each output of a manifest job is about.
-    fn joined_places(
-        samples: &[Sample],
-        root: &str,
-        written: &[&str],
-        named_from: &NamedFrom,
-    ) -> Vec<Option<usize>> {
+    fn joined_places(samples: &[Sample], root: &str, written: &[&str], named_from: &NamedFrom) -> Vec<Option<usize>> {
         let images = Images { samples, root };
         let files = outputs(written);
         let folder = S3Address::new("b", "out/");
@@ -489,51 +389,27 @@ mod tests {
 
     #[test]
     fn images_of_the_same_name_in_other_folders_are_not_those_of_a_manifest() {
-        let samples = [
-            "s3://b/photos/1.jpg",
-            "s3://b/photos/a/1.jpg",
-            "s3://b/photos/b/1.jpg",
-        ]
-        .map(sample);
+        let samples = ["s3://b/photos/1.jpg", "s3://b/photos/a/1.jpg", "s3://b/photos/b/1.jpg"].map(sample);
         // Relative to a folder further in than the one that is open.
         let deep = manifest("photos/a/", Some(&["photos/a/1.jpg"]));
         let written = ["out/1.jpg.out", "out/b/1.jpg.out"];
-        assert_eq!(
-            joined_places(&samples, "s3://b/photos/", &written, &deep),
-            [Some(1), None]
-        );
+        assert_eq!(joined_places(&samples, "s3://b/photos/", &written, &deep), [Some(1), None]);
         // The manifest was deleted, its folder is known.
         let gone = manifest("photos/a/", None);
-        assert_eq!(
-            joined_places(&samples, "s3://b/photos/", &written[..1], &gone),
-            [Some(1)]
-        );
+        assert_eq!(joined_places(&samples, "s3://b/photos/", &written[..1], &gone), [Some(1)]);
         let both = manifest("photos/", Some(&["photos/a/1.jpg", "photos/b/1.jpg"]));
         let written = ["out/1.jpg.out", "out/a/1.jpg.out", "out/b/1.jpg.out"];
         for root in ["s3://b/photos/", "s3://b/", "s3://b/photos/a/"] {
-            assert_eq!(
-                joined_places(&samples, root, &written, &both),
-                [None, Some(1), Some(2)],
-                "{root}"
-            );
+            assert_eq!(joined_places(&samples, root, &written, &both), [None, Some(1), Some(2)], "{root}");
         }
     }
 
     #[test]
     fn files_of_this_machine_are_those_that_a_manifest_names() {
-        let samples = [
-            "/home/1.jpg",
-            "/home/a/1.jpg",
-            "/home/a/2.jpg",
-            "/home/b/1.jpg",
-        ]
-        .map(sample);
+        let samples = ["/home/1.jpg", "/home/a/1.jpg", "/home/a/2.jpg", "/home/b/1.jpg"].map(sample);
         let whole = manifest("in/home/", Some(&["in/home/a/1.jpg", "in/home/b/1.jpg"]));
         let written = ["out/a/1.jpg.out", "out/b/1.jpg.out"];
-        assert_eq!(
-            joined_places(&samples, "/home", &written, &whole),
-            [Some(1), Some(3)]
-        );
+        assert_eq!(joined_places(&samples, "/home", &written, &whole), [Some(1), Some(3)]);
         let deep = manifest("in/home/a/", Some(&["in/home/a/1.jpg"]));
         let written = ["out/1.jpg.out"];
         assert_eq!(joined_places(&samples, "/home", &written, &deep), [Some(1)]);
@@ -549,11 +425,7 @@ mod tests {
     #[test]
     fn what_only_looks_like_a_retry_adds_only_what_was_not_predicted() {
         let one = |output: usize, place: usize| Work::One { output, place };
-        let first = Joined {
-            works: vec![one(0, 0), one(1, 1)],
-            without_output: vec![2, 3, 4],
-            ..Joined::default()
-        };
+        let first = Joined { works: vec![one(0, 0), one(1, 1)], without_output: vec![2, 3, 4], ..Joined::default() };
         let other = Joined {
             works: vec![one(5, 1), one(6, 2), Work::Named { output: 7 }],
             without_output: vec![0, 3, 4],
@@ -570,14 +442,8 @@ mod tests {
     fn what_a_later_job_predicted_counts_and_the_images_keep_their_order() {
         let first = Joined {
             works: vec![
-                Work::One {
-                    output: 0,
-                    place: 0,
-                },
-                Work::Records {
-                    output: 1,
-                    places: [(0, 2), (1, 3)].into(),
-                },
+                Work::One { output: 0, place: 0 },
+                Work::Records { output: 1, places: [(0, 2), (1, 3)].into() },
                 Work::Named { output: 2 },
             ],
             without_output: vec![1, 4],
@@ -588,14 +454,8 @@ mod tests {
         };
         let later = Joined {
             works: vec![
-                Work::One {
-                    output: 4,
-                    place: 1,
-                },
-                Work::Records {
-                    output: 5,
-                    places: [(0, 2), (1, 3)].into(),
-                },
+                Work::One { output: 4, place: 1 },
+                Work::Records { output: 5, places: [(0, 2), (1, 3)].into() },
             ],
             without_output: vec![0, 4, 5],
             strays: vec![6],
@@ -612,10 +472,7 @@ mod tests {
     #[test]
     fn outputs_of_hidden_objects_are_no_strays_of_an_unknown_job() {
         let samples = [sample("/photos/a.jpg")];
-        let images = Images {
-            samples: &samples,
-            root: "/photos",
-        };
+        let images = Images { samples: &samples, root: "/photos" };
         let outputs = outputs(&[".x.jpg.out", "a.jpg.out", "else.jpg.out", "sub/.out"]);
         let found = join(&images, &written(&outputs, None, &S3Address::new("", "")));
         assert_eq!((found.unlisted, found.strays), (vec![0, 3], vec![2]));
@@ -624,10 +481,7 @@ mod tests {
     #[test]
     fn what_a_job_was_given_tells_missing_images_from_those_that_it_never_saw() {
         let samples = ["a.jpg", "b.jpg", "c.jpg"].map(|name| sample(&format!("/photos/{name}")));
-        let images = Images {
-            samples: &samples,
-            root: "/photos",
-        };
+        let images = Images { samples: &samples, root: "/photos" };
         let outputs = outputs(&["out/.x.jpg.out", "out/a.jpg.out", "out/else.jpg.out"]);
         let folder = S3Address::new("b", "out/");
         let named_from = NamedFrom::Prefix(S3Address::new("b", "uploaded/"));
@@ -637,20 +491,11 @@ mod tests {
             unexpected_outputs: ["out/else.jpg.out".to_owned()].into(),
         };
         let known = written(&outputs, Some(&named_from), &folder);
-        let found = join(
-            &images,
-            &Written {
-                sent: Some(&sent),
-                ..known
-            },
-        );
+        let found = join(&images, &Written { sent: Some(&sent), ..known });
         assert_eq!(
             found,
             Joined {
-                works: vec![Work::One {
-                    output: 1,
-                    place: 0
-                }],
+                works: vec![Work::One { output: 1, place: 0 }],
                 without_output: vec![1],
                 reasons: [(1, "refused".to_owned())].into(),
                 not_sent: vec![2],

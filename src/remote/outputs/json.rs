@@ -126,13 +126,10 @@ impl Json {
                     None => Err(format!("a list of {} has no index {key}", numbers.len())),
                 }
             }
-            (Self::List(list), JsonStep::Each) => {
-                list.iter().try_for_each(|each| each.follow(rest, found))
-            }
+            (Self::List(list), JsonStep::Each) => list.iter().try_for_each(|each| each.follow(rest, found)),
             (Self::List(list), JsonStep::To(key)) => {
                 let inner = place(key).and_then(|place| list.get(place));
-                let inner =
-                    inner.ok_or_else(|| format!("a list of {} has no index {key}", list.len()))?;
+                let inner = inner.ok_or_else(|| format!("a list of {} has no index {key}", list.len()))?;
                 inner.follow(rest, found)
             }
             (Self::Object(_), JsonStep::To(key)) => {
@@ -140,9 +137,7 @@ impl Json {
                 let inner = inner.ok_or_else(|| format!("there is no “{}”", excerpt(key)))?;
                 inner.follow(rest, found)
             }
-            (Self::Object(_), JsonStep::Each) => {
-                Err("* matches list elements, but this is an object".to_owned())
-            }
+            (Self::Object(_), JsonStep::Each) => Err("* matches list elements, but this is an object".to_owned()),
             (other, _) => Err(format!("it ends at {}", other.kind())),
         }
     }
@@ -182,9 +177,7 @@ impl<'j> Item<'j> {
                 rows.push(row);
                 Ok(())
             }
-            Item::Json(Json::List(list)) => list
-                .iter()
-                .try_for_each(|each| Item::Json(each).collect_rows(rows)),
+            Item::Json(Json::List(list)) => list.iter().try_for_each(|each| Item::Json(each).collect_rows(rows)),
             Item::Number(_) => Err("expected a box, found a number".to_owned()),
             Item::Json(other) => Err(format!("expected a box, found {}", other.kind())),
         }
@@ -228,11 +221,8 @@ fn place(key: &str) -> Option<usize> {
 /// The beginning of a text of the output's, for a message: no line breaks, and never long.
 pub(super) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 120;
-    let mut short: String = text
-        .chars()
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .take(LONGEST)
-        .collect();
+    let mut short: String =
+        text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(LONGEST).collect();
     if short.len() < text.len() {
         short.push('…');
     }
@@ -254,11 +244,8 @@ fn explain(error: &serde_json::Error, bytes: &[u8]) -> String {
             human_bytes(bytes.len() as u64)
         );
     }
-    let lines: usize = bytes
-        .split(|byte| *byte == b'\n')
-        .take(error.line().saturating_sub(1))
-        .map(|line| line.len() + 1)
-        .sum();
+    let lines: usize =
+        bytes.split(|byte| *byte == b'\n').take(error.line().saturating_sub(1)).map(|line| line.len() + 1).sum();
     let offset = (lines + error.column()).min(bytes.len());
     let around = &bytes[offset.saturating_sub(10)..(offset + 10).min(bytes.len())];
     let says = |word: &[u8]| around.windows(word.len()).any(|window| window == word);
@@ -278,10 +265,7 @@ fn explain(error: &serde_json::Error, bytes: &[u8]) -> String {
 
 /// Whether the first line holds numbers with commas between them.
 fn is_csv(bytes: &[u8]) -> bool {
-    let line = bytes
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let Ok(line) = std::str::from_utf8(line) else {
         return false;
     };
@@ -393,8 +377,7 @@ mod tests {
 
     #[test]
     fn pointers_lead_to_elements_and_say_how_far_they_lead() {
-        let json =
-            parse(r#"{"p": [{"box": [1, 2, 3, 4]}, {"box": [5, 6, 7, 8]}], "n": [1, 2], "e": []}"#);
+        let json = parse(r#"{"p": [{"box": [1, 2, 3, 4]}, {"box": [5, 6, 7, 8]}], "n": [1, 2], "e": []}"#);
         let json = json.unwrap();
         let at = |text: &str| json.at(&JsonPointer::parse(text).unwrap());
         let mut rows = Vec::new();

@@ -18,15 +18,7 @@ use crate::domain::Sample;
 use crate::source::Source;
 
 /// Fields in which a line of a list says which image it is about; `source-ref` is that of SageMaker's own manifests.
-pub(super) const IMAGE_FIELDS: [&str; 7] = [
-    "source-ref",
-    "uri",
-    "image",
-    "file_name",
-    "file",
-    "name",
-    "key",
-];
+pub(super) const IMAGE_FIELDS: [&str; 7] = ["source-ref", "uri", "image", "file_name", "file", "name", "key"];
 /// The number of lines that are used to find the prefix of image names.
 const LOOKED_AT: usize = 1000;
 
@@ -43,17 +35,12 @@ impl<'s> Names<'s> {
     pub(super) fn of(samples: &'s [Sample]) -> Self {
         let mut by_name: HashMap<&str, Option<usize>> = HashMap::new();
         for (place, sample) in samples.iter().enumerate() {
-            by_name
-                .entry(sample.name.as_str())
-                .and_modify(|known| *known = None)
-                .or_insert(Some(place));
+            by_name.entry(sample.name.as_str()).and_modify(|known| *known = None).or_insert(Some(place));
         }
         let by_uri = samples.iter().enumerate();
         Self {
             samples,
-            by_uri: by_uri
-                .map(|(place, sample)| (sample.uri.as_str(), place))
-                .collect(),
+            by_uri: by_uri.map(|(place, sample)| (sample.uri.as_str(), place)).collect(),
             by_name,
             by_size: OnceLock::new(),
         }
@@ -79,9 +66,7 @@ impl<'s> Names<'s> {
             }
             ControlFlow::Continue(())
         })?;
-        let best = counts
-            .into_iter()
-            .max_by_key(|(base, count)| (*count, Reverse((base.len(), base.clone()))));
+        let best = counts.into_iter().max_by_key(|(base, count)| (*count, Reverse((base.len(), base.clone()))));
         Ok(best.map(|(base, _)| base))
     }
 
@@ -148,12 +133,7 @@ impl<'s> Names<'s> {
 
     /// The image whose bytes are in a line, as `{"b64": "…"}`. Of copies of one image the first that no line before was
     /// about.
-    fn with_bytes_of(
-        &self,
-        line: &Json,
-        source: &dyn Source,
-        taken: &HashSet<usize>,
-    ) -> Option<usize> {
+    fn with_bytes_of(&self, line: &Json, source: &dyn Source, taken: &HashSet<usize>) -> Option<usize> {
         let bytes = BASE64_STANDARD.decode(line.get("b64")?.text()?).ok()?;
         let by_size = self.by_size.get_or_init(|| {
             let mut by_size: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -163,10 +143,7 @@ impl<'s> Names<'s> {
             by_size
         });
         let mut same = by_size.get(&(bytes.len() as u64))?.iter().filter(|place| {
-            !taken.contains(*place)
-                && source
-                    .read(&self.samples[**place].uri)
-                    .is_ok_and(|image| image == bytes)
+            !taken.contains(*place) && source.read(&self.samples[**place].uri).is_ok_and(|image| image == bytes)
         });
         same.next().copied()
     }
@@ -174,9 +151,7 @@ impl<'s> Names<'s> {
 
 /// Whatever may name an image.
 fn texts(line: &Json) -> impl Iterator<Item = &str> {
-    let fields = IMAGE_FIELDS
-        .into_iter()
-        .filter_map(move |field| line.get(field));
+    let fields = IMAGE_FIELDS.into_iter().filter_map(move |field| line.get(field));
     let columns: &[Json] = match line.get(COLUMNS) {
         Some(Json::List(columns)) => columns,
         _ => &[],
@@ -205,18 +180,11 @@ mod tests {
     /// The name of the image that each line is about.
     fn check(images: &[&str], lines: &[&str], expected: &[Option<&str>]) {
         let folder = tempfile::tempdir().unwrap();
-        let text: Vec<String> = lines
-            .iter()
-            .map(|line| serde_json::json!({ "source-ref": line }).to_string())
-            .collect();
+        let text: Vec<String> =
+            lines.iter().map(|line| serde_json::json!({ "source-ref": line }).to_string()).collect();
         std::fs::write(folder.path().join("l.out"), text.join("\n")).unwrap();
         let size_bytes = text.join("\n").len() as u64;
-        let file = OutputFile {
-            key: "l.out".to_owned(),
-            size_bytes,
-            etag: None,
-            modified_ns: None,
-        };
+        let file = OutputFile { key: "l.out".to_owned(), size_bytes, etag: None, modified_ns: None };
         let responses = Responses {
             folder: &OutputFolder::local(folder.path()),
             file: &file,
@@ -238,19 +206,11 @@ mod tests {
     #[test]
     fn addresses_lead_to_the_images_by_what_they_have_in_common() {
         let images = ["a.jpg", "sub/a.jpg", "sub/b.jpg"];
-        check(
-            &images,
-            &["s3://b/photos/sub/a.jpg", "s3://b/photos/a.jpg"],
-            &[Some("sub/a.jpg"), Some("a.jpg")],
-        );
+        check(&images, &["s3://b/photos/sub/a.jpg", "s3://b/photos/a.jpg"], &[Some("sub/a.jpg"), Some("a.jpg")]);
         // An image of an unopened folder is not taken for one of the same name.
         check(
             &images,
-            &[
-                "s3://b/photos/other/a.jpg",
-                "s3://b/photos/sub/a.jpg",
-                "s3://b/photos/sub/b.jpg",
-            ],
+            &["s3://b/photos/other/a.jpg", "s3://b/photos/sub/a.jpg", "s3://b/photos/sub/b.jpg"],
             &[None, Some("sub/a.jpg"), Some("sub/b.jpg")],
         );
         // The inner folder alone is open.

@@ -6,12 +6,9 @@ use std::path::Path;
 use super::folder::OutputFolder;
 use crate::aws::Aws;
 use crate::domain::{
-    InferenceLocation, JobRecord, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob,
-    TransformSpec,
+    InferenceLocation, JobRecord, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob, TransformSpec,
 };
-use crate::remote::transform::{
-    Account, FoundRetries, FoundRetry, JobError, JobRecords, NamedFrom, find_record,
-};
+use crate::remote::transform::{Account, FoundRetries, FoundRetry, JobError, JobRecords, NamedFrom, find_record};
 use crate::source::folder_of;
 use crate::tasks::TaskControl;
 
@@ -40,11 +37,7 @@ pub struct Sent {
 
 impl Sent {
     fn of(job: &TransformJob, account: Account) -> Self {
-        let Account {
-            outcome,
-            retried,
-            unexpected_outputs,
-        } = account;
+        let Account { outcome, retried, unexpected_outputs } = account;
         let unexplained = outcome.unexplained.words(&job.spec.job_name);
         let why = |reason: Option<String>| match reason {
             Some(reason) => format!("no output: {reason}"),
@@ -55,11 +48,7 @@ impl Sent {
         // Its outputs are read, too.
         let retried = retried.into_iter();
         let retried = retried.map(|key| (key, "could not read the output of a retry".to_owned()));
-        Self {
-            is_final: job.status.is_over(),
-            without_output: failed.chain(retried).collect(),
-            unexpected_outputs,
-        }
+        Self { is_final: job.status.is_over(), without_output: failed.chain(retried).collect(), unexpected_outputs }
     }
 }
 
@@ -75,12 +64,7 @@ pub enum RetryPart {
 impl OutputsPart {
     /// Outputs of which nothing is known but where they are.
     pub fn in_folder(folder: OutputFolder) -> Self {
-        Self {
-            folder,
-            named_from: None,
-            retry: None,
-            sent: None,
-        }
+        Self { folder, named_from: None, retry: None, sent: None }
     }
 
     /// A retry from another machine. Its manifest was written by Spotcheck too.
@@ -88,10 +72,7 @@ impl OutputsPart {
         if let Some(NamedFrom::Manifest { is_ours, .. }) = &mut self.named_from {
             *is_ours = true;
         }
-        Self {
-            retry: Some(RetryPart::ByItsLooks(job_name.to_owned())),
-            ..self
-        }
+        Self { retry: Some(RetryPart::ByItsLooks(job_name.to_owned())), ..self }
     }
 
     /// Where the lists may be that the job read: below its prefix, or with the images, whose folder or prefix is
@@ -106,13 +87,9 @@ impl OutputsPart {
         let of_images = S3Address::parse(root).ok();
         addresses.extend(of_images.clone());
         addresses.dedup();
-        let in_s3 = addresses
-            .iter()
-            .filter_map(|address| self.folder.remote_inference(address));
+        let in_s3 = addresses.iter().filter_map(|address| self.folder.remote_inference(address));
         let here = of_images.is_none().then(|| folder_of(Path::new(root)));
-        in_s3
-            .chain(here.map(|path| OutputFolder::local(&path)))
-            .collect()
+        in_s3.chain(here.map(|path| OutputFolder::local(&path))).collect()
     }
 }
 
@@ -144,10 +121,7 @@ impl JobOutputs {
         let region = asked.region(Some(control))?;
         let record = find_record(aws, records, sagemaker, job_name, control)?;
         let part = |spec: &TransformSpec, record: Option<&JobRecord>| {
-            let place = S3Place {
-                access: s3.clone(),
-                ..S3Place::new(spec.output.folder.as_folder())
-            };
+            let place = S3Place { access: s3.clone(), ..S3Place::new(spec.output.folder.as_folder()) };
             let named_from = NamedFrom::of_job(&aws.s3(s3), spec, record, control)?;
             Ok::<_, JobError>(OutputsPart {
                 folder: OutputFolder::in_s3(aws, &place),
@@ -168,34 +142,20 @@ impl JobOutputs {
                 None
             }
         };
-        let mut parts = vec![OutputsPart {
-            sent,
-            ..part(&job.spec, record.as_ref())?
-        }];
+        let mut parts = vec![OutputsPart { sent, ..part(&job.spec, record.as_ref())? }];
         for FoundRetry { spec, record, .. } in &found.retries {
             let name = &spec.job_name;
             match (part(spec, record.as_ref()), record) {
-                (Ok(part), Some(_)) => parts.push(OutputsPart {
-                    retry: Some(RetryPart::Known(name.clone())),
-                    ..part
-                }),
+                (Ok(part), Some(_)) => parts.push(OutputsPart { retry: Some(RetryPart::Known(name.clone())), ..part }),
                 (Ok(part), None) => parts.push(part.recognised_by_name(name)),
                 (Err(error), Some(_)) => return Err(error),
                 (Err(JobError::Cancelled), None) => return Err(JobError::Cancelled),
-                (Err(error), None) => notes.push(format!(
-                    "Job {name} looks like a retry; its outputs were skipped: {error}"
-                )),
+                (Err(error), None) => {
+                    notes.push(format!("Job {name} looks like a retry; its outputs were skipped: {error}"));
+                }
             }
         }
-        let made = InferenceLocation::TransformJob {
-            name: job_name.to_owned(),
-            region,
-        };
-        Ok(Self {
-            job,
-            made,
-            parts,
-            notes,
-        })
+        let made = InferenceLocation::TransformJob { name: job_name.to_owned(), region };
+        Ok(Self { job, made, parts, notes })
     }
 }

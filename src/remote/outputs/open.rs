@@ -14,8 +14,8 @@ use super::responses::Responses;
 use crate::aws::{AwsError, AwsErrorKind};
 use crate::domain::{BoxFormat, BoxSpace};
 use crate::domain::{
-    ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, InferenceLocation, KeepRule,
-    LabelSet, ModelCard, ModelTask, OutputConvention, OutputMapping, Problem, RunKey, Sample,
+    ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, InferenceLocation, KeepRule, LabelSet, ModelCard,
+    ModelTask, OutputConvention, OutputMapping, Problem, RunKey, Sample,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -32,10 +32,7 @@ pub enum OutputsError {
     #[error("cancelled")]
     Cancelled(#[from] Cancelled),
     #[error("could not list the folder of outputs: {source}: {}", path.display())]
-    Folder {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Folder { path: PathBuf, source: std::io::Error },
     #[error("{0}")]
     Aws(AwsError),
     #[error(
@@ -48,12 +45,7 @@ pub enum OutputsError {
         {image}. {}",
         what_to_open(.example)
     )]
-    NoImage {
-        outputs: usize,
-        images: usize,
-        example: String,
-        image: String,
-    },
+    NoImage { outputs: usize, images: usize, example: String, image: String },
     #[error("could not read any of the first outputs; {example}: {reason}")]
     Broken { example: String, reason: String },
     #[error("{reason}")]
@@ -164,22 +156,14 @@ impl FoundOutputs {
                 first,
             });
         }
-        let found = Self {
-            parts: found,
-            files,
-            samples: Arc::clone(samples),
-            joined: joined.unwrap_or_default(),
-        };
+        let found = Self { parts: found, files, samples: Arc::clone(samples), joined: joined.unwrap_or_default() };
         match found.files.first() {
             None => Err(OutputsError::NoOutput(found.name())),
             Some(_) if found.joined.works.is_empty() => Err(OutputsError::NoImage {
                 outputs: found.files.len(),
                 images: samples.len(),
                 example: found.name_of(0),
-                image: samples
-                    .first()
-                    .map(|sample| sample.uri.to_string())
-                    .unwrap_or_default(),
+                image: samples.first().map(|sample| sample.uri.to_string()).unwrap_or_default(),
             }),
             Some(_) => Ok(found),
         }
@@ -206,11 +190,7 @@ impl FoundOutputs {
     ///
     /// # Errors
     /// The list does not exist or could not be read; the message says where it was expected, and what to do.
-    pub(super) fn list_of(
-        &self,
-        output: usize,
-        control: &TaskControl,
-    ) -> Result<(&OutputFolder, OutputFile), String> {
+    pub(super) fn list_of(&self, output: usize, control: &TaskControl) -> Result<(&OutputFolder, OutputFile), String> {
         let behind = self.parts.partition_point(|part| part.first <= output);
         let part = &self.parts[behind.saturating_sub(1)];
         let key = self.files[output].key.as_str();
@@ -255,9 +235,8 @@ impl FoundOutputs {
                 RetryPart::Known(job) => texts.push(format!("{images} by retry {job}")),
                 // Perhaps it was about something else.
                 RetryPart::ByItsLooks(_) if images == 0 => {}
-                RetryPart::ByItsLooks(job) => texts.push(format!(
-                    "{images} by {job}, which was not started on this computer and looks like a retry"
-                )),
+                RetryPart::ByItsLooks(job) => texts
+                    .push(format!("{images} by {job}, which was not started on this computer and looks like a retry")),
             }
         }
         (!texts.is_empty()).then(|| texts.join(", "))
@@ -300,9 +279,7 @@ impl FoundOutputs {
     /// [`super::ReadOutcome::without_output`].
     pub fn lists(&self) -> usize {
         let works = self.joined.works.iter();
-        works
-            .filter(|work| matches!(work, Work::Named { .. }))
-            .count()
+        works.filter(|work| matches!(work, Work::Named { .. })).count()
     }
 
     /// When the newest output was written, in nanoseconds since 1970-01-01 UTC by the clock of where it is.
@@ -364,10 +341,7 @@ impl FoundOutputs {
     ) -> Result<OutputRun, OutputsError> {
         let first = match &choice.mapping {
             Some(mapping) => First {
-                recognition: Recognition {
-                    shape: OutputShape::Mapped(Box::new(mapping.clone())),
-                    assumed: Vec::new(),
-                },
+                recognition: Recognition { shape: OutputShape::Mapped(Box::new(mapping.clone())), assumed: Vec::new() },
                 response: None,
             },
             None => self.first(control)?,
@@ -386,10 +360,8 @@ impl FoundOutputs {
                 if first.response.as_ref().is_some_and(agrees) {
                     of_card
                 } else {
-                    assumed.push(
-                        "class names are from the outputs; the local model of this name has others"
-                            .to_owned(),
-                    );
+                    assumed
+                        .push("class names are from the outputs; the local model of this name has others".to_owned());
                     LabelSource::Outputs
                 }
             }
@@ -405,11 +377,7 @@ impl FoundOutputs {
         };
         let origin = format!("outputs of {made_text}, read as {}", shape.description());
         let card = match card {
-            Some((card, _)) => ModelCard {
-                origin,
-                assumed: card.assumed.into_iter().chain(assumed).collect(),
-                ..card
-            },
+            Some((card, _)) => ModelCard { origin, assumed: card.assumed.into_iter().chain(assumed).collect(), ..card },
             None => card_of(&shape, origin, assumed),
         };
         let key = RunKey {
@@ -429,12 +397,7 @@ impl FoundOutputs {
             None if reader.labels().is_empty() => self.begin(&reader, control)?,
             _ => {}
         }
-        Ok(OutputRun {
-            key,
-            card,
-            labels: reader.labels(),
-            reader: Arc::new(reader),
-        })
+        Ok(OutputRun { key, card, labels: reader.labels(), reader: Arc::new(reader) })
     }
 
     /// Shows the reader the first response that it can read. Only a classifier's have something in common that is not
@@ -452,11 +415,7 @@ impl FoundOutputs {
                 let json = bytes.and_then(|bytes| Json::parse(&bytes));
                 has_begun = json.is_ok_and(|json| reader.begin_with(&json));
             } else {
-                let responses = Responses {
-                    folder,
-                    file,
-                    control,
-                };
+                let responses = Responses { folder, file, control };
                 let mut looked_at = 0;
                 // Unreadable outputs are reported when the run reads them.
                 let _ = responses.try_for_each(|response| {
@@ -503,10 +462,7 @@ impl FoundOutputs {
     fn first_of(&self, work: &Work, control: &TaskControl) -> Result<First, Unrecognised> {
         let (folder, file) = (self.folder_of(work.output()), &self.files[work.output()]);
         let of = |json: Json, bytes: &[u8]| {
-            Recognition::of_json(&json, bytes).map(|recognition| First {
-                recognition,
-                response: Some(json),
-            })
+            Recognition::of_json(&json, bytes).map(|recognition| First { recognition, response: Some(json) })
         };
         if let Work::One { .. } = work {
             let bytes = folder.read(file, control);
@@ -514,11 +470,7 @@ impl FoundOutputs {
             let json = Json::parse(&bytes).map_err(Unrecognised::Broken)?;
             return of(json, &bytes);
         }
-        let responses = Responses {
-            folder,
-            file,
-            control,
-        };
+        let responses = Responses { folder, file, control };
         let mut found = Err(Unrecognised::Broken("it contains no response".to_owned()));
         let mut looked_at = 0;
         responses
@@ -527,9 +479,7 @@ impl FoundOutputs {
                 let recognised = recognised.and_then(|json| of(json, b""));
                 looked_at += 1;
                 let tells_more = match (&found, &recognised) {
-                    (_, Ok(_)) | (Err(Unrecognised::Broken(_)), Err(Unrecognised::Unknown(_))) => {
-                        true
-                    }
+                    (_, Ok(_)) | (Err(Unrecognised::Broken(_)), Err(Unrecognised::Unknown(_))) => true,
                     (_, Err(_)) => looked_at == 1,
                 };
                 if tells_more {
@@ -560,11 +510,7 @@ struct First {
 fn card_of(shape: &OutputShape, origin: String, assumed: Vec<String>) -> ModelCard {
     let (id, name, labels) = match shape {
         OutputShape::Spotcheck { model, .. } => (model.clone(), model.clone(), None),
-        OutputShape::Mapped(mapping) => (
-            mapping.id.clone(),
-            mapping.name.clone(),
-            mapping.labels.clone(),
-        ),
+        OutputShape::Mapped(mapping) => (mapping.id.clone(), mapping.name.clone(), mapping.labels.clone()),
     };
     let task = shape.task();
     let output = match task {
@@ -586,10 +532,5 @@ fn card_of(shape: &OutputShape, origin: String, assumed: Vec<String>) -> ModelCa
             max_boxes_in_graph: None,
         }),
     };
-    ModelCard {
-        origin,
-        assumed,
-        labels,
-        ..ModelCard::of_predictions(id, name, output)
-    }
+    ModelCard { origin, assumed, labels, ..ModelCard::of_predictions(id, name, output) }
 }

@@ -31,13 +31,7 @@ impl PendingResults {
     }
 
     fn with_room_for(most_in_memory: usize) -> Self {
-        Self {
-            in_memory: BTreeMap::new(),
-            most_in_memory,
-            file: None,
-            in_file: BTreeMap::new(),
-            file_len: 0,
-        }
+        Self { in_memory: BTreeMap::new(), most_in_memory, file: None, in_file: BTreeMap::new(), file_len: 0 }
     }
 
     pub(super) fn insert(&mut self, place: usize, result: SampleResult) {
@@ -66,9 +60,7 @@ impl PendingResults {
     }
 
     fn write(&mut self, place: usize, result: &SampleResult) -> std::io::Result<()> {
-        let written: Written = result
-            .clone()
-            .map_err(|problem| (problem.uri, problem.message));
+        let written: Written = result.clone().map_err(|problem| (problem.uri, problem.message));
         let bytes = serde_json::to_vec(&written)?;
         let file = match &mut self.file {
             Some(file) => file,
@@ -123,12 +115,7 @@ mod tests {
                 score: 0.3,
             }]),
         };
-        Ok(Prediction {
-            width: 3,
-            height: 2,
-            content: response,
-            warnings: Vec::new(),
-        })
+        Ok(Prediction { width: 3, height: 2, content: response, warnings: Vec::new() })
     }
 
     #[test]

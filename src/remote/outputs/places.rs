@@ -28,11 +28,7 @@ struct Path {
 
 impl Path {
     fn to(&self, step: &str) -> Self {
-        Self {
-            text: format!("{}/{step}", self.text),
-            depth: self.depth + 1,
-            is_each: self.is_each,
-        }
+        Self { text: format!("{}/{step}", self.text), depth: self.depth + 1, is_each: self.is_each }
     }
 
     fn to_key(&self, key: &str) -> Self {
@@ -40,10 +36,7 @@ impl Path {
     }
 
     fn to_each(&self) -> Self {
-        Self {
-            is_each: true,
-            ..self.to("*")
-        }
+        Self { is_each: true, ..self.to("*") }
     }
 
     /// Whether the last key is one of these.
@@ -58,9 +51,7 @@ fn walk(found: &[&Json], path: &Path, places: &mut Vec<JsonPlace>) {
     if path.depth > MAX_DEPTH || places.len() >= MAX_PLACES {
         return;
     }
-    if let (Some(holds), Ok(pointer)) =
-        (content(found, path.is_each), JsonPointer::parse(&path.text))
-    {
+    if let (Some(holds), Ok(pointer)) = (content(found, path.is_each), JsonPointer::parse(&path.text)) {
         places.push(JsonPlace { pointer, holds });
     }
     match found {
@@ -89,8 +80,8 @@ fn walk(found: &[&Json], path: &Path, places: &mut Vec<JsonPlace>) {
             let elements: Option<Vec<_>> = lists.collect();
             let elements: Vec<&Json> = elements.into_iter().flatten().flatten().collect();
             let is_of = |kind: fn(&Json) -> bool| elements.iter().all(|each| kind(each));
-            let are_alike = is_of(|each| matches!(each, Json::Object(_)))
-                || is_of(|each| matches!(each, Json::List(_)));
+            let are_alike =
+                is_of(|each| matches!(each, Json::Object(_))) || is_of(|each| matches!(each, Json::List(_)));
             if are_alike && !elements.is_empty() {
                 walk(&elements, &path.to_each(), places);
             }
@@ -106,33 +97,23 @@ fn content(found: &[&Json], is_each: bool) -> Option<PlaceContent> {
             return Some(PlaceContent::Number);
         }
         let numbers: Vec<f64> = found.iter().filter_map(|each| each.number()).collect();
-        return Some(PlaceContent::Numbers {
-            count: numbers.len(),
-            are_parts: are_parts(&numbers),
-        });
+        return Some(PlaceContent::Numbers { count: numbers.len(), are_parts: are_parts(&numbers) });
     }
     if found.iter().all(|each| each.text().is_some()) {
-        return Some(if is_each {
-            PlaceContent::Texts { count: found.len() }
-        } else {
-            PlaceContent::Text
-        });
+        return Some(if is_each { PlaceContent::Texts { count: found.len() } } else { PlaceContent::Text });
     }
     if is_each && found.iter().all(|each| matches!(each, Json::Numbers(_))) {
         return of_rows(found.iter().copied());
     }
     match found {
-        [Json::Numbers(numbers)] if !numbers.is_empty() => Some(PlaceContent::Numbers {
-            count: numbers.len(),
-            are_parts: are_parts(numbers),
-        }),
+        [Json::Numbers(numbers)] if !numbers.is_empty() => {
+            Some(PlaceContent::Numbers { count: numbers.len(), are_parts: are_parts(numbers) })
+        }
         [Json::List(list)] if list.iter().all(|each| each.text().is_some()) => {
             Some(PlaceContent::Texts { count: list.len() })
         }
         // A single one is said to be what is inside.
-        [Json::List(list)]
-            if list.len() > 1 && list.iter().all(|each| matches!(each, Json::Numbers(_))) =>
-        {
+        [Json::List(list)] if list.len() > 1 && list.iter().all(|each| matches!(each, Json::Numbers(_))) => {
             of_rows(list.iter())
         }
         [Json::List(list)] => match &**list {
@@ -157,14 +138,8 @@ fn of_rows<'j>(lists: impl Iterator<Item = &'j Json>) -> Option<PlaceContent> {
     }
     match numbers {
         0 => None,
-        _ if all_fours => Some(PlaceContent::Rows {
-            count: rows,
-            are_parts: all_parts,
-        }),
-        count => Some(PlaceContent::Numbers {
-            count,
-            are_parts: all_parts,
-        }),
+        _ if all_fours => Some(PlaceContent::Rows { count: rows, are_parts: all_parts }),
+        count => Some(PlaceContent::Numbers { count, are_parts: all_parts }),
     }
 }
 
@@ -184,10 +159,7 @@ mod tests {
             // Each can be followed.
             assert!(json.at(&place.pointer).is_ok(), "{}", place.pointer);
         }
-        places
-            .iter()
-            .map(|place| format!("{}: {}", place.pointer, place.holds.words()))
-            .collect()
+        places.iter().map(|place| format!("{}: {}", place.pointer, place.holds.words())).collect()
     }
 
     #[test]
@@ -197,44 +169,24 @@ mod tests {
             ("[[0.1, 0.9]]", vec!["/0: 2 numbers"]),
             (
                 r#"{"verdict": {"certainty": [0.25, 0.75], "best": 1, "why": "fur"}}"#,
-                vec![
-                    "/verdict/certainty: 2 numbers",
-                    "/verdict/best: a number",
-                    "/verdict/why: a text",
-                ],
+                vec!["/verdict/certainty: 2 numbers", "/verdict/best: a number", "/verdict/why: a text"],
             ),
             (
                 r#"{"predictions": [{"scores": [0.5, 0.5], "names": ["cat", "dog"]}]}"#,
-                vec![
-                    "/predictions/0/scores: 2 numbers",
-                    "/predictions/0/names: 2 texts",
-                ],
+                vec!["/predictions/0/scores: 2 numbers", "/predictions/0/names: 2 texts"],
             ),
             (
                 r#"{"boxes": [[1, 2, 3, 4], [5, 6, 7, 8]], "n": [2.0], "m": []}"#,
                 vec!["/boxes: 2 rows of 4 numbers", "/n: 1 number"],
             ),
-            (
-                r#"{"boxes": [[1, 2, 3, 4]]}"#,
-                vec!["/boxes: 1 row of 4 numbers", "/boxes/0: 4 numbers"],
-            ),
+            (r#"{"boxes": [[1, 2, 3, 4]]}"#, vec!["/boxes: 1 row of 4 numbers", "/boxes/0: 4 numbers"]),
             (
                 r#"{"items": [{"box": [1, 2, 3, 4], "at": {"x": 1}, "tag": "a"},
                     {"box": [5, 6, 7, 8], "at": {"x": 2}, "tag": "b", "more": 1}]}"#,
-                vec![
-                    "/items/*/box: 2 rows of 4 numbers",
-                    "/items/*/at/x: 2 numbers",
-                    "/items/*/tag: 2 texts",
-                ],
+                vec!["/items/*/box: 2 rows of 4 numbers", "/items/*/at/x: 2 numbers", "/items/*/tag: 2 texts"],
             ),
-            (
-                r#"{"items": [{"score": 0.5}]}"#,
-                vec!["/items/*/score: 1 number"],
-            ),
-            (
-                r#"{"a/b": {"*": 1, "c~d": 2}}"#,
-                vec!["/a~1b/c~0d: a number"],
-            ),
+            (r#"{"items": [{"score": 0.5}]}"#, vec!["/items/*/score: 1 number"]),
+            (r#"{"a/b": {"*": 1, "c~d": 2}}"#, vec!["/a~1b/c~0d: a number"]),
             (r#"[1, "two", null]"#, vec![]),
             ("true", vec![]),
         ] {
@@ -245,10 +197,7 @@ mod tests {
     #[test]
     fn a_hostile_response_has_few_places() {
         let fields: Vec<String> = (0..5000).map(|key| format!("\"{key}\": 1")).collect();
-        assert_eq!(
-            found(&format!("{{{}}}", fields.join(","))).len(),
-            MAX_PLACES
-        );
+        assert_eq!(found(&format!("{{{}}}", fields.join(","))).len(), MAX_PLACES);
         let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
         assert!(found(&deep).is_empty());
     }

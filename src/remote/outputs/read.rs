@@ -73,9 +73,7 @@ impl ReadOutcome {
             1 => ("1 response gives".to_owned(), "its image is"),
             count => (format!("{count} responses give"), "their images are"),
         };
-        Some(format!(
-            "{responses} how large {images}; this was not checked, as it would download each image from S3"
-        ))
+        Some(format!("{responses} how large {images}; this was not checked, as it would download each image from S3"))
     }
 }
 
@@ -247,9 +245,7 @@ fn deliver(
         shared.control.add_done(count as u64);
     }
     let without = shared.found.joined.without_output.iter().copied();
-    outcome.without_output = without
-        .filter(|place| !named.contains(SampleId::from_index(*place)))
-        .collect();
+    outcome.without_output = without.filter(|place| !named.contains(SampleId::from_index(*place))).collect();
     // The images after a gap, and those without an output there.
     for &place in places.get(written..).unwrap_or_default() {
         if let Some(result) = pending.remove(place).or_else(|| shared.failed_there(place)) {
@@ -261,9 +257,9 @@ fn deliver(
         sink.in_order(place, result);
     }
     if twice > 0 {
-        outcome.problems.push(Problem::general(format!(
-            "skipped responses for images that another output covers: {twice}"
-        )));
+        outcome
+            .problems
+            .push(Problem::general(format!("skipped responses for images that another output covers: {twice}")));
     }
     outcome
 }
@@ -279,13 +275,8 @@ impl Shared<'_> {
             let Some(_room) = self.room.take(file.size_bytes.saturating_mul(TREE_BYTES)) else {
                 return;
             };
-            let mut chunk = Chunk {
-                work: number,
-                results: Vec::new(),
-                named: Vec::new(),
-                problems: Vec::new(),
-                is_last: false,
-            };
+            let mut chunk =
+                Chunk { work: number, results: Vec::new(), named: Vec::new(), problems: Vec::new(), is_last: false };
             match work {
                 Work::One { place, .. } => {
                     let result = self.one(work, *place);
@@ -334,13 +325,7 @@ impl Shared<'_> {
 
     /// Matches responses to records. An output needs a response for each record; otherwise the match would be
     /// ambiguous, and all of it is refused.
-    fn records(
-        &self,
-        work: &Work,
-        places: &BTreeMap<u64, usize>,
-        chunk: &mut Chunk,
-        sender: &Sender<Chunk>,
-    ) {
+    fn records(&self, work: &Work, places: &BTreeMap<u64, usize>, chunk: &mut Chunk, sender: &Sender<Chunk>) {
         let responses = self.responses(work);
         let counted = guarded(|| {
             let count = responses.count()?;
@@ -383,11 +368,9 @@ impl Shared<'_> {
         let counted = file.map(|file| self.source.record_count(&SampleUri::new(file)));
         match counted.transpose() {
             Ok(Some(Some(records))) => Ok(records),
-            Ok(_) => Err(
-                "the number of records in the file is unknown, so responses cannot be matched to \
+            Ok(_) => Err("the number of records in the file is unknown, so responses cannot be matched to \
                 records"
-                    .to_owned(),
-            ),
+                .to_owned()),
             Err(error) => Err(format!("could not count the records of the file: {error}")),
         }
     }
@@ -399,9 +382,7 @@ impl Shared<'_> {
         let rule = match self.rule_of(work.output(), &responses) {
             Ok(rule) => rule,
             Err(reason) => {
-                chunk
-                    .problems
-                    .push(Problem::general(format!("{reason}: {name}")));
+                chunk.problems.push(Problem::general(format!("{reason}: {name}")));
                 return;
             }
         };
@@ -410,10 +391,9 @@ impl Shared<'_> {
         let mut lost_count = 0_u64;
         let visited = responses.each(|response: OneResponse| {
             let place = match (&rule, &response) {
-                (LineRule::InOrder(lines), _) => lines
-                    .get(number)
-                    .cloned()
-                    .unwrap_or_else(|| Err("it grew while it was read".to_owned())),
+                (LineRule::InOrder(lines), _) => {
+                    lines.get(number).cloned().unwrap_or_else(|| Err("it grew while it was read".to_owned()))
+                }
                 (LineRule::Named { base }, Ok(response)) => self.names.named_by(response, base),
                 (LineRule::Named { .. }, Err(reason)) => Err(reason.clone()),
             };
@@ -438,9 +418,7 @@ impl Shared<'_> {
             }
         });
         if let Err(reason) = visited {
-            chunk
-                .problems
-                .push(Problem::general(format!("{reason}: {name}")));
+            chunk.problems.push(Problem::general(format!("{reason}: {name}")));
         }
         if lost_count > 0 {
             let examples = lost.join("; ");
@@ -463,14 +441,11 @@ impl Shared<'_> {
             .list_of(output, self.control)
             .map_err(|reason| format!("none of its responses names an image, and {reason}"))?;
         let list = folder.name_of(&file);
-        let lines = Responses {
-            folder,
-            file: &file,
-            control: self.control,
-        };
-        let lines = self.names.of_list(&lines, self.source).map_err(|reason| {
-            format!("could not read the input list of the job: {reason}: {list}")
-        })?;
+        let lines = Responses { folder, file: &file, control: self.control };
+        let lines = self
+            .names
+            .of_list(&lines, self.source)
+            .map_err(|reason| format!("could not read the input list of the job: {reason}: {list}"))?;
         let count = responses.count()?;
         if count != lines.len() as u64 {
             return Err(format!(
@@ -479,9 +454,9 @@ impl Shared<'_> {
             ));
         }
         match lines.first() {
-            Some(Err(reason)) if lines.iter().all(Result::is_err) => Err(format!(
-                "none of the lines of {list} matches an image by name or content; line 1: {reason}"
-            )),
+            Some(Err(reason)) if lines.iter().all(Result::is_err) => {
+                Err(format!("none of the lines of {list} matches an image by name or content; line 1: {reason}"))
+            }
             _ => Ok(LineRule::InOrder(lines)),
         }
     }
@@ -537,10 +512,7 @@ impl Shared<'_> {
     }
 
     fn requested_in(&self, places: &BTreeMap<u64, usize>) -> impl Iterator<Item = usize> {
-        places
-            .values()
-            .copied()
-            .filter(|place| self.is_requested(*place))
+        places.values().copied().filter(|place| self.is_requested(*place))
     }
 
     fn problem(&self, work: &Work, sample: &Sample, reason: &str) -> Problem {
@@ -553,17 +525,12 @@ fn check_count(count: u64, records: u64) -> Result<(), String> {
     if count == records {
         return Ok(());
     }
-    Err(format!(
-        "the output has {count} responses for the {records} records of the file, so they cannot be matched"
-    ))
+    Err(format!("the output has {count} responses for the {records} records of the file, so they cannot be matched"))
 }
 
 /// A panic costs one image.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        Err(format!(
-            "an internal error stopped the read of the output: {}",
-            panic_text(&*panic)
-        ))
+        Err(format!("an internal error stopped the read of the output: {}", panic_text(&*panic)))
     })
 }

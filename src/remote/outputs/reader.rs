@@ -8,9 +8,8 @@ use parking_lot::Mutex;
 use super::json::{Json, Name, excerpt};
 use super::recognise::{OutputShape, own_predictions, response_within};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, JsonPointer, KeepRule, LabelSet, MappedBoxFormat,
-    MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent, ModelTask, OutputMapping,
-    Prediction, PredictionContent, ScoreValues,
+    BoundingBox, ClassScore, Detection, JsonPointer, KeepRule, LabelSet, MappedBoxFormat, MappedBoxSpace, MappedBoxes,
+    MappedClasses, MappedContent, ModelTask, OutputMapping, Prediction, PredictionContent, ScoreValues,
 };
 use crate::library::built_in_labels;
 use crate::vision::{rank_classes, softmax};
@@ -61,16 +60,7 @@ impl OutputReader {
             LabelSource::Outputs => (LabelSet::default(), true),
         };
         let names = set.iter().map(|(id, name)| (id, name.to_owned())).collect();
-        Self {
-            shape,
-            keep,
-            labels: Mutex::new(Labels {
-                names,
-                set,
-                are_of_outputs,
-            }),
-            class_count: OnceLock::new(),
-        }
+        Self { shape, keep, labels: Mutex::new(Labels { names, set, are_of_outputs }), class_count: OnceLock::new() }
     }
 
     pub fn shape(&self) -> &OutputShape {
@@ -111,11 +101,7 @@ impl OutputReader {
         self.read_json(&Json::parse(output)?, image_size)
     }
 
-    pub(super) fn read_json(
-        &self,
-        output: &Json,
-        image_size: Option<[u32; 2]>,
-    ) -> Result<Prediction, String> {
+    pub(super) fn read_json(&self, output: &Json, image_size: Option<[u32; 2]>) -> Result<Prediction, String> {
         let output = response_within(output);
         match &self.shape {
             OutputShape::Spotcheck { model, task } => {
@@ -172,11 +158,7 @@ impl OutputReader {
         }
         let found = output.get("task").and_then(Json::text).unwrap_or_default();
         if found != task.into_str() {
-            return Err(format!(
-                "the output is a {}, the others are a {}",
-                excerpt(found),
-                task.into_str()
-            ));
+            return Err(format!("the output is a {}, the others are a {}", excerpt(found), task.into_str()));
         }
         let side = |key: &str| -> Result<u32, String> {
             let number = output.get(key).and_then(Json::number);
@@ -188,9 +170,7 @@ impl OutputReader {
         let size = [side("width")?, side("height")?];
         let response = match task {
             ModelTask::Classification => {
-                let classes = entries(output, "classes")?
-                    .iter()
-                    .map(|entry| self.own_class(entry));
+                let classes = entries(output, "classes")?.iter().map(|entry| self.own_class(entry));
                 let mut classes = classes.collect::<Result<Vec<ClassScore>, String>>()?;
                 check_classes(classes.iter().map(|class| Some(class.index)))?;
                 best_first(&mut classes, |class| class.score);
@@ -198,31 +178,20 @@ impl OutputReader {
                 PredictionContent::Classes(classes)
             }
             ModelTask::Detection => {
-                let boxes = entries(output, "detections")?
-                    .iter()
-                    .map(|entry| self.own_box(entry, size));
+                let boxes = entries(output, "detections")?.iter().map(|entry| self.own_box(entry, size));
                 let mut boxes = boxes.collect::<Result<Vec<Detection>, String>>()?;
                 boxes.retain(|found| found.score >= self.keep.min_score);
                 best_first(&mut boxes, |found| found.score);
                 PredictionContent::Detections(boxes)
             }
         };
-        Ok(Prediction {
-            width: size[0],
-            height: size[1],
-            content: response,
-            warnings: Vec::new(),
-        })
+        Ok(Prediction { width: size[0], height: size[1], content: response, warnings: Vec::new() })
     }
 
     fn own_class(&self, entry: &Json) -> Result<ClassScore, String> {
         let index = field(entry, "index")?;
         let index = integer(index, MAX_COUNT).ok_or_else(|| no_class(index))?;
-        Ok(ClassScore {
-            index,
-            label: self.own_label(entry, index)?,
-            score: score(field(entry, "score")?)?,
-        })
+        Ok(ClassScore { index, label: self.own_label(entry, index)?, score: score(field(entry, "score")?)? })
     }
 
     fn own_box(&self, entry: &Json, size: [u32; 2]) -> Result<Detection, String> {
@@ -263,10 +232,7 @@ impl OutputReader {
                 Ok(label.to_owned())
             }
             None if label == labels.set.name(id) => Ok(label.to_owned()),
-            None => Err(format!(
-                "the output has a class {id}, “{}”, which is not in the labels",
-                excerpt(label)
-            )),
+            None => Err(format!("the output has a class {id}, “{}”, which is not in the labels", excerpt(label))),
         }
     }
 
@@ -277,24 +243,17 @@ impl OutputReader {
         image_size: Option<[u32; 2]>,
     ) -> Result<Prediction, String> {
         one_response(mapping, output)?;
-        let [width, height] =
-            image_size.ok_or("the image size is unknown, and the output does not contain it")?;
+        let [width, height] = image_size.ok_or("the image size is unknown, and the output does not contain it")?;
         let labels = self.labels();
-        let response =
-            match &mapping.content {
-                MappedContent::Classification(classes) => {
-                    PredictionContent::Classes(self.mapped_classes(classes, output, &labels)?)
-                }
-                MappedContent::Detection(boxes) => PredictionContent::Detections(
-                    self.mapped_boxes(boxes, output, &labels, [width, height])?,
-                ),
-            };
-        Ok(Prediction {
-            width,
-            height,
-            content: response,
-            warnings: Vec::new(),
-        })
+        let response = match &mapping.content {
+            MappedContent::Classification(classes) => {
+                PredictionContent::Classes(self.mapped_classes(classes, output, &labels)?)
+            }
+            MappedContent::Detection(boxes) => {
+                PredictionContent::Detections(self.mapped_boxes(boxes, output, &labels, [width, height])?)
+            }
+        };
+        Ok(Prediction { width, height, content: response, warnings: Vec::new() })
     }
 
     fn mapped_classes(
@@ -306,11 +265,7 @@ impl OutputReader {
         let background = usize::from(mapping.background);
         let scores = mapping.scores.as_ref();
         let scores = scores.map(|at| numbers(output, at)).transpose()?;
-        let class = |index: u32, score: f32| ClassScore {
-            index,
-            label: labels.name(index),
-            score,
-        };
+        let class = |index: u32, score: f32| ClassScore { index, label: labels.name(index), score };
         let Some(classes) = &mapping.classes else {
             let scores = scores.ok_or("the mapping sets neither scores nor classes")?;
             if let Some(best) = &mapping.best {
@@ -331,11 +286,7 @@ impl OutputReader {
             if named > 0 && named != count {
                 return Err(format!(
                     "the output has scores of {count} classes{}, the labels have {named}",
-                    if mapping.background {
-                        " without the background"
-                    } else {
-                        ""
-                    }
+                    if mapping.background { " without the background" } else { "" }
                 ));
             }
             let first = *self.class_count.get_or_init(|| count);
@@ -345,10 +296,7 @@ impl OutputReader {
                 ));
             }
             let best = rank_classes(&scores, background, self.keep.top_k);
-            return Ok(best
-                .into_iter()
-                .map(|(index, score)| class(index, score))
-                .collect());
+            return Ok(best.into_iter().map(|(index, score)| class(index, score)).collect());
         };
         let ids = class_ids(output, classes, -i64::from(mapping.background), labels)?;
         let scores = match scores {
@@ -356,18 +304,11 @@ impl OutputReader {
             None => vec![1.0; ids.len()],
         };
         if ids.len() != scores.len() {
-            return Err(format!(
-                "the output has {} classes and {} scores",
-                ids.len(),
-                scores.len()
-            ));
+            return Err(format!("the output has {} classes and {} scores", ids.len(), scores.len()));
         }
         check_classes(ids.iter().copied())?;
-        let mut found: Vec<ClassScore> = ids
-            .into_iter()
-            .zip(scores)
-            .filter_map(|(id, score)| Some(class(id?, score)))
-            .collect();
+        let mut found: Vec<ClassScore> =
+            ids.into_iter().zip(scores).filter_map(|(id, score)| Some(class(id?, score))).collect();
         best_first(&mut found, |class| class.score);
         found.truncate(self.keep.top_k);
         Ok(found)
@@ -384,20 +325,11 @@ impl OutputReader {
         for item in output.at(&mapping.boxes)? {
             item.collect_rows(&mut boxes)?;
         }
-        let ids = class_ids(
-            output,
-            &mapping.classes,
-            mapping.class_offset.into(),
-            labels,
-        )?;
+        let ids = class_ids(output, &mapping.classes, mapping.class_offset.into(), labels)?;
         let scores = numbers(output, &mapping.scores)?;
         let given = boxes.len();
         if ids.len() != given || scores.len() != given {
-            return Err(format!(
-                "the output has {given} boxes, {} classes and {} scores",
-                ids.len(),
-                scores.len()
-            ));
+            return Err(format!("the output has {given} boxes, {} classes and {} scores", ids.len(), scores.len()));
         }
         let count = match &mapping.count {
             None => given,
@@ -406,10 +338,7 @@ impl OutputReader {
                     .ok_or_else(|| format!("the output has {given} boxes and counts {count}"))?
                     as usize,
                 ref other => {
-                    return Err(format!(
-                        "the output has {} numbers of boxes instead of one",
-                        other.len()
-                    ));
+                    return Err(format!("the output has {} numbers of boxes instead of one", other.len()));
                 }
             },
         };
@@ -421,17 +350,9 @@ impl OutputReader {
                 continue;
             }
             let class_id = id.ok_or_else(|| {
-                format!(
-                    "a box has a class below {}, the mapping's class_offset",
-                    -i64::from(mapping.class_offset)
-                )
+                format!("a box has a class below {}, the mapping's class_offset", -i64::from(mapping.class_offset))
             })?;
-            found.push(Detection {
-                bounds,
-                class_id,
-                label: labels.name(class_id),
-                score,
-            });
+            found.push(Detection { bounds, class_id, label: labels.name(class_id), score });
         }
         best_first(&mut found, |found| found.score);
         Ok(found)
@@ -476,12 +397,7 @@ fn best_first<T>(found: &mut [T], score: impl Fn(&T) -> f32) {
 /// TensorFlow Serving returns a list with one element per input; several elements are not about one image.
 fn one_response(mapping: &OutputMapping, output: &Json) -> Result<(), String> {
     let pointers: [Option<&JsonPointer>; 4] = match &mapping.content {
-        MappedContent::Classification(classes) => [
-            classes.scores.as_ref(),
-            classes.classes.as_ref(),
-            None,
-            None,
-        ],
+        MappedContent::Classification(classes) => [classes.scores.as_ref(), classes.classes.as_ref(), None, None],
         MappedContent::Detection(boxes) => [Some(&boxes.boxes), None, None, None],
     };
     let is_below = |root: &str| {
@@ -496,10 +412,7 @@ fn one_response(mapping: &OutputMapping, output: &Json) -> Result<(), String> {
         },
         _ => Vec::new(),
     };
-    let count = lists
-        .into_iter()
-        .filter_map(Json::list_len)
-        .find(|count| *count != 1);
+    let count = lists.into_iter().filter_map(Json::list_len).find(|count| *count != 1);
     match count {
         None => Ok(()),
         Some(count) => Err(wrong_count(count)),
@@ -526,23 +439,16 @@ fn field(entry: &Json, key: &str) -> Result<f64, String> {
 fn numbers(output: &Json, at: &JsonPointer) -> Result<Vec<f64>, String> {
     let mut numbers = Vec::new();
     for item in output.at(at)? {
-        item.collect_numbers(&mut numbers)
-            .map_err(|reason| format!("{reason}, at {at}"))?;
+        item.collect_numbers(&mut numbers).map_err(|reason| format!("{reason}, at {at}"))?;
     }
     Ok(numbers)
 }
 
 /// The ids that the labels know; `None` for what is less than 0 with the offset: the background.
-fn class_ids(
-    output: &Json,
-    at: &JsonPointer,
-    offset: i64,
-    labels: &LabelSet,
-) -> Result<Vec<Option<u32>>, String> {
+fn class_ids(output: &Json, at: &JsonPointer, offset: i64, labels: &LabelSet) -> Result<Vec<Option<u32>>, String> {
     let mut names = Vec::new();
     for item in output.at(at)? {
-        item.collect_names(&mut names)
-            .map_err(|reason| format!("{reason}, at {at}"))?;
+        item.collect_names(&mut names).map_err(|reason| format!("{reason}, at {at}"))?;
     }
     let has_text = names.iter().any(|name| matches!(name, Name::Text(_)));
     let mut by_name: BTreeMap<&str, u32> = BTreeMap::new();
@@ -560,9 +466,7 @@ fn class_ids(
             match u32::try_from(id) {
                 Err(_) => Ok(None),
                 Ok(id) if id as usize <= highest => Ok(Some(id)),
-                Ok(id) => Err(format!(
-                    "the output names class {id}, the labels end at {highest}"
-                )),
+                Ok(id) => Err(format!("the output names class {id}, the labels end at {highest}")),
             }
         }
         Name::Text(text) => match by_name.get(text) {
@@ -608,9 +512,7 @@ fn score(value: f64) -> Result<f32, String> {
     if (-SCORE_SLACK..=1.0 + SCORE_SLACK).contains(&value) {
         return Ok((value as f32).clamp(0.0, 1.0));
     }
-    Err(format!(
-        "the output has a score of {value}, which is not between 0 and 1"
-    ))
+    Err(format!("the output has a score of {value}, which is not between 0 and 1"))
 }
 
 /// A number without a fraction, up to `most`.
@@ -648,9 +550,7 @@ fn believable(edges: [f64; 4], size: [u32; 2]) -> Result<BoundingBox, String> {
         return Err("the output has a box whose edges are not numbers".to_owned());
     }
     if x2 < x1 || y2 < y1 {
-        return Err(format!(
-            "the output has a box that ends before it begins, {edges:?}"
-        ));
+        return Err(format!("the output has a box that ends before it begins, {edges:?}"));
     }
     let [width, height] = size.map(f64::from);
     let is_near = |edge: f64, side: f64| (-side..=side * 2.0).contains(&edge);

@@ -2,8 +2,8 @@
 
 use super::json::{Item, Json, excerpt};
 use crate::domain::{
-    JsonPointer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent,
-    ModelTask, OutputMapping, ScoreValues,
+    JsonPointer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent, ModelTask, OutputMapping,
+    ScoreValues,
 };
 
 /// The tolerance of the sum of probabilities: 8-bit models round to 255ths.
@@ -144,22 +144,14 @@ fn own(output: &Json, status: &Json) -> Result<Recognition, Unrecognised> {
         return Err(Unrecognised::Broken(format!("the model failed: {reason}")));
     }
     let tasks = [ModelTask::Classification, ModelTask::Detection];
-    let task = tasks
-        .into_iter()
-        .find(|task| task.into_str() == text("task"));
+    let task = tasks.into_iter().find(|task| task.into_str() == text("task"));
     let task = task.ok_or_else(|| {
         Unrecognised::Broken(format!(
             "the output has the task “{}”, which this version does not support",
             excerpt(text("task"))
         ))
     })?;
-    Ok(Recognition {
-        shape: OutputShape::Spotcheck {
-            model: excerpt(text("model")),
-            task,
-        },
-        assumed: Vec::new(),
-    })
+    Ok(Recognition { shape: OutputShape::Spotcheck { model: excerpt(text("model")), task }, assumed: Vec::new() })
 }
 
 /// TensorFlow Serving returns `{"predictions": [one per input]}`, or `{"outputs": {"name": [one per input]}}`.
@@ -202,16 +194,11 @@ fn first_of(list: &Json) -> Option<Item<'_>> {
 }
 
 /// Outputs with names: those of TensorFlow Object Detection, or of a classifier such as TensorFlow's.
-fn of_named<'j>(
-    get: impl Fn(&str) -> Option<&'j Json>,
-    path: impl Fn(&str) -> String,
-) -> Option<Recognition> {
+fn of_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> String) -> Option<Recognition> {
     let at = |key: &str| get(key).and(JsonPointer::parse(&path(key)).ok());
-    if let (Some(boxes), Some(classes), Some(scores)) = (
-        at("detection_boxes"),
-        at("detection_classes"),
-        at("detection_scores"),
-    ) {
+    if let (Some(boxes), Some(classes), Some(scores)) =
+        (at("detection_boxes"), at("detection_classes"), at("detection_scores"))
+    {
         let mapping = OutputMapping {
             id: "tf-object-detection".to_owned(),
             name: "TensorFlow Object Detection".to_owned(),
@@ -230,15 +217,14 @@ fn of_named<'j>(
             shape: OutputShape::Mapped(Box::new(mapping)),
             assumed: vec![
                 "boxes are top, left, bottom, right as fractions of the image, as in TensorFlow Object \
-                Detection".to_owned(),
+                Detection"
+                    .to_owned(),
                 "the container turned images upright according to EXIF".to_owned(),
             ],
         });
     }
     let mut scores = Vec::new();
-    Item::Json(get("probabilities")?)
-        .collect_numbers(&mut scores)
-        .ok()?;
+    Item::Json(get("probabilities")?).collect_numbers(&mut scores).ok()?;
     let mut recognised = classifier(&scores, &path("probabilities"))?;
     if let OutputShape::Mapped(mapping) = &mut recognised.shape
         && let MappedContent::Classification(classes) = &mut mapping.content
@@ -258,9 +244,7 @@ fn of_only_list(output: &Json, path: &str) -> Option<Recognition> {
     let Json::Object(fields) = output else {
         return None;
     };
-    let mut lists = fields
-        .iter()
-        .filter(|(_, value)| matches!(value, Json::Numbers(_)));
+    let mut lists = fields.iter().filter(|(_, value)| matches!(value, Json::Numbers(_)));
     let (name, Json::Numbers(scores)) = lists.next()? else {
         return None;
     };
@@ -269,9 +253,7 @@ fn of_only_list(output: &Json, path: &str) -> Option<Recognition> {
     }
     let key = name.replace('~', "~0").replace('/', "~1");
     let mut recognised = classifier(scores, &format!("{path}/{key}"))?;
-    recognised
-        .assumed
-        .push(format!("“{}” are the scores of the classes", excerpt(name)));
+    recognised.assumed.push(format!("“{}” are the scores of the classes", excerpt(name)));
     Some(recognised)
 }
 
@@ -293,13 +275,11 @@ fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
         return None;
     }
     let sum: f64 = scores.iter().sum();
-    let are_probabilities =
-        scores.iter().all(|score| (0.0..=1.0).contains(score)) && (sum - 1.0).abs() <= SUM_SLACK;
+    let are_probabilities = scores.iter().all(|score| (0.0..=1.0).contains(score)) && (sum - 1.0).abs() <= SUM_SLACK;
     let mut assumed = vec![if are_probabilities {
         "the numbers are probabilities: in the first output they sum to 1".to_owned()
     } else {
-        "the numbers are logits, so Spotcheck applies the softmax: in the first output they do not sum to 1"
-            .to_owned()
+        "the numbers are logits, so Spotcheck applies the softmax: in the first output they do not sum to 1".to_owned()
     }];
     let background = scores.len() == IMAGENET + 1;
     if background {
@@ -316,17 +296,10 @@ fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
         content: MappedContent::Classification(MappedClasses {
             scores: Some(JsonPointer::parse(path).ok()?),
             classes: None,
-            values: if are_probabilities {
-                ScoreValues::Probabilities
-            } else {
-                ScoreValues::Logits
-            },
+            values: if are_probabilities { ScoreValues::Probabilities } else { ScoreValues::Logits },
             background,
             best: None,
         }),
     };
-    Some(Recognition {
-        shape: OutputShape::Mapped(Box::new(mapping)),
-        assumed,
-    })
+    Some(Recognition { shape: OutputShape::Mapped(Box::new(mapping)), assumed })
 }

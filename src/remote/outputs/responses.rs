@@ -56,14 +56,9 @@ impl Responses<'_> {
     ///
     /// # Errors
     /// The output cannot be read so far.
-    pub(super) fn try_for_each(
-        &self,
-        mut visit: impl FnMut(OneResponse) -> ControlFlow<()>,
-    ) -> Result<(), String> {
+    pub(super) fn try_for_each(&self, mut visit: impl FnMut(OneResponse) -> ControlFlow<()>) -> Result<(), String> {
         let mut visit = |response: OneResponse| match response {
-            Ok(response) => one_by_one(response)
-                .into_iter()
-                .try_for_each(|one| visit(Ok(one))),
+            Ok(response) => one_by_one(response).into_iter().try_for_each(|one| visit(Ok(one))),
             broken => visit(broken),
         };
         // The visitor stopped and knows it.
@@ -81,9 +76,7 @@ impl Responses<'_> {
     /// A column with a line break behind an image is a broken line.
     fn visit_csv(&self, visit: Visit<'_>) -> Result<ControlFlow<()>, String> {
         let bytes = self.folder.read(self.file, self.control)?;
-        let mut lines = bytes
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.iter().all(u8::is_ascii_whitespace));
+        let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
         Ok(lines.try_for_each(|line| visit(read_csv_line(line))))
     }
 
@@ -92,9 +85,7 @@ impl Responses<'_> {
         let mut position = 0;
         while position < self.file.size_bytes {
             let end = (position + BLOCK_BYTES).min(self.file.size_bytes);
-            let block = self
-                .folder
-                .read_range(self.file, position..end, self.control)?;
+            let block = self.folder.read_range(self.file, position..end, self.control)?;
             if block.is_empty() {
                 return Err("the output shrank while it was read".to_owned());
             }
@@ -170,12 +161,8 @@ type Visit<'v> = &'v mut dyn FnMut(OneResponse) -> ControlFlow<()>;
 fn visit_whole(bytes: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
     let all: Result<Vec<Json>, _> = Deserializer::from_slice(bytes).into_iter().collect();
     match all {
-        Ok(responses) => responses
-            .into_iter()
-            .try_for_each(|response| visit(Ok(response))),
-        Err(_) => bytes
-            .split(|byte| *byte == b'\n')
-            .try_for_each(|line| visit_line(line, visit)),
+        Ok(responses) => responses.into_iter().try_for_each(|response| visit(Ok(response))),
+        Err(_) => bytes.split(|byte| *byte == b'\n').try_for_each(|line| visit_line(line, visit)),
     }
 }
 
@@ -199,9 +186,7 @@ impl Line {
                 return ControlFlow::Continue(());
             };
             let behind = (self.bytes.len() - next) as u64;
-            visit(Err(too_long(
-                std::mem::take(&mut self.passed_over) - behind,
-            )))?;
+            visit(Err(too_long(std::mem::take(&mut self.passed_over) - behind)))?;
             self.bytes.drain(..next);
         }
         if self.bytes.len() as u64 >= BLOCK_BYTES {
@@ -309,8 +294,7 @@ fn place_of(opening: &[u8], text: &[u8]) -> Option<usize> {
     if opening.is_empty() {
         return None;
     }
-    text.windows(opening.len())
-        .position(|place| place == opening)
+    text.windows(opening.len()).position(|place| place == opening)
 }
 
 #[cfg(test)]
@@ -338,9 +322,7 @@ mod tests {
             control: &TaskControl::new(ProgressUnit::Images),
         };
         let mut found = Vec::new();
-        responses
-            .each(|response| found.push(response.ok().and_then(|json| json.get("n")?.number())))
-            .unwrap();
+        responses.each(|response| found.push(response.ok().and_then(|json| json.get("n")?.number()))).unwrap();
         assert_eq!(responses.count().unwrap(), found.len() as u64);
         found
     }
@@ -369,9 +351,7 @@ mod tests {
             match json {
                 Json::Object(fields) => {
                     let fields = fields.iter();
-                    let fields: Vec<String> = fields
-                        .map(|(name, value)| format!("{name}: {}", text(value)))
-                        .collect();
+                    let fields: Vec<String> = fields.map(|(name, value)| format!("{name}: {}", text(value))).collect();
                     format!("{{{}}}", fields.join(", "))
                 }
                 Json::List(list) => {
@@ -391,33 +371,18 @@ mod tests {
         for (document, expected) in [
             (
                 r#"{"predictions": [{"status": "ok"}, {"status": "failed"}]}"#,
-                &[
-                    "{predictions: [{status: ok}]}",
-                    "{predictions: [{status: failed}]}",
-                ][..],
+                &["{predictions: [{status: ok}]}", "{predictions: [{status: failed}]}"][..],
             ),
             // A model in TensorFlow Serving.
             (
                 r#"{"predictions": [{"probabilities": "p"}, {"probabilities": "q"}]}"#,
-                &[
-                    "{predictions: [{probabilities: p}]}",
-                    "{predictions: [{probabilities: q}]}",
-                ],
+                &["{predictions: [{probabilities: p}]}", "{predictions: [{probabilities: q}]}"],
             ),
             // This key has another meaning in other formats.
-            (
-                r#"{"predictions": [{"box": "b"}, {"box": "c"}]}"#,
-                &["{predictions: [{box: b}, {box: c}]}"],
-            ),
-            (
-                r#"{"instances": [{"box": "b"}]}"#,
-                &["{instances: [{box: b}]}"],
-            ),
+            (r#"{"predictions": [{"box": "b"}, {"box": "c"}]}"#, &["{predictions: [{box: b}, {box: c}]}"]),
+            (r#"{"instances": [{"box": "b"}]}"#, &["{instances: [{box: b}]}"]),
             // Lines of a list.
-            (
-                r#"{"instances": [{"b64": "x"}, {"b64": "y"}]}"#,
-                &["{b64: x}", "{b64: y}"],
-            ),
+            (r#"{"instances": [{"b64": "x"}, {"b64": "y"}]}"#, &["{b64: x}", "{b64: y}"]),
             (r#"{"inputs": {"b64": "x"}}"#, &["{b64: x}"]),
             (r#"{"b64": "x"}"#, &["{b64: x}"]),
             // Joined with what was asked.
@@ -436,37 +401,23 @@ mod tests {
 
     #[test]
     fn a_broken_line_costs_no_other() {
-        assert_eq!(
-            of_text("{\"n\": 1}\n{\"n\": \n{\"n\": 3}\n"),
-            [Some(1.0), None, Some(3.0)]
-        );
+        assert_eq!(of_text("{\"n\": 1}\n{\"n\": \n{\"n\": 3}\n"), [Some(1.0), None, Some(3.0)]);
     }
 
     #[test]
     fn a_broken_one_behind_another_costs_no_other() {
-        for broken in [
-            r#"{"n": "#,
-            r#"{"n": 2, "more": ["a", "#,
-            r#"{"n": 2, "text": "never en"#,
-            r#"{"n": NaN}"#,
-            r#"{"n": 2]"#,
-        ] {
+        for broken in
+            [r#"{"n": "#, r#"{"n": 2, "more": ["a", "#, r#"{"n": 2, "text": "never en"#, r#"{"n": NaN}"#, r#"{"n": 2]"#]
+        {
             for spaces in ["", "  "] {
                 let text = format!("{{\"n\": 1}}{spaces}{broken}{{\"n\": 3}}{spaces}{{\"n\": 4}}");
-                assert_eq!(
-                    of_text(&text),
-                    [Some(1.0), None, Some(3.0), Some(4.0)],
-                    "{text}"
-                );
+                assert_eq!(of_text(&text), [Some(1.0), None, Some(3.0), Some(4.0)], "{text}");
             }
             let last = format!("{{\"n\": 1}}{{\"n\": 2}}{broken}");
             assert_eq!(of_text(&last), [Some(1.0), Some(2.0), None], "{last}");
         }
         // A line is one response where nothing in it begins as its first does.
-        assert_eq!(
-            of_text("{\"n\": 1} and more\n{\"n\": 2}"),
-            [None, Some(2.0)]
-        );
+        assert_eq!(of_text("{\"n\": 1} and more\n{\"n\": 2}"), [None, Some(2.0)]);
     }
 
     #[test]
@@ -492,12 +443,7 @@ mod tests {
     fn who_has_seen_enough_reads_no_further() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.out"), "{}\n{}\n{}").unwrap();
-        let file = OutputFile {
-            key: "a.out".to_owned(),
-            size_bytes: 8,
-            etag: None,
-            modified_ns: None,
-        };
+        let file = OutputFile { key: "a.out".to_owned(), size_bytes: 8, etag: None, modified_ns: None };
         let responses = Responses {
             folder: &OutputFolder::local(folder.path()),
             file: &file,
@@ -536,8 +482,7 @@ mod tests {
             for _ in 0..70 {
                 file.write_all(&letters).unwrap();
             }
-            file.write_all(b"\"}{\"n\": 3}{\"n\": 4}\n{\"n\": 5}")
-                .unwrap();
+            file.write_all(b"\"}{\"n\": 3}{\"n\": 4}\n{\"n\": 5}").unwrap();
         });
         let expected = [Some(1.0), None, Some(3.0), Some(4.0), Some(5.0)];
         assert_eq!(found, expected);
@@ -551,11 +496,6 @@ mod tests {
             }
         });
         assert_eq!(found.len(), 400_000);
-        assert!(
-            found
-                .iter()
-                .zip(0..)
-                .all(|(found, number)| *found == Some(f64::from(number)))
-        );
+        assert!(found.iter().zip(0..).all(|(found, number)| *found == Some(f64::from(number))));
     }
 }

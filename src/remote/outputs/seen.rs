@@ -18,9 +18,7 @@ pub struct SeenOutputs {
 impl SeenOutputs {
     /// All listed outputs.
     pub fn all_of(found: &FoundOutputs) -> Self {
-        Self {
-            newest_ns: found.newest_ns(),
-        }
+        Self { newest_ns: found.newest_ns() }
     }
 
     /// The state of a run in the project; `None` without one.
@@ -32,10 +30,7 @@ impl SeenOutputs {
     /// The change that stores it in the project.
     pub fn change(self, run: RunId) -> Change {
         let json = serde_json::to_string(&self).expect("a number always serialises");
-        Change::SetView {
-            name: name(run),
-            json,
-        }
+        Change::SetView { name: name(run), json }
     }
 
     /// The images whose outputs are newer, or may be.
@@ -46,20 +41,10 @@ impl SeenOutputs {
         };
         let newer = found.joined.works.iter();
         let newer = newer.filter(|work| is_newer(work.output()));
-        let (lists, others): (Vec<&Work>, Vec<&Work>) =
-            newer.partition(|work| matches!(work, Work::Named { .. }));
+        let (lists, others): (Vec<&Work>, Vec<&Work>) = newer.partition(|work| matches!(work, Work::Named { .. }));
         // A list may be about any of the images that have no output of their own.
-        let of_lists = if lists.is_empty() {
-            &[][..]
-        } else {
-            &found.joined.without_output[..]
-        };
-        others
-            .into_iter()
-            .flat_map(Work::places)
-            .chain(of_lists.iter().copied())
-            .map(SampleId::from_index)
-            .collect()
+        let of_lists = if lists.is_empty() { &[][..] } else { &found.joined.without_output[..] };
+        others.into_iter().flat_map(Work::places).chain(of_lists.iter().copied()).map(SampleId::from_index).collect()
     }
 }
 

@@ -150,10 +150,8 @@ mod tests {
     #[test]
     fn a_response_is_indented_and_what_is_left_out_is_said() {
         assert_eq!(
-            of(
-                r#"{"scores": [0.25, 0.75000001, 1e-9, 4, 5, 6, 7, 8], "name": "a \"cat\"",
-                "boxes": [[1, 2], [3, 4], [5, 6], [7, 8]]}"#
-            ),
+            of(r#"{"scores": [0.25, 0.75000001, 1e-9, 4, 5, 6, 7, 8], "name": "a \"cat\"",
+                "boxes": [[1, 2], [3, 4], [5, 6], [7, 8]]}"#),
             concat!(
                 "{\n",
                 "  \"scores\": [0.25, 0.75, 1.000e-9, 4, 5, 6, … 2 more],\n",
@@ -173,9 +171,8 @@ mod tests {
 
     #[test]
     fn a_huge_response_stays_short() {
-        let fields: Vec<String> = (0..1000)
-            .map(|key| format!("\"{key}\": [[[1], [2], [3]], [[4], [5], [6]], [[7], [8], [9]]]"))
-            .collect();
+        let fields: Vec<String> =
+            (0..1000).map(|key| format!("\"{key}\": [[[1], [2], [3]], [[4], [5], [6]], [[7], [8], [9]]]")).collect();
         let text = of(&format!("[{{{0}}}, {{{0}}}, {{{0}}}]", fields.join(",")));
         assert!(text.len() < LONGEST + 100, "{}", text.len());
         assert!(text.ends_with('…'), "{text}");

@@ -29,24 +29,11 @@ pub(super) struct ArchiveWriter<'c> {
 
 impl<'c> ArchiveWriter<'c> {
     /// `control` counts the bytes that go in.
-    pub(super) fn create(
-        target: &ExportTarget,
-        control: &'c TaskControl,
-    ) -> Result<Self, PackageError> {
-        let counted = Counted {
-            file: WholeFile::create(target)?,
-            bytes: 0,
-            hash: Sha256::new(),
-        };
-        let gzip = GzBuilder::new()
-            .mtime(0)
-            .operating_system(UNKNOWN_SYSTEM)
-            .write(counted, Compression::new(COMPRESSION));
-        Ok(Self {
-            tar: tar::Builder::new(gzip),
-            control,
-            files: Vec::new(),
-        })
+    pub(super) fn create(target: &ExportTarget, control: &'c TaskControl) -> Result<Self, PackageError> {
+        let counted = Counted { file: WholeFile::create(target)?, bytes: 0, hash: Sha256::new() };
+        let gzip =
+            GzBuilder::new().mtime(0).operating_system(UNKNOWN_SYSTEM).write(counted, Compression::new(COMPRESSION));
+        Ok(Self { tar: tar::Builder::new(gzip), control, files: Vec::new() })
     }
 
     pub(super) fn add_bytes(&mut self, name: &str, content: &[u8]) -> Result<(), PackageError> {
@@ -54,33 +41,17 @@ impl<'c> ArchiveWriter<'c> {
     }
 
     /// Adds a file; returns its sha256.
-    pub(super) fn add_file(
-        &mut self,
-        name: &str,
-        path: &Path,
-        what: &'static str,
-    ) -> Result<String, PackageError> {
+    pub(super) fn add_file(&mut self, name: &str, path: &Path, what: &'static str) -> Result<String, PackageError> {
         let file = File::open(path).map_err(PackageError::read(what, path))?;
-        let bytes = file
-            .metadata()
-            .map_err(PackageError::read(what, path))?
-            .len();
-        let mut source = Source {
-            file,
-            left: bytes,
-            hash: Sha256::new(),
-            control: self.control,
-            error: None,
-        };
+        let bytes = file.metadata().map_err(PackageError::read(what, path))?.len();
+        let mut source = Source { file, left: bytes, hash: Sha256::new(), control: self.control, error: None };
         let appended = self.append(name, bytes, &mut source);
         if let Some(error) = source.error.take() {
             return Err(PackageError::read(what, path)(error));
         }
         appended?;
         if source.left > 0 || source.file.read(&mut [0]).unwrap_or(0) > 0 {
-            return Err(PackageError::Changed {
-                path: path.to_owned(),
-            });
+            return Err(PackageError::Changed { path: path.to_owned() });
         }
         Ok(hexadecimal(&source.hash.finalize().into()))
     }
@@ -153,12 +124,8 @@ struct Source<'c> {
 
 impl Read for Source<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.control
-            .checkpoint()
-            .map_err(|Cancelled| io::Error::other(Cancelled))?;
-        let wanted = buffer
-            .len()
-            .min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.control.checkpoint().map_err(|Cancelled| io::Error::other(Cancelled))?;
+        let wanted = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let read = match self.file.read(&mut buffer[..wanted]) {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),

@@ -24,12 +24,7 @@ pub enum PackageError {
         "the weights do not match the card of {id}: their sha256 is {found}, not {expected}; download them again with \
         `spotcheck models fetch {id}`: {}", path.display()
     )]
-    WrongWeights {
-        id: String,
-        found: String,
-        expected: String,
-        path: PathBuf,
-    },
+    WrongWeights { id: String, found: String, expected: String, path: PathBuf },
     #[error("a file changed while it was packed; try again: {}", path.display())]
     Changed { path: PathBuf },
     #[error(
@@ -54,11 +49,7 @@ pub enum PackageError {
         "the archive was not unpacked: it contains more than {}, and {reason}: {}",
         human_bytes(*limit_bytes), path.display()
     )]
-    TooLarge {
-        limit_bytes: u64,
-        reason: String,
-        path: PathBuf,
-    },
+    TooLarge { limit_bytes: u64, reason: String, path: PathBuf },
     #[error("could not unpack into {}: {source}", folder.display())]
     Unpack { folder: PathBuf, source: io::Error },
     #[error("{0}")]

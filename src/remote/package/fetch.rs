@@ -18,12 +18,7 @@ const PART: u64 = 8 << 20;
 /// # Errors
 /// It cannot be read, changes meanwhile, or is larger than a model can be or the disk has room for. What was written
 /// until then stays.
-pub fn fetch(
-    s3: &S3,
-    address: &S3Address,
-    target: &Path,
-    control: &TaskControl,
-) -> Result<(), PackageError> {
+pub fn fetch(s3: &S3, address: &S3Address, target: &Path, control: &TaskControl) -> Result<(), PackageError> {
     let (bucket, key) = (&address.bucket, &address.prefix);
     let object = s3.object(bucket, key, Some(control))?;
     let size = object.size_bytes;
@@ -33,10 +28,7 @@ pub fn fetch(
     }
     control.set_step("Fetching the archive");
     control.set_total(Some(size));
-    let failed = |source: io::Error| PackageError::Unpack {
-        folder: target.to_owned(),
-        source,
-    };
+    let failed = |source: io::Error| PackageError::Unpack { folder: target.to_owned(), source };
     let mut file = File::create_new(target).map_err(failed)?;
     let mut done = 0;
     while done < size {

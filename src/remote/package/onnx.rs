@@ -24,13 +24,8 @@ macro_rules! handler {
     };
 }
 
-const HANDLER: &[(&str, &str)] = handler![
-    "inference.py",
-    "serve.py",
-    "spotcheck_model.py",
-    "spotcheck_image.py",
-    "spotcheck_records.py",
-];
+const HANDLER: &[(&str, &str)] =
+    handler!["inference.py", "serve.py", "spotcheck_model.py", "spotcheck_image.py", "spotcheck_records.py",];
 
 const RAY_DEPLOYMENT: &str = include_str!("../../../assets/handler/deployment.py");
 
@@ -85,18 +80,14 @@ pub fn package_model(
         keep: options.keep,
         card,
     };
-    let card_text = serde_json::to_string_pretty(&packaged_card)
-        .expect("numbers, strings and lists always serialise");
+    let card_text = serde_json::to_string_pretty(&packaged_card).expect("numbers, strings and lists always serialise");
 
     let mut archive = ArchiveWriter::create(target, control)?;
     archive.add_bytes(CARD_FILE, format!("{card_text}\n").as_bytes())?;
     for (name, text) in HANDLER {
         archive.add_bytes(name, text.as_bytes())?;
     }
-    archive.add_bytes(
-        REQUIREMENTS_FILE,
-        requirements(options.processor).as_bytes(),
-    )?;
+    archive.add_bytes(REQUIREMENTS_FILE, requirements(options.processor).as_bytes())?;
     archive.add_bytes("config.yaml", ray_config(options.processor).as_bytes())?;
     archive.add_bytes("deployment.py", RAY_DEPLOYMENT.as_bytes())?;
     let found = archive.add_file(WEIGHTS_FILE, &model.weights, "the weights")?;
@@ -148,10 +139,7 @@ mod tests {
     #[test]
     fn ray_gives_a_deployment_with_cuda_one_gpu() {
         let config = ray_config(Processor::Cuda);
-        let indents: Vec<usize> = config
-            .lines()
-            .map(|line| line.len() - line.trim_start().len())
-            .collect();
+        let indents: Vec<usize> = config.lines().map(|line| line.len() - line.trim_start().len()).collect();
         assert_eq!(indents, [0, 0, 2, 4, 4, 4, 6, 8, 10], "{config}");
     }
 }

@@ -22,17 +22,12 @@ const MAX_ENTRIES: usize = 10_000;
 /// `None`: neither what Spotcheck packs nor a `SavedModel`, as far as was looked, or no archive at all.
 pub fn peek(archive: impl Read) -> Option<ArchiveContent> {
     let left = Cell::new(0);
-    let mut tar = tar::Archive::new(Bounded {
-        inner: MultiGzDecoder::new(archive.take(LOOKED_AT)),
-        left: &left,
-    });
+    let mut tar = tar::Archive::new(Bounded { inner: MultiGzDecoder::new(archive.take(LOOKED_AT)), left: &left });
     let mut entries = tar.entries().ok()?;
     let (mut unpacked_left, mut last_bytes) = (UNPACKED, 0_u64);
     for _ in 0..MAX_ENTRIES {
         // The rest of the last file is skipped on the way to the next.
-        let allowed = last_bytes
-            .saturating_add(MAX_HEADER_BYTES)
-            .min(unpacked_left);
+        let allowed = last_bytes.saturating_add(MAX_HEADER_BYTES).min(unpacked_left);
         left.set(allowed);
         let entry = entries.next()?.ok()?;
         unpacked_left -= allowed - left.get();
@@ -72,9 +67,7 @@ mod tests {
         for name in names {
             let mut header = tar::Header::new_gnu();
             header.set_size(4);
-            archive
-                .append_data(&mut header, name, &b"some"[..])
-                .unwrap();
+            archive.append_data(&mut header, name, &b"some"[..]).unwrap();
         }
         archive.into_inner().unwrap().finish().unwrap()
     }
@@ -82,18 +75,9 @@ mod tests {
     #[test]
     fn the_names_in_an_archive_tell_what_it_holds() {
         for (names, expected) in [
-            (
-                &["spotcheck-model.json", "model.onnx"][..],
-                Some(ArchiveContent::Onnx),
-            ),
-            (
-                &["code/inference.py", "./1/saved_model.pb"],
-                Some(ArchiveContent::SavedModel),
-            ),
-            (
-                &["export/Servo/17/saved_model.pb"],
-                Some(ArchiveContent::SavedModel),
-            ),
+            (&["spotcheck-model.json", "model.onnx"][..], Some(ArchiveContent::Onnx)),
+            (&["code/inference.py", "./1/saved_model.pb"], Some(ArchiveContent::SavedModel)),
+            (&["export/Servo/17/saved_model.pb"], Some(ArchiveContent::SavedModel)),
             (&["saved_model.pb", "latest/saved_model.pb"], None),
             (&["model.pth", "code/inference.py"], None),
             (&[], None),

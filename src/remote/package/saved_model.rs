@@ -22,14 +22,8 @@ const HANDLER_FILE: &str = "code/inference.py";
 const ONLY_VERSION: &str = "1";
 
 const HANDLER: &[(&str, &str)] = &[
-    (
-        HANDLER_FILE,
-        include_str!("../../../assets/handler/saved_model/inference.py"),
-    ),
-    (
-        "code/spotcheck_records.py",
-        include_str!("../../../assets/handler/spotcheck_records.py"),
-    ),
+    (HANDLER_FILE, include_str!("../../../assets/handler/saved_model/inference.py")),
+    ("code/spotcheck_records.py", include_str!("../../../assets/handler/spotcheck_records.py")),
 ];
 
 /// Options of our handler for TensorFlow Serving. `None` leaves it to the server.
@@ -97,8 +91,7 @@ pub fn stamp_of_saved_model(folder: &Path) -> Result<u64, PackageError> {
     let mut hasher = DefaultHasher::new();
     for file in files_of(folder)? {
         let metadata = file.path.metadata();
-        let metadata =
-            metadata.map_err(PackageError::read("a file of the SavedModel", &file.path))?;
+        let metadata = metadata.map_err(PackageError::read("a file of the SavedModel", &file.path))?;
         (file.name, file.path, metadata.len()).hash(&mut hasher);
         metadata.modified().ok().hash(&mut hasher);
     }
@@ -113,9 +106,7 @@ fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
     }
     // A version that is in the folder itself has them beside its graph.
     let of_code = |name: &str| {
-        let below = name
-            .strip_prefix(ONLY_VERSION)
-            .and_then(|name| name.strip_prefix('/'));
+        let below = name.strip_prefix(ONLY_VERSION).and_then(|name| name.strip_prefix('/'));
         below.is_some_and(|name| name == OWN_REQUIREMENTS || name.starts_with(CODE_PREFIX))
     };
     if folder.join(GRAPH_FILE).is_file() {
@@ -129,10 +120,7 @@ fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
     let has = |files: &[PackedFile], wanted: &str| files.iter().any(|file| file.name == wanted);
     if own_requirements.is_file() && !has(&files, REQUIREMENTS_FILE) {
         check_kind(&own_requirements)?;
-        files.push(PackedFile {
-            name: REQUIREMENTS_FILE.to_owned(),
-            path: own_requirements,
-        });
+        files.push(PackedFile { name: REQUIREMENTS_FILE.to_owned(), path: own_requirements });
     }
     Ok(files)
 }
@@ -148,8 +136,7 @@ fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
     if folder.join(GRAPH_FILE).is_file() {
         return Ok(vec![(folder.to_owned(), ONLY_VERSION.to_owned())]);
     }
-    let entries =
-        std::fs::read_dir(folder).map_err(PackageError::read("the SavedModel's folder", folder))?;
+    let entries = std::fs::read_dir(folder).map_err(PackageError::read("the SavedModel's folder", folder))?;
     let mut versions: Vec<(u64, PathBuf, String)> = entries
         .filter_map(|entry| {
             let entry = entry.ok()?;
@@ -157,9 +144,7 @@ fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
             let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
             let number = name.parse().ok().filter(|_| is_number)?;
             let path = entry.path();
-            path.join(GRAPH_FILE)
-                .is_file()
-                .then_some((number, path, name))
+            path.join(GRAPH_FILE).is_file().then_some((number, path, name))
         })
         .collect();
     versions.sort();
@@ -173,9 +158,7 @@ fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
         });
     }
     if versions.is_empty() {
-        return Err(PackageError::NoSavedModel {
-            path: folder.to_owned(),
-        });
+        return Err(PackageError::NoSavedModel { path: folder.to_owned() });
     }
     let named = versions.into_iter().map(|(_, path, name)| (path, name));
     Ok(named.collect())
@@ -206,20 +189,14 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<PackedFile>) -> Result<(
                 path: entry.path().to_owned(),
             });
         };
-        files.push(PackedFile {
-            name: format!("{prefix}/{}", parts.join("/")),
-            path: entry.path().to_owned(),
-        });
+        files.push(PackedFile { name: format!("{prefix}/{}", parts.join("/")), path: entry.path().to_owned() });
     }
     Ok(())
 }
 
 /// Only files and folders: a link could lead out of the folder, a device never ends.
 fn check_kind(path: &Path) -> Result<(), PackageError> {
-    let kind = path
-        .symlink_metadata()
-        .map_err(PackageError::read("a file of the SavedModel", path))?
-        .file_type();
+    let kind = path.symlink_metadata().map_err(PackageError::read("a file of the SavedModel", path))?.file_type();
     if kind.is_file() || kind.is_dir() {
         return Ok(());
     }
@@ -228,8 +205,5 @@ fn check_kind(path: &Path) -> Result<(), PackageError> {
     } else {
         "this is neither a file nor a folder"
     };
-    Err(PackageError::RefusedFile {
-        reason: what.to_owned(),
-        path: path.to_owned(),
-    })
+    Err(PackageError::RefusedFile { reason: what.to_owned(), path: path.to_owned() })
 }

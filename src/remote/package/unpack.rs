@@ -49,11 +49,7 @@ pub enum ArchiveKind {
 /// # Errors
 /// It is no such archive or a damaged one, or it holds what could do harm: links, and names that lead out of the
 /// folder. What was written until then stays in `folder`.
-pub fn unpack(
-    archive: &Path,
-    folder: &Path,
-    control: &TaskControl,
-) -> Result<Unpacked, PackageError> {
+pub fn unpack(archive: &Path, folder: &Path, control: &TaskControl) -> Result<Unpacked, PackageError> {
     let file = File::open(archive).map_err(PackageError::read("the archive", archive))?;
     let metadata = file.metadata();
     let metadata = metadata.map_err(PackageError::read("the archive", archive))?;
@@ -61,24 +57,13 @@ pub fn unpack(
     control.set_total(Some(metadata.len()));
     let counted = Counted { file, control };
     let headers = Cell::new(MAX_HEADER_BYTES);
-    let bounded = Bounded {
-        inner: MultiGzDecoder::new(counted),
-        left: &headers,
-    };
+    let bounded = Bounded { inner: MultiGzDecoder::new(counted), left: &headers };
     let mut tar = tar::Archive::new(bounded);
     let bound = Bound::of(metadata.len(), free_bytes(folder));
-    let mut unpacking = Unpacking {
-        archive,
-        folder,
-        bytes_left: bound.bytes,
-        bound,
-    };
+    let mut unpacking = Unpacking { archive, folder, bytes_left: bound.bytes, bound };
     let damaged = |error: io::Error| match control.checkpoint() {
         Err(cancelled) => cancelled.into(),
-        Ok(()) => PackageError::Damaged {
-            reason: error.to_string(),
-            path: archive.to_owned(),
-        },
+        Ok(()) => PackageError::Damaged { reason: error.to_string(), path: archive.to_owned() },
     };
     let mut names = Vec::new();
     let mut entries = tar.entries().map_err(damaged)?;
@@ -88,17 +73,12 @@ pub fn unpack(
         let mut entry = entry.map_err(damaged)?;
         headers.set(u64::MAX);
         if count > MAX_ENTRIES {
-            return Err(unpacking.refused(format!(
-                "it contains more than {MAX_ENTRIES} files and folders"
-            )));
+            return Err(unpacking.refused(format!("it contains more than {MAX_ENTRIES} files and folders")));
         }
         names.extend(unpacking.take(&mut entry, damaged)?);
     }
     let kind = kind_of(archive, folder, &names)?;
-    Ok(Unpacked {
-        folder: folder.to_owned(),
-        kind,
-    })
+    Ok(Unpacked { folder: folder.to_owned(), kind })
 }
 
 struct Unpacking<'a> {
@@ -128,10 +108,7 @@ impl Bound {
                 human_bytes(SPARE_BYTES)
             )
         } else if bytes == of_ratio {
-            format!(
-                "that is too large for its archive, which has {}",
-                human_bytes(archive_bytes)
-            )
+            format!("that is too large for its archive, which has {}", human_bytes(archive_bytes))
         } else {
             "SageMaker does not accept models of that size".to_owned()
         };
@@ -139,11 +116,7 @@ impl Bound {
     }
 
     pub(super) fn exceeded(&self, archive: &Path) -> PackageError {
-        PackageError::TooLarge {
-            limit_bytes: self.bytes,
-            reason: self.reason.clone(),
-            path: archive.to_owned(),
-        }
+        PackageError::TooLarge { limit_bytes: self.bytes, reason: self.reason.clone(), path: archive.to_owned() }
     }
 }
 
@@ -172,10 +145,7 @@ impl Unpacking<'_> {
     }
 
     fn refused(&self, reason: String) -> PackageError {
-        PackageError::RefusedArchive {
-            reason,
-            path: self.archive.to_owned(),
-        }
+        PackageError::RefusedArchive { reason, path: self.archive.to_owned() }
     }
 
     /// Writes an entry; returns its name if it is a file.
@@ -193,9 +163,7 @@ impl Unpacking<'_> {
                 Ok(None)
             }
             // Checked before the first byte is written.
-            EntryType::Regular | EntryType::Continuous if entry.size() > self.bytes_left => {
-                Err(self.too_large())
-            }
+            EntryType::Regular | EntryType::Continuous if entry.size() > self.bytes_left => Err(self.too_large()),
             EntryType::Regular | EntryType::Continuous => {
                 self.write(&name, entry, damaged)?;
                 Ok(Some(name))
@@ -207,16 +175,11 @@ impl Unpacking<'_> {
     /// A path that stays below the folder, on every operating system.
     fn checked_name(&self, path: &Path) -> Result<PathBuf, PackageError> {
         let text = path.to_string_lossy();
-        let is_inside = path
-            .components()
-            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let is_inside = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if !is_inside || text.contains(['\\', ':', '\0']) {
             return Err(self.refused(format!("“{text}” in it leads out of the archive")));
         }
-        Ok(path
-            .components()
-            .filter(|part| matches!(part, Component::Normal(_)))
-            .collect())
+        Ok(path.components().filter(|part| matches!(part, Component::Normal(_))).collect())
     }
 
     fn make_folder(&self, name: &Path) -> Result<(), PackageError> {
@@ -245,51 +208,35 @@ impl Unpacking<'_> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 read => read.map_err(&damaged)?,
             };
-            self.bytes_left = self
-                .bytes_left
-                .checked_sub(read as u64)
-                .ok_or_else(|| self.too_large())?;
+            self.bytes_left = self.bytes_left.checked_sub(read as u64).ok_or_else(|| self.too_large())?;
             io::Write::write_all(&mut file, &chunk[..read]).map_err(|error| self.failed(error))?;
         }
     }
 
     fn failed(&self, source: io::Error) -> PackageError {
-        PackageError::Unpack {
-            folder: self.folder.to_owned(),
-            source,
-        }
+        PackageError::Unpack { folder: self.folder.to_owned(), source }
     }
 }
 
 fn kind_of(archive: &Path, folder: &Path, names: &[PathBuf]) -> Result<ArchiveKind, PackageError> {
-    let holds = |content| {
-        names
-            .iter()
-            .any(|name| content_named(name) == Some(content))
-    };
+    let holds = |content| names.iter().any(|name| content_named(name) == Some(content));
     if holds(ArchiveContent::Onnx) {
         return onnx_model(archive, folder);
     }
     if holds(ArchiveContent::SavedModel) {
         return Ok(ArchiveKind::SavedModel);
     }
-    Err(PackageError::Foreign {
-        path: archive.to_owned(),
-    })
+    Err(PackageError::Foreign { path: archive.to_owned() })
 }
 
 /// The model as its own card describes it.
 fn onnx_model(archive: &Path, folder: &Path) -> Result<ArchiveKind, PackageError> {
-    let damaged = |reason: String| PackageError::Damaged {
-        reason,
-        path: archive.to_owned(),
-    };
+    let damaged = |reason: String| PackageError::Damaged { reason, path: archive.to_owned() };
     let text = std::fs::read_to_string(folder.join(CARD_FILE))
         .map_err(|error| damaged(format!("could not read its card ({error})")))?;
-    let packaged: PackagedCard = serde_json::from_str(&text)
-        .map_err(|error| damaged(format!("its card is invalid ({error})")))?;
-    check_card(&packaged.card)
-        .map_err(|error| damaged(format!("its card is invalid ({error})")))?;
+    let packaged: PackagedCard =
+        serde_json::from_str(&text).map_err(|error| damaged(format!("its card is invalid ({error})")))?;
+    check_card(&packaged.card).map_err(|error| damaged(format!("its card is invalid ({error})")))?;
     let weights = folder.join(WEIGHTS_FILE);
     let bytes = weights.metadata().map_or(0, |metadata| metadata.len());
     if packaged.card.file.name != WEIGHTS_FILE || bytes != packaged.card.file.bytes {
@@ -299,11 +246,7 @@ fn onnx_model(archive: &Path, folder: &Path) -> Result<ArchiveKind, PackageError
         )));
     }
     Ok(ArchiveKind::Onnx {
-        model: Box::new(Model {
-            card: packaged.card,
-            labels: packaged.labels.into_iter().collect(),
-            weights,
-        }),
+        model: Box::new(Model { card: packaged.card, labels: packaged.labels.into_iter().collect(), weights }),
         keep: packaged.keep,
     })
 }
@@ -318,8 +261,7 @@ impl<R: Read> Read for Bounded<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         let left = self.left.get().checked_sub(read as u64);
-        self.left
-            .set(left.ok_or_else(|| io::Error::other("it has unexpected data between two files"))?);
+        self.left.set(left.ok_or_else(|| io::Error::other("it has unexpected data between two files"))?);
         Ok(read)
     }
 }
@@ -349,26 +291,11 @@ mod tests {
     #[test]
     fn the_bound_is_the_narrowest_of_ratio_disk_and_what_sagemaker_takes() {
         for (archive_bytes, free_bytes, expected, words) in [
-            (
-                45 << 20,
-                Some(100 * GIB),
-                900 << 20,
-                "too large for its archive",
-            ),
-            (
-                1 << 20,
-                Some(100 * GIB),
-                SMALL_BYTES,
-                "too large for its archive",
-            ),
+            (45 << 20, Some(100 * GIB), 900 << 20, "too large for its archive"),
+            (1 << 20, Some(100 * GIB), SMALL_BYTES, "too large for its archive"),
             (8 * GIB, Some(100 * GIB), MAX_BYTES, "SageMaker"),
             (8 * GIB, None, MAX_BYTES, "SageMaker"),
-            (
-                2 * GIB,
-                Some(3 * GIB),
-                3 * GIB - SPARE_BYTES,
-                "3.0 GiB free",
-            ),
+            (2 * GIB, Some(3 * GIB), 3 * GIB - SPARE_BYTES, "3.0 GiB free"),
             (2 * GIB, Some(1), 0, "TMPDIR"),
         ] {
             let bound = Bound::of(archive_bytes, free_bytes);

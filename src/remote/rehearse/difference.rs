@@ -30,15 +30,10 @@ impl Difference {
             (PredictionContent::Classes(here), PredictionContent::Classes(there)) if same_size => {
                 Self::of_classes(here, there)
             }
-            (PredictionContent::Detections(here), PredictionContent::Detections(there))
-                if same_size =>
-            {
+            (PredictionContent::Detections(here), PredictionContent::Detections(there)) if same_size => {
                 Self::of_boxes(here, there, min_score)
             }
-            _ => Self {
-                incomparable: true,
-                ..Self::default()
-            },
+            _ => Self { incomparable: true, ..Self::default() },
         }
     }
 
@@ -57,10 +52,7 @@ impl Difference {
             let class = classes.iter().find(|class| class.index == index);
             class.map(|class| class.score)
         };
-        let mut difference = Self {
-            incomparable: here.len() != there.len(),
-            ..Self::default()
-        };
+        let mut difference = Self { incomparable: here.len() != there.len(), ..Self::default() };
         for class in here {
             match score_of(there, class.index) {
                 Some(score) => difference.note_score(class.score, score),
@@ -68,9 +60,8 @@ impl Difference {
                 None => difference.only_here += 1,
             }
         }
-        let missing = there.iter().filter(|class| {
-            score_of(here, class.index).is_none() && !is_at(class.score, cut_off(here))
-        });
+        let missing =
+            there.iter().filter(|class| score_of(here, class.index).is_none() && !is_at(class.score, cut_off(here)));
         difference.only_there = missing.count();
         difference
     }
@@ -82,9 +73,8 @@ impl Difference {
         for detection in here {
             let same_class = |place: &usize| free[*place].class_id == detection.class_id;
             let distance = |place: &usize| edge_difference(detection, free[*place]);
-            let nearest = (0..free.len())
-                .filter(same_class)
-                .min_by(|left, right| distance(left).total_cmp(&distance(right)));
+            let nearest =
+                (0..free.len()).filter(same_class).min_by(|left, right| distance(left).total_cmp(&distance(right)));
             match nearest {
                 Some(place) => {
                     let partner = free.remove(place);
@@ -112,10 +102,7 @@ fn is_at(score: f32, cut_off: f32) -> bool {
 
 fn edge_difference(left: &Detection, right: &Detection) -> f32 {
     let (left, right): ([f32; 4], [f32; 4]) = (left.bounds.into(), right.bounds.into());
-    let differences = left
-        .iter()
-        .zip(right)
-        .map(|(left, right)| (left - right).abs());
+    let differences = left.iter().zip(right).map(|(left, right)| (left - right).abs());
     differences.fold(0.0, f32::max)
 }
 
@@ -125,11 +112,7 @@ mod tests {
     use crate::domain::BoundingBox;
 
     fn classes(scores: &[(u32, f32)]) -> Prediction {
-        let classes = scores.iter().map(|&(index, score)| ClassScore {
-            index,
-            label: String::new(),
-            score,
-        });
+        let classes = scores.iter().map(|&(index, score)| ClassScore { index, label: String::new(), score });
         prediction(PredictionContent::Classes(classes.collect()))
     }
 
@@ -144,12 +127,7 @@ mod tests {
     }
 
     fn prediction(response: PredictionContent) -> Prediction {
-        Prediction {
-            width: 20,
-            height: 20,
-            content: response,
-            warnings: Vec::new(),
-        }
+        Prediction { width: 20, height: 20, content: response, warnings: Vec::new() }
     }
 
     fn check(here: &Prediction, there: &Prediction, is_equal: bool) {
@@ -184,10 +162,7 @@ mod tests {
     #[test]
     fn images_of_other_sizes_are_not_compared() {
         let here = classes(&[(1, 0.6)]);
-        let turned = Prediction {
-            width: 10,
-            ..here.clone()
-        };
+        let turned = Prediction { width: 10, ..here.clone() };
         check(&here, &turned, false);
     }
 }

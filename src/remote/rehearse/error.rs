@@ -9,9 +9,7 @@ use crate::tasks::Cancelled;
 pub enum RehearseError {
     #[error(transparent)]
     Package(#[from] PackageError),
-    #[error(
-        "could not start Python: {reason}; install Python 3.10 or newer, or choose another one: {python}"
-    )]
+    #[error("could not start Python: {reason}; install Python 3.10 or newer, or choose another one: {python}")]
     NoPython { python: String, reason: String },
     #[error(
         "this Python does not have all packages of the archive's code/requirements.txt; run `{python} -m pip install \
@@ -23,15 +21,9 @@ pub enum RehearseError {
         /// The missing requirements, as in the file: `pillow>=10.1`.
         missing: Vec<String>,
     },
-    #[error(
-        "the archive's handler exited before it listened ({status}):{}",
-        lines(log)
-    )]
+    #[error("the archive's handler exited before it listened ({status}):{}", lines(log))]
     HandlerEnded { status: String, log: Vec<String> },
-    #[error(
-        "the archive's handler did not listen within {seconds} seconds and was stopped:{}",
-        lines(log)
-    )]
+    #[error("the archive's handler did not listen within {seconds} seconds and was stopped:{}", lines(log))]
     HandlerSilent { seconds: u64, log: Vec<String> },
     #[error(
         "the archive's handler responds to GET /ping {said}, but SageMaker requires status 200; it was stopped after \
@@ -51,9 +43,7 @@ pub enum RehearseError {
         http://127.0.0.1:8501/v1/models/model:predict"
     )]
     NeedsTensorFlowServing,
-    #[error(
-        "this archive contains an ONNX model, which does not need TensorFlow Serving; omit its address"
-    )]
+    #[error("this archive contains an ONNX model, which does not need TensorFlow Serving; omit its address")]
     NeedsNoTensorFlowServing,
     #[error("could not use the folder for temporary files: {0}")]
     Temporary(#[source] io::Error),

@@ -23,11 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The time to read the last output of an ended handler; its child processes may keep the pipe open.
 const LAST_WORDS_WITHIN: Duration = Duration::from_secs(2);
 /// The variables with a process's home and temporary folders.
-const HOMES: &[&str] = if cfg!(windows) {
-    &["USERPROFILE", "TMP", "TEMP"]
-} else {
-    &["HOME", "TMPDIR"]
-};
+const HOMES: &[&str] = if cfg!(windows) { &["USERPROFILE", "TMP", "TEMP"] } else { &["HOME", "TMPDIR"] };
 /// The number of kept output lines, for messages.
 const LOG_LINES: usize = 30;
 /// The largest response; a handler that sends more is cut off.
@@ -117,10 +113,7 @@ impl Handler {
             all_said,
             _kill_on_cancel: control.on_cancel(move || end(&killed)),
         };
-        let deadline = Deadline {
-            begun: Instant::now(),
-            within: launch.ready_within,
-        };
+        let deadline = Deadline { begun: Instant::now(), within: launch.ready_within };
         let port = handler.wait_for_port(&told_port, deadline, control)?;
         handler.address = format!("http://127.0.0.1:{port}");
         handler.wait_for_pong(deadline, control)?;
@@ -163,11 +156,7 @@ impl Handler {
     }
 
     /// SageMaker sends nothing before `GET /ping` is answered with 200.
-    fn wait_for_pong(
-        &self,
-        deadline: Deadline,
-        control: &TaskControl,
-    ) -> Result<(), RehearseError> {
+    fn wait_for_pong(&self, deadline: Deadline, control: &TaskControl) -> Result<(), RehearseError> {
         let url = format!("{}/ping", self.address);
         loop {
             control.checkpoint()?;
@@ -182,11 +171,7 @@ impl Handler {
                 return Err(self.ended(status));
             }
             if deadline.is_over() {
-                return Err(RehearseError::NoPong {
-                    said,
-                    seconds: deadline.within.as_secs(),
-                    log: self.log.lines(),
-                });
+                return Err(RehearseError::NoPong { said, seconds: deadline.within.as_secs(), log: self.log.lines() });
             }
             control.sleep(LOOK_EVERY)?;
         }
@@ -205,11 +190,8 @@ impl Handler {
     /// There was no response, and why.
     pub(super) fn invoke(&self, question: HandlerRequest<'_>) -> Result<Reply, String> {
         let url = format!("{}/invocations", self.address);
-        let request = self
-            .agent
-            .post(&url)
-            .header("content-type", question.content_type)
-            .header("accept", "application/json");
+        let request =
+            self.agent.post(&url).header("content-type", question.content_type).header("accept", "application/json");
         let no_response = |error: ureq::Error| match self.log.lines().last() {
             Some(last) => {
                 format!("the handler did not respond ({error}); its last output: “{last}”")
@@ -226,16 +208,9 @@ impl Handler {
         };
         let mut response = response.map_err(no_response)?;
         let status = response.status().as_u16();
-        let response = response
-            .body_mut()
-            .with_config()
-            .limit(MAX_RESPONSE_BYTES)
-            .read_to_vec()
-            .map_err(no_response)?;
-        Ok(Reply {
-            status,
-            body: response,
-        })
+        let response =
+            response.body_mut().with_config().limit(MAX_RESPONSE_BYTES).read_to_vec().map_err(no_response)?;
+        Ok(Reply { status, body: response })
     }
 }
 
@@ -249,12 +224,7 @@ impl Launch<'_> {
             .args(["--host", "127.0.0.1", "--until-stdin-closes"])
             .current_dir(self.folder)
             .env_clear()
-            .envs(
-                self.python
-                    .environment
-                    .iter()
-                    .map(|(name, value)| (name, value)),
-            )
+            .envs(self.python.environment.iter().map(|(name, value)| (name, value)))
             .env("LANG", "C.UTF-8")
             .env("PYTHONDONTWRITEBYTECODE", "1");
         for name in HOMES {

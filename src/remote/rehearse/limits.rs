@@ -1,10 +1,7 @@
 //! The payload and concurrency of a rehearsal: as set, or else as a job would choose them.
 
 use super::{RehearseError, RehearseOptions};
-use crate::domain::{
-    DEFAULT_PAYLOAD_MB, InstanceType, MAX_PAYLOAD_IN_FLIGHT_MB, PayloadSuggestion,
-    in_flight_problem,
-};
+use crate::domain::{DEFAULT_PAYLOAD_MB, InstanceType, MAX_PAYLOAD_IN_FLIGHT_MB, PayloadSuggestion, in_flight_problem};
 
 /// `MaxPayloadInMB` and `MaxConcurrentTransforms` of the job that is rehearsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,10 +20,7 @@ impl RequestLimits {
         let vcpus = instance.and_then(|instance| instance.vcpus());
         let suggestion = PayloadSuggestion::of(largest_bytes, vcpus).unwrap_or({
             // No payload is large enough; the smaller images can still be sent.
-            PayloadSuggestion {
-                max_payload_mb: MAX_PAYLOAD_IN_FLIGHT_MB,
-                max_concurrent: 1,
-            }
+            PayloadSuggestion { max_payload_mb: MAX_PAYLOAD_IN_FLIGHT_MB, max_concurrent: 1 }
         });
         let (max_payload_mb, max_concurrent) = suggestion.beside(given.0, given.1);
         let found = Self {
@@ -57,11 +51,8 @@ mod tests {
             ((Some(100), Some(100)), 10, None),
             ((Some(101), Some(1)), 10, None),
         ] {
-            let options = RehearseOptions {
-                max_payload_mb: given.0,
-                max_concurrent: given.1,
-                ..RehearseOptions::default()
-            };
+            let options =
+                RehearseOptions { max_payload_mb: given.0, max_concurrent: given.1, ..RehearseOptions::default() };
             let found = RequestLimits::of(&options, largest).ok();
             let found = found.map(|found| (found.max_payload_mb, found.max_concurrent));
             assert_eq!(found, expected, "{given:?}, {largest}");

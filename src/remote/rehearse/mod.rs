@@ -38,10 +38,7 @@ const PLAIN_SERVER: &str = "code/serve.py";
 /// The variables of SageMaker's TensorFlow container.
 const SAVED_MODEL_SERVER: &[(&str, &str)] = &[
     ("serve.py", include_str!("../../../assets/handler/serve.py")),
-    (
-        "serve_saved_model.py",
-        include_str!("../../../assets/rehearse/serve_saved_model.py"),
-    ),
+    ("serve_saved_model.py", include_str!("../../../assets/rehearse/serve_saved_model.py")),
 ];
 
 /// The options of a rehearsal.
@@ -139,10 +136,7 @@ pub enum Rehearsed {
 impl Rehearsed {
     /// The container does with it what this machine does.
     pub fn matches_local(&self) -> bool {
-        matches!(
-            self,
-            Self::Equal(_) | Self::Predicted | Self::RefusedByBoth { .. }
-        )
+        matches!(self, Self::Equal(_) | Self::Predicted | Self::RefusedByBoth { .. })
     }
 
     /// The handler was asked, whatever came of it.
@@ -162,10 +156,7 @@ impl Rehearsal {
         let is_response = |image: &&Rehearsed| {
             matches!(
                 image,
-                Rehearsed::Equal(_)
-                    | Rehearsed::Different(_)
-                    | Rehearsed::Predicted
-                    | Rehearsed::RefusedHere(_)
+                Rehearsed::Equal(_) | Rehearsed::Different(_) | Rehearsed::Predicted | Rehearsed::RefusedHere(_)
             )
         };
         self.images.iter().filter(is_response).count()
@@ -214,9 +205,7 @@ pub fn rehearse(
     environment.extend(options.environment.clone());
     environment.extend(of_job(options.strategy, &limits));
     let count = samples.samples.len();
-    control.set_total(Some(
-        (count * (1 + usize::from(predictor.is_some()))) as u64,
-    ));
+    control.set_total(Some((count * (1 + usize::from(predictor.is_some()))) as u64));
 
     control.set_step("Starting the handler");
     let begun = Instant::now();
@@ -232,20 +221,10 @@ pub fn rehearse(
     let ready_after = begun.elapsed();
 
     // Sequential: in parallel both would share the processor, and the handler's rate would be wrong.
-    let here = predictor
-        .map(|predictor| predict_here(predictor, samples, control))
-        .transpose()?;
+    let here = predictor.map(|predictor| predict_here(predictor, samples, control)).transpose()?;
     control.set_step("Calling the handler");
-    let requests = HandlerClient {
-        handler: &handler,
-        source: source.as_ref(),
-        options,
-        limits,
-    };
-    let max_concurrent = limits
-        .max_concurrent
-        .or_else(|| handler.max_concurrent())
-        .unwrap_or(1);
+    let requests = HandlerClient { handler: &handler, source: source.as_ref(), options, limits };
+    let max_concurrent = limits.max_concurrent.or_else(|| handler.max_concurrent()).unwrap_or(1);
     let begun = Instant::now();
     let there = requests.predict_all(&samples.samples, max_concurrent, control)?;
     let asked_for = begun.elapsed();
@@ -254,15 +233,8 @@ pub fn rehearse(
         ArchiveKind::SavedModel => 0.0,
     };
     let images = match here {
-        None => there
-            .into_iter()
-            .map(HandlerResult::without_comparison)
-            .collect(),
-        Some(here) => there
-            .into_iter()
-            .zip(here)
-            .map(|(there, here)| there.compared_with(here, min_score))
-            .collect(),
+        None => there.into_iter().map(HandlerResult::without_comparison).collect(),
+        Some(here) => there.into_iter().zip(here).map(|(there, here)| there.compared_with(here, min_score)).collect(),
     };
     Ok(Rehearsal {
         images,
@@ -361,9 +333,7 @@ fn predict_here(
     });
     control.checkpoint()?;
     match outcome.stopped {
-        Some(Stopped::DeviceLost(reason) | Stopped::OutOfReach(reason)) => {
-            Err(RehearseError::DeviceLost(reason))
-        }
+        Some(Stopped::DeviceLost(reason) | Stopped::OutOfReach(reason)) => Err(RehearseError::DeviceLost(reason)),
         Some(Stopped::SourceUnreachable(reason)) => Err(RehearseError::SourceUnreachable(reason)),
         Some(Stopped::Cancelled) | None => Ok(results),
     }

@@ -20,11 +20,7 @@ pub(super) struct Python {
 
 /// # Errors
 /// There is no such Python, or it lacks packages of `requirements`, which need not be there.
-pub(super) fn check_python(
-    python: &str,
-    requirements: &Path,
-    scripts: &Path,
-) -> Result<Python, RehearseError> {
+pub(super) fn check_python(python: &str, requirements: &Path, scripts: &Path) -> Result<Python, RehearseError> {
     let script = scripts.join(LOOK_FILE);
     std::fs::write(&script, LOOK).map_err(RehearseError::Temporary)?;
     let mut command = Command::new(python);
@@ -32,13 +28,8 @@ pub(super) fn check_python(
     if requirements.is_file() {
         command.arg(requirements);
     }
-    let no_python = |reason: String| RehearseError::NoPython {
-        python: python.to_owned(),
-        reason,
-    };
-    let output = command
-        .output()
-        .map_err(|error| no_python(error.to_string()))?;
+    let no_python = |reason: String| RehearseError::NoPython { python: python.to_owned(), reason };
+    let output = command.output().map_err(|error| no_python(error.to_string()))?;
     if !output.status.success() {
         let complaint = String::from_utf8_lossy(&output.stderr);
         let last = complaint.lines().last().unwrap_or("no output");
@@ -47,10 +38,7 @@ pub(super) fn check_python(
     let said = String::from_utf8_lossy(&output.stdout);
     let missing: Vec<String> = values(&said, "missing").map(str::to_owned).collect();
     if !missing.is_empty() {
-        return Err(RehearseError::MissingPackages {
-            python: python.to_owned(),
-            missing,
-        });
+        return Err(RehearseError::MissingPackages { python: python.to_owned(), missing });
     }
     let others = values(&said, "other").filter_map(|value| {
         let (wanted, found) = value.split_once('\t')?;
@@ -61,15 +49,12 @@ pub(super) fn check_python(
     let variables = values(&said, "variable").filter_map(|value| value.split_once('='));
     Ok(Python {
         program: values(&said, "program").next().unwrap_or(python).into(),
-        environment: variables
-            .map(|(name, value)| (name.into(), value.into()))
-            .collect(),
+        environment: variables.map(|(name, value)| (name.into(), value.into())).collect(),
         notes: others.collect(),
     })
 }
 
 /// The values of the lines that begin with `key`.
 fn values<'s>(said: &'s str, key: &'s str) -> impl Iterator<Item = &'s str> {
-    said.lines()
-        .filter_map(move |line| line.strip_prefix(key)?.strip_prefix(' '))
+    said.lines().filter_map(move |line| line.strip_prefix(key)?.strip_prefix(' '))
 }

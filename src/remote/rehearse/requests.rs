@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::handler::{Handler, HandlerRequest, Transfer};
-use super::{
-    Difference, RehearseError, RehearseOptions, Rehearsed, RequestForm, RequestLimits, response,
-};
+use super::{Difference, RehearseError, RehearseOptions, Rehearsed, RequestForm, RequestLimits, response};
 use crate::domain::{BatchStrategy, Sample, needed_payload_mb};
 use crate::predict::SampleResult;
 use crate::source::Source;
@@ -40,8 +38,7 @@ impl HandlerClient<'_> {
     ) -> Result<Vec<HandlerResult>, RehearseError> {
         let requests = self.requests(samples, control)?;
         let next = AtomicUsize::new(0);
-        let responses: Mutex<Vec<Option<HandlerResult>>> =
-            Mutex::new(samples.iter().map(|_| None).collect());
+        let responses: Mutex<Vec<Option<HandlerResult>>> = Mutex::new(samples.iter().map(|_| None).collect());
         let work = || {
             while control.checkpoint().is_ok() {
                 let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) else {
@@ -67,11 +64,7 @@ impl HandlerClient<'_> {
     }
 
     /// Groups samples into requests, in their order. No group is empty.
-    fn requests(
-        &self,
-        samples: &[Sample],
-        control: &TaskControl,
-    ) -> Result<Vec<Range<usize>>, RehearseError> {
+    fn requests(&self, samples: &[Sample], control: &TaskControl) -> Result<Vec<Range<usize>>, RehearseError> {
         let mut requests: Vec<Range<usize>> = Vec::new();
         // The open request and its size.
         let (mut open, mut bytes) = (None, 0);
@@ -135,8 +128,7 @@ impl HandlerClient<'_> {
             records => self.ask(form, &body, records),
         };
         let mut responses = responses.into_iter();
-        let nothing =
-            || HandlerResult::Over(Rehearsed::HandlerFailed("there is no response".to_owned()));
+        let nothing = || HandlerResult::Over(Rehearsed::HandlerFailed("there is no response".to_owned()));
         unread
             .into_iter()
             .map(|unread| match unread {
@@ -152,10 +144,7 @@ impl HandlerClient<'_> {
         let bytes = body.len() as u64;
         if !self.takes(bytes) {
             let needed_mb = needed_payload_mb(bytes);
-            return for_each(HandlerResult::Over(Rehearsed::TooLarge {
-                bytes,
-                needed_mb,
-            }));
+            return for_each(HandlerResult::Over(Rehearsed::TooLarge { bytes, needed_mb }));
         }
         let question = HandlerRequest {
             body,
@@ -167,9 +156,7 @@ impl HandlerClient<'_> {
         };
         match self.handler.invoke(question) {
             Err(reason) => for_each(HandlerResult::Over(Rehearsed::HandlerFailed(reason))),
-            Ok(reply) if reply.status == 200 && self.puts_together(form) => {
-                responses_in(&reply.body, records)
-            }
+            Ok(reply) if reply.status == 200 && self.puts_together(form) => responses_in(&reply.body, records),
             Ok(reply) if reply.status == 200 => for_each(HandlerResult::Response(reply.body)),
             Ok(reply) => {
                 let reason = match response::read(&reply.body) {
@@ -191,15 +178,9 @@ impl HandlerClient<'_> {
 
 /// The responses about records that came together: one a line, or TensorFlow Serving's list.
 fn responses_in(body: &[u8], records: usize) -> Vec<HandlerResult> {
-    let lines: Vec<&[u8]> = body
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.trim_ascii().is_empty())
-        .collect();
+    let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).collect();
     if lines.len() == records {
-        return lines
-            .into_iter()
-            .map(|line| HandlerResult::Response(line.to_vec()))
-            .collect();
+        return lines.into_iter().map(|line| HandlerResult::Response(line.to_vec())).collect();
     }
     let whole: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let predictions = whole["predictions"].as_array().map(Vec::len);
@@ -219,13 +200,10 @@ impl HandlerResult {
     /// The result if there is no local model.
     pub(super) fn without_comparison(self) -> Rehearsed {
         match self {
-            Self::Response(body) if serde_json::from_slice::<serde_json::Value>(&body).is_ok() => {
-                Rehearsed::Predicted
+            Self::Response(body) if serde_json::from_slice::<serde_json::Value>(&body).is_ok() => Rehearsed::Predicted,
+            Self::Response(body) => {
+                Rehearsed::HandlerFailed(format!("the response is not JSON: {}", response::beginning(&body)))
             }
-            Self::Response(body) => Rehearsed::HandlerFailed(format!(
-                "the response is not JSON: {}",
-                response::beginning(&body)
-            )),
             Self::Refused(reason) => Rehearsed::RefusedThere(reason),
             Self::Over(rehearsed) => rehearsed,
         }
@@ -249,10 +227,7 @@ impl HandlerResult {
                     Rehearsed::Different(difference)
                 }
             }
-            (Err(here), Err(there)) => Rehearsed::RefusedByBoth {
-                here: here.message,
-                there,
-            },
+            (Err(here), Err(there)) => Rehearsed::RefusedByBoth { here: here.message, there },
             (Err(here), Ok(_)) => Rehearsed::RefusedHere(here.message),
             (Ok(_), Err(there)) => Rehearsed::RefusedThere(there),
         }

@@ -30,23 +30,12 @@ pub(super) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
         (Some(classes), None) => PredictionContent::Classes(classes),
         (None, Some(detections)) => PredictionContent::Detections(detections),
         _ => {
-            return Err(format!(
-                "the response must contain either classes or detections: {}",
-                beginning(body)
-            ));
+            return Err(format!("the response must contain either classes or detections: {}", beginning(body)));
         }
     };
     match (line.width, line.height) {
-        (Some(width), Some(height)) => Ok(Ok(Prediction {
-            width,
-            height,
-            content: response,
-            warnings: line.warnings,
-        })),
-        _ => Err(format!(
-            "the response does not contain the image size: {}",
-            beginning(body)
-        )),
+        (Some(width), Some(height)) => Ok(Ok(Prediction { width, height, content: response, warnings: line.warnings })),
+        _ => Err(format!("the response does not contain the image size: {}", beginning(body))),
     }
 }
 

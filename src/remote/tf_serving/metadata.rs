@@ -98,11 +98,7 @@ impl TfServing {
                 .filter(|(name, _)| !name.starts_with("__"))
                 .map(|(name, signature)| ServedSignature {
                     name,
-                    inputs: signature
-                        .inputs
-                        .into_iter()
-                        .map(|(name, tensor)| (name, tensor.dtype))
-                        .collect(),
+                    inputs: signature.inputs.into_iter().map(|(name, tensor)| (name, tensor.dtype)).collect(),
                 })
                 .collect(),
         })
@@ -111,9 +107,7 @@ impl TfServing {
     /// Whether the model serves no requests at the moment; otherwise a failure may be that of the image.
     pub(super) fn is_down(&self, control: &TaskControl) -> bool {
         let place = self.address.url.trim_end_matches(":predict").to_owned();
-        let response = self.on_own_thread(control, move |this| {
-            this.read(this.agent.get(&place).call())
-        });
+        let response = self.on_own_thread(control, move |this| this.read(this.agent.get(&place).call()));
         match response {
             Ok(response) if response.status == 200 => {
                 let status: Result<StatusResponse, _> = serde_json::from_slice(&response.body);
@@ -127,13 +121,8 @@ impl TfServing {
         }
     }
 
-    fn get<T: serde::de::DeserializeOwned>(
-        &self,
-        url: String,
-        control: &TaskControl,
-    ) -> Result<T, PredictError> {
-        let response =
-            self.on_own_thread(control, move |this| this.read(this.agent.get(&url).call()))?;
+    fn get<T: serde::de::DeserializeOwned>(&self, url: String, control: &TaskControl) -> Result<T, PredictError> {
+        let response = self.on_own_thread(control, move |this| this.read(this.agent.get(&url).call()))?;
         if response.status != 200 {
             return Err(response.error(&self.address));
         }
@@ -156,19 +145,12 @@ impl ServedModel {
     pub fn check(&self, signature: Option<&str>) -> (bool, Vec<String>) {
         let name = &self.name;
         let is_loaded = |state: &str| state == LOADED;
-        let loaded: Vec<&str> = self
-            .versions
-            .iter()
-            .filter(|(_, state)| is_loaded(state))
-            .map(|(version, _)| version.as_str())
-            .collect();
+        let loaded: Vec<&str> =
+            self.versions.iter().filter(|(_, state)| is_loaded(state)).map(|(version, _)| version.as_str()).collect();
         let mut found = vec![match &loaded[..] {
             [] => {
-                let states: Vec<String> = self
-                    .versions
-                    .iter()
-                    .map(|(version, state)| format!("version {version} is {state}"))
-                    .collect();
+                let states: Vec<String> =
+                    self.versions.iter().map(|(version, state)| format!("version {version} is {state}")).collect();
                 format!(
                     "No version of {name} is loaded ({}); wait until one is AVAILABLE, or check the log of TensorFlow \
                     Serving",
@@ -198,11 +180,7 @@ impl ServedModel {
             let words = format!("Signature {name} takes encoded images");
             return (true, Some(words));
         }
-        let inputs: Vec<String> = signature
-            .inputs
-            .iter()
-            .map(|(name, kind)| format!("{name} ({kind})"))
-            .collect();
+        let inputs: Vec<String> = signature.inputs.iter().map(|(name, kind)| format!("{name} ({kind})")).collect();
         let words = format!(
             "Signature {name} takes numbers, not image files: {}; choose another one ({names}), or export the model \
             with one that decodes images",
@@ -233,13 +211,7 @@ mod tests {
             ("AVAILABLE", "DT_STRING", None, true, "takes encoded images"),
             ("LOADING", "DT_STRING", None, false, "wait until one"),
             ("AVAILABLE", "DT_FLOAT", None, false, "takes numbers"),
-            (
-                "AVAILABLE",
-                "DT_STRING",
-                Some("b64"),
-                false,
-                "Signature b64 does not exist",
-            ),
+            ("AVAILABLE", "DT_STRING", Some("b64"), false, "Signature b64 does not exist"),
         ] {
             let (found_well, found) = model(state, kind).check(signature);
             assert_eq!(found_well, is_well, "{found:?}");

@@ -15,19 +15,12 @@ pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
     let input = plan.spec.input.objects.address().to_string();
     if let Some(folder) = &plan.input_folder {
         let folder = quoted(&folder.display().to_string());
-        commands.push(format!(
-            "aws s3 sync {folder} {}{}{s3}",
-            quoted(&input),
-            only_what_is_uploaded()
-        ));
+        commands.push(format!("aws s3 sync {folder} {}{}{s3}", quoted(&input), only_what_is_uploaded()));
     }
     if let (Some(manifest), Some(root)) = (&plan.manifest, &plan.files_root) {
         let root = quoted(&root.display().to_string());
         let target = quoted(&manifest.folder.to_string());
-        commands.push(format!(
-            "aws s3 sync {root} {target}{}{s3}",
-            only_what_is_uploaded()
-        ));
+        commands.push(format!("aws s3 sync {root} {target}{}{s3}", only_what_is_uploaded()));
     } else if let Some(manifest) = &plan.manifest {
         for file in &plan.input_files {
             let target = format!("{}{}", manifest.folder, file.name);
@@ -35,28 +28,15 @@ pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
             commands.push(format!("aws s3 cp {path} {}{s3}", quoted(&target)));
         }
     }
-    if let (Some(manifest), InputObjects::Manifest(_)) = (&plan.manifest, &plan.spec.input.objects)
-    {
+    if let (Some(manifest), InputObjects::Manifest(_)) = (&plan.manifest, &plan.spec.input.objects) {
         let content = String::from_utf8_lossy(&write_manifest(manifest)).into_owned();
-        commands.push(format!(
-            "printf %s {} | aws s3 cp - {}{s3}",
-            quoted(&content),
-            quoted(&input)
-        ));
+        commands.push(format!("printf %s {} | aws s3 cp - {}{s3}", quoted(&content), quoted(&input)));
     }
     let options = sagemaker_options(plan);
-    if let ModelSource::New {
-        spec,
-        local_archive,
-    } = &plan.model
-    {
+    if let ModelSource::New { spec, local_archive } = &plan.model {
         if let Some(path) = local_archive {
             let (path, archive) = (path.display().to_string(), spec.archive.to_string());
-            commands.push(format!(
-                "aws s3 cp {} {}{s3}",
-                quoted(&path),
-                quoted(&archive)
-            ));
+            commands.push(format!("aws s3 cp {} {}{s3}", quoted(&path), quoted(&archive)));
         }
         commands.push(format!(
             "aws sagemaker create-model --cli-input-json {}{options}",
@@ -95,21 +75,10 @@ fn only_what_is_uploaded() -> String {
 }
 
 fn s3_options(plan: &TransformPlan) -> String {
-    let endpoint = plan
-        .s3
-        .endpoint
-        .as_deref()
-        .map(|endpoint| ("endpoint-url", endpoint));
-    let payer = plan
-        .s3
-        .requester_pays
-        .then_some(("request-payer", "requester"));
+    let endpoint = plan.s3.endpoint.as_deref().map(|endpoint| ("endpoint-url", endpoint));
+    let payer = plan.s3.requester_pays.then_some(("request-payer", "requester"));
     let region = plan.s3.region.as_deref();
-    options(
-        &plan.s3.credentials,
-        region,
-        endpoint.into_iter().chain(payer),
-    )
+    options(&plan.s3.credentials, region, endpoint.into_iter().chain(payer))
 }
 
 fn sagemaker_options(plan: &TransformPlan) -> String {
@@ -148,21 +117,12 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::domain::{
-        ManifestPlan, ModelSpec, S3Access, S3Address, SageMakerAccess, TransformSpec,
-    };
+    use crate::domain::{ManifestPlan, ModelSpec, S3Access, S3Address, SageMakerAccess, TransformSpec};
 
     #[test]
     #[cfg(unix)]
     fn a_shell_gives_back_each_word_as_it_was() {
-        for text in [
-            "plain-1.0",
-            "",
-            "it's",
-            "a \"b\" $HOME `ls` \\ \n 고양이",
-            "'",
-            "*",
-        ] {
+        for text in ["plain-1.0", "", "it's", "a \"b\" $HOME `ls` \\ \n 고양이", "'", "*"] {
             let script = format!("printf %s {}", quoted(text));
             let output = Command::new("sh").args(["-c", &script]).output().unwrap();
             assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
@@ -191,9 +151,7 @@ mod tests {
             (".hidden.jpg", "exclude"),
             ("deep/.cache/cat.jpg", "exclude"),
         ] {
-            let output = Command::new("sh")
-                .args(["-c", &script, "sh", name])
-                .output();
+            let output = Command::new("sh").args(["-c", &script, "sh", name]).output();
             let sent = String::from_utf8(output.unwrap().stdout).unwrap();
             assert_eq!(sent, expected, "{name}");
         }
@@ -203,8 +161,7 @@ mod tests {
     fn the_commands_do_what_a_start_would_in_its_order() {
         let mut spec = TransformSpec::example();
         spec.input.objects = InputObjects::Manifest(S3Address::new("bucket", "m'1.json"));
-        spec.environment
-            .insert("NOTE".to_owned(), "it's".to_owned());
+        spec.environment.insert("NOTE".to_owned(), "it's".to_owned());
         let plan = TransformPlan {
             sagemaker: SageMakerAccess {
                 credentials: Credentials::Profile("my work".to_owned()),
@@ -250,20 +207,8 @@ mod tests {
                 "aws sagemaker create-transform-job",
             ]
         );
-        assert!(
-            commands[0].ends_with(r"| aws s3 cp - 's3://bucket/m'\''1.json'"),
-            "{}",
-            commands[0]
-        );
-        assert!(
-            commands[3].contains(r#""NOTE":"it'\''s""#),
-            "{}",
-            commands[3]
-        );
-        assert!(
-            commands[3].ends_with(" --profile 'my work' --region eu-west-1"),
-            "{}",
-            commands[3]
-        );
+        assert!(commands[0].ends_with(r"| aws s3 cp - 's3://bucket/m'\''1.json'"), "{}", commands[0]);
+        assert!(commands[3].contains(r#""NOTE":"it'\''s""#), "{}", commands[3]);
+        assert!(commands[3].ends_with(" --profile 'my work' --region eu-west-1"), "{}", commands[3]);
     }
 }

@@ -47,8 +47,7 @@ pub fn clean_up(
         control.set_step(format!("deleting the {left}"));
         let deleted = match &left {
             Leftover::Model(name) => sagemaker.delete_model(name, Some(control)),
-            Leftover::Archive(S3Address { bucket, prefix })
-            | Leftover::Manifest(S3Address { bucket, prefix }) => {
+            Leftover::Archive(S3Address { bucket, prefix }) | Leftover::Manifest(S3Address { bucket, prefix }) => {
                 s3.delete(bucket, prefix, Some(control))
             }
         };
@@ -110,8 +109,7 @@ fn running_jobs(
             && other.sagemaker.region == record.sagemaker.region
             && other.is_started;
         let shares = other.spec.model_name == record.spec.model_name
-            || other.model.as_ref().map(|model| &model.archive)
-                == record.model.as_ref().map(|model| &model.archive);
+            || other.model.as_ref().map(|model| &model.archive) == record.model.as_ref().map(|model| &model.archive);
         if !is_other || !shares {
             continue;
         }
@@ -119,10 +117,7 @@ fn running_jobs(
         if status.is_some_and(|status| !status.is_over()) {
             let of_other = other.model.as_ref();
             let of_both = of_other.or(record.model.as_ref());
-            at_work.push(RunningJob {
-                archive: of_both.map(|model| model.archive.clone()),
-                record: other,
-            });
+            at_work.push(RunningJob { archive: of_both.map(|model| model.archive.clone()), record: other });
         }
     }
     Ok(at_work)

@@ -22,11 +22,7 @@ pub enum JobError {
     Manifest(String),
     /// A local file or folder.
     #[error("{what}: {why}: {}", path.display())]
-    Local {
-        what: &'static str,
-        why: String,
-        path: PathBuf,
-    },
+    Local { what: &'static str, why: String, path: PathBuf },
 }
 
 impl From<AwsError> for JobError {
@@ -43,9 +39,7 @@ impl From<SendError> for JobError {
         match error {
             SendError::Cancelled => Self::Cancelled,
             SendError::Aws(error) => Self::Aws(error),
-            SendError::Unreadable { path, why } => {
-                Self::local("The file cannot be read", path, why)
-            }
+            SendError::Unreadable { path, why } => Self::local("The file cannot be read", path, why),
             SendError::Incomplete(why) => Self::Plan(why),
         }
     }
@@ -58,23 +52,11 @@ impl From<Cancelled> for JobError {
 }
 
 impl JobError {
-    pub(super) fn local(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-        why: impl std::fmt::Display,
-    ) -> Self {
-        Self::Local {
-            what,
-            why: why.to_string(),
-            path: path.into(),
-        }
+    pub(super) fn local(what: &'static str, path: impl Into<PathBuf>, why: impl std::fmt::Display) -> Self {
+        Self::Local { what, why: why.to_string(), path: path.into() }
     }
 
-    pub(super) fn of_source(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-        error: &SourceError,
-    ) -> Self {
+    pub(super) fn of_source(what: &'static str, path: impl Into<PathBuf>, error: &SourceError) -> Self {
         match error {
             SourceError::Cancelled => Self::Cancelled,
             error => Self::local(what, path, error),

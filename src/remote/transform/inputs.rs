@@ -53,12 +53,7 @@ pub(super) struct Outputs {
 
 impl Inputs {
     pub(super) fn none_of(place: &S3Address) -> Self {
-        Self {
-            place: place.clone(),
-            objects: Vec::new(),
-            markers: Vec::new(),
-            missing: KeySample::default(),
-        }
+        Self { place: place.clone(), objects: Vec::new(), markers: Vec::new(), missing: KeySample::default() }
     }
 
     fn add(&mut self, object: ObjectInfo) {
@@ -70,29 +65,19 @@ impl Inputs {
     }
 
     /// Lists what a job reads.
-    pub(super) fn list(
-        s3: &S3,
-        objects: &InputObjects,
-        control: &TaskControl,
-    ) -> Result<Self, JobError> {
+    pub(super) fn list(s3: &S3, objects: &InputObjects, control: &TaskControl) -> Result<Self, JobError> {
         match objects {
             InputObjects::Prefix(address) => {
                 let mut inputs = Self::none_of(address);
                 each_object(s3, address, control, |object| inputs.add(object))?;
                 Ok(inputs)
             }
-            InputObjects::Manifest(address) => {
-                Self::of_manifest(s3, &manifest_at(s3, address, control)?, control)
-            }
+            InputObjects::Manifest(address) => Self::of_manifest(s3, &manifest_at(s3, address, control)?, control),
         }
     }
 
     /// Finds the objects of a manifest.
-    pub(super) fn of_manifest(
-        s3: &S3,
-        manifest: &ManifestPlan,
-        control: &TaskControl,
-    ) -> Result<Self, JobError> {
+    pub(super) fn of_manifest(s3: &S3, manifest: &ManifestPlan, control: &TaskControl) -> Result<Self, JobError> {
         let folder = &manifest.folder;
         let key_of = |name: &String| format!("{}{name}", folder.prefix);
         let mut wanted: Vec<String> = manifest.names.iter().map(key_of).collect();
@@ -115,11 +100,7 @@ impl Inputs {
 
     /// The rule from their keys to those of outputs, by the existing outputs.
     pub(super) fn output_keys(&self, output: &S3Address, outputs: &Outputs) -> OutputKeys {
-        let keys: Vec<&str> = self
-            .objects
-            .iter()
-            .map(|object| object.key.as_str())
-            .collect();
+        let keys: Vec<&str> = self.objects.iter().map(|object| object.key.as_str()).collect();
         let written = outputs.keys.iter().map(String::as_str);
         OutputKeys::confirmed(&self.place.prefix, &keys, output, written)
     }
@@ -135,26 +116,18 @@ impl Inputs {
     }
 
     fn find(&self, key: &str) -> Option<&InputObject> {
-        let place = self
-            .objects
-            .binary_search_by(|object| object.key.as_str().cmp(key));
+        let place = self.objects.binary_search_by(|object| object.key.as_str().cmp(key));
         place.ok().map(|place| &self.objects[place])
     }
 }
 
 impl Outputs {
     pub(super) fn contains(&self, key: &str) -> bool {
-        self.keys
-            .binary_search_by(|known| known.as_str().cmp(key))
-            .is_ok()
+        self.keys.binary_search_by(|known| known.as_str().cmp(key)).is_ok()
     }
 
     /// Lists what a job has written. Keys that do not end as outputs do are none.
-    pub(super) fn list(
-        s3: &S3,
-        folder: &S3Address,
-        control: &TaskControl,
-    ) -> Result<Self, JobError> {
+    pub(super) fn list(s3: &S3, folder: &S3Address, control: &TaskControl) -> Result<Self, JobError> {
         let mut outputs = Self::default();
         each_object(s3, &folder.as_folder(), control, |object| {
             if !object.key.ends_with(super::OUT) {
@@ -169,11 +142,7 @@ impl Outputs {
 }
 
 /// The manifest that a job reads.
-pub(super) fn manifest_at(
-    s3: &S3,
-    address: &S3Address,
-    control: &TaskControl,
-) -> Result<ManifestPlan, JobError> {
+pub(super) fn manifest_at(s3: &S3, address: &S3Address, control: &TaskControl) -> Result<ManifestPlan, JobError> {
     let object = s3.object(&address.bucket, &address.prefix, Some(control))?;
     if object.size_bytes > MAX_MANIFEST_BYTES {
         return Err(JobError::Manifest(format!(

@@ -18,10 +18,7 @@ impl InputListed {
     pub(super) fn by(job: &TransformJob, record: Option<&JobRecord>) -> Self {
         let is_prefix = matches!(job.spec.input.objects, InputObjects::Prefix(_));
         let count = record.and_then(|record| record.input_objects);
-        Self {
-            at_ms: is_prefix.then_some(job.created_ms),
-            count: count.and_then(|count| usize::try_from(count).ok()),
-        }
+        Self { at_ms: is_prefix.then_some(job.created_ms), count: count.and_then(|count| usize::try_from(count).ok()) }
     }
 
     /// The inputs that came too late for the job. `is_known` tells whether the job has processed an object, by an
@@ -29,27 +26,14 @@ impl InputListed {
     ///
     /// Finds inputs that are newer than the job. An object that was written again looks the same; if the number of
     /// objects has not changed since the start, all are such, and none is late.
-    pub(super) fn late_inputs<'i>(
-        &self,
-        inputs: &'i Inputs,
-        is_known: impl Fn(&str) -> bool,
-    ) -> LateInputs<'i> {
+    pub(super) fn late_inputs<'i>(&self, inputs: &'i Inputs, is_known: impl Fn(&str) -> bool) -> LateInputs<'i> {
         let Some(at_ms) = self.at_ms else {
             return LateInputs::default();
         };
-        let is_later = |object: &&InputObject| {
-            object.modified_ms.is_some_and(|ms| ms > at_ms) && !is_known(&object.key)
-        };
-        let late: Vec<&str> = inputs
-            .objects
-            .iter()
-            .filter(is_later)
-            .map(|object| object.key.as_str())
-            .collect();
-        if self
-            .count
-            .is_some_and(|count| inputs.objects.len() <= count)
-        {
+        let is_later =
+            |object: &&InputObject| object.modified_ms.is_some_and(|ms| ms > at_ms) && !is_known(&object.key);
+        let late: Vec<&str> = inputs.objects.iter().filter(is_later).map(|object| object.key.as_str()).collect();
+        if self.count.is_some_and(|count| inputs.objects.len() <= count) {
             return LateInputs::default();
         }
         LateInputs(late)
@@ -120,11 +104,7 @@ mod tests {
             (None, Some(4), &[]),
         ] {
             let listed = InputListed { at_ms, count };
-            assert_eq!(
-                listed.late_inputs(&inputs, is_known).0,
-                expected,
-                "{listed:?}"
-            );
+            assert_eq!(listed.late_inputs(&inputs, is_known).0, expected, "{listed:?}");
         }
     }
 }

@@ -32,28 +32,16 @@ pub struct LogReader {
 
 impl LogReader {
     pub fn new(job_name: impl Into<String>, kind: LogKind) -> Self {
-        Self {
-            job_name: job_name.into(),
-            kind,
-            from: LogFrom::Beginning,
-            tokens: BTreeMap::new(),
-        }
+        Self { job_name: job_name.into(), kind, from: LogFrom::Beginning, tokens: BTreeMap::new() }
     }
 
     /// Leaves out what each stream said before its newest lines: a log of days is not read for the sake of its end.
     pub fn from_newest(self, lines: u32) -> Self {
-        Self {
-            from: LogFrom::Newest(lines),
-            ..self
-        }
+        Self { from: LogFrom::Newest(lines), ..self }
     }
 
     /// The lines that have come since the last call, the oldest first. None where there is no log yet.
-    pub fn read(
-        &mut self,
-        sagemaker: &SageMaker,
-        control: &TaskControl,
-    ) -> Result<Vec<LogLine>, JobError> {
+    pub fn read(&mut self, sagemaker: &SageMaker, control: &TaskControl) -> Result<Vec<LogLine>, JobError> {
         let prefix = format!("{}/", self.job_name);
         let mut lines = Vec::new();
         for stream in sagemaker.log_streams(GROUP, &prefix, Some(control))? {

@@ -33,10 +33,7 @@ pub fn manifest_of<'u>(
     let mut bucket = None;
     let mut keys = BTreeSet::new();
     for uri in uris {
-        let place = uri
-            .file()
-            .strip_prefix("s3://")
-            .and_then(|rest| rest.split_once('/'));
+        let place = uri.file().strip_prefix("s3://").and_then(|rest| rest.split_once('/'));
         let Some((of_bucket, key)) = place.filter(|(_, key)| !key.is_empty()) else {
             return Err(JobError::Plan(format!(
                 "A job reads images in S3, but this one is not there; upload the images first: {uri}"
@@ -58,33 +55,20 @@ pub fn manifest_of<'u>(
     };
     let common = common_folder(first, last);
     let wanted = folder.as_folder().prefix;
-    let folder = if bucket == folder.bucket && common.starts_with(&wanted) {
-        wanted.as_str()
-    } else {
-        common
-    };
+    let folder = if bucket == folder.bucket && common.starts_with(&wanted) { wanted.as_str() } else { common };
     Ok(ManifestPlan {
         folder: S3Address::new(bucket, folder),
-        names: keys
-            .iter()
-            .map(|key| key[folder.len()..].to_owned())
-            .collect(),
+        names: keys.iter().map(|key| key[folder.len()..].to_owned()).collect(),
     })
 }
 
 /// The manifest as the content of an object, an entry a line.
 pub(super) fn write_manifest(plan: &ManifestPlan) -> Vec<u8> {
-    let prefix = Entry::Prefix {
-        prefix: plan.folder.to_string(),
-    };
+    let prefix = Entry::Prefix { prefix: plan.folder.to_string() };
     let names = plan.names.iter().map(|name| Entry::Name(name.into()));
     let mut content = Vec::new();
     for entry in std::iter::once(prefix).chain(names) {
-        content.extend_from_slice(if content.is_empty() {
-            &b"["[..]
-        } else {
-            b",\n"
-        });
+        content.extend_from_slice(if content.is_empty() { &b"["[..] } else { b",\n" });
         serde_json::to_writer(&mut content, &entry).expect("texts can always be written as JSON");
     }
     content.push(b']');
@@ -99,8 +83,7 @@ pub(super) fn read_manifest(content: &[u8], address: &S3Address) -> Result<Manif
             …]: {address}"
         ))
     };
-    let entries: Vec<Entry<'_>> =
-        serde_json::from_slice(content).map_err(|error| wrong(error.to_string()))?;
+    let entries: Vec<Entry<'_>> = serde_json::from_slice(content).map_err(|error| wrong(error.to_string()))?;
     let mut entries = entries.into_iter();
     let Some(Entry::Prefix { prefix }) = entries.next() else {
         return Err(wrong("its first entry is not a prefix".to_owned()));
@@ -110,10 +93,7 @@ pub(super) fn read_manifest(content: &[u8], address: &S3Address) -> Result<Manif
         Entry::Name(name) => Ok(name.into_owned()),
         Entry::Prefix { .. } => Err(wrong("it has more than one prefix".to_owned())),
     });
-    Ok(ManifestPlan {
-        folder,
-        names: names.collect::<Result<_, _>>()?,
-    })
+    Ok(ManifestPlan { folder, names: names.collect::<Result<_, _>>()? })
 }
 
 /// The beginning that the first and the last of sorted keys share, up to its last slash; all between share it too.
@@ -168,26 +148,17 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(plan.folder.to_string(), "s3://bucket/photos/");
-        assert_eq!(
-            plan.names,
-            ["a \"quoted\" 고양이.jpg", "b/2.jpg", "b/t.tfrecord"]
-        );
+        assert_eq!(plan.names, ["a \"quoted\" 고양이.jpg", "b/2.jpg", "b/t.tfrecord"]);
         let written = write_manifest(&plan);
         assert_eq!(read_manifest(&written, &plan.folder).unwrap(), plan);
         let text = String::from_utf8(written).unwrap();
-        assert!(
-            text.starts_with(r#"[{"prefix":"s3://bucket/photos/"},"#),
-            "{text}"
-        );
+        assert!(text.starts_with(r#"[{"prefix":"s3://bucket/photos/"},"#), "{text}");
     }
 
     #[test]
     fn one_image_and_images_at_the_top_of_a_bucket_have_a_folder_too() {
         let one = plan_of(&["s3://bucket/photos/고.jpg"]).unwrap();
-        assert_eq!(
-            (one.folder.prefix.as_str(), one.names),
-            ("photos/", vec!["고.jpg".to_owned()])
-        );
+        assert_eq!((one.folder.prefix.as_str(), one.names), ("photos/", vec!["고.jpg".to_owned()]));
         let top = plan_of(&["s3://bucket/고.jpg", "s3://bucket/곡.jpg"]).unwrap();
         assert_eq!(top.folder.prefix, "");
     }
@@ -216,9 +187,7 @@ mod tests {
             r#"[{"prefix":"s3://b/"},{"prefix":"s3://b/"}]"#,
             r#"[{"prefix":"s3://b/"},7]"#,
         ] {
-            let error = read_manifest(text.as_bytes(), &address)
-                .unwrap_err()
-                .to_string();
+            let error = read_manifest(text.as_bytes(), &address).unwrap_err().to_string();
             assert!(error.ends_with("s3://bucket/m.json"), "{error}");
         }
     }

@@ -44,31 +44,19 @@ impl NamedFrom {
             (Ok(manifest), _) => {
                 let folder = manifest.folder;
                 let names = manifest.names.iter();
-                let mut keys: Vec<String> = names
-                    .map(|name| format!("{}{name}", folder.prefix))
-                    .collect();
+                let mut keys: Vec<String> = names.map(|name| format!("{}{name}", folder.prefix)).collect();
                 keys.sort_unstable();
                 keys.dedup();
-                Ok(Self::Manifest {
-                    folder,
-                    keys: Some(keys),
-                    is_ours,
-                })
+                Ok(Self::Manifest { folder, keys: Some(keys), is_ours })
             }
             (Err(JobError::Cancelled), _) => Err(JobError::Cancelled),
-            (Err(_), Some(folder)) => Ok(Self::Manifest {
-                folder,
-                keys: None,
-                is_ours,
-            }),
-            (Err(error), None) if error.aws_kind() == Some(AwsErrorKind::NotFound) => {
-                Err(JobError::Manifest(format!(
-                    "The manifest of job {} no longer exists, and the job was not started on this computer, so the \
+            (Err(_), Some(folder)) => Ok(Self::Manifest { folder, keys: None, is_ours }),
+            (Err(error), None) if error.aws_kind() == Some(AwsErrorKind::NotFound) => Err(JobError::Manifest(format!(
+                "The manifest of job {} no longer exists, and the job was not started on this computer, so the \
                     base folder of its output names is unknown. Open the images of that folder, and the outputs by \
                     their address, {}. The manifest was {address}",
-                    spec.job_name, spec.output.folder
-                )))
-            }
+                spec.job_name, spec.output.folder
+            ))),
             (Err(error), None) => Err(error),
         }
     }

@@ -81,10 +81,7 @@ impl NewArchive {
     fn content(&self, s3: &S3, control: &TaskControl) -> Result<Option<ArchiveContent>, Cancelled> {
         match self {
             Self::There(address) => content_in_s3(s3, address, control),
-            Self::Here {
-                content: Some(content),
-                ..
-            } => Ok(Some(*content)),
+            Self::Here { content: Some(content), .. } => Ok(Some(*content)),
             Self::Here { path, .. } => Ok(peek_file(path).ok().flatten()),
         }
     }
@@ -99,13 +96,7 @@ pub(super) fn content_in_s3(
     address: &S3Address,
     control: &TaskControl,
 ) -> Result<Option<ArchiveContent>, Cancelled> {
-    let begin = s3.read_range(
-        &address.bucket,
-        &address.prefix,
-        0..LOOKED_AT,
-        None,
-        Some(control),
-    );
+    let begin = s3.read_range(&address.bucket, &address.prefix, 0..LOOKED_AT, None, Some(control));
     match begin {
         Ok(begin) => Ok(peek(&*begin)),
         Err(error) if error.kind == AwsErrorKind::Cancelled => Err(Cancelled),

@@ -8,8 +8,8 @@ use super::retries::{FoundRetries, FoundRetry};
 use super::{JobError, JobRecords, LogKind, LogReader, NamedFrom, OutputKeys, find_record};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{
-    FailedObject, JobOutcome, JobRecord, JobRetry, LogLine, S3Access, SageMakerAccess,
-    TransformJob, TransformStatus, Unexplained,
+    FailedObject, JobOutcome, JobRecord, JobRetry, LogLine, S3Access, SageMakerAccess, TransformJob, TransformStatus,
+    Unexplained,
 };
 use crate::tasks::TaskControl;
 
@@ -36,8 +36,7 @@ pub fn outcome(
     let record = find_record(aws, records, sagemaker, &job.spec.job_name, control)?;
     let retries = FoundRetries::find(&aws.sagemaker(sagemaker), job, records, control)?;
     let record = record.as_ref();
-    let Account { mut outcome, .. } =
-        Account::of(aws, (sagemaker, s3), (job, record), &retries, control)?;
+    let Account { mut outcome, .. } = Account::of(aws, (sagemaker, s3), (job, record), &retries, control)?;
     outcome.notes.extend(retries.notes);
     Ok(outcome)
 }
@@ -85,9 +84,8 @@ impl Account {
             TransformStatus::Stopping | TransformStatus::Stopped => Unexplained::NotProcessed,
             _ => Unexplained::NotInLog,
         };
-        let late = InputListed::by(job, record).late_inputs(&inputs, |key| {
-            !missing.contains(key) || reasons.by_key.contains_key(key)
-        });
+        let late = InputListed::by(job, record)
+            .late_inputs(&inputs, |key| !missing.contains(key) || reasons.by_key.contains_key(key));
         notes.extend(late.note());
         notes.append(&mut reasons.notes);
         let failed = missing.keys.iter().filter(|key| !late.contains(key));
@@ -107,11 +105,7 @@ impl Account {
             notes,
         };
         let retried = without.iter().filter(|key| !missing.contains(key));
-        Ok(Self {
-            outcome,
-            retried: retried.filter_map(|key| keys.output_of(key)).collect(),
-            unexpected_outputs,
-        })
+        Ok(Self { outcome, retried: retried.filter_map(|key| keys.output_of(key)).collect(), unexpected_outputs })
     }
 
     /// The outcome of a job whose manifest was deleted, if it has as many outputs as inputs.
@@ -135,12 +129,7 @@ impl Account {
 }
 
 fn gone_note(inputs: &Inputs) -> Vec<String> {
-    let note = || {
-        format!(
-            "{} objects of the manifest no longer exist: {}",
-            inputs.missing.count, inputs.missing
-        )
-    };
+    let note = || format!("{} objects of the manifest no longer exist: {}", inputs.missing.count, inputs.missing);
     (inputs.missing.count > 0).then(note).into_iter().collect()
 }
 
@@ -153,16 +142,9 @@ struct Missing<'i> {
 
 impl<'i> Missing<'i> {
     fn of(inputs: &'i Inputs, keys: &OutputKeys, outputs: &Outputs) -> Self {
-        let written: HashSet<String> = outputs
-            .keys
-            .iter()
-            .filter_map(|key| keys.input_of(key))
-            .collect();
+        let written: HashSet<String> = outputs.keys.iter().filter_map(|key| keys.input_of(key)).collect();
         let all = inputs.objects.iter().map(|object| object.key.as_str());
-        Self {
-            inputs,
-            keys: all.filter(|key| !written.contains(*key)).collect(),
-        }
+        Self { inputs, keys: all.filter(|key| !written.contains(*key)).collect() }
     }
 
     fn contains(&self, key: &str) -> bool {
@@ -199,10 +181,7 @@ impl<'i> Missing<'i> {
             Err(JobError::Cancelled) => Err(JobError::Cancelled),
             Err(error) => {
                 notes.push(error.to_string());
-                Ok(Reasons {
-                    are_unread: true,
-                    ..Reasons::default()
-                })
+                Ok(Reasons { are_unread: true, ..Reasons::default() })
             }
         }
     }
@@ -224,10 +203,7 @@ impl<'i> Missing<'i> {
                 Ok(given) => given,
                 Err(JobError::Cancelled) => return Err(JobError::Cancelled),
                 Err(error) => {
-                    notes.push(format!(
-                        "The outputs of retry {} were skipped: {error}",
-                        retry.spec.job_name
-                    ));
+                    notes.push(format!("The outputs of retry {} were skipped: {error}", retry.spec.job_name));
                     continue;
                 }
             };
@@ -255,24 +231,13 @@ struct RetriedImages {
 }
 
 impl RetriedImages {
-    fn of(
-        s3: &S3,
-        retry: &FoundRetry,
-        inputs: &Inputs,
-        control: &TaskControl,
-    ) -> Result<Self, JobError> {
+    fn of(s3: &S3, retry: &FoundRetry, inputs: &Inputs, control: &TaskControl) -> Result<Self, JobError> {
         let named_from = NamedFrom::of_job(s3, &retry.spec, retry.record.as_ref(), control)?;
         let place = named_from.place();
         let mut keys: Vec<&str> = match &named_from {
-            NamedFrom::Manifest {
-                keys: Some(keys), ..
-            } => keys.iter().map(String::as_str).collect(),
+            NamedFrom::Manifest { keys: Some(keys), .. } => keys.iter().map(String::as_str).collect(),
             // Its inputs are not known any more: some of those of the first job.
-            _ => inputs
-                .objects
-                .iter()
-                .map(|object| object.key.as_str())
-                .collect(),
+            _ => inputs.objects.iter().map(|object| object.key.as_str()).collect(),
         };
         if place.bucket != inputs.place.bucket {
             keys.clear();
@@ -283,10 +248,7 @@ impl RetriedImages {
         let rule = OutputKeys::confirmed(&place.prefix, &keys, folder, written);
         let all: HashSet<String> = keys.into_iter().map(str::to_owned).collect();
         let predicted = outputs.keys.iter().filter_map(|key| rule.input_of(key));
-        Ok(Self {
-            predicted: predicted.filter(|key| all.contains(key)).collect(),
-            all,
-        })
+        Ok(Self { predicted: predicted.filter(|key| all.contains(key)).collect(), all })
     }
 }
 
@@ -364,12 +326,7 @@ fn reason_text(lines: &[&str]) -> String {
 fn is_size_error(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     line.starts_with("clienterror: 413")
-        || [
-            "too much data for max payload size",
-            "request entity too large",
-        ]
-        .iter()
-        .any(|words| line.contains(words))
+        || ["too much data for max payload size", "request entity too large"].iter().any(|words| line.contains(words))
 }
 
 /// The response of our handler for an unreadable image: `{"status":"failed","error":"…"}`.
@@ -387,11 +344,7 @@ mod tests {
     use super::*;
 
     fn lines(texts: &[&str]) -> Vec<LogLine> {
-        let line = |text: &&str| LogLine {
-            at_ms: 0,
-            stream: "i-1/data-log".to_owned(),
-            message: (*text).to_owned(),
-        };
+        let line = |text: &&str| LogLine { at_ms: 0, stream: "i-1/data-log".to_owned(), message: (*text).to_owned() };
         texts.iter().map(line).collect()
     }
 
@@ -429,13 +382,7 @@ mod tests {
         ];
         let expected = expected.map(|(key, reason)| (key.to_owned(), reason.to_owned()));
         assert_eq!(found.by_key, BTreeMap::from(expected));
-        assert_eq!(
-            found.notes,
-            [
-                "bucket/photos/well.jpg: a retry",
-                "Unable to start the container"
-            ]
-        );
+        assert_eq!(found.notes, ["bucket/photos/well.jpg: a retry", "Unable to start the container"]);
     }
 
     #[test]
@@ -445,9 +392,6 @@ mod tests {
         let found = Reasons::of(&log, "bucket", &["a"]);
         assert_eq!(found.by_key["a"].chars().count(), LONGEST_REASON + 1);
         let many = vec!["noise"; 1000];
-        assert_eq!(
-            Reasons::of(&lines(&many), "bucket", &[]).notes.len(),
-            MAX_NOTES
-        );
+        assert_eq!(Reasons::of(&lines(&many), "bucket", &[]).notes.len(), MAX_NOTES);
     }
 }

@@ -21,25 +21,15 @@ pub struct OutputKeys {
 impl OutputKeys {
     /// The rule before there are outputs. `prefix` is that of the input, or the folder of a manifest; `inputs` are
     /// whole keys.
-    pub fn expected<'k>(
-        prefix: &str,
-        inputs: impl IntoIterator<Item = &'k str>,
-        output: &S3Address,
-    ) -> Self {
-        let as_folder = if prefix.is_empty() || prefix.ends_with('/') {
-            prefix.to_owned()
-        } else {
-            format!("{prefix}/")
-        };
+    pub fn expected<'k>(prefix: &str, inputs: impl IntoIterator<Item = &'k str>, output: &S3Address) -> Self {
+        let as_folder =
+            if prefix.is_empty() || prefix.ends_with('/') { prefix.to_owned() } else { format!("{prefix}/") };
         let base = if inputs.into_iter().all(|key| key.starts_with(&as_folder)) {
             as_folder
         } else {
             prefix[..after_last_slash(prefix)].to_owned()
         };
-        Self {
-            base,
-            folder: output.as_folder().prefix,
-        }
+        Self { base, folder: output.as_folder().prefix }
     }
 
     /// The rule that explains most of what was written: the expected one, unless another one explains more. `inputs`
@@ -85,13 +75,7 @@ impl OutputKeys {
         let best = explained.iter().copied().max().unwrap_or_default();
         let mut ranked = candidates.into_iter().zip(explained);
         let first = ranked.find(|(_, count)| *count == best);
-        first.map_or_else(
-            || Self {
-                base: String::new(),
-                folder,
-            },
-            |(candidate, _)| candidate,
-        )
+        first.map_or_else(|| Self { base: String::new(), folder }, |(candidate, _)| candidate)
     }
 
     /// The key of the output for the key of an input; `None` for a key that is not below the input.
@@ -141,10 +125,7 @@ mod tests {
                 prefix,
                 &["photos/a.jpg", "photos/b/c.jpg"],
                 &[],
-                &[
-                    ("photos/a.jpg", "out/job/a.jpg.out"),
-                    ("photos/b/c.jpg", "out/job/b/c.jpg.out"),
-                ],
+                &[("photos/a.jpg", "out/job/a.jpg.out"), ("photos/b/c.jpg", "out/job/b/c.jpg.out")],
             );
         }
         check("", &["a.jpg"], &[], &[("a.jpg", "out/job/a.jpg.out")]);
@@ -161,12 +142,7 @@ mod tests {
                 ("all/photos-old/b.jpg", "out/job/photos-old/b.jpg.out"),
             ],
         );
-        check(
-            "cat",
-            &["cat.jpg"],
-            &[],
-            &[("cat.jpg", "out/job/cat.jpg.out")],
-        );
+        check("cat", &["cat.jpg"], &[], &[("cat.jpg", "out/job/cat.jpg.out")]);
     }
 
     #[test]
@@ -184,12 +160,7 @@ mod tests {
             &["out/job/all/photos/a.jpg.out"],
             &[("all/photos/b.jpg", "out/job/all/photos/b.jpg.out")],
         );
-        check(
-            "all/photos",
-            &inputs,
-            &["out/job/a.jpg.out"],
-            &[("all/photos/b.jpg", "out/job/b.jpg.out")],
-        );
+        check("all/photos", &inputs, &["out/job/a.jpg.out"], &[("all/photos/b.jpg", "out/job/b.jpg.out")]);
     }
 
     #[test]
@@ -198,22 +169,14 @@ mod tests {
             "photos",
             &["photos-old/b.jpg", "photos/a.jpg"],
             &["out/job//a.jpg.out", "out/job/-old/b.jpg.out"],
-            &[
-                ("photos/a.jpg", "out/job//a.jpg.out"),
-                ("photos-old/b.jpg", "out/job/-old/b.jpg.out"),
-            ],
+            &[("photos/a.jpg", "out/job//a.jpg.out"), ("photos-old/b.jpg", "out/job/-old/b.jpg.out")],
         );
     }
 
     #[test]
     fn what_is_no_output_has_no_input() {
         let keys = OutputKeys::expected("photos/", ["photos/a.jpg"], &output());
-        for stray in [
-            "out/job/a.jpg",
-            "out/job2/a.jpg.out",
-            "out/job/.out",
-            "photos/a.jpg.out",
-        ] {
+        for stray in ["out/job/a.jpg", "out/job2/a.jpg.out", "out/job/.out", "photos/a.jpg.out"] {
             assert_eq!(keys.input_of(stray), None, "{stray}");
         }
         assert_eq!(keys.output_of("other/a.jpg"), None);

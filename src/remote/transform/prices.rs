@@ -35,10 +35,7 @@ pub fn read_prices(path: &Path) -> Result<PriceTable, JobError> {
     let table: PriceTable = toml::from_str(&text).map_err(|error| unreadable(path, error))?;
     for price in &table.prices {
         if let Some(problem) = problem_of(price) {
-            return Err(unreadable(
-                path,
-                format!("the entry for {}: {problem}", price.instance_type),
-            ));
+            return Err(unreadable(path, format!("the entry for {}: {problem}", price.instance_type)));
         }
     }
     Ok(table)
@@ -49,16 +46,12 @@ pub fn read_prices(path: &Path) -> Result<PriceTable, JobError> {
 /// # Errors
 /// The price cannot be, the table cannot be read, or it cannot be written.
 pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
-    let cannot = |why: &dyn std::fmt::Display| {
-        JobError::local("Could not add the price to the table", path, why)
-    };
+    let cannot = |why: &dyn std::fmt::Display| JobError::local("Could not add the price to the table", path, why);
     if let Some(problem) = problem_of(price) {
         return Err(cannot(&problem));
     }
     let mut table = read_prices(path)?;
-    let entry = PriceTable {
-        prices: vec![price.clone()],
-    };
+    let entry = PriceTable { prices: vec![price.clone()] };
     let entry = toml::to_string(&entry).map_err(|error| cannot(&error))?;
     let before = if path.exists() { "\n" } else { HEADER };
     if let Some(folder) = path.parent() {
@@ -81,9 +74,7 @@ pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
 /// The price cannot be, it is no longer there, its entry is written in a way that only a person should change,
 /// or the file cannot be read or written.
 pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, JobError> {
-    let cannot = |why: &dyn std::fmt::Display| {
-        JobError::local("Could not change the price in the table", path, why)
-    };
+    let cannot = |why: &dyn std::fmt::Display| JobError::local("Could not change the price in the table", path, why);
     if let Some(problem) = problem_of(&change.to) {
         return Err(cannot(&problem));
     }
@@ -96,8 +87,7 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
     // The changed text must parse to the intended table; otherwise nothing is written.
     let is_meant = |changed: &String| toml::from_str(changed).ok().as_ref() == Some(&table);
     let changed = with_entry(&text, place, &change.to).filter(is_meant);
-    let changed =
-        changed.ok_or_else(|| cannot(&"its entry has an unexpected format; edit the file"))?;
+    let changed = changed.ok_or_else(|| cannot(&"its entry has an unexpected format; edit the file"))?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let write = || -> std::io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -113,10 +103,7 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
 /// The text of the table with one entry changed, counted from 0; `None` if entries are not tables of their own.
 fn with_entry(text: &str, entry: usize, price: &Price) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
-    let entry = document
-        .get_mut("price")?
-        .as_array_of_tables_mut()?
-        .get_mut(entry)?;
+    let entry = document.get_mut("price")?.as_array_of_tables_mut()?.get_mut(entry)?;
     for (key, mut to) in [
         ("usd_per_hour", Value::from(price.usd_per_hour)),
         ("source", Value::from(&price.source)),
@@ -130,19 +117,11 @@ fn with_entry(text: &str, entry: usize, price: &Price) -> Option<String> {
     let changed = document.to_string().replace("\r\n", "\n");
     // Windows editors write CRLF, which toml_edit does not keep.
     let is_of_windows = text.contains("\r\n");
-    Some(if is_of_windows {
-        changed.replace('\n', "\r\n")
-    } else {
-        changed
-    })
+    Some(if is_of_windows { changed.replace('\n', "\r\n") } else { changed })
 }
 
 fn unreadable(path: &Path, why: impl std::fmt::Display) -> JobError {
-    JobError::local(
-        "Could not read the price table; correct it or move it away",
-        path,
-        why,
-    )
+    JobError::local("Could not read the price table; correct it or move it away", path, why)
 }
 
 fn problem_of(price: &Price) -> Option<&'static str> {
@@ -191,10 +170,7 @@ mod tests {
         assert_eq!(found.usd_per_hour, 0.5);
         assert_eq!(table.find("ml.m5.xlarge", Some("us-east-1")), None);
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(
-            text.starts_with(HEADER) && text.contains("# mine\n"),
-            "{text}"
-        );
+        assert!(text.starts_with(HEADER) && text.contains("# mine\n"), "{text}");
     }
 
     #[test]
@@ -205,42 +181,28 @@ mod tests {
             add_price(&path, &price(usd)).unwrap();
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        let text = text.replace(
-            "usd_per_hour = 0.5\n",
-            "# of the second\n  usd_per_hour=0.5 # a guess\n",
-        );
+        let text = text.replace("usd_per_hour = 0.5\n", "# of the second\n  usd_per_hour=0.5 # a guess\n");
         let text = text.replace('\n', "\r\n");
         std::fs::write(&path, &text).unwrap();
         let change = PriceChange {
             from: price(0.5),
-            to: Price {
-                source: "a \"quoted\" \\ note".to_owned(),
-                date: "2026-11-22".to_owned(),
-                ..price(2.0)
-            },
+            to: Price { source: "a \"quoted\" \\ note".to_owned(), date: "2026-11-22".to_owned(), ..price(2.0) },
         };
         let table = change_price(&path, &change).unwrap();
         assert_eq!(table.prices, [price(0.25), change.to.clone(), price(0.75)]);
         assert_eq!(read_prices(&path).unwrap(), table);
         let changed = std::fs::read_to_string(&path).unwrap();
-        assert!(
-            changed.lines().count() == changed.matches("\r\n").count(),
-            "{changed:?}"
-        );
+        assert!(changed.lines().count() == changed.matches("\r\n").count(), "{changed:?}");
         let changed = changed.replace("\r\n", "\n");
         assert!(
-            changed.starts_with(HEADER)
-                && changed.contains("# of the second\n  usd_per_hour=2.0 # a guess\n"),
+            changed.starts_with(HEADER) && changed.contains("# of the second\n  usd_per_hour=2.0 # a guess\n"),
             "{changed}"
         );
 
         // The entry was removed.
         let error = change_price(&path, &change).unwrap_err().to_string();
         assert!(error.contains("it changed in the file"), "{error}");
-        let no_price = PriceChange {
-            from: price(0.25),
-            to: price(-1.0),
-        };
+        let no_price = PriceChange { from: price(0.25), to: price(-1.0) };
         let error = change_price(&path, &no_price).unwrap_err().to_string();
         assert!(error.contains("above zero"), "{error}");
         // Only a person should touch what is written like this.
@@ -248,10 +210,7 @@ mod tests {
             = \"an invoice\", date = \"2026-11-21\"}]\n\
             ";
         std::fs::write(&path, inline).unwrap();
-        let change = PriceChange {
-            from: price(0.25),
-            to: price(1.0),
-        };
+        let change = PriceChange { from: price(0.25), to: price(1.0) };
         let error = change_price(&path, &change).unwrap_err().to_string();
         assert!(error.contains("edit the file"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), inline);
@@ -279,10 +238,7 @@ mod tests {
             let text = entry(change);
             std::fs::write(&path, &text).unwrap();
             let error = read_prices(&path).unwrap_err().to_string();
-            assert!(
-                error.contains(said) && error.contains("prices.toml"),
-                "{change}: {error}"
-            );
+            assert!(error.contains(said) && error.contains("prices.toml"), "{change}: {error}");
             assert!(add_price(&path, &price(1.0)).is_err());
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }

@@ -13,9 +13,7 @@ pub struct JobRecords {
 
 impl JobRecords {
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
-        Self {
-            folder: folder.into(),
-        }
+        Self { folder: folder.into() }
     }
 
     /// Replaces the record of this job in one step. Only its owner may read the file (a temporary file has mode 0600,
@@ -33,8 +31,7 @@ impl JobRecords {
             file.persist(&path)?;
             Ok(())
         };
-        write()
-            .map_err(|error| JobError::local("Could not write the record of a job", &path, error))
+        write().map_err(|error| JobError::local("Could not write the record of a job", &path, error))
     }
 
     /// The record of a job in a region; `None` where it was not started here. One that cannot be understood is an
@@ -44,11 +41,7 @@ impl JobRecords {
         match std::fs::read(&path) {
             Ok(content) => read(&path, &content).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(JobError::local(
-                "Could not read the record of a job",
-                &path,
-                error,
-            )),
+            Err(error) => Err(JobError::local("Could not read the record of a job", &path, error)),
         }
     }
 
@@ -63,9 +56,8 @@ impl JobRecords {
             if path.extension().is_none_or(|end| end != "json") {
                 continue;
             }
-            let content = std::fs::read(&path).map_err(|error| {
-                JobError::local("Could not read the record of a job", &path, error)
-            });
+            let content = std::fs::read(&path)
+                .map_err(|error| JobError::local("Could not read the record of a job", &path, error));
             match content.and_then(|content| read(&path, &content)) {
                 Ok(record) => records.push(record),
                 Err(error) => errors.push(error),
@@ -80,25 +72,15 @@ impl JobRecords {
 
     /// A job name from the user may have any characters; only letters, digits and hyphens go into the file name.
     fn path_of(&self, job_name: &str, region: Option<&str>) -> PathBuf {
-        let plain = |text: &str| {
-            text.replace(
-                |letter: char| !letter.is_ascii_alphanumeric() && letter != '-',
-                "_",
-            )
-        };
+        let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-', "_");
         let region = plain(region.unwrap_or_default());
-        self.folder
-            .join(format!("{}@{region}.json", plain(job_name)))
+        self.folder.join(format!("{}@{region}.json", plain(job_name)))
     }
 }
 
 fn read(path: &Path, content: &[u8]) -> Result<JobRecord, JobError> {
     serde_json::from_slice(content).map_err(|error| {
-        JobError::local(
-            "Could not parse the record of a job; it may be from a newer Spotcheck",
-            path,
-            error,
-        )
+        JobError::local("Could not parse the record of a job; it may be from a newer Spotcheck", path, error)
     })
 }
 
@@ -109,15 +91,9 @@ mod tests {
 
     fn record(job_name: &str, begun_ms: i64) -> JobRecord {
         JobRecord {
-            sagemaker: SageMakerAccess {
-                region: Some("eu-west-1".to_owned()),
-                ..SageMakerAccess::default()
-            },
+            sagemaker: SageMakerAccess { region: Some("eu-west-1".to_owned()), ..SageMakerAccess::default() },
             s3: S3Access::default(),
-            spec: TransformSpec {
-                job_name: job_name.to_owned(),
-                ..TransformSpec::example()
-            },
+            spec: TransformSpec { job_name: job_name.to_owned(), ..TransformSpec::example() },
             begun_ms,
             is_started: true,
             model: None,

@@ -48,11 +48,7 @@ impl FoundRetries {
                 Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(error.into()),
                 Err(_) => None,
             };
-            found.retries.push(FoundRetry {
-                spec: record.spec.clone(),
-                record: Some(record),
-                status,
-            });
+            found.retries.push(FoundRetry { spec: record.spec.clone(), record: Some(record), status });
         }
         match alike(sagemaker, job, &all, control) {
             Ok(alike) => {
@@ -65,9 +61,9 @@ impl FoundRetries {
                 found.retries.extend(alike.found);
             }
             Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(error.into()),
-            Err(error) => found.notes.push(format!(
-                "Could not search for retries of the job from other computers: {error}"
-            )),
+            Err(error) => {
+                found.notes.push(format!("Could not search for retries of the job from other computers: {error}"));
+            }
         }
         Ok(found)
     }
@@ -87,18 +83,12 @@ fn alike(
     known: &[JobRecord],
     control: &TaskControl,
 ) -> Result<RetryCandidates, AwsError> {
-    let mut query = JobQuery {
-        name_contains: Some(retry_prefix(&job.spec.job_name)),
-        ..JobQuery::default()
-    };
+    let mut query = JobQuery { name_contains: Some(retry_prefix(&job.spec.job_name)), ..JobQuery::default() };
     let mut names = Vec::new();
     loop {
         let page = sagemaker.list_transform_jobs(&query, Some(control))?;
         // The newest come first: behind the job itself there is no retry of it.
-        let is_last = page
-            .items
-            .iter()
-            .any(|other| other.created_ms < job.created_ms);
+        let is_last = page.items.iter().any(|other| other.created_ms < job.created_ms);
         let later = page.items.into_iter();
         let later = later.filter(|other| other.created_ms >= job.created_ms);
         names.extend(later.map(|other| other.name));
@@ -107,18 +97,14 @@ fn alike(
             break;
         }
     }
-    names.retain(|name| {
-        *name != job.spec.job_name && known.iter().all(|known| known.spec.job_name != *name)
-    });
+    names.retain(|name| *name != job.spec.job_name && known.iter().all(|known| known.spec.job_name != *name));
     let unseen = names.len().saturating_sub(LOOKED_AT);
     let mut found = Vec::new();
     for name in names.iter().rev().take(LOOKED_AT) {
         match sagemaker.describe_transform_job(name, Some(control)) {
-            Ok(other) if looks_like_retry(&job.spec, &other.spec) => found.push(FoundRetry {
-                spec: other.spec,
-                record: None,
-                status: Some(other.status),
-            }),
+            Ok(other) if looks_like_retry(&job.spec, &other.spec) => {
+                found.push(FoundRetry { spec: other.spec, record: None, status: Some(other.status) });
+            }
             // Jobs that Spotcheck cannot read were not started by it.
             Err(error) if error.kind != AwsErrorKind::Unsupported => return Err(error),
             Ok(_) | Err(_) => {}
@@ -138,10 +124,7 @@ fn retries_of(job_name: &str, region: &str, records: Vec<JobRecord>) -> Vec<JobR
     let mut found = Vec::new();
     // Retries are newer than their job, so one pass finds all.
     for record in rest {
-        let is_ours = record
-            .retry_of
-            .as_ref()
-            .is_some_and(|first| names.contains(first));
+        let is_ours = record.retry_of.as_ref().is_some_and(|first| names.contains(first));
         if is_ours {
             names.push(record.spec.job_name.clone());
             found.push(record);
@@ -157,15 +140,9 @@ mod tests {
 
     fn record(name: &str, retry_of: Option<&str>, begun_ms: i64) -> JobRecord {
         JobRecord {
-            sagemaker: SageMakerAccess {
-                region: Some("eu-west-1".to_owned()),
-                ..SageMakerAccess::default()
-            },
+            sagemaker: SageMakerAccess { region: Some("eu-west-1".to_owned()), ..SageMakerAccess::default() },
             s3: S3Access::default(),
-            spec: TransformSpec {
-                job_name: name.to_owned(),
-                ..TransformSpec::example()
-            },
+            spec: TransformSpec { job_name: name.to_owned(), ..TransformSpec::example() },
             begun_ms,
             is_started: true,
             model: None,
@@ -179,15 +156,9 @@ mod tests {
 
     #[test]
     fn retries_of_retries_are_found_and_no_others() {
-        let never_taken = JobRecord {
-            is_started: false,
-            ..record("refused", Some("first"), 6)
-        };
+        let never_taken = JobRecord { is_started: false, ..record("refused", Some("first"), 6) };
         let other = JobRecord {
-            sagemaker: SageMakerAccess {
-                region: Some("us-east-1".to_owned()),
-                ..SageMakerAccess::default()
-            },
+            sagemaker: SageMakerAccess { region: Some("us-east-1".to_owned()), ..SageMakerAccess::default() },
             ..record("elsewhere", Some("first"), 7)
         };
         let records = vec![

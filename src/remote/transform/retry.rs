@@ -4,11 +4,10 @@ use super::JobError;
 use super::manifest::manifest_of;
 use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{
-    DEFAULT_PAYLOAD_MB, FailedObject, InputObjects, InstanceType, JobOutcome, JobRecord,
-    MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelSource, PayloadSuggestion, S3Access, S3Address,
-    SageMakerAccess, SampleUri, SplitType, TransformInput, TransformJob, TransformOutput,
-    TransformPlan, TransformSpec, TransformStatus, dated_name, human_bytes, manifest_address,
-    needed_payload_mb, output_folder,
+    DEFAULT_PAYLOAD_MB, FailedObject, InputObjects, InstanceType, JobOutcome, JobRecord, MAX_PAYLOAD_IN_FLIGHT_MB,
+    ManifestPlan, ModelSource, PayloadSuggestion, S3Access, S3Address, SageMakerAccess, SampleUri, SplitType,
+    TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus, dated_name,
+    human_bytes, manifest_address, needed_payload_mb, output_folder,
 };
 use crate::tasks::TaskControl;
 
@@ -59,12 +58,7 @@ pub struct PlannedRetry {
 ///
 /// # Errors
 /// No image is left to send, another retry still runs for some of them, or there is no model any more.
-pub fn plan_retry(
-    aws: &Aws,
-    retry: &Retry<'_>,
-    now_ms: i64,
-    control: &TaskControl,
-) -> Result<PlannedRetry, JobError> {
+pub fn plan_retry(aws: &Aws, retry: &Retry<'_>, now_ms: i64, control: &TaskControl) -> Result<PlannedRetry, JobError> {
     let spec = &retry.job.spec;
     let chosen = retry.chosen()?;
     let doubt = retry.doubt();
@@ -76,10 +70,7 @@ pub fn plan_retry(
     };
     let model = match (there, retry.record.and_then(|record| record.model.clone())) {
         (true, _) => ModelSource::Existing,
-        (false, Some(spec)) => ModelSource::New {
-            spec,
-            local_archive: None,
-        },
+        (false, Some(spec)) => ModelSource::New { spec, local_archive: None },
         (false, None) => {
             return Err(JobError::Plan(format!(
                 "Model {} was deleted, and its settings are not recorded here; start a job with a new model over the \
@@ -103,11 +94,7 @@ pub fn plan_retry(
         },
     }
     let largest = chosen.iter().map(|failed| failed.size_bytes).max();
-    notes.extend(
-        retry
-            .changes
-            .apply(&mut of_retry, largest.unwrap_or_default()),
-    );
+    notes.extend(retry.changes.apply(&mut of_retry, largest.unwrap_or_default()));
     let is_other_type = of_retry.instance_type != spec.instance_type;
     let plan = TransformPlan {
         sagemaker: retry.sagemaker.clone(),
@@ -119,10 +106,7 @@ pub fn plan_retry(
         files_root: None,
         manifest: Some(manifest),
         // The job's price is for its instance type.
-        usd_per_hour: retry
-            .record
-            .and_then(|record| record.usd_per_hour)
-            .filter(|_| !is_other_type),
+        usd_per_hour: retry.record.and_then(|record| record.usd_per_hour).filter(|_| !is_other_type),
         images_per_s: None,
         inside: None,
         retry_of: Some(spec.job_name.clone()),
@@ -171,8 +155,7 @@ impl Retry<'_> {
             )));
         }
         let failed = &self.outcome.failed;
-        let is_chosen =
-            |failed: &&FailedObject| self.choice == RetryChoice::Missing || failed.reason.is_none();
+        let is_chosen = |failed: &&FailedObject| self.choice == RetryChoice::Missing || failed.reason.is_none();
         let chosen: Vec<&FailedObject> = failed.iter().filter(is_chosen).collect();
         let job = &self.job.spec.job_name;
         match (chosen.is_empty(), failed.len()) {
@@ -223,22 +206,13 @@ fn spec_of_retry(
     let stem = stem_of(&spec.job_name);
     let job_name = dated_name(&format!("{stem}-retry"), now_ms);
     let base = base_of_outputs(spec);
-    let uris: Vec<SampleUri> = chosen
-        .iter()
-        .map(|failed| place.uri_of(&failed.key))
-        .collect();
+    let uris: Vec<SampleUri> = chosen.iter().map(|failed| place.uri_of(&failed.key)).collect();
     // The manifest keeps the base folder of the first job, so that images keep their names.
     let manifest = manifest_of(&uris, place)?;
     let address = manifest_address(&base, &job_name);
     let of_retry = TransformSpec {
-        input: TransformInput {
-            objects: InputObjects::Manifest(address),
-            ..spec.input.clone()
-        },
-        output: TransformOutput {
-            folder: output_folder(&base, &job_name),
-            ..spec.output.clone()
-        },
+        input: TransformInput { objects: InputObjects::Manifest(address), ..spec.input.clone() },
+        output: TransformOutput { folder: output_folder(&base, &job_name), ..spec.output.clone() },
         job_name,
         ..spec.clone()
     };
@@ -273,9 +247,7 @@ fn base_of_outputs(spec: &TransformSpec) -> S3Address {
 
 /// The name without its date and without the word for a retry, so that names do not grow.
 fn stem_of(job_name: &str) -> &str {
-    let is_digits = |part: &str, count: usize| {
-        part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
+    let is_digits = |part: &str, count: usize| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
     let undated = job_name
         .rsplit_once('-')
         .filter(|(_, time)| is_digits(time, 9))
@@ -292,12 +264,8 @@ mod tests {
     const AT_MS: i64 = 1_795_269_909_007;
 
     fn failed(keys: &[&str]) -> Vec<FailedObject> {
-        let failed = |key: &&str| FailedObject {
-            key: (*key).to_owned(),
-            output_key: None,
-            reason: None,
-            size_bytes: 1,
-        };
+        let failed =
+            |key: &&str| FailedObject { key: (*key).to_owned(), output_key: None, reason: None, size_bytes: 1 };
         keys.iter().map(failed).collect()
     }
 
@@ -310,24 +278,15 @@ mod tests {
 
     #[test]
     fn a_retry_has_a_name_a_folder_and_a_manifest_of_its_own_and_is_else_the_same() {
-        let spec = TransformSpec {
-            max_concurrent: Some(4),
-            ..TransformSpec::example()
-        };
+        let spec = TransformSpec { max_concurrent: Some(4), ..TransformSpec::example() };
         let (retry, manifest) = retried(&spec, &["photos/a/1.jpg", "photos/a/2.jpg"]);
         assert_eq!(retry.job_name, "job-retry-20261121-140509007");
-        assert_eq!(
-            retry.output.folder.to_string(),
-            "s3://bucket/out/job-retry-20261121-140509007/"
-        );
+        assert_eq!(retry.output.folder.to_string(), "s3://bucket/out/job-retry-20261121-140509007/");
         assert_eq!(
             retry.input.objects.address().to_string(),
             "s3://bucket/out/spotcheck-files/job-retry-20261121-140509007/manifest.json"
         );
-        assert_eq!(
-            (retry.max_concurrent, &retry.model_name),
-            (Some(4), &spec.model_name)
-        );
+        assert_eq!((retry.max_concurrent, &retry.model_name), (Some(4), &spec.model_name));
         assert_eq!(manifest.folder.to_string(), "s3://bucket/photos/");
         assert_eq!(manifest.names, ["a/1.jpg", "a/2.jpg"]);
 
@@ -365,16 +324,8 @@ mod tests {
         largest_bytes: u64,
         expected: (Option<u32>, Option<u32>, bool),
     ) {
-        let mut spec = TransformSpec {
-            max_payload_mb: of_job.0,
-            max_concurrent: of_job.1,
-            ..TransformSpec::example()
-        };
-        let changes = RetryChanges {
-            max_payload_mb: wanted.0,
-            max_concurrent: wanted.1,
-            instance_type: None,
-        };
+        let mut spec = TransformSpec { max_payload_mb: of_job.0, max_concurrent: of_job.1, ..TransformSpec::example() };
+        let changes = RetryChanges { max_payload_mb: wanted.0, max_concurrent: wanted.1, instance_type: None };
         let is_told = changes.apply(&mut spec, largest_bytes).is_some();
         let found = (spec.max_payload_mb, spec.max_concurrent, is_told);
         assert_eq!(found, expected, "{of_job:?}, {wanted:?}, {largest_bytes}");
@@ -385,48 +336,18 @@ mod tests {
         let nothing = (None, None);
         let small = 5_000_000;
         let large = 12_000_000;
-        check_payload(
-            (Some(6), Some(4)),
-            nothing,
-            small,
-            (Some(6), Some(4), false),
-        );
-        check_payload(
-            (Some(6), Some(16)),
-            nothing,
-            large,
-            (Some(12), Some(8), true),
-        );
-        check_payload(
-            (Some(6), Some(2)),
-            nothing,
-            large,
-            (Some(12), Some(2), true),
-        );
+        check_payload((Some(6), Some(4)), nothing, small, (Some(6), Some(4), false));
+        check_payload((Some(6), Some(16)), nothing, large, (Some(12), Some(8), true));
+        check_payload((Some(6), Some(2)), nothing, large, (Some(12), Some(2), true));
         check_payload(nothing, nothing, large, (Some(12), Some(4), true));
         check_payload(nothing, nothing, small, (None, None, false));
         // Chunks have no size limit.
         check_payload((Some(0), None), nothing, large, (Some(0), None, false));
         // A value from the user is not changed.
-        check_payload(
-            (Some(6), None),
-            (Some(7), None),
-            large,
-            (Some(7), None, false),
-        );
-        check_payload(
-            (Some(6), Some(2)),
-            (None, Some(3)),
-            large,
-            (Some(12), Some(3), true),
-        );
+        check_payload((Some(6), None), (Some(7), None), large, (Some(7), None, false));
+        check_payload((Some(6), Some(2)), (None, Some(3)), large, (Some(12), Some(3), true));
         // No payload is large enough.
-        check_payload(
-            (Some(6), None),
-            nothing,
-            200_000_000,
-            (Some(6), None, false),
-        );
+        check_payload((Some(6), None), nothing, 200_000_000, (Some(6), None, false));
     }
 
     #[test]

@@ -9,8 +9,7 @@ use super::preflight::is_same_model;
 use super::{JobError, JobRecords};
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::{
-    InputObjects, JobRecord, Leftover, ModelSource, ModelSpec, S3Address, SageMakerAccess,
-    TransformPlan,
+    InputObjects, JobRecord, Leftover, ModelSource, ModelSpec, S3Address, SageMakerAccess, TransformPlan,
 };
 use crate::remote::sending::Sender;
 use crate::tasks::TaskControl;
@@ -49,18 +48,10 @@ pub fn start(
     let mut start = Start {
         aws,
         records: folders.records,
-        sender: Sender {
-            aws,
-            s3: &plan.s3,
-            unfinished: folders.unfinished,
-            control,
-        },
+        sender: Sender { aws, s3: &plan.s3, unfinished: folders.unfinished, control },
         control,
         record: JobRecord {
-            sagemaker: SageMakerAccess {
-                region: Some(region),
-                ..plan.sagemaker.clone()
-            },
+            sagemaker: SageMakerAccess { region: Some(region), ..plan.sagemaker.clone() },
             s3: plan.s3.clone(),
             spec: plan.spec.clone(),
             begun_ms: now_ms,
@@ -99,14 +90,8 @@ fn check_plan(plan: &TransformPlan) -> Result<(), JobError> {
     if problems.is_empty() {
         return Ok(());
     }
-    let lines: Vec<String> = problems
-        .iter()
-        .map(|problem| format!("the {problem}"))
-        .collect();
-    Err(JobError::Plan(format!(
-        "SageMaker would reject this: {}",
-        lines.join("; ")
-    )))
+    let lines: Vec<String> = problems.iter().map(|problem| format!("the {problem}")).collect();
+    Err(JobError::Plan(format!("SageMaker would reject this: {}", lines.join("; "))))
 }
 
 struct Start<'a> {
@@ -120,12 +105,8 @@ struct Start<'a> {
 impl Start<'_> {
     fn send_input(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
         if let (Some(manifest), false) = (&plan.manifest, plan.input_files.is_empty()) {
-            let files = LocalFiles {
-                files: plan.input_files.clone(),
-                ..LocalFiles::default()
-            };
-            self.control
-                .set_step(format!("uploading the images to {}", manifest.folder));
+            let files = LocalFiles { files: plan.input_files.clone(), ..LocalFiles::default() };
+            self.control.set_step(format!("uploading the images to {}", manifest.folder));
             return Ok(self.sender.send(&manifest.folder, files)?);
         }
         let Some(folder) = &plan.input_folder else {
@@ -133,55 +114,38 @@ impl Start<'_> {
         };
         let InputObjects::Prefix(target) = &plan.spec.input.objects else {
             return Err(JobError::Plan(
-                "A local folder becomes an S3 prefix, not a manifest; use the prefix as the input"
-                    .to_owned(),
+                "A local folder becomes an S3 prefix, not a manifest; use the prefix as the input".to_owned(),
             ));
         };
-        self.control
-            .set_step(format!("listing {}", folder.display()));
+        self.control.set_step(format!("listing {}", folder.display()));
         let files = files_below(folder, self.control)
             .map_err(|error| JobError::of_source("Could not read the folder", folder, &error))?;
-        self.control
-            .set_step(format!("uploading the images to {target}"));
+        self.control.set_step(format!("uploading the images to {target}"));
         Ok(self.sender.send(target, files)?)
     }
 
     fn send_manifest(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
-        let (Some(manifest), InputObjects::Manifest(address)) =
-            (&plan.manifest, &plan.spec.input.objects)
-        else {
+        let (Some(manifest), InputObjects::Manifest(address)) = (&plan.manifest, &plan.spec.input.objects) else {
             return Ok(());
         };
-        let failed = |error: std::io::Error| {
-            JobError::local("Could not write the manifest", std::env::temp_dir(), error)
-        };
+        let failed =
+            |error: std::io::Error| JobError::local("Could not write the manifest", std::env::temp_dir(), error);
         let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
         file.write_all(&write_manifest(manifest)).map_err(failed)?;
         file.flush().map_err(failed)?;
-        self.control
-            .set_step(format!("uploading the manifest to {address}"));
+        self.control.set_step(format!("uploading the manifest to {address}"));
         self.send_file(file.path(), address, &Leftover::Manifest(address.clone()))
     }
 
     fn make_model(&mut self, sagemaker: &SageMaker, plan: &TransformPlan) -> Result<(), JobError> {
-        let ModelSource::New {
-            spec,
-            local_archive,
-        } = &plan.model
-        else {
+        let ModelSource::New { spec, local_archive } = &plan.model else {
             return Ok(());
         };
         if let Some(path) = local_archive {
-            self.control
-                .set_step(format!("uploading the model to {}", spec.archive));
-            self.send_file(
-                path,
-                &spec.archive,
-                &Leftover::Archive(spec.archive.clone()),
-            )?;
+            self.control.set_step(format!("uploading the model to {}", spec.archive));
+            self.send_file(path, &spec.archive, &Leftover::Archive(spec.archive.clone()))?;
         }
-        self.control
-            .set_step(format!("creating model {}", spec.name));
+        self.control.set_step(format!("creating model {}", spec.name));
         let there = sagemaker.describe_model(&spec.name, Some(self.control))?;
         if let Some(there) = there {
             return check_same_model(spec, &there);
@@ -209,9 +173,7 @@ impl Start<'_> {
         } else {
             self.control.set_step("listing the input");
             let s3 = self.aws.s3(&plan.s3);
-            Inputs::list(&s3, &plan.spec.input.objects, self.control)?
-                .objects
-                .len()
+            Inputs::list(&s3, &plan.spec.input.objects, self.control)?.objects.len()
         };
         self.record.input_objects = Some(count as u64);
         if count == 0 {
@@ -225,8 +187,7 @@ impl Start<'_> {
 
     fn create(&mut self, sagemaker: &SageMaker) -> Result<(), JobError> {
         let spec = &self.record.spec;
-        self.control
-            .set_step(format!("starting job {}", spec.job_name));
+        self.control.set_step(format!("starting job {}", spec.job_name));
         self.records.write(&self.record)?;
         if let Err(error) = sagemaker.create_transform_job(spec, Some(self.control)) {
             // Our own response may have got lost, and the job been started all the same.
@@ -243,15 +204,9 @@ impl Start<'_> {
     }
 
     /// Sends one file, and writes down that it is there for the job alone, unless it was there before.
-    fn send_file(
-        &mut self,
-        path: &Path,
-        address: &S3Address,
-        leaves: &Leftover,
-    ) -> Result<(), JobError> {
-        let sent = self.sender.send_file(path, address, || {
-            record_leftover(&mut self.record, self.records, leaves.clone())
-        });
+    fn send_file(&mut self, path: &Path, address: &S3Address, leaves: &Leftover) -> Result<(), JobError> {
+        let sent =
+            self.sender.send_file(path, address, || record_leftover(&mut self.record, self.records, leaves.clone()));
         let is_noted = self.record.left.contains(leaves);
         if sent.is_err() && is_noted && self.sender.is_absent(address) {
             self.forget_leftover(leaves)?;
@@ -274,11 +229,7 @@ fn is_in_doubt(error: &JobError) -> bool {
 }
 
 /// Records a resource before it is created: an unrecorded one would stay forever.
-fn record_leftover(
-    record: &mut JobRecord,
-    records: &JobRecords,
-    left: Leftover,
-) -> Result<(), JobError> {
+fn record_leftover(record: &mut JobRecord, records: &JobRecords, left: Leftover) -> Result<(), JobError> {
     if !record.left.contains(&left) {
         record.left.push(left);
     }
@@ -296,10 +247,7 @@ fn check_same_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobErro
 }
 
 /// Whether an existing job of the same name is the requested one: only that one writes into its folder.
-fn is_same_job(
-    wanted: &crate::domain::TransformSpec,
-    there: &crate::domain::TransformSpec,
-) -> bool {
+fn is_same_job(wanted: &crate::domain::TransformSpec, there: &crate::domain::TransformSpec) -> bool {
     wanted.model_name == there.model_name
         && wanted.input.objects == there.input.objects
         && wanted.output.folder == there.output.folder

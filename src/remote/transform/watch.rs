@@ -11,8 +11,8 @@ use super::late_inputs::InputListed;
 use super::{JobError, JobRecords, LogKind, LogReader, OutputKeys};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{
-    InputObjects, JobPhase, JobProgress, JobRecord, LogLine, PriceTable, S3Access, S3Address,
-    SageMakerAccess, TransformJob, TransformStatus, cost_usd,
+    InputObjects, JobPhase, JobProgress, JobRecord, LogLine, PriceTable, S3Access, S3Address, SageMakerAccess,
+    TransformJob, TransformStatus, cost_usd,
 };
 use crate::tasks::{Counted, TaskControl, now_ms};
 
@@ -98,9 +98,7 @@ impl Watch {
     /// # Errors
     /// SageMaker does not tell of the job, or the task was cancelled.
     pub fn poll(&mut self, control: &TaskControl) -> Result<JobProgress, JobError> {
-        let job = self
-            .sagemaker
-            .describe_transform_job(&self.job_name, Some(control))?;
+        let job = self.sagemaker.describe_transform_job(&self.job_name, Some(control))?;
         if self.region.is_none() {
             self.region = Some(self.sagemaker.region(Some(control))?);
         }
@@ -109,18 +107,12 @@ impl Watch {
         self.read_log(&mut notes, control)?;
         notes.extend(outputs.as_ref().and_then(|found| found.note.clone()));
         let of_job = outputs.as_ref().and_then(|found| found.inputs);
-        let listed = self
-            .inputs
-            .as_ref()
-            .map(|inputs| inputs.objects.len() as u64);
+        let listed = self.inputs.as_ref().map(|inputs| inputs.objects.len() as u64);
         let of_record = self.record.as_ref().and_then(|record| record.input_objects);
         let seen_at_ms = now_ms();
         let billed_s = billed_s(&job, seen_at_ms);
         Ok(JobProgress {
-            phase: phase(
-                &job,
-                outputs.as_ref().is_some_and(|found| found.count > 0) || self.has_seen_request,
-            ),
+            phase: phase(&job, outputs.as_ref().is_some_and(|found| found.count > 0) || self.has_seen_request),
             inputs: of_job.or(listed).or(of_record),
             outputs: outputs.as_ref().map(|found| found.count),
             counted_at_ms: outputs.as_ref().map(|found| found.at_ms),
@@ -160,9 +152,7 @@ impl Watch {
         let mut interval = PollInterval::default();
         loop {
             let begun = Instant::now();
-            let looked = self
-                .poll(control)
-                .inspect(|seen| show_progress(control, seen));
+            let looked = self.poll(control).inspect(|seen| show_progress(control, seen));
             let wait = match looked {
                 Ok(progress) if progress.job.status.is_over() => return Ok(progress),
                 Ok(progress) => {
@@ -183,9 +173,7 @@ impl Watch {
 
     fn usd_per_hour(&self, job: &TransformJob) -> Option<f64> {
         let of_table = || {
-            let price = self
-                .prices
-                .find(&job.spec.instance_type, self.region.as_deref())?;
+            let price = self.prices.find(&job.spec.instance_type, self.region.as_deref())?;
             Some(price.usd_per_hour)
         };
         self.usd_per_hour.or_else(of_table)
@@ -212,16 +200,14 @@ impl Watch {
                 }
             }
         }
-        let is_new_enough =
-            |counted: &OutputCount| !job.status.is_over() && counted.is_new_enough(now_ms());
+        let is_new_enough = |counted: &OutputCount| !job.status.is_over() && counted.is_new_enough(now_ms());
         if let Some(counted) = self.counted.clone().filter(is_new_enough) {
             return Ok(Some(counted));
         }
         match Outputs::list(&self.s3, &job.spec.output.folder, control) {
             Ok(outputs) => {
                 let listed = InputListed::by(job, self.record.as_ref());
-                let counted =
-                    OutputCount::of(self.inputs.as_ref(), listed, job, &outputs, now_ms());
+                let counted = OutputCount::of(self.inputs.as_ref(), listed, job, &outputs, now_ms());
                 self.counted = Some(counted.clone());
                 Ok(Some(counted))
             }
@@ -234,8 +220,7 @@ impl Watch {
         if self.log_trouble.is_none() {
             match self.log.read(&self.sagemaker, control) {
                 Ok(lines) => {
-                    self.has_seen_request |=
-                        lines.iter().any(|line| line.message.contains(REQUEST));
+                    self.has_seen_request |= lines.iter().any(|line| line.message.contains(REQUEST));
                     self.log_tail.extend(lines);
                     let surplus = self.log_tail.len().saturating_sub(LOG_TAIL as usize);
                     self.log_tail.drain(..surplus);
@@ -255,10 +240,7 @@ impl Watch {
 fn show_progress(control: &TaskControl, seen: &JobProgress) {
     control.set_total(seen.inputs);
     if let Some(outputs) = seen.outputs {
-        let counted = Counted {
-            per_s: seen.outputs_per_s,
-            age: seen.count_age(seen.seen_at_ms).unwrap_or_default(),
-        };
+        let counted = Counted { per_s: seen.outputs_per_s, age: seen.count_age(seen.seen_at_ms).unwrap_or_default() };
         control.set_counted(outputs, counted);
     }
 }
@@ -321,14 +303,7 @@ impl OutputCount {
             of_inputs = Some((inputs.objects.len() - late.len()) as u64);
             note = late.note();
         }
-        Self {
-            count: written_ms.len() as u64,
-            listed,
-            inputs: of_inputs,
-            per_s: rate_of(&written_ms),
-            at_ms,
-            note,
-        }
+        Self { count: written_ms.len() as u64, listed, inputs: of_inputs, per_s: rate_of(&written_ms), at_ms, note }
     }
 }
 
@@ -339,9 +314,7 @@ fn written_of(inputs: &Inputs, keys: &OutputKeys, outputs: &Outputs) -> Vec<Opti
         input.is_some_and(|input| inputs.contains(&input))
     };
     let all = outputs.keys.iter().zip(&outputs.written_ms);
-    all.filter(|(output, _)| is_of_input(output))
-        .map(|(_, written_ms)| *written_ms)
-        .collect()
+    all.filter(|(output, _)| is_of_input(output)).map(|(_, written_ms)| *written_ms).collect()
 }
 
 /// Outputs a second, from the first that was written to the last. The first one is not counted, because the time before
@@ -399,11 +372,7 @@ struct PollInterval {
 impl PollInterval {
     fn after(&mut self, phase: JobPhase, status: TransformStatus, took: Duration) -> Duration {
         let is_new = self.seen.replace((phase, status)) != Some((phase, status));
-        self.wait = if is_new {
-            FIRST_WAIT
-        } else {
-            (self.wait * 3 / 2).min(LONGEST_WAIT)
-        };
+        self.wait = if is_new { FIRST_WAIT } else { (self.wait * 3 / 2).min(LONGEST_WAIT) };
         self.trouble = Duration::ZERO;
         self.wait.max(took * LOOKING_SHARE)
     }
@@ -420,11 +389,7 @@ mod tests {
     use super::*;
     use crate::domain::{KeySample, TransformSpec};
 
-    fn job(
-        status: TransformStatus,
-        started_ms: Option<i64>,
-        ended_ms: Option<i64>,
-    ) -> TransformJob {
+    fn job(status: TransformStatus, started_ms: Option<i64>, ended_ms: Option<i64>) -> TransformJob {
         TransformJob {
             spec: TransformSpec::example(),
             arn: String::new(),
@@ -440,32 +405,12 @@ mod tests {
     fn phases_follow_what_can_be_seen_from_outside() {
         use TransformStatus as Status;
         for (job, is_transforming, expected) in [
-            (
-                job(Status::InProgress, None, None),
-                false,
-                JobPhase::Starting,
-            ),
-            (
-                job(Status::InProgress, Some(1), None),
-                false,
-                JobPhase::Downloading,
-            ),
-            (
-                job(Status::InProgress, Some(1), None),
-                true,
-                JobPhase::Transforming,
-            ),
-            (
-                job(Status::Stopping, Some(1), None),
-                true,
-                JobPhase::Transforming,
-            ),
+            (job(Status::InProgress, None, None), false, JobPhase::Starting),
+            (job(Status::InProgress, Some(1), None), false, JobPhase::Downloading),
+            (job(Status::InProgress, Some(1), None), true, JobPhase::Transforming),
+            (job(Status::Stopping, Some(1), None), true, JobPhase::Transforming),
             (job(Status::Stopped, None, Some(2)), false, JobPhase::Done),
-            (
-                job(Status::Completed, Some(1), Some(2)),
-                true,
-                JobPhase::Done,
-            ),
+            (job(Status::Completed, Some(1), Some(2)), true, JobPhase::Done),
         ] {
             assert_eq!(phase(&job, is_transforming), expected, "{job:?}");
         }
@@ -475,50 +420,28 @@ mod tests {
     fn billing_goes_from_the_start_of_the_instances_to_their_end() {
         use TransformStatus as Status;
         assert_eq!(billed_s(&job(Status::InProgress, None, None), 5000), None);
-        assert_eq!(
-            billed_s(&job(Status::InProgress, Some(1000), None), 5000),
-            Some(4.0)
-        );
-        assert_eq!(
-            billed_s(&job(Status::Failed, Some(1000), Some(3000)), 5000),
-            Some(2.0)
-        );
+        assert_eq!(billed_s(&job(Status::InProgress, Some(1000), None), 5000), Some(4.0));
+        assert_eq!(billed_s(&job(Status::Failed, Some(1000), Some(3000)), 5000), Some(2.0));
         // Their clock may be ahead of ours.
-        assert_eq!(
-            billed_s(&job(Status::InProgress, Some(9000), None), 5000),
-            Some(0.0)
-        );
+        assert_eq!(billed_s(&job(Status::InProgress, Some(9000), None), 5000), Some(0.0));
     }
 
     #[test]
     fn only_outputs_of_inputs_are_counted_and_the_rate_is_that_of_their_writing() {
-        let object = |key: &str| InputObject {
-            key: key.to_owned(),
-            size_bytes: 1,
-            modified_ms: Some(7),
-        };
+        let object = |key: &str| InputObject { key: key.to_owned(), size_bytes: 1, modified_ms: Some(7) };
         let inputs = Inputs {
             place: S3Address::new("bucket", "photos/"),
-            objects: vec![
-                object("photos/a.jpg"),
-                object("photos/b.jpg"),
-                object("photos/c.jpg"),
-            ],
+            objects: vec![object("photos/a.jpg"), object("photos/b.jpg"), object("photos/c.jpg")],
             markers: Vec::new(),
             missing: KeySample::default(),
         };
         let outputs = Outputs {
-            keys: ["a.jpg.out", "b.jpg.out", "stray.out"]
-                .map(|key| format!("out/job/{key}"))
-                .to_vec(),
+            keys: ["a.jpg.out", "b.jpg.out", "stray.out"].map(|key| format!("out/job/{key}")).to_vec(),
             written_ms: vec![Some(10_000), Some(14_000), Some(70_000)],
         };
         let job = job(TransformStatus::InProgress, Some(1), None);
         let counted = |created_ms: i64| {
-            let job = TransformJob {
-                created_ms,
-                ..job.clone()
-            };
+            let job = TransformJob { created_ms, ..job.clone() };
             let listed = InputListed::by(&job, None);
             OutputCount::of(Some(&inputs), listed, &job, &outputs, 20_000)
         };
@@ -542,14 +465,7 @@ mod tests {
             // The clock was set back.
             (100_000, -1, false),
         ] {
-            let counted = OutputCount {
-                count: listed,
-                listed,
-                inputs: None,
-                per_s: None,
-                at_ms: 50_000,
-                note: None,
-            };
+            let counted = OutputCount { count: listed, listed, inputs: None, per_s: None, at_ms: 50_000, note: None };
             let is_new_enough = counted.is_new_enough(50_000 + after_ms);
             assert_eq!(is_new_enough, expected, "{listed} after {after_ms} ms");
         }
@@ -569,19 +485,10 @@ mod tests {
             last = next;
         }
         assert_eq!(last, LONGEST_WAIT);
-        assert_eq!(
-            interval.after(JobPhase::Downloading, InProgress, short),
-            FIRST_WAIT
-        );
-        assert_eq!(
-            interval.after(JobPhase::Downloading, Stopping, short),
-            FIRST_WAIT
-        );
+        assert_eq!(interval.after(JobPhase::Downloading, InProgress, short), FIRST_WAIT);
+        assert_eq!(interval.after(JobPhase::Downloading, Stopping, short), FIRST_WAIT);
         let long = Duration::from_secs(7);
-        assert_eq!(
-            interval.after(JobPhase::Transforming, InProgress, long),
-            Duration::from_secs(70)
-        );
+        assert_eq!(interval.after(JobPhase::Transforming, InProgress, long), Duration::from_secs(70));
         let troubles: Vec<u64> = (0..7).map(|_| interval.after_trouble().as_secs()).collect();
         assert_eq!(troubles, [2, 4, 8, 16, 32, 60, 60]);
         interval.after(JobPhase::Transforming, InProgress, short);

@@ -26,9 +26,7 @@ fn sample(name: &str, size_bytes: u64, modified_ns: Option<i64>) -> Sample {
 }
 
 fn prediction(random: &mut Random, task: ModelTask) -> Prediction {
-    let mut scores: Vec<f32> = (0..random.below(6))
-        .map(|_| (random.unit() * 20.0).round() / 20.0)
-        .collect();
+    let mut scores: Vec<f32> = (0..random.below(6)).map(|_| (random.unit() * 20.0).round() / 20.0).collect();
     scores.sort_by(|left, right| right.total_cmp(left));
     let class = |random: &mut Random| random.below(NAMES.len()) as u32;
     Prediction {
@@ -38,11 +36,7 @@ fn prediction(random: &mut Random, task: ModelTask) -> Prediction {
             ModelTask::Classification => PredictionContent::Classes(
                 scores
                     .into_iter()
-                    .map(|score| ClassScore {
-                        index: class(random),
-                        label: String::new(),
-                        score,
-                    })
+                    .map(|score| ClassScore { index: class(random), label: String::new(), score })
                     .collect(),
             ),
             ModelTask::Detection => PredictionContent::Detections(
@@ -65,10 +59,8 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
     let mut random = Random::new(7);
     let mut predictions = Predictions::new(task);
     let mut suppressed = Suppressed::new(0.5);
-    let mut request = ArrangeRequest {
-        labels: LabelSet::parse(&NAMES.join("\n")).unwrap(),
-        ..ArrangeRequest::default()
-    };
+    let mut request =
+        ArrangeRequest { labels: LabelSet::parse(&NAMES.join("\n")).unwrap(), ..ArrangeRequest::default() };
     let mut given = Vec::new();
     for index in 0..900 {
         let id = SampleId(index);
@@ -103,9 +95,7 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
             let mut mark = Mark::default();
             let verdict = VerdictKind::VARIANTS.get(random.below(6)).copied();
             mark.verdict = verdict;
-            let judged = (0..6)
-                .filter(|_| random.below(2) == 0)
-                .collect::<Vec<u32>>();
+            let judged = (0..6).filter(|_| random.below(2) == 0).collect::<Vec<u32>>();
             let boxes = judged.into_iter().map(|at| {
                 let kind = VerdictKind::VARIANTS[random.below(4)];
                 (at, kind)
@@ -146,9 +136,7 @@ impl World {
         let view = &self.request.view;
         let boxes = prediction.detections().iter();
         let confirmed = self.confirmed(id);
-        let shown = boxes
-            .zip(0..)
-            .filter(|(found, at)| view.shows_class(found.class_id) || confirmed.contains(at));
+        let shown = boxes.zip(0..).filter(|(found, at)| view.shows_class(found.class_id) || confirmed.contains(at));
         let boxes = shown.map(|(found, _)| found.score);
         let classes = prediction.classes().iter().map(|class| class.score);
         boxes.chain(classes).reduce(f32::max)
@@ -173,9 +161,7 @@ impl World {
     fn visible(&self, id: SampleId) -> Vec<usize> {
         let confirmed = self.confirmed(id);
         let view = &self.request.view;
-        self.prediction(id).map_or_else(Vec::new, |prediction| {
-            view.visible_detections(prediction, &confirmed)
-        })
+        self.prediction(id).map_or_else(Vec::new, |prediction| view.visible_detections(prediction, &confirmed))
     }
 
     fn confirmed(&self, id: SampleId) -> Vec<u32> {
@@ -204,22 +190,12 @@ impl World {
     }
 
     fn problem(&self, id: SampleId) -> bool {
-        let failed = self
-            .request
-            .predictions
-            .as_ref()
-            .unwrap()
-            .failure(id)
-            .is_some();
+        let failed = self.request.predictions.as_ref().unwrap().failure(id).is_some();
         failed || self.request.unreadable.contains(id)
     }
 
     fn arranged(&self, query: &str, sort: Sort) -> Arrangement {
-        let request = ArrangeRequest {
-            query: Query::parse(query).unwrap(),
-            sort,
-            ..self.request.clone()
-        };
+        let request = ArrangeRequest { query: Query::parse(query).unwrap(), sort, ..self.request.clone() };
         arrange(&request, NEVER).unwrap()
     }
 
@@ -229,10 +205,7 @@ impl World {
         expected.retain(|id| is_wanted(*id));
         assert_eq!(&got.order()[..], &expected, "{query}");
         assert!(!expected.is_empty(), "{query} finds nothing to compare");
-        assert!(
-            expected.len() < self.there().len(),
-            "{query} finds everything"
-        );
+        assert!(expected.len() < self.there().len(), "{query} finds everything");
     }
 }
 
@@ -261,31 +234,17 @@ fn a_query_finds_what_a_plain_look_at_every_prediction_finds() {
     world.check("class:\"traffic light\" or class:dog", |id| {
         !world.shown(id, "traffic light").is_empty() || !world.shown(id, "dog").is_empty()
     });
-    world.check("class:cat class:dog", |id| {
-        !cats(id).is_empty() && !world.shown(id, "dog").is_empty()
-    });
-    world.check("class:cat score>0.7", |id| {
-        cats(id).into_iter().any(|score| score > 0.7)
-    });
+    world.check("class:cat class:dog", |id| !cats(id).is_empty() && !world.shown(id, "dog").is_empty());
+    world.check("class:cat score>0.7", |id| cats(id).into_iter().any(|score| score > 0.7));
     world.check("class:cat boxes>=2", |id| cats(id).len() >= 2);
-    world.check("class:cat boxes:0", |id| {
-        world.prediction(id).is_some() && cats(id).is_empty()
-    });
-    world.check("class:* !class:cat", |id| {
-        boxes(id).is_some_and(|count| count > 0) && cats(id).is_empty()
-    });
-    world.check("score:0.5..0.8", |id| {
-        best(id).is_some_and(|best| (0.5..=0.8).contains(&best))
-    });
+    world.check("class:cat boxes:0", |id| world.prediction(id).is_some() && cats(id).is_empty());
+    world.check("class:* !class:cat", |id| boxes(id).is_some_and(|count| count > 0) && cats(id).is_empty());
+    world.check("score:0.5..0.8", |id| best(id).is_some_and(|best| (0.5..=0.8).contains(&best)));
     world.check("score<0.4", |id| best(id).is_some_and(|best| best < 0.4));
     world.check("boxes:0", |id| boxes(id) == Some(0));
-    world.check("boxes>1 boxes<4", |id| {
-        boxes(id).is_some_and(|count| (2..4).contains(&count))
-    });
+    world.check("boxes>1 boxes<4", |id| boxes(id).is_some_and(|count| (2..4).contains(&count)));
     world.check("!verdict", |id| world.verdict(id).is_none());
-    world.check("verdict:reject", |id| {
-        world.verdict(id) == Some(VerdictKind::Reject)
-    });
+    world.check("verdict:reject", |id| world.verdict(id) == Some(VerdictKind::Reject));
     world.check("tag:night", |id| !world.mark(id).tags.is_empty());
     world.check("note:dark", |id| world.mark(id).note.is_some());
     world.check("problem", |id| world.problem(id));
@@ -294,9 +253,7 @@ fn a_query_finds_what_a_plain_look_at_every_prediction_finds() {
         prediction.is_some_and(|prediction| !prediction.warnings.is_empty())
     });
     world.check("outdated", |id| id.0 % 7 == 3);
-    world.check("!answered !problem", |id| {
-        world.prediction(id).is_none() && !world.problem(id)
-    });
+    world.check("!answered !problem", |id| world.prediction(id).is_none() && !world.problem(id));
     world.check("answered (verdict or tag) !(img_1 or img_2)", |id| {
         let mark = world.mark(id);
         let name = world.name(id);
@@ -309,13 +266,7 @@ fn a_query_finds_what_a_plain_look_at_every_prediction_finds() {
 
 #[test]
 fn a_query_about_a_classifier_is_about_the_class_that_comes_first() {
-    let world = world(
-        ModelTask::Classification,
-        ViewSettings {
-            min_class_score: 0.5,
-            ..ViewSettings::default()
-        },
-    );
+    let world = world(ModelTask::Classification, ViewSettings { min_class_score: 0.5, ..ViewSettings::default() });
     world.check("class:cat", |id| world.first_class(id) == Some("cat"));
     world.check("class:cat score<0.5", |id| {
         let classes = world.prediction(id).map(Prediction::classes);
@@ -339,34 +290,21 @@ fn every_sort_puts_the_ranks_in_order_ties_by_listing_and_the_rest_last() {
         (ascending, sort(Direction::Descending).order().to_vec())
     };
     let check = |by: SortBy, rank: &dyn Fn(SampleId) -> Option<f64>| {
-        let (mut ranked, unranked): (Vec<_>, Vec<_>) = world
-            .there()
-            .into_iter()
-            .partition(|id| rank(*id).is_some());
+        let (mut ranked, unranked): (Vec<_>, Vec<_>) = world.there().into_iter().partition(|id| rank(*id).is_some());
         let (ascending, descending) = order(by);
         ranked.sort_by(|left, right| rank(*left).partial_cmp(&rank(*right)).unwrap());
-        assert_eq!(
-            ascending,
-            [ranked.clone(), unranked.clone()].concat(),
-            "{by:?}"
-        );
+        assert_eq!(ascending, [ranked.clone(), unranked.clone()].concat(), "{by:?}");
         ranked.sort();
         ranked.sort_by(|left, right| rank(*right).partial_cmp(&rank(*left)).unwrap());
         assert_eq!(descending, [ranked, unranked].concat(), "{by:?}");
     };
     let sample = |id: SampleId| world.request.samples.get(id.index()).unwrap();
     check(SortBy::Listing, &|id| Some(f64::from(id.0)));
-    check(SortBy::Date, &|id| {
-        sample(id).modified_ns.map(|ns| ns as f64)
-    });
+    check(SortBy::Date, &|id| sample(id).modified_ns.map(|ns| ns as f64));
     check(SortBy::Size, &|id| Some(sample(id).size_bytes as f64));
     check(SortBy::TopScore, &|id| world.best(id).map(f64::from));
-    check(SortBy::Boxes, &|id| {
-        world.boxes(id).map(|count| count as f64)
-    });
-    check(SortBy::Verdict, &|id| {
-        world.verdict(id).map(|kind| f64::from(kind as u32))
-    });
+    check(SortBy::Boxes, &|id| world.boxes(id).map(|count| count as f64));
+    check(SortBy::Verdict, &|id| world.verdict(id).map(|kind| f64::from(kind as u32)));
     check(SortBy::Disagreement, &|id| {
         let all = world.request.disagreement.as_ref().unwrap();
         all.get(id.index()).map(|value| f64::from(*value))
@@ -374,11 +312,8 @@ fn every_sort_puts_the_ranks_in_order_ties_by_listing_and_the_rest_last() {
     check(SortBy::Uncertainty, &|id| {
         let prediction = world.prediction(id)?;
         let view = &world.request.view;
-        let all = ViewSettings {
-            min_score: 0.0,
-            min_score_by_class: std::collections::BTreeMap::new(),
-            ..view.clone()
-        };
+        let all =
+            ViewSettings { min_score: 0.0, min_score_by_class: std::collections::BTreeMap::new(), ..view.clone() };
         let boxes = all.visible_detections(prediction, &[]);
         let distance = |at: usize| {
             let found = &prediction.detections()[at];
@@ -390,9 +325,7 @@ fn every_sort_puts_the_ranks_in_order_ties_by_listing_and_the_rest_last() {
     let (by_name, _) = order(SortBy::Name);
     let name = |id: &SampleId| world.name(*id);
     assert!(by_name.is_sorted_by(|left, right| {
-        alphanumeric_sort::compare_str(name(left), name(right))
-            .then(left.cmp(right))
-            .is_lt()
+        alphanumeric_sort::compare_str(name(left), name(right)).then(left.cmp(right)).is_lt()
     }));
 }
 
@@ -423,15 +356,9 @@ fn the_counts_are_those_of_the_queries_that_the_quick_filters_make() {
 
 #[test]
 fn names_that_come_later_take_their_place_among_the_others() {
-    let sort = Sort {
-        by: SortBy::Name,
-        direction: Direction::Ascending,
-    };
+    let sort = Sort { by: SortBy::Name, direction: Direction::Ascending };
     let mut arranger = Arranger::default();
-    let mut request = ArrangeRequest {
-        sort,
-        ..ArrangeRequest::default()
-    };
+    let mut request = ArrangeRequest { sort, ..ArrangeRequest::default() };
     let mut names = |request: &ArrangeRequest| {
         let arrangement = arranger.arrange(request, NEVER).unwrap();
         let order = arrangement.order().iter();
@@ -447,9 +374,7 @@ fn names_that_come_later_take_their_place_among_the_others() {
     assert_eq!(names(&request), ["a", "b", "img9", "img9b", "img10"]);
     let other = ArrangeRequest {
         listing: 2,
-        samples: [sample("z", 1, None), sample("y", 1, None)]
-            .into_iter()
-            .collect(),
+        samples: [sample("z", 1, None), sample("y", 1, None)].into_iter().collect(),
         sort,
         ..ArrangeRequest::default()
     };
@@ -459,13 +384,7 @@ fn names_that_come_later_take_their_place_among_the_others() {
 #[test]
 fn places_are_the_order_the_other_way_round() {
     let world = detector();
-    let arrangement = world.arranged(
-        "class:cat",
-        Sort {
-            by: SortBy::Size,
-            direction: Direction::Descending,
-        },
-    );
+    let arrangement = world.arranged("class:cat", Sort { by: SortBy::Size, direction: Direction::Descending });
     for (place, id) in arrangement.order().iter().enumerate() {
         assert_eq!(arrangement.place_of(*id), Some(place));
     }

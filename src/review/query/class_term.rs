@@ -24,13 +24,7 @@ pub(super) struct ClassTerm {
 
 impl ClassTerm {
     pub(super) fn new(pattern: String, at: Range<usize>) -> Self {
-        Self {
-            pattern,
-            at,
-            score: None,
-            boxes: None,
-            is_meant: ByClass::new(false),
-        }
+        Self { pattern, at, score: None, boxes: None, is_meant: ByClass::new(false) }
     }
 
     pub(super) fn prepare(&mut self, labels: &LabelSet) {
@@ -55,19 +49,14 @@ impl ClassTerm {
             Some(name) => format!("did you mean “{name}”?"),
             None => "* stands for any letters: class:*part*".to_owned(),
         };
-        warning(format!(
-            "This model has no class “{}”; {advice}",
-            shortened(&self.pattern)
-        ))
+        warning(format!("This model has no class “{}”; {advice}", shortened(&self.pattern)))
     }
 
     /// The ids of the classes that are meant.
     pub(super) fn ids(&self, labels: &LabelSet) -> Vec<u32> {
         let named = labels.iter();
-        let mut ids: Vec<u32> = named
-            .filter(|(_, name)| matches(&self.pattern, &name.to_lowercase()))
-            .map(|(id, _)| id)
-            .collect();
+        let mut ids: Vec<u32> =
+            named.filter(|(_, name)| matches(&self.pattern, &name.to_lowercase())).map(|(id, _)| id).collect();
         if ids.is_empty() {
             ids.extend(self.id_by_number(labels));
         }
@@ -116,8 +105,7 @@ impl ClassTerm {
         match (self.score, self.boxes) {
             (None, None) => shown > 0,
             (score, boxes) => {
-                score.is_none_or(|span| span.contains(best))
-                    && boxes.is_none_or(|span| span.contains(shown as f32))
+                score.is_none_or(|span| span.contains(best)) && boxes.is_none_or(|span| span.contains(shown as f32))
             }
         }
     }

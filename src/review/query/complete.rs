@@ -45,11 +45,7 @@ pub fn complete(text: &str, cursor: usize, labels: &LabelSet, tags: &[String]) -
             let completions = match key {
                 "class" => ranked(&value, labels.iter().map(|(_, name)| name), whole),
                 "tag" => ranked(&value, tags.iter().map(String::as_str), whole),
-                "verdict" => ranked(
-                    &value,
-                    VerdictKind::VARIANTS.iter().map(VerdictKind::into_str),
-                    whole,
-                ),
+                "verdict" => ranked(&value, VerdictKind::VARIANTS.iter().map(VerdictKind::into_str), whole),
                 _ => return Vec::new(),
             };
             // What is typed already needs no completing.
@@ -67,11 +63,7 @@ fn keys(typed: &str, replaces: Range<usize>) -> Vec<Completion> {
     KEYS.iter()
         .filter(|key| !key.meaning.is_empty())
         .filter(|key| key.completion().starts_with(typed) && key.completion() != typed)
-        .map(|key| Completion {
-            replaces: replaces.clone(),
-            text: key.completion().to_owned(),
-            meaning: key.meaning,
-        })
+        .map(|key| Completion { replaces: replaces.clone(), text: key.completion().to_owned(), meaning: key.meaning })
         .collect()
 }
 
@@ -143,11 +135,7 @@ pub fn with_term(text: &str, term: &str) -> String {
         return term.to_owned();
     }
     // Beside an “or” it would belong to the last part alone.
-    if has_or(text) {
-        format!("({text}) {term}")
-    } else {
-        format!("{text} {term}")
-    }
+    if has_or(text) { format!("({text}) {term}") } else { format!("{text} {term}") }
 }
 
 /// Whether an “or” divides the whole text.
@@ -186,9 +174,7 @@ fn without(text: &str, is_left_out: impl Fn(&str) -> bool) -> String {
     match rest[..] {
         // What `with_term` put around the rest.
         [only]
-            if let Some(inner) = only
-                .strip_prefix('(')
-                .and_then(|only| only.strip_suffix(')'))
+            if let Some(inner) = only.strip_prefix('(').and_then(|only| only.strip_suffix(')'))
                 && !inner.contains(['(', ')']) =>
         {
             inner.to_owned()
@@ -288,10 +274,7 @@ mod tests {
         let check = |text: &str, expected: &[&str]| assert_eq!(completed(text), expected, "{text}");
         check("beach cl", &["beach class:"]);
         check("!ver", &["!verdict:"]);
-        check(
-            "class:light",
-            &["class:lighter ", "class:\"traffic light\" "],
-        );
+        check("class:light", &["class:lighter ", "class:\"traffic light\" "]);
         check("class:CA", &["class:cat ", "class:cattle "]);
         check("class:\"traffic l", &["class:\"traffic light\" "]);
         check("verdict:re", &["verdict:reject ", "verdict:unsure "]);
@@ -304,23 +287,18 @@ mod tests {
         check("score>0", &[]);
         check("0.5!tag:", &[]);
         check("(\"a\"tag:n", &["(\"a\"tag:Night "]);
-        check(
-            "tag:\"by the sea\" tag:n",
-            &["tag:\"by the sea\" tag:Night "],
-        );
+        check("tag:\"by the sea\" tag:n", &["tag:\"by the sea\" tag:Night "]);
     }
 
     /// Letters that mean something to the parser, and some that do not.
     const PARTS: [&str; 22] = [
-        "a", "B", "é", "猫", "İ", " ", "\t", "\"", "\\", "(", ")", "!", ":", "=", ">", "..", "or",
-        "class:", "tag:", "0.5", "cat", "verdict",
+        "a", "B", "é", "猫", "İ", " ", "\t", "\"", "\\", "(", ")", "!", ":", "=", ">", "..", "or", "class:", "tag:",
+        "0.5", "cat", "verdict",
     ];
 
     fn random_text(random: &mut Random, most: usize) -> String {
         let count = random.below(most + 1);
-        (0..count)
-            .map(|_| PARTS[random.below(PARTS.len())])
-            .collect()
+        (0..count).map(|_| PARTS[random.below(PARTS.len())]).collect()
     }
 
     /// A name without surrounding spaces, as in a label file.
@@ -377,10 +355,7 @@ mod tests {
                 };
                 let is_alone = Query::parse(&completion.text).is_ok();
                 let value = if is_alone { "" } else { value };
-                assert!(
-                    closed(&format!("{}{value}", completion.text)),
-                    "{text} → {completion:?}"
-                );
+                assert!(closed(&format!("{}{value}", completion.text)), "{text} → {completion:?}");
             }
         }
         assert!(seen > 500 && of_values > 200, "{seen}, {of_values}");

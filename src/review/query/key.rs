@@ -112,11 +112,7 @@ pub(super) static KEYS: [Key; 13] = [
 
 impl Key {
     pub(super) fn find(word: &str) -> Option<&'static Self> {
-        KEYS.iter().find(|key| {
-            key.words
-                .iter()
-                .any(|known| known.eq_ignore_ascii_case(word))
-        })
+        KEYS.iter().find(|key| key.words.iter().any(|known| known.eq_ignore_ascii_case(word)))
     }
 
     pub(super) fn word(&self) -> &'static str {
@@ -137,10 +133,7 @@ impl Key {
     pub(super) fn alone(&'static self) -> Option<Term> {
         let value = match self.takes {
             Takes::OptionalText | Takes::OptionalVerdict | Takes::Nothing => Value::Any,
-            Takes::OptionalCount => Value::Number(Span {
-                low: 1.0,
-                ..Span::ANY
-            }),
+            Takes::OptionalCount => Value::Number(Span { low: 1.0, ..Span::ANY }),
             Takes::Text | Takes::Score | Takes::Class | Takes::Change => return None,
         };
         Some(Term { key: self, value })
@@ -197,10 +190,7 @@ fn contains(text: &str, part: &str) -> bool {
         return text.to_lowercase().contains(part);
     }
     let (text, part) = (text.as_bytes(), part.as_bytes());
-    part.is_empty()
-        || text
-            .windows(part.len())
-            .any(|window| window.eq_ignore_ascii_case(part))
+    part.is_empty() || text.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
 }
 
 #[cfg(test)]

@@ -16,11 +16,7 @@ pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
         let message = format!("A search has at most {most} characters; shorten this one");
         return fail(end..text.len(), message);
     }
-    let mut parser = Parser {
-        text,
-        at: 0,
-        depth: 0,
-    };
+    let mut parser = Parser { text, at: 0, depth: 0 };
     parser.skip_spaces();
     if parser.is_done() {
         return Ok(Query::default());
@@ -63,10 +59,7 @@ impl Parser<'_> {
         let mut nodes = vec![self.all()?];
         while let Some(at) = self.take_word_or() {
             if self.is_at_end_of_group() {
-                return fail(
-                    at,
-                    "Something must follow “or”; to look for it in names, write \"or\"",
-                );
+                return fail(at, "Something must follow “or”; to look for it in names, write \"or\"");
             }
             nodes.push(self.all()?);
         }
@@ -78,10 +71,7 @@ impl Parser<'_> {
         while !self.is_at_end_of_group() {
             if let Some(at) = self.peek_word_or() {
                 if nodes.is_empty() {
-                    return fail(
-                        at,
-                        "Something must come before “or”; to look for it in names, write \"or\"",
-                    );
+                    return fail(at, "Something must come before “or”; to look for it in names, write \"or\"");
                 }
                 break;
             }
@@ -96,10 +86,7 @@ impl Parser<'_> {
         if self.take("!") {
             self.skip_spaces();
             if self.is_at_end_of_group() {
-                return fail(
-                    start..start + 1,
-                    "Something must follow “!”, such as !verdict",
-                );
+                return fail(start..start + 1, "Something must follow “!”, such as !verdict");
             }
             let node = self.inside(start, Self::one)?;
             return Ok(Node::Not(Box::new(node)));
@@ -129,8 +116,7 @@ impl Parser<'_> {
         read: impl FnOnce(&mut Self) -> Result<Node, QueryError>,
     ) -> Result<Node, QueryError> {
         if self.depth == MAX_DEPTH {
-            let message =
-                format!("Parentheses and “!” nest at most {MAX_DEPTH} deep; remove some of them");
+            let message = format!("Parentheses and “!” nest at most {MAX_DEPTH} deep; remove some of them");
             return fail(start..start + 1, message);
         }
         self.depth += 1;
@@ -163,12 +149,7 @@ impl Parser<'_> {
         }
     }
 
-    fn value(
-        &mut self,
-        key: &'static Key,
-        word: &Word,
-        operator: Operator,
-    ) -> Result<Term, QueryError> {
+    fn value(&mut self, key: &'static Key, word: &Word, operator: Operator) -> Result<Term, QueryError> {
         if key.takes_number() {
             self.skip_spaces();
             return self.number_term(key, word, operator);
@@ -188,22 +169,14 @@ impl Parser<'_> {
             Takes::Change => Value::Change(lower, [].into()),
             Takes::OptionalVerdict => Value::Verdict(verdict(&value, &lower)?),
             Takes::Nothing | Takes::Score | Takes::OptionalCount => {
-                let message = format!(
-                    "“{0}” takes no value; write {0}, or !{0} for those without",
-                    word.text
-                );
+                let message = format!("“{0}” takes no value; write {0}, or !{0} for those without", word.text);
                 return fail(word.at.start..value.at.end, message);
             }
         };
         Ok(Term { key, value })
     }
 
-    fn number_term(
-        &mut self,
-        key: &'static Key,
-        word: &Word,
-        operator: Operator,
-    ) -> Result<Term, QueryError> {
+    fn number_term(&mut self, key: &'static Key, word: &Word, operator: Operator) -> Result<Term, QueryError> {
         if self.is_at_end_of_word() {
             return self.lacks_value(key, word);
         }
@@ -226,10 +199,8 @@ impl Parser<'_> {
     }
 
     fn lacks_value<T>(&self, key: &Key, word: &Word) -> Result<T, QueryError> {
-        let message = format!(
-            "“{0}” needs a value, such as {1}; to look for it in names, write \"{0}\"",
-            word.text, key.example
-        );
+        let message =
+            format!("“{0}” needs a value, such as {1}; to look for it in names, write \"{0}\"", word.text, key.example);
         fail(word.at.start..self.at, message)
     }
 
@@ -240,22 +211,15 @@ impl Parser<'_> {
             return self.quoted(start);
         }
         let rest = &self.text[start..];
-        let is_end =
-            |letter: char| letter.is_whitespace() || "()\"".contains(letter) || ends(letter);
+        let is_end = |letter: char| letter.is_whitespace() || "()\"".contains(letter) || ends(letter);
         let len = rest.find(is_end).unwrap_or(rest.len());
         if len == 0 {
             let letter: String = rest.chars().take(1).collect();
-            let message = format!(
-                "“{letter}” needs something before it, such as score{letter}0.5 or class:cat"
-            );
+            let message = format!("“{letter}” needs something before it, such as score{letter}0.5 or class:cat");
             return fail(start..start + letter.len(), message);
         }
         self.at += len;
-        Ok(Word {
-            text: rest[..len].to_owned(),
-            at: start..self.at,
-            is_quoted: false,
-        })
+        Ok(Word { text: rest[..len].to_owned(), at: start..self.at, is_quoted: false })
     }
 
     fn quoted(&mut self, start: usize) -> Result<Word, QueryError> {
@@ -269,11 +233,7 @@ impl Parser<'_> {
         if text.is_empty() {
             return fail(at, "There is nothing between these quotes");
         }
-        Ok(Word {
-            text,
-            at,
-            is_quoted: true,
-        })
+        Ok(Word { text, at, is_quoted: true })
     }
 
     fn operator(&mut self) -> Option<Operator> {
@@ -336,9 +296,8 @@ impl Parser<'_> {
 /// Whether the first word is the one that means “or”.
 pub(super) fn starts_with_or(text: &str) -> bool {
     let ends = |letter: char| letter.is_whitespace() || "()!\"".contains(letter);
-    text.split_at_checked(2).is_some_and(|(word, rest)| {
-        word.eq_ignore_ascii_case("or") && rest.chars().next().is_none_or(ends)
-    })
+    text.split_at_checked(2)
+        .is_some_and(|(word, rest)| word.eq_ignore_ascii_case("or") && rest.chars().next().is_none_or(ends))
 }
 
 /// The text between an opening quote, which is before `text`, and the closing one, and the end of that one; `None` if
@@ -360,21 +319,14 @@ pub(super) fn unquoted(text: &str) -> (String, Option<usize>) {
 
 /// `score` and `boxes` beside a class are about that class.
 fn join_class_terms(mut nodes: Vec<Node>) -> Vec<Node> {
-    let class =
-        |node: &Node| matches!(node, Node::Term(term) if matches!(term.value, Value::Class(_)));
+    let class = |node: &Node| matches!(node, Node::Term(term) if matches!(term.value, Value::Class(_)));
     if !nodes.iter().any(class) {
         return nodes;
     }
     let mut join = |word: &str| {
-        let joined = nodes.extract_if(
-            ..,
-            |node| matches!(node, Node::Term(term) if term.key.word() == word),
-        );
+        let joined = nodes.extract_if(.., |node| matches!(node, Node::Term(term) if term.key.word() == word));
         let spans = joined.filter_map(|node| match node {
-            Node::Term(Term {
-                value: Value::Number(span),
-                ..
-            }) => Some(span),
+            Node::Term(Term { value: Value::Number(span), .. }) => Some(span),
             _ => None,
         });
         spans.reduce(Span::and)
@@ -415,10 +367,7 @@ fn verdict(value: &Word, lower: &str) -> Result<VerdictKind, QueryError> {
             "“{}” is not a verdict; write accept, reject, unsure or wrong, or !verdict for none",
             shortened(&value.text)
         );
-        QueryError {
-            at: value.at.clone(),
-            message,
-        }
+        QueryError { at: value.at.clone(), message }
     })
 }
 
@@ -427,43 +376,21 @@ fn span(key: &Key, value: &Word, operator: Operator) -> Result<Span, QueryError>
         let low = bound(key, low, value)?.unwrap_or(f32::NEG_INFINITY);
         let high = bound(key, high, value)?.unwrap_or(f32::INFINITY);
         if low > high {
-            let message = format!(
-                "{} is an empty range; write the smaller number first",
-                shortened(&value.text)
-            );
+            let message = format!("{} is an empty range; write the smaller number first", shortened(&value.text));
             return fail(value.at.clone(), message);
         }
-        return Ok(Span {
-            low,
-            high,
-            ..Span::ANY
-        });
+        return Ok(Span { low, high, ..Span::ANY });
     }
     let Some(number) = bound(key, &value.text, value)? else {
         return fail(value.at.clone(), not_a_number(key, value));
     };
     let any = Span::ANY;
     Ok(match operator {
-        Operator::Above => Span {
-            low: number,
-            includes_low: false,
-            ..any
-        },
+        Operator::Above => Span { low: number, includes_low: false, ..any },
         Operator::AtLeast => Span { low: number, ..any },
-        Operator::Below => Span {
-            high: number,
-            includes_high: false,
-            ..any
-        },
-        Operator::AtMost => Span {
-            high: number,
-            ..any
-        },
-        Operator::Is if key.takes == Takes::OptionalCount => Span {
-            low: number,
-            high: number,
-            ..any
-        },
+        Operator::Below => Span { high: number, includes_high: false, ..any },
+        Operator::AtMost => Span { high: number, ..any },
+        Operator::Is if key.takes == Takes::OptionalCount => Span { low: number, high: number, ..any },
         Operator::Is => {
             let message = format!(
                 "A {1} is rarely exactly {0}; write {1}>={0}, or a range such as {1}:{0}..1",
@@ -488,11 +415,7 @@ fn bound(key: &Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError>
     let Some(number) = number else {
         return fail(value.at.clone(), not_a_number(key, value));
     };
-    let number = if percent.is_some() {
-        number / 100.0
-    } else {
-        number
-    };
+    let number = if percent.is_some() { number / 100.0 } else { number };
     if key.takes == Takes::Score && number > 1.0 {
         let text = shortened(text);
         let message = format!("Scores go from 0 to 1; for {text} percent write {text}%");
@@ -502,27 +425,16 @@ fn bound(key: &Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError>
 }
 
 fn not_a_number(key: &Key, value: &Word) -> String {
-    format!(
-        "“{}” is not a number; write it as in {}",
-        shortened(&value.text),
-        key.example
-    )
+    format!("“{}” is not a number; write it as in {}", shortened(&value.text), key.example)
 }
 
 /// A sentence that follows a semicolon begins small, one that follows a question does not.
 fn capitals_after_question(message: String) -> String {
-    if message.contains('?') {
-        message
-    } else {
-        message.replace("; To look", "; to look")
-    }
+    if message.contains('?') { message } else { message.replace("; To look", "; to look") }
 }
 
 fn fail<T>(at: Range<usize>, message: impl Into<String>) -> Result<T, QueryError> {
-    Err(QueryError {
-        at,
-        message: message.into(),
-    })
+    Err(QueryError { at, message: message.into() })
 }
 
 #[cfg(test)]
@@ -544,14 +456,7 @@ mod tests {
 
     fn class(pattern: &str, score: Option<Span>, boxes: Option<Span>) -> Node {
         let class = ClassTerm::new(pattern.to_owned(), 0..0);
-        term(
-            "class",
-            Value::Class(ClassTerm {
-                score,
-                boxes,
-                ..class
-            }),
-        )
+        term("class", Value::Class(ClassTerm { score, boxes, ..class }))
     }
 
     /// Another test compares the ranges in the text.
@@ -571,19 +476,11 @@ mod tests {
     }
 
     fn above(low: f32) -> Span {
-        Span {
-            low,
-            includes_low: false,
-            ..Span::ANY
-        }
+        Span { low, includes_low: false, ..Span::ANY }
     }
 
     fn from_to(low: f32, high: f32) -> Span {
-        Span {
-            low,
-            high,
-            ..Span::ANY
-        }
+        Span { low, high, ..Span::ANY }
     }
 
     fn check(text: &str, expected: Node) {
@@ -601,86 +498,31 @@ mod tests {
         check(r#""a \b\\""#, name(r"a \b\"));
         check("name:a.png", name("a.png"));
         check("a  b", Node::All(vec![name("a"), name("b")]));
-        check(
-            "a or b OR c",
-            Node::Any(vec![name("a"), name("b"), name("c")]),
-        );
-        check(
-            "orange or \"or\"",
-            Node::Any(vec![name("orange"), name("or")]),
-        );
-        check(
-            "a (b or c)",
-            Node::All(vec![name("a"), Node::Any(vec![name("b"), name("c")])]),
-        );
-        check(
-            "!(a b)!c",
-            Node::All(vec![
-                not(Node::All(vec![name("a"), name("b")])),
-                not(name("c")),
-            ]),
-        );
-        check(
-            "class:\"traffic Light\"",
-            class("traffic light", None, None),
-        );
+        check("a or b OR c", Node::Any(vec![name("a"), name("b"), name("c")]));
+        check("orange or \"or\"", Node::Any(vec![name("orange"), name("or")]));
+        check("a (b or c)", Node::All(vec![name("a"), Node::Any(vec![name("b"), name("c")])]));
+        check("!(a b)!c", Node::All(vec![not(Node::All(vec![name("a"), name("b")])), not(name("c"))]));
+        check("class:\"traffic Light\"", class("traffic light", None, None));
         check("class=cat", class("cat", None, None));
         check(
             "class:cat score>0.8 !verdict",
-            Node::All(vec![
-                class("cat", Some(above(0.8)), None),
-                not(verdict(Value::Any)),
-            ]),
+            Node::All(vec![class("cat", Some(above(0.8)), None), not(verdict(Value::Any))]),
         );
         check(
             "boxes > 3 class:cat boxes<=5",
-            class(
-                "cat",
-                None,
-                Some(Span {
-                    low: 3.0,
-                    includes_low: false,
-                    high: 5.0,
-                    includes_high: true,
-                }),
-            ),
+            class("cat", None, Some(Span { low: 3.0, includes_low: false, high: 5.0, includes_high: true })),
         );
         check(
             "score>80% class:a or score:0,5..",
-            Node::Any(vec![
-                class("a", Some(above(0.8)), None),
-                number("score", from_to(0.5, f32::INFINITY)),
-            ]),
+            Node::Any(vec![class("a", Some(above(0.8)), None), number("score", from_to(0.5, f32::INFINITY))]),
         );
-        check(
-            "!class:a score>0.5",
-            Node::All(vec![
-                not(class("a", None, None)),
-                number("score", above(0.5)),
-            ]),
-        );
+        check("!class:a score>0.5", Node::All(vec![not(class("a", None, None)), number("score", above(0.5))]));
         check("boxes:0", number("boxes", from_to(0.0, 0.0)));
         check("score≥0.5", number("score", from_to(0.5, f32::INFINITY)));
         check("boxes", number("boxes", from_to(1.0, f32::INFINITY)));
-        check(
-            "margin<.1",
-            number(
-                "margin",
-                Span {
-                    high: 0.1,
-                    includes_high: false,
-                    ..Span::ANY
-                },
-            ),
-        );
-        check(
-            "verdict:rejected",
-            verdict(Value::Verdict(VerdictKind::Reject)),
-        );
-        check(
-            "verdict:wrong",
-            verdict(Value::Verdict(VerdictKind::WrongClass)),
-        );
+        check("margin<.1", number("margin", Span { high: 0.1, includes_high: false, ..Span::ANY }));
+        check("verdict:rejected", verdict(Value::Verdict(VerdictKind::Reject)));
+        check("verdict:wrong", verdict(Value::Verdict(VerdictKind::WrongClass)));
         check("tag:Night", text("tag", "night"));
         check("tag:", term("tag", Value::Any));
         check("note:\"very dark\"", text("note", "very dark"));
@@ -689,10 +531,7 @@ mod tests {
         check("damaged", term("damaged", Value::Any));
         check(
             "changed:\"Traffic light>car\"",
-            term(
-                "changed",
-                Value::Change("traffic light>car".to_owned(), [].into()),
-            ),
+            term("changed", Value::Change("traffic light>car".to_owned(), [].into())),
         );
         assert!(Query::parse("  ").unwrap().is_empty());
     }
@@ -743,15 +582,9 @@ mod tests {
             error
         };
         let (open, close) = ("(".repeat(MAX_DEPTH), ")".repeat(MAX_DEPTH));
-        assert_eq!(
-            Query::parse(&format!("{open}a{close}")).map(|query| query.root),
-            Ok(Some(name("a")))
-        );
+        assert_eq!(Query::parse(&format!("{open}a{close}")).map(|query| query.root), Ok(Some(name("a"))));
         assert!(Query::parse(&format!("{}a", "!".repeat(MAX_DEPTH))).is_ok());
-        assert_eq!(
-            refused(&format!("({open}a{close})")).at,
-            MAX_DEPTH..MAX_DEPTH + 1
-        );
+        assert_eq!(refused(&format!("({open}a{close})")).at, MAX_DEPTH..MAX_DEPTH + 1);
         for letters in ["(", "!", "!(", "! ( "] {
             for len in [8000, 27_500, 1_000_000] {
                 refused(&letters.repeat(len / letters.len()));
@@ -759,15 +592,8 @@ mod tests {
         }
         for unit in ["a or ", "class:b or ", "!a ", "(a) "] {
             let most = MAX_LETTERS / unit.len();
-            assert!(
-                Query::parse(&(unit.repeat(most - 1) + "a")).is_ok(),
-                "{unit}"
-            );
-            assert_eq!(
-                refused(&(unit.repeat(most + 1) + "a")).at.start,
-                MAX_LETTERS,
-                "{unit}"
-            );
+            assert!(Query::parse(&(unit.repeat(most - 1) + "a")).is_ok(), "{unit}");
+            assert_eq!(refused(&(unit.repeat(most + 1) + "a")).at.start, MAX_LETTERS, "{unit}");
         }
         // As many letters of more bytes.
         assert!(Query::parse(&"猫".repeat(MAX_LETTERS)).is_ok());
@@ -792,15 +618,13 @@ mod tests {
     #[test]
     fn no_text_makes_the_parser_stumble() {
         let parts = [
-            "a", "é", "\"", "\\", "(", ")", "!", "or", " ", ":", ">", "=", "..", "0.5", "%",
-            "class", "score", "≥", "猫",
+            "a", "é", "\"", "\\", "(", ")", "!", "or", " ", ":", ">", "=", "..", "0.5", "%", "class", "score", "≥",
+            "猫",
         ];
         let mut random = crate::review::testing::Random::new(9);
         for _ in 0..20_000 {
             let count = random.below(8);
-            let text: String = (0..count)
-                .map(|_| parts[random.below(parts.len())])
-                .collect();
+            let text: String = (0..count).map(|_| parts[random.below(parts.len())]).collect();
             if let Err(error) = Query::parse(&text) {
                 assert!(text.get(error.at.clone()).is_some(), "{text}: {error:?}");
             }

@@ -31,16 +31,11 @@ pub(super) fn watch(roots: &[PathBuf], report: &Report) -> Option<FolderWatch> {
     let (sender, events) = sync_channel(MAX_WAITING);
     let missed = Arc::new(AtomicBool::new(false));
     let handler = handler(sender, Arc::clone(&missed));
-    let watcher = notify::recommended_watcher(handler)
-        .map_err(|error| report(ListingChange::Unwatched(reason(&error))))
-        .ok()?;
+    let watcher =
+        notify::recommended_watcher(handler).map_err(|error| report(ListingChange::Unwatched(reason(&error)))).ok()?;
     let watch = FolderWatch::new(watcher, roots, report);
-    let observer = Observer {
-        watch: Arc::downgrade(&watch.0),
-        roots: roots.to_vec(),
-        report: Arc::clone(report),
-        missed,
-    };
+    let observer =
+        Observer { watch: Arc::downgrade(&watch.0), roots: roots.to_vec(), report: Arc::clone(report), missed };
     std::thread::Builder::new()
         .name("watch the folder".to_owned())
         .spawn(move || observer.run(&events))
@@ -50,10 +45,7 @@ pub(super) fn watch(roots: &[PathBuf], report: &Report) -> Option<FolderWatch> {
 }
 
 /// Passes on the paths to check; never waits, because the system's own queue would overflow.
-fn handler(
-    sender: SyncSender<PathBuf>,
-    missed: Arc<AtomicBool>,
-) -> impl FnMut(notify::Result<notify::Event>) {
+fn handler(sender: SyncSender<PathBuf>, missed: Arc<AtomicBool>) -> impl FnMut(notify::Result<notify::Event>) {
     move |event| {
         let Ok(event) = event else {
             missed.store(true, Ordering::Relaxed);
@@ -145,11 +137,7 @@ impl Observer {
         if !metadata.is_file() || !(is_named || is_listed(path)) {
             return None;
         }
-        let name = if is_named {
-            file_name(path).into_owned()
-        } else {
-            name_below(root, path)
-        };
+        let name = if is_named { file_name(path).into_owned() } else { name_below(root, path) };
         sample(path, name, metadata).ok()
     }
 
@@ -186,10 +174,7 @@ impl Growing {
 
     fn take_quiet(&mut self) -> BTreeSet<PathBuf> {
         let is_quiet = |_: &PathBuf, written: &mut Instant| written.elapsed() >= RECORDS_QUIET;
-        self.0
-            .extract_if(.., is_quiet)
-            .map(|(path, _)| path)
-            .collect()
+        self.0.extract_if(.., is_quiet).map(|(path, _)| path).collect()
     }
 }
 
@@ -285,9 +270,6 @@ mod tests {
             panic!("it was not seen");
         };
         assert_eq!(samples.len(), 1);
-        assert_eq!(
-            (samples[0].name.as_str(), samples[0].size_bytes),
-            ("picture", 5)
-        );
+        assert_eq!((samples[0].name.as_str(), samples[0].size_bytes), ("picture", 5));
     }
 }

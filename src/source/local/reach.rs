@@ -22,11 +22,7 @@ type FileSystem = Option<u64>;
 impl Reach {
     /// `root`: a folder, or a file, which belongs to the folder that it is in.
     pub(super) fn remember(&self, root: &Path) {
-        let folder = if root.is_dir() {
-            root
-        } else {
-            root.parent().unwrap_or(root)
-        };
+        let folder = if root.is_dir() { root } else { root.parent().unwrap_or(root) };
         let mut folders = self.0.lock();
         if !folders.contains_key(folder)
             && let Ok(file_system) = file_system_of(folder)
@@ -71,18 +67,13 @@ fn why_unreachable(root: &Path, file_system: FileSystem, folder: &Path) -> Optio
     let read = std::fs::read_dir(folder).and_then(|mut entries| entries.next().transpose());
     let error = read.err()?;
     Some(match error.kind() {
-        io::ErrorKind::NotFound => format!(
-            "this folder no longer exists; restore it, or connect its disk: {}",
-            folder.display()
-        ),
-        io::ErrorKind::PermissionDenied => format!(
-            "this folder is no longer readable; change its permissions: {}",
-            folder.display()
-        ),
-        _ => format!(
-            "could not read this folder ({error}); check its disk or network: {}",
-            folder.display()
-        ),
+        io::ErrorKind::NotFound => {
+            format!("this folder no longer exists; restore it, or connect its disk: {}", folder.display())
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!("this folder is no longer readable; change its permissions: {}", folder.display())
+        }
+        _ => format!("could not read this folder ({error}); check its disk or network: {}", folder.display()),
     })
 }
 
@@ -116,10 +107,7 @@ mod tests {
     fn a_missing_file_is_about_itself_and_a_missing_folder_about_all() {
         for name in ["a.jpg", "sub/a.jpg"] {
             let (folder, root, uri) = folder_with(name);
-            for source in [
-                LocalSource::open(&root).unwrap(),
-                LocalSource::from_paths([PathBuf::from(uri.as_str())]),
-            ] {
+            for source in [LocalSource::open(&root).unwrap(), LocalSource::from_paths([PathBuf::from(uri.as_str())])] {
                 source.pages().for_each(drop);
                 let away = folder.path().join("away");
                 std::fs::rename(&root, &away).unwrap();

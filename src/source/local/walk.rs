@@ -47,26 +47,13 @@ enum Kind {
 }
 
 impl Walk {
-    pub(super) fn new(
-        root: PathBuf,
-        watch: Option<FolderWatch>,
-        left_out: Arc<LeftOutCount>,
-    ) -> Self {
-        Self {
-            left_out,
-            ..Self::from(root.clone(), root, watch)
-        }
+    pub(super) fn new(root: PathBuf, watch: Option<FolderWatch>, left_out: Arc<LeftOutCount>) -> Self {
+        Self { left_out, ..Self::from(root.clone(), root, watch) }
     }
 
     /// A walk of `start` and everything below it, with names below `root`.
     pub(super) fn from(root: PathBuf, start: PathBuf, watch: Option<FolderWatch>) -> Self {
-        Self {
-            root,
-            start: Some(start),
-            folders: Vec::new(),
-            watch,
-            left_out: Arc::default(),
-        }
+        Self { root, start: Some(start), folders: Vec::new(), watch, left_out: Arc::default() }
     }
 
     fn enter(&mut self, path: PathBuf) -> Option<Entry> {
@@ -74,11 +61,7 @@ impl Walk {
             Ok(real_path) => real_path,
             Err(error) => return Some(Err(problem(&path, error))),
         };
-        if self
-            .folders
-            .iter()
-            .any(|outer| outer.real_path == real_path)
-        {
+        if self.folders.iter().any(|outer| outer.real_path == real_path) {
             let message = "is a symbolic link to a parent folder; it was skipped";
             return Some(Err(Problem::of_sample(uri_of(&path), message)));
         }
@@ -90,14 +73,8 @@ impl Walk {
             Ok(entries) => entries,
             Err(error) => return Some(Err(problem(&path, error))),
         };
-        let entries = entries
-            .filter_map(Result::ok)
-            .filter_map(|entry| found(&entry, &self.left_out));
-        self.folders.push(Folder {
-            path,
-            real_path,
-            entries: Ordered::new(entries.collect()),
-        });
+        let entries = entries.filter_map(Result::ok).filter_map(|entry| found(&entry, &self.left_out));
+        self.folders.push(Folder { path, real_path, entries: Ordered::new(entries.collect()) });
         None
     }
 
@@ -184,17 +161,12 @@ struct Ordered {
 
 impl Ordered {
     fn new(entries: Vec<Found>) -> Self {
-        Self {
-            sorted: Vec::new().into_iter(),
-            rest: entries,
-            is_first: true,
-        }
+        Self { sorted: Vec::new().into_iter(), rest: entries, is_first: true }
     }
 
     fn sort_more(&mut self) {
         let mut batch = if self.is_first && self.rest.len() > 2 * FIRST_SORTED {
-            self.rest
-                .select_nth_unstable_by(FIRST_SORTED, compare_names);
+            self.rest.select_nth_unstable_by(FIRST_SORTED, compare_names);
             let later = self.rest.split_off(FIRST_SORTED);
             std::mem::replace(&mut self.rest, later)
         } else {
@@ -219,8 +191,7 @@ impl Iterator for Ordered {
 
 fn compare_names(left: &Found, right: &Found) -> std::cmp::Ordering {
     let (left, right) = (&left.name, &right.name);
-    alphanumeric_sort::compare_str(left.to_string_lossy(), right.to_string_lossy())
-        .then_with(|| left.cmp(right))
+    alphanumeric_sort::compare_str(left.to_string_lossy(), right.to_string_lossy()).then_with(|| left.cmp(right))
 }
 
 /// Whether a part of `path` below `root` is hidden.

@@ -11,11 +11,8 @@ use crate::domain::ListingChange;
 
 /// On Linux each folder needs its own watch, which is added when the folder is listed; other systems watch everything
 /// below a folder.
-const MODE: RecursiveMode = if cfg!(target_os = "linux") {
-    RecursiveMode::NonRecursive
-} else {
-    RecursiveMode::Recursive
-};
+const MODE: RecursiveMode =
+    if cfg!(target_os = "linux") { RecursiveMode::NonRecursive } else { RecursiveMode::Recursive };
 
 pub(super) type Report = Arc<dyn Fn(ListingChange) + Send + Sync>;
 
@@ -74,7 +71,8 @@ pub(super) fn reason(error: &notify::Error) -> String {
     match &error.kind {
         ErrorKind::MaxFilesWatch => {
             "the limit of watched folders is reached; raise fs.inotify.max_user_watches, or open the folder again to \
-            see changes".to_owned()
+            see changes"
+                .to_owned()
         }
         ErrorKind::Io(error) => format!("{error}; open the folder again to see changes"),
         _ => format!("{error}; open the folder again to see changes"),

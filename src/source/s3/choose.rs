@@ -60,20 +60,14 @@ impl Choice {
     /// What was left out.
     pub(super) fn notes(&self) -> Vec<String> {
         let because = [
-            (
-                &self.others,
-                "its name has no image extension",
-                "their names have no image extension",
-            ),
+            (&self.others, "its name has no image extension", "their names have no image extension"),
             (
                 &self.hidden,
                 "it is hidden (a part of its name begins with a dot)",
                 "they are hidden (a part of their names begins with a dot)",
             ),
         ];
-        let notes = because
-            .into_iter()
-            .filter_map(|(left_out, one, several)| left_out.note(one, several));
+        let notes = because.into_iter().filter_map(|(left_out, one, several)| left_out.note(one, several));
         notes.collect()
     }
 }
@@ -94,9 +88,7 @@ impl SkippedFiles {
             1 => Some(format!("One object was skipped because {one}: {examples}")),
             count => {
                 let more = if count > EXAMPLES as u64 { ", …" } else { "" };
-                Some(format!(
-                    "{count} objects were skipped because {several}: {examples}{more}"
-                ))
+                Some(format!("{count} objects were skipped because {several}: {examples}{more}"))
             }
         }
     }
@@ -116,24 +108,14 @@ mod tests {
     #[test]
     fn images_are_known_by_their_names_and_the_rest_is_counted() {
         let mut choice = Choice::default();
-        let names = [
-            "a.jpg",
-            "b/C.PNG",
-            "notes.txt",
-            "0a1b2c",
-            ".git/x.png",
-            "b/.x.jpg",
-        ];
+        let names = ["a.jpg", "b/C.PNG", "notes.txt", "0a1b2c", ".git/x.png", "b/.x.jpg"];
         assert_eq!(chosen(&mut choice, &names), ["a.jpg", "b/C.PNG"]);
         assert_eq!(chosen(&mut choice, &["labels.csv", "x/"]), [""; 0]);
         let [others, hidden] = &choice.notes()[..] else {
             panic!("{choice:?}");
         };
         assert!(others.contains("4 objects"), "{others}");
-        assert!(
-            others.contains("notes.txt, 0a1b2c, labels.csv, …"),
-            "{others}"
-        );
+        assert!(others.contains("notes.txt, 0a1b2c, labels.csv, …"), "{others}");
         assert!(hidden.starts_with("2 objects"), "{hidden}");
         assert!(hidden.ends_with(".git/x.png, b/.x.jpg"), "{hidden}");
     }

@@ -85,9 +85,7 @@ impl ObjectCache {
         uri: &SampleUri,
         range: Option<&Range<u64>>,
         control: Option<&TaskControl>,
-        fetch: impl FnOnce(Option<&str>, Option<&TaskControl>) -> Result<Vec<u8>, AwsError>
-        + Send
-        + 'static,
+        fetch: impl FnOnce(Option<&str>, Option<&TaskControl>) -> Result<Vec<u8>, AwsError> + Send + 'static,
     ) -> Result<Vec<u8>, AwsError> {
         let Some(etag) = self.etag(uri) else {
             // A change of it could not be detected.
@@ -114,13 +112,7 @@ impl ObjectCache {
     fn key(&self, uri: &SampleUri, etag: &str, range: Option<&Range<u64>>) -> CacheKey {
         let place = range.map_or([0, u64::MAX], |range| [range.start, range.end]);
         let [start, end] = place.map(u64::to_le_bytes);
-        let parts: [&[u8]; 5] = [
-            self.server.as_bytes(),
-            uri.as_str().as_bytes(),
-            etag.as_bytes(),
-            &start,
-            &end,
-        ];
+        let parts: [&[u8]; 5] = [self.server.as_bytes(), uri.as_str().as_bytes(), etag.as_bytes(), &start, &end];
         CacheKey::new(EntryKind::Image, &parts)
     }
 }

@@ -22,12 +22,9 @@ impl About {
     fn of(kind: AwsErrorKind) -> Self {
         use AwsErrorKind as Kind;
         match kind {
-            Kind::AccessDenied
-            | Kind::NotS3
-            | Kind::Throttled
-            | Kind::Timeout
-            | Kind::Cut
-            | Kind::Server => Self::ObjectOrAll,
+            Kind::AccessDenied | Kind::NotS3 | Kind::Throttled | Kind::Timeout | Kind::Cut | Kind::Server => {
+                Self::ObjectOrAll
+            }
             // The object may be larger than the memory.
             Kind::Local => Self::Object,
             kind if kind.concerns_everything() => Self::All,
@@ -76,17 +73,14 @@ impl Inner {
         let listed = self.listed.lock();
         let keys = listed.iter().flatten();
         let keys = keys.filter_map(|uri| self.place.address.key_of(uri));
-        keys.filter(|key| *key != failed)
-            .map(str::to_owned)
-            .collect()
+        keys.filter(|key| *key != failed).map(str::to_owned).collect()
     }
 
     /// Whether other objects than `failed` can be read: tried with some of them, or else by asking for the bucket.
     fn can_be_read(&self, failed: &str, kind: AwsErrorKind, control: Option<&TaskControl>) -> bool {
         let bucket = &self.place.address.bucket;
-        let is_there = |asked: Result<(), AwsError>| {
-            asked.map_or_else(|error| About::of(error.kind) == About::Object, |()| true)
-        };
+        let is_there =
+            |asked: Result<(), AwsError>| asked.map_or_else(|error| About::of(error.kind) == About::Object, |()| true);
         let others = self.others_than(failed);
         let one_byte = |key: &String| {
             let read = self.s3.read_range(bucket, key, 0..1, None, control);
@@ -112,14 +106,8 @@ impl S3Source {
         let is_about_all = match About::of(error.kind) {
             About::Object => false,
             About::All => true,
-            About::ObjectOrAll => !self
-                .inner
-                .can_be_read(key, error.kind, self.control.as_ref()),
+            About::ObjectOrAll => !self.inner.can_be_read(key, error.kind, self.control.as_ref()),
         };
-        if is_about_all {
-            SourceError::Unreachable(error.message)
-        } else {
-            error.into()
-        }
+        if is_about_all { SourceError::Unreachable(error.message) } else { error.into() }
     }
 }

@@ -66,10 +66,7 @@ impl SingleFlight {
             }
         }
         let request = Arc::new(InFlightRequest {
-            progress: Mutex::new(Progress {
-                waiting: 1,
-                response: None,
-            }),
+            progress: Mutex::new(Progress { waiting: 1, response: None }),
             changed: Condvar::new(),
             control: TaskControl::new(ProgressUnit::Bytes),
         });
@@ -83,11 +80,7 @@ impl SingleFlight {
         request: &Arc<InFlightRequest>,
         fetch: impl FnOnce(&TaskControl) -> Result<Vec<u8>, AwsError> + Send + 'static,
     ) {
-        let completion = Completion {
-            in_flight: self.clone(),
-            key,
-            request: Arc::clone(request),
-        };
+        let completion = Completion { in_flight: self.clone(), key, request: Arc::clone(request) };
         let work = move || {
             tasks::give_way();
             let response = fetch(&completion.request.control);
@@ -111,20 +104,14 @@ impl InFlightRequest {
     }
 
     fn wait(&self, has_left: &AtomicBool) -> Result<Vec<u8>, AwsError> {
-        let is_waiting = |progress: &mut Progress| {
-            progress.response.is_none() && !has_left.load(Ordering::Relaxed)
-        };
+        let is_waiting = |progress: &mut Progress| progress.response.is_none() && !has_left.load(Ordering::Relaxed);
         let mut progress = self.progress.lock();
         self.changed.wait_while(&mut progress, is_waiting);
         if has_left.load(Ordering::Relaxed) {
             return Err(failed(AwsErrorKind::Cancelled, "Cancelled"));
         }
         // The last one need not copy it.
-        let response = if progress.waiting == 1 {
-            progress.response.take()
-        } else {
-            progress.response.clone()
-        };
+        let response = if progress.waiting == 1 { progress.response.take() } else { progress.response.clone() };
         progress.waiting = progress.waiting.saturating_sub(1);
         drop(progress);
         let response = response.unwrap_or_else(|| Err(failed(AwsErrorKind::Other, INTERNAL_ERROR)));
@@ -148,11 +135,7 @@ impl Completion {
             in_flight.remove(&self.key);
         }
         drop(in_flight);
-        self.request
-            .progress
-            .lock()
-            .response
-            .get_or_insert_with(|| response.map(Arc::new));
+        self.request.progress.lock().response.get_or_insert_with(|| response.map(Arc::new));
         self.request.changed.notify_all();
     }
 }
@@ -165,10 +148,7 @@ impl Drop for Completion {
 }
 
 fn failed(kind: AwsErrorKind, message: &str) -> AwsError {
-    AwsError {
-        kind,
-        message: message.to_owned(),
-    }
+    AwsError { kind, message: message.to_owned() }
 }
 
 #[cfg(test)]
@@ -237,8 +217,7 @@ mod tests {
                 })
             });
             wait_for_callers(in_flight, 1);
-            let second =
-                scope.spawn(move || in_flight.join(key(), Some(asked_second), |_| unreachable!()));
+            let second = scope.spawn(move || in_flight.join(key(), Some(asked_second), |_| unreachable!()));
             wait_for_callers(in_flight, 2);
             let is_cancelled = || {
                 go.send(()).unwrap();

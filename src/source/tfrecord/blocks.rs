@@ -21,8 +21,7 @@ pub(super) enum ReadError {
 
 impl Bytes for &[u8] {
     fn at(&mut self, range: Range<u64>) -> Result<&[u8], ReadError> {
-        self.get(range.start as usize..range.end as usize)
-            .ok_or(ReadError::End)
+        self.get(range.start as usize..range.end as usize).ok_or(ReadError::End)
     }
 }
 
@@ -38,18 +37,10 @@ struct Rule {
 }
 
 /// A jump on a disk costs about as much as reading 100 KB.
-const FILE: Rule = Rule {
-    first: 16 << 10,
-    largest: 1 << 20,
-    jump_from: 128 << 10,
-};
+const FILE: Rule = Rule { first: 16 << 10, largest: 1 << 20, jump_from: 128 << 10 };
 
 /// Another request costs about 30 ms, in which a network brings a megabyte or two.
-const OBJECT: Rule = Rule {
-    first: 64 << 10,
-    largest: 4 << 20,
-    jump_from: 1 << 20,
-};
+const OBJECT: Rule = Rule { first: 64 << 10, largest: 4 << 20, jump_from: 1 << 20 };
 
 /// A file of which only small parts are read, from its beginning to its end.
 pub(super) struct Blocks {
@@ -66,20 +57,8 @@ pub(super) struct Blocks {
 
 impl Blocks {
     pub(super) fn new(source: Arc<dyn Source>, file: SampleUri, len: Option<u64>) -> Self {
-        let rule = if file.as_str().contains("://") {
-            OBJECT
-        } else {
-            FILE
-        };
-        Self {
-            source,
-            file,
-            len,
-            rule,
-            next_block: rule.first,
-            start: 0,
-            block: Vec::new(),
-        }
+        let rule = if file.as_str().contains("://") { OBJECT } else { FILE };
+        Self { source, file, len, rule, next_block: rule.first, start: 0, block: Vec::new() }
     }
 
     pub(super) fn len(&self) -> Option<u64> {

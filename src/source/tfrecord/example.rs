@@ -14,12 +14,8 @@ const IMAGE_KEYS: [&str; 2] = ["image/encoded", "image"];
 const NAME_KEYS: [&str; 2] = ["image/filename", "file_name"];
 const LABEL_KEYS: [&str; 2] = ["image/class/label", "label"];
 const LABEL_NAME_KEY: &str = "image/class/text";
-const BOX_KEYS: [&str; 4] = [
-    "image/object/bbox/xmin",
-    "image/object/bbox/ymin",
-    "image/object/bbox/xmax",
-    "image/object/bbox/ymax",
-];
+const BOX_KEYS: [&str; 4] =
+    ["image/object/bbox/xmin", "image/object/bbox/ymin", "image/object/bbox/xmax", "image/object/bbox/ymax"];
 const BOX_LABEL_KEY: &str = "image/object/class/label";
 const BOX_LABEL_NAME_KEY: &str = "image/object/class/text";
 
@@ -63,10 +59,7 @@ struct List<T> {
 
 impl<T> Default for List<T> {
     fn default() -> Self {
-        Self {
-            values: Vec::new(),
-            is_cut: false,
-        }
+        Self { values: Vec::new(), is_cut: false }
     }
 }
 
@@ -81,11 +74,7 @@ impl<T> List<T> {
 }
 
 impl Example {
-    pub(super) fn read(
-        bytes: &mut impl Bytes,
-        record: Range<u64>,
-        part: Part,
-    ) -> Result<Self, WireError> {
+    pub(super) fn read(bytes: &mut impl Bytes, record: Range<u64>, part: Part) -> Result<Self, WireError> {
         let mut example = Self::default();
         let mut fields = Fields::of(record);
         while let Some(field) = fields.next(bytes)? {
@@ -118,15 +107,12 @@ impl Example {
         }
         let more = if self.more_keys { ", …" } else { "" };
         let keys = self.keys.join(", ");
-        format!(
-            "contains no image: the feature image/encoded has no bytes; its features are {keys}{more}"
-        )
+        format!("contains no image: the feature image/encoded has no bytes; its features are {keys}{more}")
     }
 
     pub(super) fn truth(self) -> Truth {
         let mut truth = Truth::default();
-        let cut = self.sides.iter().any(|side| side.is_cut)
-            || self.labels.iter().any(|labels| labels.is_cut);
+        let cut = self.sides.iter().any(|side| side.is_cut) || self.labels.iter().any(|labels| labels.is_cut);
         if cut {
             let note = format!("more than {MAX_VALUES} values; the rest is not shown");
             truth.notes.push(note);
@@ -152,12 +138,7 @@ impl Example {
     }
 
     /// Reads one feature and its name, which may come in either order.
-    fn entry(
-        &mut self,
-        bytes: &mut impl Bytes,
-        entry: Range<u64>,
-        part: Part,
-    ) -> Result<(), WireError> {
+    fn entry(&mut self, bytes: &mut impl Bytes, entry: Range<u64>, part: Part) -> Result<(), WireError> {
         let (mut key, mut feature) = (None, None);
         let mut fields = Fields::of(entry);
         while let Some(field) = fields.next(bytes)? {
@@ -183,13 +164,7 @@ impl Example {
         Ok(())
     }
 
-    fn feature(
-        &mut self,
-        bytes: &mut impl Bytes,
-        key: &str,
-        feature: Range<u64>,
-        part: Part,
-    ) -> Result<(), WireError> {
+    fn feature(&mut self, bytes: &mut impl Bytes, key: &str, feature: Range<u64>, part: Part) -> Result<(), WireError> {
         let place_in = |keys: &[&str]| keys.iter().position(|known| *known == key);
         if let Some(place) = place_in(&IMAGE_KEYS) {
             self.images[place] = first_bytes(bytes, feature)?;
@@ -204,12 +179,7 @@ impl Example {
         Ok(())
     }
 
-    fn truth_feature(
-        &mut self,
-        bytes: &mut impl Bytes,
-        key: &str,
-        feature: Range<u64>,
-    ) -> Result<(), WireError> {
+    fn truth_feature(&mut self, bytes: &mut impl Bytes, key: &str, feature: Range<u64>) -> Result<(), WireError> {
         let place_in = |keys: &[&str]| keys.iter().position(|known| *known == key);
         if let Some(place) = place_in(&LABEL_KEYS) {
             self.labels[place] = integers(bytes, feature)?;
@@ -232,19 +202,12 @@ fn labels(numbers: Vec<i64>, names: Vec<String>) -> Vec<TruthLabel> {
     let count = numbers.len().max(names.len());
     let mut numbers = numbers.into_iter();
     let mut names = names.into_iter().map(|name| name.trim().to_owned());
-    let label = |_| TruthLabel {
-        number: numbers.next(),
-        name: names.next().filter(|name| !name.is_empty()),
-    };
+    let label = |_| TruthLabel { number: numbers.next(), name: names.next().filter(|name| !name.is_empty()) };
     (0..count).map(label).collect()
 }
 
 /// The list of a feature of one kind: field 1 holds bytes, 2 floats, 3 integers. In each, field 1 has the values.
-fn list(
-    bytes: &mut impl Bytes,
-    feature: Range<u64>,
-    kind: u64,
-) -> Result<Option<Range<u64>>, WireError> {
+fn list(bytes: &mut impl Bytes, feature: Range<u64>, kind: u64) -> Result<Option<Range<u64>>, WireError> {
     let mut fields = Fields::of(feature);
     let mut found = None;
     while let Some(field) = fields.next(bytes)? {
@@ -257,10 +220,7 @@ fn list(
     Ok(found)
 }
 
-fn first_bytes(
-    bytes: &mut impl Bytes,
-    feature: Range<u64>,
-) -> Result<Option<Range<u64>>, WireError> {
+fn first_bytes(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<Option<Range<u64>>, WireError> {
     let Some(values) = list(bytes, feature, 1)? else {
         return Ok(None);
     };

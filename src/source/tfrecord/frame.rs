@@ -24,26 +24,15 @@ pub(super) enum BadFrame {
 /// The range of the data in a whole record.
 pub(super) fn check(record: &[u8]) -> Result<std::ops::Range<usize>, BadFrame> {
     let (header, footer) = (HEADER as usize, FOOTER as usize);
-    let data = header
-        ..record
-            .len()
-            .checked_sub(footer)
-            .filter(|end| *end >= header)
-            .ok_or(BadFrame::Header)?;
+    let data = header..record.len().checked_sub(footer).filter(|end| *end >= header).ok_or(BadFrame::Header)?;
     if data_len(&record[..header]) != Some(data.len() as u64) {
         return Err(BadFrame::Header);
     }
-    if masked_crc(&record[data.clone()]).to_le_bytes() == record[data.end..] {
-        Ok(data)
-    } else {
-        Err(BadFrame::Data)
-    }
+    if masked_crc(&record[data.clone()]).to_le_bytes() == record[data.end..] { Ok(data) } else { Err(BadFrame::Data) }
 }
 
 fn masked_crc(bytes: &[u8]) -> u32 {
-    crc32c::crc32c(bytes)
-        .rotate_right(15)
-        .wrapping_add(0xa282_ead8)
+    crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 /// A whole record around `data`.

@@ -43,11 +43,7 @@ impl FileIndex {
     }
 
     /// The record's place, found by going from length to length if it is not known yet.
-    pub(super) fn range_of(
-        &self,
-        number: u64,
-        blocks: impl FnOnce() -> Blocks,
-    ) -> Result<Range<u64>, SourceError> {
+    pub(super) fn range_of(&self, number: u64, blocks: impl FnOnce() -> Blocks) -> Result<Range<u64>, SourceError> {
         let mut ends = self.ends.lock();
         if let Some(range) = Self::find(&ends, number) {
             return Ok(range);
@@ -149,9 +145,7 @@ pub(super) fn next_record(blocks: &mut Blocks, start: u64) -> Result<Next, Sourc
     };
     blocks.expect_records_of(len);
     Ok(match blocks.len() {
-        Some(file_len) if end > file_len => Next::Broken(Broken::Cut {
-            missing: end - file_len,
-        }),
+        Some(file_len) if end > file_len => Next::Broken(Broken::Cut { missing: end - file_len }),
         _ => Next::Record(start..end),
     })
 }

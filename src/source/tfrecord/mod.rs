@@ -101,9 +101,7 @@ impl WithRecords {
             Err(error) => error,
         };
         let uri = SampleUri::new(place.address.to_string());
-        let file = uri
-            .record()
-            .filter(|_| error.kind == AwsErrorKind::NotFound);
+        let file = uri.record().filter(|_| error.kind == AwsErrorKind::NotFound);
         let Some((file, number)) = file else {
             return Err(error);
         };
@@ -111,10 +109,7 @@ impl WithRecords {
         let Some(key) = place.address.key_of(&file) else {
             return Err(error);
         };
-        let place = S3Place {
-            address: S3Address::new(&place.address.bucket, key),
-            ..place.clone()
-        };
+        let place = S3Place { address: S3Address::new(&place.address.bucket, key), ..place.clone() };
         let source = S3Source::open(aws, &place, control)?;
         // A folder has no records.
         if source.name() != file.as_str() {
@@ -158,19 +153,8 @@ impl WithRecords {
         !matches!(self.shared.kind(file), Kind::Other)
     }
 
-    fn new(
-        inner: Arc<dyn Source>,
-        name: Option<String>,
-        only: HashMap<SampleUri, BTreeSet<u64>>,
-    ) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                inner,
-                name,
-                only,
-                indexes: Arc::default(),
-            }),
-        }
+    fn new(inner: Arc<dyn Source>, name: Option<String>, only: HashMap<SampleUri, BTreeSet<u64>>) -> Self {
+        Self { shared: Arc::new(Shared { inner, name, only, indexes: Arc::default() }) }
     }
 }
 
@@ -191,9 +175,7 @@ impl Source for WithRecords {
     }
 
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
-        self.shared
-            .read(uri, Part::ImageAndName)
-            .map(|(image, _)| image)
+        self.shared.read(uri, Part::ImageAndName).map(|(image, _)| image)
     }
 
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
@@ -249,9 +231,7 @@ impl Source for WithRecords {
             only: self.shared.only.clone(),
             indexes: Arc::clone(&self.shared.indexes),
         };
-        Some(Arc::new(Self {
-            shared: Arc::new(shared),
-        }))
+        Some(Arc::new(Self { shared: Arc::new(shared) }))
     }
 
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
@@ -280,31 +260,21 @@ impl Shared {
         }
     }
 
-    fn read_record(
-        &self,
-        file: &SampleUri,
-        number: u64,
-        part: Part,
-    ) -> Result<(Vec<u8>, Truth), SourceError> {
+    fn read_record(&self, file: &SampleUri, number: u64, part: Part) -> Result<(Vec<u8>, Truth), SourceError> {
         let (mut record, data) = self.read_data(file, number)?;
         let span = data.start as u64..data.end as u64;
         let example = Example::read(&mut record.as_slice(), span, part);
-        let example = example
-            .map_err(|_| SourceError::Damaged(format!("record {number} is not a tf.Example")))?;
-        let image = example.image().ok_or_else(|| {
-            SourceError::Damaged(format!("record {number} {}", example.without_image()))
-        })?;
+        let example = example.map_err(|_| SourceError::Damaged(format!("record {number} is not a tf.Example")))?;
+        let image = example
+            .image()
+            .ok_or_else(|| SourceError::Damaged(format!("record {number} {}", example.without_image())))?;
         record.truncate(image.end as usize);
         record.drain(..image.start as usize);
         Ok((record, example.truth()))
     }
 
     /// A whole record, and where in it its data are.
-    fn read_data(
-        &self,
-        file: &SampleUri,
-        number: u64,
-    ) -> Result<(Vec<u8>, Range<usize>), SourceError> {
+    fn read_data(&self, file: &SampleUri, number: u64) -> Result<(Vec<u8>, Range<usize>), SourceError> {
         let index = self.index_of(file);
         let mut record = self.read_frame(file, number, &index)?;
         let data = match frame::check(&record) {
@@ -326,27 +296,18 @@ impl Shared {
     }
 
     /// A record with its header and footer, as it is in the file.
-    fn read_frame(
-        &self,
-        file: &SampleUri,
-        number: u64,
-        index: &FileIndex,
-    ) -> Result<Vec<u8>, SourceError> {
+    fn read_frame(&self, file: &SampleUri, number: u64, index: &FileIndex) -> Result<Vec<u8>, SourceError> {
         let blocks = || Blocks::new(Arc::clone(&self.inner), file.clone(), None);
         let range = index.range_of(number, blocks)?;
         if range.end - range.start > LONGEST_RECORD {
-            return Err(SourceError::Damaged(format!(
-                "record {number} is longer than 2 GiB, the limit of a record"
-            )));
+            return Err(SourceError::Damaged(format!("record {number} is longer than 2 GiB, the limit of a record")));
         }
         self.inner.read_range(file, range)
     }
 
     fn scan(self: &Arc<Self>, file: Sample) -> FileScan {
         let index = Arc::<FileIndex>::default();
-        self.indexes
-            .lock()
-            .insert(file.uri.clone(), Arc::clone(&index));
+        self.indexes.lock().insert(file.uri.clone(), Arc::clone(&index));
         let len = Some(file.size_bytes);
         let blocks = Blocks::new(Arc::clone(&self.inner), file.uri.clone(), len);
         let only = self.only.get(&file.uri).cloned();
@@ -412,9 +373,9 @@ impl Shared {
                 }
                 report(ListingChange::Gone(uris));
             }
-            ListingChange::FileRelisted { .. }
-            | ListingChange::Unwatched(_)
-            | ListingChange::Unwatchable(_) => report(change),
+            ListingChange::FileRelisted { .. } | ListingChange::Unwatched(_) | ListingChange::Unwatchable(_) => {
+                report(change);
+            }
         }
     }
 
@@ -425,10 +386,7 @@ impl Shared {
     /// Only if no other one was started meanwhile.
     fn forget(&self, file: &SampleUri, index: &Arc<FileIndex>) {
         let mut indexes = self.indexes.lock();
-        if indexes
-            .get(file)
-            .is_some_and(|known| Arc::ptr_eq(known, index))
-        {
+        if indexes.get(file).is_some_and(|known| Arc::ptr_eq(known, index)) {
             indexes.remove(file);
         }
     }

@@ -9,8 +9,7 @@ pub(in super::super) fn is_tfrecord_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     let name = without_shard(name).unwrap_or(name);
-    name.rsplit_once('.')
-        .is_some_and(|(_, extension)| RECORD_EXTENSIONS.contains(&extension))
+    name.rsplit_once('.').is_some_and(|(_, extension)| RECORD_EXTENSIONS.contains(&extension))
 }
 
 /// `train-00000-of-00010`: may hold records, as those of ImageNet; only the content decides.
@@ -22,17 +21,9 @@ pub(in super::super) fn is_shard_name(name: &str) -> bool {
 /// anything: a path of another machine, or one that was made to lead out of a folder.
 pub(super) fn clean_name(name: &str) -> Option<String> {
     let is_named = |part: &&str| !["", ".", ".."].contains(part) && !part.ends_with(':');
-    let parts: Vec<&str> = name
-        .split(['/', '\\'])
-        .map(str::trim)
-        .filter(is_named)
-        .collect();
+    let parts: Vec<&str> = name.split(['/', '\\']).map(str::trim).filter(is_named).collect();
     let visible = |letter: char| {
-        if letter.is_control() {
-            '\u{fffd}'
-        } else {
-            letter
-        }
+        if letter.is_control() { '\u{fffd}' } else { letter }
     };
     let name: String = parts.join("/").chars().map(visible).collect();
     (!name.is_empty()).then_some(name)

@@ -38,22 +38,8 @@ pub(super) struct FileScan {
 }
 
 impl FileScan {
-    pub(super) fn new(
-        file: Sample,
-        blocks: Blocks,
-        index: Arc<FileIndex>,
-        only: Option<BTreeSet<u64>>,
-    ) -> Self {
-        Self {
-            file,
-            blocks,
-            index,
-            only,
-            start: 0,
-            number: 0,
-            without_image: 0,
-            ending: None,
-        }
+    pub(super) fn new(file: Sample, blocks: Blocks, index: Arc<FileIndex>, only: Option<BTreeSet<u64>>) -> Self {
+        Self { file, blocks, index, only, start: 0, number: 0, without_image: 0, ending: None }
     }
 
     /// The entry of this record in the listing; `None` if it has none.
@@ -76,12 +62,8 @@ impl FileScan {
                 Some(image) => Some(Ok(self.sample(number, &example, image.end - image.start))),
                 None => self.problem(number, &example.without_image()),
             },
-            Err(WireError::Garbage(reason)) => {
-                self.problem(number, &format!("is not a tf.Example: {reason}"))
-            }
-            Err(WireError::Read(ReadError::End)) => {
-                self.problem(number, "was truncated while it was read")
-            }
+            Err(WireError::Garbage(reason)) => self.problem(number, &format!("is not a tf.Example: {reason}")),
+            Err(WireError::Read(ReadError::End)) => self.problem(number, "was truncated while it was read"),
             Err(WireError::Read(ReadError::Source(error))) => {
                 self.stop(&error);
                 None
@@ -111,9 +93,7 @@ impl FileScan {
         let so_far = format!("the {} before it can be used", records(number));
         let message = match broken {
             Broken::Length if number == 0 => self.why_no_record(),
-            Broken::Cut { .. } if number == 0 && self.start_is_compressed().is_some() => {
-                self.why_no_record()
-            }
+            Broken::Cut { .. } if number == 0 && self.start_is_compressed().is_some() => self.why_no_record(),
             Broken::Length => format!(
                 "is damaged: the length of record {number} has a wrong checksum, so it and all later records are \
                 lost; {so_far}"
@@ -188,10 +168,7 @@ impl Iterator for FileScan {
             Ok(Next::Record(record)) => return Some(self.record(record)),
             Ok(Next::End) if self.number == 0 => {
                 let uri = self.file.uri.clone();
-                self.finish(Some(Problem::of_sample(
-                    uri,
-                    "is empty: it contains no records",
-                )));
+                self.finish(Some(Problem::of_sample(uri, "is empty: it contains no records")));
             }
             Ok(Next::End) => self.finish(None),
             Ok(Next::Broken(broken)) => {

@@ -31,10 +31,7 @@ fn example(features: &[(&str, Vec<u8>)]) -> Vec<u8> {
 }
 
 fn image(name: &str, pixels: &[u8]) -> Vec<u8> {
-    example(&[
-        ("image/encoded", bytes_feature(&[pixels])),
-        ("image/filename", bytes_feature(&[name.as_bytes()])),
-    ])
+    example(&[("image/encoded", bytes_feature(&[pixels])), ("image/filename", bytes_feature(&[name.as_bytes()]))])
 }
 
 /// A whole record with an image of this name.
@@ -91,15 +88,7 @@ fn records_are_listed_by_name_and_read_by_number() {
     let source = source_of(records);
     let (samples, problems) = listing(&source);
     assert!(problems.is_empty(), "{problems:?}");
-    assert_eq!(
-        names(&samples),
-        [
-            "a.tfrecord/a.jpg",
-            "a.tfrecord/b.jpg",
-            "a.tfrecord/c.jpg",
-            "a.tfrecord/3"
-        ]
-    );
+    assert_eq!(names(&samples), ["a.tfrecord/a.jpg", "a.tfrecord/b.jpg", "a.tfrecord/c.jpg", "a.tfrecord/3"]);
     assert_eq!(samples[1].uri.as_str(), "/photos/a.tfrecord/#1");
     assert_eq!(samples[3].size_bytes, 4);
     assert_eq!(source.read(&samples[1].uri).unwrap(), b"b.jpg");
@@ -111,10 +100,7 @@ fn records_are_listed_by_name_and_read_by_number() {
         assert_eq!(fresh.read(&uri).unwrap(), expected.as_bytes());
     }
     let beyond = fresh.read(&SampleUri::of_record(FILE, 3)).unwrap_err();
-    assert!(
-        beyond.to_string().contains("record 3 no longer exists"),
-        "{beyond}"
-    );
+    assert!(beyond.to_string().contains("record 3 no longer exists"), "{beyond}");
     let other = fresh.read(&SampleUri::of_record("/photos/b.tfrecord", 3));
     assert!(matches!(other, Err(SourceError::NotFound)));
 }
@@ -123,11 +109,7 @@ fn records_are_listed_by_name_and_read_by_number() {
 fn a_damaged_record_is_told_and_the_others_are_read() {
     let [a, mut b, c] = three_images();
     b[20] ^= 1;
-    check(
-        [a, b, c].concat(),
-        &["a.tfrecord/a.jpg", "a.tfrecord/c.jpg"],
-        &["/photos/a.tfrecord/#1: "],
-    );
+    check([a, b, c].concat(), &["a.tfrecord/a.jpg", "a.tfrecord/c.jpg"], &["/photos/a.tfrecord/#1: "]);
     // In the pixels, which the listing does not look at.
     let [a, mut b, c] = three_images();
     let pixel = b.windows(5).position(|window| window == b"b.jpg").unwrap();
@@ -147,10 +129,8 @@ fn a_damaged_length_ends_the_file_and_says_how_many_records_came_before() {
         check(
             [a, b, c].concat(),
             &["a.tfrecord/a.jpg", "a.tfrecord/b.jpg"],
-            &[
-                "the length of record 2 has a wrong checksum, so it and all later records are lost; the \
-                2 records before it can be used",
-            ],
+            &["the length of record 2 has a wrong checksum, so it and all later records are lost; the \
+                2 records before it can be used"],
         );
     }
 }
@@ -160,17 +140,9 @@ fn a_file_that_was_cut_says_where() {
     let whole = three_images().concat();
     let third = whole.len() - three_images()[2].len();
     for len in third + 1..whole.len() {
-        check(
-            whole[..len].to_vec(),
-            &["a.tfrecord/a.jpg", "a.tfrecord/b.jpg"],
-            &["ends in the middle of record 2"],
-        );
+        check(whole[..len].to_vec(), &["a.tfrecord/a.jpg", "a.tfrecord/b.jpg"], &["ends in the middle of record 2"]);
     }
-    check(
-        whole[..third].to_vec(),
-        &["a.tfrecord/a.jpg", "a.tfrecord/b.jpg"],
-        &[],
-    );
+    check(whole[..third].to_vec(), &["a.tfrecord/a.jpg", "a.tfrecord/b.jpg"], &[]);
 }
 
 #[test]
@@ -201,18 +173,10 @@ fn len_with_checksum(len: u64) -> Vec<u8> {
 
 #[test]
 fn records_without_an_image_are_told_with_what_they_hold() {
-    let text = example(&[
-        ("label", field(3, b"")),
-        ("text", bytes_feature(&[b"hello"])),
-    ]);
+    let text = example(&[("label", field(3, b"")), ("text", bytes_feature(&[b"hello"]))]);
     let no_bytes = example(&[("image/encoded", bytes_feature(&[]))]);
-    let records = [
-        framed(&text),
-        framed(&no_bytes),
-        framed(b"\xff\xff\xff\xff"),
-        framed(b""),
-        record_of("a.jpg", b"a"),
-    ];
+    let records =
+        [framed(&text), framed(&no_bytes), framed(b"\xff\xff\xff\xff"), framed(b""), record_of("a.jpg", b"a")];
     check(
         records.concat(),
         &["a.tfrecord/a.jpg"],
@@ -233,21 +197,14 @@ fn a_file_about_something_else_fills_no_list() {
     let (samples, problems) = listing(&source_of(text.repeat(5000)));
     assert!(samples.is_empty());
     assert_eq!(problems.len(), 21);
-    assert!(
-        problems[20].contains("4980 records more contain no image"),
-        "{}",
-        problems[20]
-    );
+    assert!(problems[20].contains("4980 records more contain no image"), "{}", problems[20]);
 }
 
 #[test]
 fn what_is_no_tfrecord_file_says_what_it_is() {
     for (bytes, said) in [
         (b"".as_slice(), "it contains no records"),
-        (
-            b"\x1f\x8b\x08\0\0\0\0\0\0\x03abcdef",
-            "is compressed (gzip)",
-        ),
+        (b"\x1f\x8b\x08\0\0\0\0\0\0\x03abcdef", "is compressed (gzip)"),
         (b"\x1f\x8b\x08", "is compressed (gzip)"),
         (b"\x78\x9cabcdefghijklmnop", "is compressed (zlib)"),
         (b"this is a text, and a long one", "is not a TFRecord file"),
@@ -259,27 +216,18 @@ fn what_is_no_tfrecord_file_says_what_it_is() {
 
 #[test]
 fn the_name_in_a_record_cannot_lead_out_of_its_file() {
-    let records =
-        ["../../etc/passwd", "/abs/b.jpg", "..", "a\nb"].map(|name| record_of(name, b"x"));
+    let records = ["../../etc/passwd", "/abs/b.jpg", "..", "a\nb"].map(|name| record_of(name, b"x"));
     let (samples, _) = listing(&source_of(records.concat()));
     assert_eq!(
         names(&samples),
-        [
-            "a.tfrecord/etc/passwd",
-            "a.tfrecord/abs/b.jpg",
-            "a.tfrecord/2",
-            "a.tfrecord/a\u{fffd}b"
-        ]
+        ["a.tfrecord/etc/passwd", "a.tfrecord/abs/b.jpg", "a.tfrecord/2", "a.tfrecord/a\u{fffd}b"]
     );
 }
 
 #[test]
 fn labels_and_boxes_of_the_record_are_read_with_it() {
     let floats = |values: &[f32]| {
-        let packed: Vec<u8> = values
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect();
+        let packed: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         field(2, &field(1, &packed))
     };
     let record = example(&[
@@ -289,24 +237,16 @@ fn labels_and_boxes_of_the_record_are_read_with_it() {
         ("image/object/bbox/ymax", floats(&[1.0])),
         ("image/object/class/text", bytes_feature(&[b"cat", b"dog"])),
         // Packed: 17, 300; and one by one: 282.
-        (
-            "image/object/class/label",
-            field(3, &field(1, b"\x11\xac\x02")),
-        ),
+        ("image/object/class/label", field(3, &field(1, b"\x11\xac\x02"))),
         ("image/class/label", field(3, b"\x08\x9a\x02")),
         ("image/encoded", bytes_feature(&[b"pixels"])),
     ]);
     let source = source_of(framed(&record));
-    let (bytes, truth) = source
-        .read_with_truth(&SampleUri::of_record(FILE, 0))
-        .unwrap();
+    let (bytes, truth) = source.read_with_truth(&SampleUri::of_record(FILE, 0)).unwrap();
     assert_eq!(bytes, b"pixels");
     assert_eq!(truth.labels[0].number, Some(282));
     assert_eq!(truth.boxes.len(), 1);
-    assert_eq!(
-        truth.boxes[0].in_pixels([100, 200]),
-        [25.0, 0.0, 75.0, 200.0]
-    );
+    assert_eq!(truth.boxes[0].in_pixels([100, 200]), [25.0, 0.0, 75.0, 200.0]);
     assert_eq!(truth.boxes[0].label.to_string(), "cat (17)");
     assert!(truth.notes[0].contains("[2, 2, 2, 1]"), "{:?}", truth.notes);
 }
@@ -318,23 +258,13 @@ fn a_list_of_a_million_boxes_is_cut_and_said() {
     let image = ("image/encoded", bytes_feature(&[b"pixels"]));
     let record = example(&[sides.as_slice(), &[image]].concat());
     let source = source_of(framed(&record));
-    let (_, truth) = source
-        .read_with_truth(&SampleUri::of_record(FILE, 0))
-        .unwrap();
+    let (_, truth) = source.read_with_truth(&SampleUri::of_record(FILE, 0)).unwrap();
     assert_eq!(truth.boxes.len(), 10_000);
-    assert!(
-        truth.notes[0].contains("more than 10000"),
-        "{:?}",
-        truth.notes
-    );
+    assert!(truth.notes[0].contains("more than 10000"), "{:?}", truth.notes);
 }
 
-const BOX_SIDES: [&str; 4] = [
-    "image/object/bbox/xmin",
-    "image/object/bbox/ymin",
-    "image/object/bbox/xmax",
-    "image/object/bbox/ymax",
-];
+const BOX_SIDES: [&str; 4] =
+    ["image/object/bbox/xmin", "image/object/bbox/ymin", "image/object/bbox/xmax", "image/object/bbox/ymax"];
 
 /// Random damage everywhere: nothing may panic, and nothing that is wrong may be taken for an image.
 #[test]
@@ -411,11 +341,7 @@ impl Source for Counting {
         self.files.read(uri)
     }
 
-    fn read_range(
-        &self,
-        uri: &SampleUri,
-        range: std::ops::Range<u64>,
-    ) -> Result<Vec<u8>, SourceError> {
+    fn read_range(&self, uri: &SampleUri, range: std::ops::Range<u64>) -> Result<Vec<u8>, SourceError> {
         let bytes = self.files.read_range(uri, range)?;
         self.reads.lock().push(bytes.len() as u64);
         Ok(bytes)
@@ -424,17 +350,13 @@ impl Source for Counting {
 
 #[test]
 fn an_object_is_listed_with_few_requests_and_large_images_are_jumped_over() {
-    for (count, image_len, most_reads, most_bytes) in [
-        (1000, 20_000, 12, 21_000_000),
-        (10, 5_000_000, 11, 11 * 65_536),
-    ] {
+    for (count, image_len, most_reads, most_bytes) in [(1000, 20_000, 12, 21_000_000), (10, 5_000_000, 11, 11 * 65_536)]
+    {
         let record = record_of("a.jpg", &vec![7; image_len]);
         let file = ("s3://b/a.tfrecord".to_owned(), record.repeat(count));
         let reads = Arc::<Mutex<Vec<u64>>>::default();
-        let source = WithRecords::over(Arc::new(Counting {
-            files: MemorySource::new([file]),
-            reads: Arc::clone(&reads),
-        }));
+        let source =
+            WithRecords::over(Arc::new(Counting { files: MemorySource::new([file]), reads: Arc::clone(&reads) }));
         let (samples, problems) = listing(&source);
         assert_eq!((samples.len(), problems.len()), (count, 0));
         let listed = std::mem::take(&mut *reads.lock());
@@ -463,14 +385,7 @@ fn records_in_a_folder_stand_between_the_images_beside_them() {
     assert!(problems.is_empty(), "{problems:?}");
     assert_eq!(
         names(&samples),
-        [
-            "1.jpg",
-            "2/b.record/a.jpg",
-            "2/b.record/b.jpg",
-            "2/b.record/c.jpg",
-            "3-00000-of-00001/a.jpg",
-            "5.jpg"
-        ]
+        ["1.jpg", "2/b.record/a.jpg", "2/b.record/b.jpg", "2/b.record/c.jpg", "3-00000-of-00001/a.jpg", "5.jpg"]
     );
 }
 
@@ -491,14 +406,8 @@ fn a_file_of_any_name_opens_and_so_does_one_record_of_it() {
     assert_eq!(super::super::folder_of(&record), folder.path());
     let (samples, problems) = listing(&WithRecords::from_paths([file.join("#2"), file.join("#7")]));
     assert_eq!(names(&samples), ["train.bin/c.jpg"]);
-    assert!(
-        problems[0].contains("#7: is not there; 3 records were found"),
-        "{problems:?}"
-    );
-    assert!(matches!(
-        WithRecords::open(&folder.path().join("none.tfrecord/#1")),
-        Err(SourceError::NoSuchPlace)
-    ));
+    assert!(problems[0].contains("#7: is not there; 3 records were found"), "{problems:?}");
+    assert!(matches!(WithRecords::open(&folder.path().join("none.tfrecord/#1")), Err(SourceError::NoSuchPlace)));
 }
 
 #[test]
@@ -536,10 +445,7 @@ fn a_change_of_the_file_is_told_as_what_it_holds_now() {
         panic!("{told:?}");
     };
     assert_eq!(told.as_str(), file.to_str().unwrap());
-    assert_eq!(
-        names(&page.samples),
-        ["a.tfrecord/b.jpg", "a.tfrecord/a.jpg"]
-    );
+    assert_eq!(names(&page.samples), ["a.tfrecord/b.jpg", "a.tfrecord/a.jpg"]);
     std::fs::remove_file(&file).unwrap();
     let told = changes.recv().unwrap();
     assert!(matches!(told, ListingChange::Gone(_)), "{told:?}");

@@ -38,17 +38,11 @@ const LONGEST_VARINT: u64 = 10;
 
 impl Fields {
     pub(super) fn of(message: Range<u64>) -> Self {
-        Self {
-            at: message.start,
-            end: message.end,
-        }
+        Self { at: message.start, end: message.end }
     }
 
     /// Number and value of the next field; `None` at the end of the message.
-    pub(super) fn next(
-        &mut self,
-        bytes: &mut impl Bytes,
-    ) -> Result<Option<(u64, Value)>, WireError> {
+    pub(super) fn next(&mut self, bytes: &mut impl Bytes) -> Result<Option<(u64, Value)>, WireError> {
         if self.at >= self.end {
             return Ok(None);
         }
@@ -86,9 +80,7 @@ impl Fields {
         let bytes = bytes.at(self.at..self.at + longest)?;
         let mut number = 0;
         for (place, byte) in bytes.iter().enumerate() {
-            number |= u64::from(byte & 0x7f)
-                .checked_shl(7 * place as u32)
-                .unwrap_or(0);
+            number |= u64::from(byte & 0x7f).checked_shl(7 * place as u32).unwrap_or(0);
             if byte & 0x80 == 0 {
                 self.at += place as u64 + 1;
                 return Ok(number);
@@ -116,12 +108,8 @@ mod tests {
     fn fields_of_every_type_are_read() {
         // The examples of the encoding's own description: 150 is `96 01`, "testing" is `12 07 …`.
         let message = b"\x08\x96\x01\x12\x07testing\x1d\0\0\x80\x3f\x21\0\0\0\0\0\0\0\0";
-        let expected = [
-            (1, Value::Number(150)),
-            (2, Value::Span(5..12)),
-            (3, Value::Span(13..17)),
-            (4, Value::Span(18..26)),
-        ];
+        let expected =
+            [(1, Value::Number(150)), (2, Value::Span(5..12)), (3, Value::Span(13..17)), (4, Value::Span(18..26))];
         assert_eq!(fields(message).unwrap(), expected);
         let minus_one = b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
         assert_eq!(fields(minus_one).unwrap(), [(1, Value::Number(u64::MAX))]);
@@ -139,10 +127,7 @@ mod tests {
             b"\x1d\0\0",
         ] {
             let result = fields(garbage);
-            assert!(
-                matches!(result, Err(WireError::Garbage(_))),
-                "{garbage:?}: {result:?}"
-            );
+            assert!(matches!(result, Err(WireError::Garbage(_))), "{garbage:?}: {result:?}");
         }
     }
 }

@@ -4,9 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::form::{Draft, Form, folder_of, text_of};
 use super::model_draft::{ChosenModel, ModelDraft, ModelRequest};
-use crate::domain::{
-    EndpointConfig, EndpointPlan, S3Access, S3Address, archive_address, default_ami,
-};
+use crate::domain::{EndpointConfig, EndpointPlan, S3Access, S3Address, archive_address, default_ami};
 use crate::state::State;
 
 /// Default hours until an endpoint is deleted: enough for an afternoon, and not a month's bill.
@@ -99,9 +97,7 @@ impl EndpointDraft {
             archive,
             config,
             usd_per_hour: self.usd_per_hour,
-            delete_after_ms: self
-                .delete_after_h
-                .map(|hours| (hours * 3_600_000.0) as i64),
+            delete_after_ms: self.delete_after_h.map(|hours| (hours * 3_600_000.0) as i64),
         })
     }
 
@@ -113,11 +109,7 @@ impl EndpointDraft {
             // Keeping one endpoint for good says nothing about the next one.
             delete_after_h: self.delete_after_h.or(Some(USUAL_HOURS)),
             usd_per_hour: None,
-            config: EndpointConfig {
-                name: String::new(),
-                model_name: String::new(),
-                ..self.config.clone()
-            },
+            config: EndpointConfig { name: String::new(), model_name: String::new(), ..self.config.clone() },
         }
     }
 }

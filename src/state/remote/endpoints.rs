@@ -3,12 +3,10 @@
 use super::Loadable;
 use super::remote_list::RemoteList;
 use crate::domain::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord,
-    EndpointStatus, EndpointSummary, LogLine, S3Access, SageMakerAccess, cost_usd,
+    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord, EndpointStatus,
+    EndpointSummary, LogLine, S3Access, SageMakerAccess, cost_usd,
 };
-use crate::state::{
-    Arc, EndpointDraft, EndpointRequest, Failure, FormCheck, State, TaskId, Ticket,
-};
+use crate::state::{Arc, EndpointDraft, EndpointRequest, Failure, FormCheck, State, TaskId, Ticket};
 
 /// Commands about endpoints.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,9 +56,15 @@ pub enum EndpointsEffect {
         ticket: Ticket,
     },
     /// Poll an endpoint until it no longer changes by itself.
-    Watch { id: EndpointId, ticket: Ticket },
+    Watch {
+        id: EndpointId,
+        ticket: Ticket,
+    },
     /// The end of what its containers wrote.
-    ReadLog { id: EndpointId, ticket: Ticket },
+    ReadLog {
+        id: EndpointId,
+        ticket: Ticket,
+    },
     /// Delete an endpoint with its configuration and its other resources.
     Delete {
         id: EndpointId,
@@ -154,10 +158,7 @@ impl Eq for EndpointId {}
 
 impl From<&EndpointRecord> for EndpointId {
     fn from(record: &EndpointRecord) -> Self {
-        Self {
-            sagemaker: record.sagemaker.clone(),
-            name: record.name.clone(),
-        }
+        Self { sagemaker: record.sagemaker.clone(), name: record.name.clone() }
     }
 }
 
@@ -299,9 +300,7 @@ impl KnownEndpoint {
 
     /// Whether it accepts requests now.
     pub fn accepts_requests(&self) -> bool {
-        self.presence
-            .status()
-            .is_some_and(EndpointStatus::accepts_requests)
+        self.presence.status().is_some_and(EndpointStatus::accepts_requests)
     }
 
     /// The configuration as it was deployed from here, or else as SageMaker returns it.
@@ -322,10 +321,7 @@ impl KnownEndpoint {
         };
         let instances = self.config()?.instance_count;
         let seconds = (now_ms - since_ms).max(0) as f64 / 1e3;
-        Some((
-            cost_usd(price, instances, seconds),
-            cost_usd(price, instances, 3600.0),
-        ))
+        Some((cost_usd(price, instances, seconds), cost_usd(price, instances, 3600.0)))
     }
 
     /// The resources that are deleted with it, in this order, for people.
@@ -412,20 +408,14 @@ impl KnownEndpoint {
             kms_key: None,
             tags: std::collections::BTreeMap::new(),
         };
-        let access = SageMakerAccess {
-            region: Some("eu-west-1".to_owned()),
-            ..SageMakerAccess::default()
-        };
+        let access = SageMakerAccess { region: Some("eu-west-1".to_owned()), ..SageMakerAccess::default() };
         let record = EndpointRecord {
             is_started: true,
             owns_config: true,
             owns_model: true,
             ..EndpointRecord::new(access, config, 0)
         };
-        Self {
-            record: Some(record.clone()),
-            ..Self::new(EndpointId::from(&record))
-        }
+        Self { record: Some(record.clone()), ..Self::new(EndpointId::from(&record)) }
     }
 }
 

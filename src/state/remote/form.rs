@@ -22,13 +22,7 @@ pub struct Form<D, P> {
 
 impl<D: Default, P> Default for Form<D, P> {
     fn default() -> Self {
-        Self {
-            serial: 0,
-            draft: D::default(),
-            missing: None,
-            check: Loadable::NotLoaded,
-            start: Loadable::NotLoaded,
-        }
+        Self { serial: 0, draft: D::default(), missing: None, check: Loadable::NotLoaded, start: Loadable::NotLoaded }
     }
 }
 

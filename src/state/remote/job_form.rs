@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::form::{Draft, Form, folder_of, text_of};
 use super::model_draft::{ChosenModel, ModelDraft, ModelRequest};
 use crate::domain::{
-    AssembleWith, Compression, DataProcessing, InputObjects, S3Access, S3Address, S3Layout, S3Link,
-    Sample, SampleId, SharedList, SplitType, TransformPlan, TransformSpec, archive_address,
-    manifest_address, output_folder,
+    AssembleWith, Compression, DataProcessing, InputObjects, S3Access, S3Address, S3Layout, S3Link, Sample, SampleId,
+    SharedList, SplitType, TransformPlan, TransformSpec, archive_address, manifest_address, output_folder,
 };
 use crate::state::{ExportScope, SourceId, State};
 
@@ -144,11 +143,7 @@ pub struct RehearsalRequest {
 
 impl Default for RehearsalOptions {
     fn default() -> Self {
-        Self {
-            python: "python3".to_owned(),
-            images: 10,
-            tensorflow_serving: String::new(),
-        }
+        Self { python: "python3".to_owned(), images: 10, tensorflow_serving: String::new() }
     }
 }
 
@@ -280,18 +275,12 @@ impl JobDraft {
         let is_partial = state.is_listing();
         if let Some(text) = text_of(&self.manifest) {
             let link = S3Link::parse(&text).map_err(|why| format!("The manifest: {why}"))?;
-            return Ok(JobImages {
-                listing,
-                chosen,
-                is_partial,
-                lie: ImagesFrom::Manifest(link.address),
-            });
+            return Ok(JobImages { listing, chosen, is_partial, lie: ImagesFrom::Manifest(link.address) });
         }
         let open = state.source.as_ref();
         let Some(place) = open.and_then(|open| open.place.as_ref()) else {
             let path = open.and_then(|open| open.path.as_deref());
-            let (root, is_folder) =
-                path.map_or_else(|| (String::new(), false), |path| local_root(path, &listing));
+            let (root, is_folder) = path.map_or_else(|| (String::new(), false), |path| local_root(path, &listing));
             let is_whole = is_folder && !is_partial && self.scope == ExportScope::All;
             let usual = || {
                 let prefix = format!("{}images/{}/", base.prefix, folder_name(&root));
@@ -300,16 +289,7 @@ impl JobDraft {
             let target = folder_of(&self.upload_to)
                 .unwrap_or_else(usual)
                 .map_err(|why| format!("The folder for the images: {why}"))?;
-            return Ok(JobImages {
-                listing,
-                chosen,
-                is_partial,
-                lie: ImagesFrom::Local {
-                    root,
-                    is_whole,
-                    target,
-                },
-            });
+            return Ok(JobImages { listing, chosen, is_partial, lie: ImagesFrom::Local { root, is_whole, target } });
         };
         // A prefix takes everything that begins with it: only where that is what is on screen.
         let is_whole = self.scope == ExportScope::All
@@ -322,12 +302,7 @@ impl JobDraft {
             let folder = place.address.clone();
             ImagesFrom::Objects { folder }
         };
-        Ok(JobImages {
-            listing,
-            chosen,
-            is_partial,
-            lie,
-        })
+        Ok(JobImages { listing, chosen, is_partial, lie })
     }
 }
 
@@ -335,14 +310,8 @@ impl JobDraft {
 /// And whether it is the folder that is open.
 fn local_root(open: &std::path::Path, listing: &SharedList<Sample>) -> (String, bool) {
     let mut all = listing.iter();
-    let is_single = all
-        .next()
-        .is_some_and(|first| std::path::Path::new(first.uri.file()) == open);
-    let root = if is_single {
-        open.parent().unwrap_or(open)
-    } else {
-        open
-    };
+    let is_single = all.next().is_some_and(|first| std::path::Path::new(first.uri.file()) == open);
+    let root = if is_single { open.parent().unwrap_or(open) } else { open };
     (root.display().to_string(), !is_single)
 }
 

@@ -6,14 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::remote_list::RemoteList;
 use crate::domain::{
-    CheckGrade, JobOutcome, JobPage, JobProgress, JobQuery, Leftover, Preflight, Price,
-    PriceChange, PriceTable, S3Access, SageMakerAccess, TransformPlan, TransformStatus,
-    TransformSummary,
+    CheckGrade, JobOutcome, JobPage, JobProgress, JobQuery, Leftover, Preflight, Price, PriceChange, PriceTable,
+    S3Access, SageMakerAccess, TransformPlan, TransformStatus, TransformSummary,
 };
 use crate::state::remote::job_form::RehearsalRequest;
 use crate::state::{
-    Failure, FormCheck, JobDraft, JobRequest, Loadable, RehearsalOptions, RehearsalReport, TaskId,
-    Ticket,
+    Failure, FormCheck, JobDraft, JobRequest, Loadable, RehearsalOptions, RehearsalReport, TaskId, Ticket,
 };
 
 /// Commands about jobs.
@@ -208,11 +206,7 @@ pub struct JobId {
 impl JobId {
     /// The id of a job in the region of the S3 access.
     pub fn new(access: &S3Access, name: impl Into<String>) -> Self {
-        Self {
-            sagemaker: SageMakerAccess::from(access),
-            s3: access.clone(),
-            name: name.into(),
-        }
+        Self { sagemaker: SageMakerAccess::from(access), s3: access.clone(), name: name.into() }
     }
 }
 

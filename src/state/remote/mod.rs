@@ -14,28 +14,24 @@ mod remote_list;
 
 pub use endpoint_form::{EndpointDraft, EndpointForm, EndpointRequest};
 pub use endpoints::{
-    DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointPresence, Endpoints,
-    EndpointsCommand, EndpointsEffect, EndpointsEvent, KnownEndpoint,
+    DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointPresence, Endpoints, EndpointsCommand,
+    EndpointsEffect, EndpointsEvent, KnownEndpoint,
 };
 pub(in crate::state) use form::Draft;
 pub use form::{Form, FormCheck};
 pub use job_form::{
-    ImagesFrom, JobDraft, JobForm, JobImages, JobRequest, RehearsalOptions, RehearsalReport,
-    RehearsalRequest,
+    ImagesFrom, JobDraft, JobForm, JobImages, JobRequest, RehearsalOptions, RehearsalReport, RehearsalRequest,
 };
-pub use jobs::{
-    JobId, JobList, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, RetryPlan, WatchEnd,
-};
+pub use jobs::{JobId, JobList, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, RetryPlan, WatchEnd};
 pub use model_draft::{ChosenModel, ModelDraft, ModelFrom, ModelRequest};
 pub use outputs::{
-    FoundRun, OpenOutputsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect,
-    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest,
+    FoundRun, OpenOutputsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd, OutputsEvent,
+    OutputsFailure, OutputsPlace, OutputsRequest,
 };
 pub use prices::Prices;
 pub use reading::{Reading, ReadingTrial, SavedMapping};
 pub use remote_inference::{
-    ConnectFailure, FoundModel, RemoteCheck, RemoteModelForm, RemoteOutcome, RemotePrediction,
-    RemoteReport,
+    ConnectFailure, FoundModel, RemoteCheck, RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport,
 };
 pub use remote_list::RemoteList;
 

@@ -68,10 +68,7 @@ pub enum ChosenModel {
 
 impl ModelDraft {
     pub(in crate::state) fn of_library(id: Option<&str>, known: &Self) -> Self {
-        Self {
-            library: id.map(str::to_owned),
-            ..known.clone()
-        }
+        Self { library: id.map(str::to_owned), ..known.clone() }
     }
 
     /// The request for this model, or what is missing for it.
@@ -106,9 +103,7 @@ impl ModelDraft {
             }
             ModelFrom::SageMaker => {
                 let name = text_of(&self.existing);
-                Ok(ChosenModel::SageMaker(
-                    name.ok_or("Enter the name of the model in SageMaker")?,
-                ))
+                Ok(ChosenModel::SageMaker(name.ok_or("Enter the name of the model in SageMaker")?))
             }
         }
     }
@@ -129,11 +124,7 @@ impl ModelDraft {
 
     /// The initial values of the next form.
     pub(super) fn for_the_next(&self) -> Self {
-        Self {
-            from: ModelFrom::default(),
-            library: None,
-            ..self.clone()
-        }
+        Self { from: ModelFrom::default(), library: None, ..self.clone() }
     }
 }
 

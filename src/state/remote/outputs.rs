@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::JobId;
 use crate::domain::{
-    LabelSet, ModelCard, ReadingRequest, ResponseExamples, RunId, RunKey, S3Place, Sample,
-    SharedList,
+    LabelSet, ModelCard, ReadingRequest, ResponseExamples, RunId, RunKey, S3Place, Sample, SharedList,
 };
 use crate::state::{ReadingTrial, SavedMapping, SourceId, TaskId, TaskOutcome, Ticket};
 
@@ -175,10 +174,7 @@ pub struct OutputsEnd {
 
 impl From<String> for OutputsFailure {
     fn from(message: String) -> Self {
-        Self::Failed {
-            message,
-            examples: None,
-        }
+        Self::Failed { message, examples: None }
     }
 }
 

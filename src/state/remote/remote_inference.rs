@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::{
-    LabelSet, LatencyMs, ModelCard, RemoteModel, ResponseExamples, RunKey, SampleId,
-};
+use crate::domain::{LabelSet, LatencyMs, ModelCard, RemoteModel, ResponseExamples, RunKey, SampleId};
 use crate::state::{ImageRequest, Loadable, NewPrediction, TaskId};
 
 /// The dialog about a remote model.

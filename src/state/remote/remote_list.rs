@@ -18,13 +18,7 @@ pub struct RemoteList<S, T> {
 
 impl<S, T> Default for RemoteList<S, T> {
     fn default() -> Self {
-        Self {
-            requested: None,
-            rows: Vec::new(),
-            next: None,
-            task: None,
-            failure: None,
-        }
+        Self { requested: None, rows: Vec::new(), next: None, task: None, failure: None }
     }
 }
 
@@ -38,16 +32,8 @@ impl<S: PartialEq, T> RemoteList<S, T> {
     /// new ones come.
     pub(in crate::state) fn begin_anew(&mut self, access: S3Access, query: ListQuery<S>) {
         let requested = Some((access, query));
-        let rows = if self.requested == requested {
-            std::mem::take(&mut self.rows)
-        } else {
-            Vec::new()
-        };
-        *self = Self {
-            requested,
-            rows,
-            ..Self::default()
-        };
+        let rows = if self.requested == requested { std::mem::take(&mut self.rows) } else { Vec::new() };
+        *self = Self { requested, rows, ..Self::default() };
     }
 
     /// The token of the next page, unless it is being read.

@@ -28,10 +28,7 @@ pub(super) fn set_sort(state: &mut State, sort: Sort, effects: &mut Queue<Effect
 }
 
 fn save_search(state: &mut State, effects: &mut Queue<Effect>) {
-    let search = Search {
-        query: state.arranging.text().to_owned(),
-        sort: state.arranging.sort(),
-    };
+    let search = Search { query: state.arranging.text().to_owned(), sort: state.arranging.sort() };
     // There is nothing to compare with when the project is opened again.
     let is_lasting = search.sort.by != SortBy::Disagreement;
     if is_lasting
@@ -63,11 +60,7 @@ pub(super) fn focus_search(state: &mut State) {
 /// Asks for a new order where the one that is there, or under way, is not of the state as it is. After every message.
 pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let order = state.order();
-    if let Some(place) = state
-        .selection
-        .shown()
-        .and_then(|shown| order.place_of(shown))
-    {
+    if let Some(place) = state.selection.shown().and_then(|shown| order.place_of(shown)) {
         state.arranging.place = place;
     }
     let Some(basis) = state.basis() else {
@@ -80,11 +73,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     effects.push(ReviewEffect::Arrange {
         id,
         pace,
-        run: state
-            .source
-            .as_ref()
-            .map(|source| source.id)
-            .zip(state.run().map(Run::id)),
+        run: state.source.as_ref().map(|source| source.id).zip(state.run().map(Run::id)),
         request: Box::new(state.arrange_request()),
     });
     state.arranging.begin(id, basis);
@@ -114,9 +103,7 @@ pub(super) fn arranged(
     if shown.is_some_and(|shown| after.place_of(shown).is_none()) {
         let place = shown.and_then(|shown| before.place_of(shown));
         let earlier = (0..place.unwrap_or(state.arranging.place)).rev();
-        let mut places = earlier
-            .filter_map(|place| before.at(place))
-            .filter_map(|earlier| after.place_of(earlier));
+        let mut places = earlier.filter_map(|place| before.at(place)).filter_map(|earlier| after.place_of(earlier));
         state.arranging.place = places.next().map_or(0, |place| place + 1);
     }
 }

@@ -2,9 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{project_requests, arrange, go_to, models, predict, project, run_tasks, s3, shown, watch};
+use super::{arrange, go_to, models, predict, project, project_requests, run_tasks, s3, shown, watch};
 use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
-use crate::state::{BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest};
+use crate::state::{
+    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource,
+    Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest,
+};
 use crate::tasks::ProgressUnit;
 
 pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mut Queue<Effect>) {
@@ -44,41 +47,20 @@ pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mu
 
 pub(super) fn on_event(state: &mut State, event: BrowseEvent, effects: &mut Queue<Effect>) {
     match event {
-        BrowseEvent::Opened {
-            source,
-            name,
-            place,
-        } => opened(state, source, name, place, effects),
+        BrowseEvent::Opened { source, name, place } => opened(state, source, name, place, effects),
         BrowseEvent::Listed { source, page } => listed(state, source, page, effects),
         BrowseEvent::ListingChanged { source, change } => {
             watch::changed(state, source, change, effects);
         }
         BrowseEvent::CacheMeasured(usage) => state.cache_usage = Some(usage),
-        BrowseEvent::ListedAgain {
-            source,
-            task,
-            result,
-        } => watch::listed_again(state, source, task, result, effects),
-        BrowseEvent::ListingEnded {
-            source,
-            task,
-            result,
-        } => listing_ended(state, source, task, result, effects),
-        BrowseEvent::ThumbnailFailed {
-            source,
-            sample,
-            version,
-            reason,
-        } => {
+        BrowseEvent::ListedAgain { source, task, result } => watch::listed_again(state, source, task, result, effects),
+        BrowseEvent::ListingEnded { source, task, result } => listing_ended(state, source, task, result, effects),
+        BrowseEvent::ThumbnailFailed { source, sample, version, reason } => {
             if state.samples.version(sample) == version {
                 unreadable(state, source, sample, reason);
             }
         }
-        BrowseEvent::Displayed {
-            source,
-            sample,
-            result,
-        } => displayed(state, source, sample, result, effects),
+        BrowseEvent::Displayed { source, sample, result } => displayed(state, source, sample, result, effects),
         BrowseEvent::FilesPicked(pick) => picked(state, pick, effects),
     }
 }
@@ -189,20 +171,10 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Eff
     predict::source_changed(state);
     let title = format!("List {name}");
     let ticket = run_tasks::begin(state, TaskKind::List, ProgressUnit::Images, title);
-    effects.push(BrowseEffect::Open {
-        source: id,
-        spec,
-        ticket,
-    });
+    effects.push(BrowseEffect::Open { source: id, spec, ticket });
 }
 
-fn opened(
-    state: &mut State,
-    source: SourceId,
-    name: String,
-    place: Option<S3Place>,
-    effects: &mut Queue<Effect>,
-) {
+fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Place>, effects: &mut Queue<Effect>) {
     let Some(open) = state.source.as_mut().filter(|open| open.id == source) else {
         return;
     };
@@ -336,11 +308,7 @@ pub(super) fn shown_changed(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     };
     state.shown.display = Display::Loading;
-    effects.push(BrowseEffect::Display {
-        source: source.id,
-        sample,
-        uri: entry.uri.clone(),
-    });
+    effects.push(BrowseEffect::Display { source: source.id, sample, uri: entry.uri.clone() });
     shown::refresh(state, effects);
     predict::predict_shown_if_wanted(state, effects);
 }
@@ -369,22 +337,14 @@ fn displayed(
 }
 
 /// The next image comes first: most users go forwards.
-fn read_neighbours_ahead(
-    state: &State,
-    source: SourceId,
-    sample: SampleId,
-    effects: &mut Queue<Effect>,
-) {
+fn read_neighbours_ahead(state: &State, source: SourceId, sample: SampleId, effects: &mut Queue<Effect>) {
     let order = state.order();
     let Some(place) = order.place_of(sample) else {
         return;
     };
     let places = [place.checked_add(1), place.checked_sub(1)];
-    let samples = places
-        .into_iter()
-        .flatten()
-        .filter_map(|place| state.samples.get(order.at(place)?).cloned())
-        .collect();
+    let samples =
+        places.into_iter().flatten().filter_map(|place| state.samples.get(order.at(place)?).cloned()).collect();
     effects.push(BrowseEffect::ReadAhead { source, samples });
 }
 
@@ -395,22 +355,14 @@ fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: Str
     let Some(uri) = state.samples.get(sample).map(|entry| entry.uri.clone()) else {
         return;
     };
-    let has_failed_before = state
-        .runs
-        .current()
-        .is_some_and(|run| run.failure(sample).is_some());
+    let has_failed_before = state.runs.current().is_some_and(|run| run.failure(sample).is_some());
     if state.samples.mark_unreadable(sample, reason.clone()) && !has_failed_before {
         let problem = Problem::of_sample(uri, reason);
         state.problems.add(problem, Some(sample));
     }
 }
 
-fn request_thumbnails(
-    state: &State,
-    side: u32,
-    requested: &[SampleId],
-    effects: &mut Queue<Effect>,
-) {
+fn request_thumbnails(state: &State, side: u32, requested: &[SampleId], effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;
     };
@@ -430,11 +382,7 @@ fn request_thumbnails(
 
 fn request_tiles(state: &State, requested: Vec<TileKey>, effects: &mut Queue<Effect>) {
     if let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) {
-        effects.push(BrowseEffect::MakeTiles {
-            source: source.id,
-            sample,
-            requested,
-        });
+        effects.push(BrowseEffect::MakeTiles { source: source.id, sample, requested });
     }
 }
 
@@ -452,10 +400,7 @@ pub(super) fn copy_image(state: &State, effects: &mut Queue<Effect>) {
 
 pub(super) fn copy_path(state: &State, effects: &mut Queue<Effect>) {
     if let Some(entry) = shown_entry(state) {
-        effects.push(Effect::CopyText {
-            text: entry.uri.as_str().to_owned(),
-            notice: "Copied the path".to_owned(),
-        });
+        effects.push(Effect::CopyText { text: entry.uri.as_str().to_owned(), notice: "Copied the path".to_owned() });
     }
 }
 

@@ -7,7 +7,10 @@ use super::run_tasks::{self, settle};
 use crate::domain::{RunId, SampleId};
 use crate::evaluation::{Agreement, ClassMap, Comparison};
 use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_changes};
-use crate::state::{CompareRequest, Compared, Comparing, Effect, Failure, Loadable, Queue, ReviewEffect, Run, Runs, State, TaskId, TaskKind, TaskSignal};
+use crate::state::{
+    CompareRequest, Compared, Comparing, Effect, Failure, Loadable, Queue, ReviewEffect, Run, Runs, State, TaskId,
+    TaskKind, TaskSignal,
+};
 use crate::tasks::ProgressUnit;
 
 /// The run on screen with this one.
@@ -22,10 +25,7 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>
         return;
     }
     let left = left_run.id();
-    let title = format!(
-        "Compare {} with {}",
-        left_run.info.name, right_run.info.name
-    );
+    let title = format!("Compare {} with {}", left_run.info.name, right_run.info.name);
     let classes = ClassMap::between(left_run.labels(), right_run.labels());
     let views = [left, right].map(|run| state.view_of_run(run).clone());
     let Some(source) = &state.source else {
@@ -43,13 +43,7 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>
         comparison: Box::new(Comparison::new(classes.clone(), left_view, right_view)),
     };
     effects.push(ReviewEffect::Compare { request, ticket });
-    state.comparing = Some(Comparing {
-        left,
-        right,
-        status: Loadable::Loading(task),
-        classes,
-        views,
-    });
+    state.comparing = Some(Comparing { left, right, status: Loadable::Loading(task), classes, views });
     project_requests::read_missing(state, effects);
 }
 
@@ -83,27 +77,16 @@ pub(super) fn compared(state: &mut State, task: TaskId, result: Result<Agreement
     let sides = state.comparing.as_ref();
     let sides = sides.map(|comparing| [comparing.left, comparing.right]);
     let compared = result.map(|agreement| Compared {
-        changes: Arc::new(sides.map_or_else(ClassChanges::new, |sides| {
-            changes(&state.runs, sides, &agreement)
-        })),
+        changes: Arc::new(sides.map_or_else(ClassChanges::new, |sides| changes(&state.runs, sides, &agreement))),
         column: agreement.column().into(),
         agreement: Arc::new(agreement),
     });
-    if !settle(state, task, compared, |state| {
-        Some(&mut state.comparing.as_mut()?.status)
-    }) {
+    if !settle(state, task, compared, |state| Some(&mut state.comparing.as_mut()?.status)) {
         return;
     }
     state.comparison_number += 1;
-    if state
-        .comparing
-        .as_ref()
-        .is_some_and(|comparing| comparing.agreement().is_some())
-    {
-        state.arranging.set_sort(Sort {
-            by: SortBy::Disagreement,
-            direction: Direction::Descending,
-        });
+    if state.comparing.as_ref().is_some_and(|comparing| comparing.agreement().is_some()) {
+        state.arranging.set_sort(Sort { by: SortBy::Disagreement, direction: Direction::Descending });
     }
 }
 

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{project_requests, explain, models, predict, remote, shown};
+use super::{explain, models, predict, project_requests, remote, shown};
 use crate::domain::{Change, DeviceReport, Problem, RunId, RunKey, SampleId, SamplePrediction};
 use crate::review::PredictionStatus;
-use crate::state::{Effect, EngineFailure, InferenceCommand, InferenceEvent, Loadable, NewPrediction, Offer, Queue, SourceId, State, TaskId, TaskOutcome};
+use crate::state::{
+    Effect, EngineFailure, InferenceCommand, InferenceEvent, Loadable, NewPrediction, Offer, Queue, SourceId, State,
+    TaskId, TaskOutcome,
+};
 
-pub(super) fn on_command(
-    state: &mut State,
-    command: InferenceCommand,
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn on_command(state: &mut State, command: InferenceCommand, effects: &mut Queue<Effect>) {
     match command {
         InferenceCommand::PredictAt(model) => {
             predict::predict_at(state, model.map(|model| *model), effects);
@@ -54,23 +53,10 @@ pub(super) fn on_command(
 
 pub(super) fn on_event(state: &mut State, event: InferenceEvent, effects: &mut Queue<Effect>) {
     match event {
-        InferenceEvent::Ready {
-            task,
-            report,
-            restart_to_use,
-        } => ready(state, task, report, restart_to_use, effects),
-        InferenceEvent::Failed {
-            task,
-            message,
-            offer,
-        } => failed(state, task, message, offer),
+        InferenceEvent::Ready { task, report, restart_to_use } => ready(state, task, report, restart_to_use, effects),
+        InferenceEvent::Failed { task, message, offer } => failed(state, task, message, offer),
         InferenceEvent::Cancelled { task } => cancelled(state, task),
-        InferenceEvent::Connected {
-            source,
-            task,
-            at_ms,
-            result,
-        } => {
+        InferenceEvent::Connected { source, task, at_ms, result } => {
             let result = result.map(|found| *found);
             remote::connected(state, source, task, at_ms, result, effects);
         }
@@ -83,24 +69,15 @@ pub(super) fn on_event(state: &mut State, event: InferenceEvent, effects: &mut Q
         }
         InferenceEvent::DeviceLost { key, message } => drop(lost(state, &key, message)),
         InferenceEvent::Report { key, report } => reported(state, &key, report),
-        InferenceEvent::SourceUnreachable {
-            source,
-            run,
-            sample,
-            message,
-        } => source_unreachable(state, source, run, sample, message),
-        InferenceEvent::Predicted {
-            source,
-            run,
-            at_ms,
-            predictions,
-        } => predicted(state, source, run, at_ms, predictions, effects),
-        InferenceEvent::ResponseShown {
-            source,
-            task,
-            of,
-            result,
-        } => remote::response_shown(state, source, task, *of, result, effects),
+        InferenceEvent::SourceUnreachable { source, run, sample, message } => {
+            source_unreachable(state, source, run, sample, message);
+        }
+        InferenceEvent::Predicted { source, run, at_ms, predictions } => {
+            predicted(state, source, run, at_ms, predictions, effects);
+        }
+        InferenceEvent::ResponseShown { source, task, of, result } => {
+            remote::response_shown(state, source, task, *of, result, effects);
+        }
     }
 }
 
@@ -167,13 +144,7 @@ pub(super) fn lost(state: &mut State, key: &RunKey, message: String) -> bool {
 }
 
 /// The image stays without a prediction, as its content is unknown.
-fn source_unreachable(
-    state: &mut State,
-    source: SourceId,
-    run: RunId,
-    sample: SampleId,
-    message: String,
-) {
+fn source_unreachable(state: &mut State, source: SourceId, run: RunId, sample: SampleId, message: String) {
     if let (true, Some(run)) = (state.is_open(source), state.runs.get_mut(run)) {
         run.predictions.stop_waiting(std::iter::once(sample));
         state.problems.add(Problem::general(message), None);
@@ -203,18 +174,12 @@ pub(super) fn predicted(
         return;
     }
     let predictions = without_kept(state, run_id, predictions);
-    let Some(run) = state
-        .runs
-        .get_mut(run_id)
-        .filter(|_| !predictions.is_empty())
-    else {
+    let Some(run) = state.runs.get_mut(run_id).filter(|_| !predictions.is_empty()) else {
         return;
     };
     let replaced = predictions.iter().map(|prediction| prediction.sample);
     let replaced = replaced.filter(|sample| run.status(*sample) == PredictionStatus::Predicted);
-    state
-        .judgements
-        .forget_predictions(run_id, &replaced.collect());
+    state.judgements.forget_predictions(run_id, &replaced.collect());
     let mut changes = Vec::new();
     if !run.is_in_project {
         run.is_in_project = true;
@@ -229,10 +194,7 @@ pub(super) fn predicted(
             result: prediction.result.clone(),
         })
     };
-    changes.push(Change::Predictions {
-        run: run_id,
-        predictions: predictions.iter().filter_map(with_uri).collect(),
-    });
+    changes.push(Change::Predictions { run: run_id, predictions: predictions.iter().filter_map(with_uri).collect() });
     let ticket = project_requests::save(state, changes, effects);
     let mut shown_has_prediction = false;
     for prediction in predictions {
@@ -245,9 +207,7 @@ pub(super) fn predicted(
             let problem = Problem::of_sample(entry.uri.clone(), reason.clone());
             state.problems.add(problem, Some(sample));
         }
-        state
-            .runs
-            .record(run_id, sample, result.map(Arc::new), ticket);
+        state.runs.record(run_id, sample, result.map(Arc::new), ticket);
         if is_outdated && let Some(run) = state.runs.get_mut(run_id) {
             run.outdated.insert(sample);
         }
@@ -265,15 +225,10 @@ fn is_of_file(state: &State, prediction: &NewPrediction) -> bool {
 
 /// Drops predictions of images whose present prediction was judged meanwhile, and those of an older version of a file
 /// if there is a prediction of the present one.
-fn without_kept(
-    state: &mut State,
-    run: RunId,
-    predictions: Vec<NewPrediction>,
-) -> Vec<NewPrediction> {
+fn without_kept(state: &mut State, run: RunId, predictions: Vec<NewPrediction>) -> Vec<NewPrediction> {
     let is_late = |prediction: &NewPrediction| {
         let known = state.runs.get(run).filter(|run| {
-            run.status(prediction.sample) == PredictionStatus::Predicted
-                && !run.is_outdated(prediction.sample)
+            run.status(prediction.sample) == PredictionStatus::Predicted && !run.is_outdated(prediction.sample)
         });
         known.is_some() && !is_of_file(state, prediction)
     };
@@ -281,14 +236,10 @@ fn without_kept(
         .into_iter()
         .filter(|prediction| !is_late(prediction))
         .partition(|prediction| state.keeps_prediction(run, prediction.sample));
-    let first = kept
-        .first()
-        .and_then(|prediction| state.samples.get(prediction.sample));
+    let first = kept.first().and_then(|prediction| state.samples.get(prediction.sample));
     if let Some(entry) = first {
         let name = entry.uri.file_name();
-        state.show_notice(format!(
-            "{name} keeps its judged prediction; the new one is discarded"
-        ));
+        state.show_notice(format!("{name} keeps its judged prediction; the new one is discarded"));
     }
     taken
 }

@@ -6,8 +6,8 @@ use super::predict;
 use super::run_tasks::begin;
 use crate::domain::{Problem, Saliency};
 use crate::state::{
-    Effect, ExplainRequest, Explanation, Failure, Question, Queue, ReviewEffect, State, TaskId,
-    TaskKind, TaskOutcome, TaskSignal,
+    Effect, ExplainRequest, Explanation, Failure, Question, Queue, ReviewEffect, State, TaskId, TaskKind, TaskOutcome,
+    TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
@@ -37,9 +37,7 @@ pub(super) fn start_waiting(state: &mut State, effects: &mut Queue<Effect>) {
 }
 
 fn start(state: &mut State, question: Question, effects: &mut Queue<Effect>) {
-    let (Some(sample), Some(source), Some(run)) =
-        (state.selection.shown(), &state.source, state.runs.current())
-    else {
+    let (Some(sample), Some(source), Some(run)) = (state.selection.shown(), &state.source, state.runs.current()) else {
         return;
     };
     let Some(entry) = state.samples.get(sample) else {
@@ -50,53 +48,30 @@ fn start(state: &mut State, question: Question, effects: &mut Queue<Effect>) {
     let ticket = begin(state, TaskKind::Explain, ProgressUnit::Steps, title);
     let (task, target) = (ticket.id, question.target);
     state.shown.explanation = Explanation::Running { task, question };
-    let request = ExplainRequest {
-        source,
-        key,
-        uri,
-        target,
-    };
+    let request = ExplainRequest { source, key, uri, target };
     effects.push(ReviewEffect::Explain { request, ticket });
 }
 
 /// The model could not be loaded.
 pub(super) fn stop_waiting(state: &mut State, reason: &str) {
     if let Explanation::Waiting(question) = &state.shown.explanation {
-        state.shown.explanation = Explanation::Failed {
-            question: question.clone(),
-            reason: reason.to_owned(),
-        };
+        state.shown.explanation = Explanation::Failed { question: question.clone(), reason: reason.to_owned() };
     }
 }
 
 pub(super) fn explained(state: &mut State, task: TaskId, result: Result<Arc<Saliency>, Failure>) {
     let outcome = match &result {
-        Ok(saliency) => TaskOutcome::Done(format!(
-            "{} parts covered one after the other",
-            saliency.drops.len()
-        )),
+        Ok(saliency) => TaskOutcome::Done(format!("{} parts covered one after the other", saliency.drops.len())),
         Err(failure) => failure.clone().into(),
     };
     state.tasks.end(task, outcome);
     let is_asked = state.shown.explanation.task() == Some(task);
-    let Some(question) = state
-        .shown
-        .explanation
-        .question()
-        .filter(|_| is_asked)
-        .cloned()
-    else {
+    let Some(question) = state.shown.explanation.question().filter(|_| is_asked).cloned() else {
         return;
     };
     state.shown.explanation = match result {
-        Ok(saliency) => Explanation::Ready {
-            task,
-            question,
-            saliency,
-        },
-        Err(Failure::Failed {
-            message: reason, ..
-        }) => {
+        Ok(saliency) => Explanation::Ready { task, question, saliency },
+        Err(Failure::Failed { message: reason, .. }) => {
             let problem = format!("{} could not be explained: {reason}", question.label);
             state.problems.add(Problem::general(problem), None);
             Explanation::Failed { question, reason }

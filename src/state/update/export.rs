@@ -2,10 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::{task_ends, run_tasks};
+use super::{run_tasks, task_ends};
 use crate::domain::{BoxChoice, ExportFormat, ModelTask, Sample};
 use crate::review::Suppressed;
-use crate::state::{BoxCountId, BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest, ExportEffect, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, Loadable, Overlay, Queue, Run, State, TaskId, TaskKind, TaskOutcome};
+use crate::state::{
+    BoxCountId, BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest, ExportEffect, ExportEvent,
+    ExportFile, ExportRequest, ExportScope, Exported, Failure, Loadable, Overlay, Queue, Run, State, TaskId, TaskKind,
+    TaskOutcome,
+};
 use crate::tasks::ProgressUnit;
 
 pub(super) fn on_command(state: &mut State, command: ExportCommand, effects: &mut Queue<Effect>) {
@@ -100,20 +104,11 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
     {
         path.set_extension(extension);
     }
-    let samples: Vec<Sample> = state
-        .export
-        .scope
-        .ids(state)
-        .into_iter()
-        .filter_map(|id| state.samples.get(id).cloned())
-        .collect();
+    let samples: Vec<Sample> =
+        state.export.scope.ids(state).into_iter().filter_map(|id| state.samples.get(id).cloned()).collect();
     let (source_id, source_name) = (source.id, source.name.clone());
     let (info, view) = (run.info.clone(), state.view().clone());
-    let title = format!(
-        "Export {} images as {}",
-        samples.len(),
-        options.format.name()
-    );
+    let title = format!("Export {} images as {}", samples.len(), options.format.name());
     let ticket = run_tasks::begin(state, TaskKind::Export, ProgressUnit::Images, title);
     ticket.control.set_total(Some(samples.len() as u64));
     state.export.stage = Loadable::Loading(ticket.id);
@@ -126,10 +121,7 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
         samples,
         target: ExportFile { path, replaces },
     };
-    effects.push(ExportEffect::Start {
-        request: Box::new(request),
-        ticket,
-    });
+    effects.push(ExportEffect::Start { request: Box::new(request), ticket });
 }
 
 fn pick_target(state: &State, effects: &mut Queue<Effect>) {
@@ -140,29 +132,18 @@ fn pick_target(state: &State, effects: &mut Queue<Effect>) {
 }
 
 /// Exports the comparison with the filters that are on screen.
-fn confirm_comparison(
-    state: &mut State,
-    mut path: PathBuf,
-    replaces: bool,
-    effects: &mut Queue<Effect>,
-) {
+fn confirm_comparison(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Queue<Effect>) {
     let (Some(source), Some(comparing)) = (&state.source, &state.comparing) else {
         return;
     };
-    let (Some(left), Some(right)) = (
-        state.runs.get(comparing.left),
-        state.runs.get(comparing.right),
-    ) else {
+    let (Some(left), Some(right)) = (state.runs.get(comparing.left), state.runs.get(comparing.right)) else {
         return;
     };
     let format = state.export.comparison;
     if path.extension().is_none() {
         path.set_extension(format.into_str());
     }
-    let title = format!(
-        "Export the comparison of {} with {}",
-        left.info.name, right.info.name
-    );
+    let title = format!("Export the comparison of {} with {}", left.info.name, right.info.name);
     let (source, source_name) = (source.id, source.name.clone());
     let runs = Box::new([left.info.clone(), right.info.clone()]);
     let views = Box::new(comparing.views.clone());
@@ -181,12 +162,7 @@ fn confirm_comparison(
     effects.push(ExportEffect::StartComparison { request, ticket });
 }
 
-fn ended(
-    state: &mut State,
-    task: TaskId,
-    result: Result<Exported, Failure>,
-    effects: &mut Queue<Effect>,
-) {
+fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>, effects: &mut Queue<Effect>) {
     let is_open = matches!(state.overlay, Overlay::Export | Overlay::ExportComparison);
     // Another dialog or another export may have been opened meanwhile.
     let is_shown = is_open && state.export.stage == Loadable::Loading(task);

@@ -109,12 +109,7 @@ pub(super) fn request_crops(state: &State, requested: &[FilmFrame], effects: &mu
 }
 
 /// Shows an image with one of its boxes selected, as soon as its prediction is there.
-pub(super) fn show_box(
-    state: &mut State,
-    sample: SampleId,
-    index: usize,
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn show_box(state: &mut State, sample: SampleId, index: usize, effects: &mut Queue<Effect>) {
     if state.selection.shown() != Some(sample) {
         browse::show(state, sample, effects);
     }

@@ -46,11 +46,7 @@ fn find(state: &State, needle: &str, from: usize) -> Option<SampleId> {
         let Some(sample) = order.at(place) else {
             continue;
         };
-        match state
-            .samples
-            .get(sample)
-            .and_then(|entry| fit(&entry.name, needle))
-        {
+        match state.samples.get(sample).and_then(|entry| fit(&entry.name, needle)) {
             Some(Fit::Begins) => return Some(sample),
             Some(Fit::Contains) => contains = contains.or(Some(sample)),
             None => {}
@@ -71,10 +67,7 @@ fn fit(name: &str, needle: &str) -> Option<Fit> {
         // Nearly all names, a hundred thousand of them at every key: nothing is allocated.
         let needle = needle.as_bytes();
         let is_here = |window: &[u8]| window.eq_ignore_ascii_case(needle);
-        let begins = file_name
-            .as_bytes()
-            .get(..needle.len())
-            .is_some_and(is_here);
+        let begins = file_name.as_bytes().get(..needle.len()).is_some_and(is_here);
         if begins {
             return Some(Fit::Begins);
         }

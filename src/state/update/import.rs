@@ -2,10 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::state::{
-    Effect, Import, ImportDraft, ImportId, ImportStatus, ModelsEffect, Queue, RecogniseRequest,
-    State,
-};
+use crate::state::{Effect, Import, ImportDraft, ImportId, ImportStatus, ModelsEffect, Queue, RecogniseRequest, State};
 
 pub(super) fn open(state: &mut State, weights: PathBuf, effects: &mut Queue<Effect>) {
     state.import = Some(Import {
@@ -42,12 +39,7 @@ fn recognise(state: &mut State, effects: &mut Queue<Effect>) {
 }
 
 /// An empty value takes the field back to what was recognised.
-pub(super) fn overrule(
-    state: &mut State,
-    field: String,
-    value: String,
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn overrule(state: &mut State, field: String, value: String, effects: &mut Queue<Effect>) {
     let Some(import) = &mut state.import else {
         return;
     };
@@ -74,11 +66,7 @@ pub(super) fn confirm(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-pub(super) fn recognised(
-    state: &mut State,
-    id: ImportId,
-    result: Result<Box<ImportDraft>, String>,
-) {
+pub(super) fn recognised(state: &mut State, id: ImportId, result: Result<Box<ImportDraft>, String>) {
     if let Some(import) = state.import.as_mut().filter(|import| import.id == id) {
         import.status = match result {
             Ok(draft) => ImportStatus::Draft(draft),
@@ -87,12 +75,7 @@ pub(super) fn recognised(
     }
 }
 
-pub(super) fn added(
-    state: &mut State,
-    id: ImportId,
-    result: Result<String, String>,
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn added(state: &mut State, id: ImportId, result: Result<String, String>, effects: &mut Queue<Effect>) {
     let Some(import) = state.import.as_mut().filter(|import| import.id == id) else {
         effects.push(ModelsEffect::List);
         return;

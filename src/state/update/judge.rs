@@ -1,6 +1,6 @@
 //! Judging: every verdict, note and tag goes through here, to memory and to the project at once.
 
-use super::{project_requests, browse};
+use super::{browse, project_requests};
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
 use crate::review::{PredictionStatus, next_less_certain};
 use crate::state::judgements::{EditOutcome, Mark, in_order};
@@ -10,11 +10,7 @@ use crate::state::{Effect, JudgeField, Overlay, Queue, Run, State, Step};
 const MOST_AT_ONCE: usize = 20;
 
 /// Sets a verdict on the selected box, or else on every selected image; `None` clears it.
-pub(super) fn set_verdict(
-    state: &mut State,
-    verdict: Option<&Verdict>,
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects: &mut Queue<Effect>) {
     if state.overlay == Overlay::WrongClass {
         state.overlay = Overlay::None;
     }
@@ -46,10 +42,7 @@ fn judge(state: &mut State, verdict: Option<&Verdict>, effects: &mut Queue<Effec
         verdict.is_some()
     });
     let (label, marks) = if let Some((sample, run, box_index)) = judged {
-        let target = VerdictTarget {
-            run: Some(run),
-            box_index: Some(box_index),
-        };
+        let target = VerdictTarget { run: Some(run), box_index: Some(box_index) };
         let what = box_name(state, sample, box_index as usize);
         let mark = Mark::Verdict(target, verdict.cloned());
         (verdict_label(verdict, &what), vec![(sample, mark)])
@@ -79,10 +72,7 @@ fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)
     let mut marks = Vec::new();
     for sample in state.selection.selected().iter() {
         let predicted = run.filter(|run| run.status(sample) == PredictionStatus::Predicted);
-        let of = |run| VerdictTarget {
-            run,
-            box_index: None,
-        };
+        let of = |run| VerdictTarget { run, box_index: None };
         let target = of(predicted.map(Run::id));
         marks.push((sample, Mark::Verdict(target, verdict.cloned())));
         // Taking a verdict back must not bring an older one to light, that was given without a prediction.
@@ -94,16 +84,8 @@ fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)
 }
 
 /// Takes back every verdict on a run's prediction for this image.
-pub(super) fn take_back_prediction(
-    state: &mut State,
-    run: RunId,
-    sample: SampleId,
-    effects: &mut Queue<Effect>,
-) {
-    let name = state
-        .samples
-        .get(sample)
-        .map_or("", |entry| entry.uri.file_name());
+pub(super) fn take_back_prediction(state: &mut State, run: RunId, sample: SampleId, effects: &mut Queue<Effect>) {
+    let name = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
     let label = format!("clear the verdicts on {name}");
     let targets = state.judgements.verdicts_on_prediction(run, sample);
     let marks = targets.map(|target| (sample, Mark::Verdict(target, None)));
@@ -117,33 +99,19 @@ fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
     let run = state.run()?.id();
     let selected = state.shown.selected_box?;
     let is_alone = state.selection.selected().len() == 1;
-    let is_box = state
-        .shown
-        .prediction
-        .as_ref()
-        .is_some_and(|prediction| selected < prediction.detections().len());
+    let is_box = state.shown.prediction.as_ref().is_some_and(|prediction| selected < prediction.detections().len());
     let box_index = u32::try_from(selected).ok()?;
     (is_alone && is_box).then_some((sample, run, box_index))
 }
 
 /// To the next box without a verdict, and from the last one of an image to the next image. Where a verdict was only
 /// changed, to the next box of the list.
-fn go_on_from_box(
-    state: &mut State,
-    sample: SampleId,
-    judged: u32,
-    was_judged: bool,
-    effects: &mut Queue<Effect>,
-) {
+fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: bool, effects: &mut Queue<Effect>) {
     let visible = state.shown_boxes();
     let place = visible.iter().position(|&index| index == judged as usize);
     let (before, after) = visible.split_at(place.map_or(0, |place| place + 1));
     let is_open = |index: &&usize| state.judgements.box_verdict(sample, **index).is_none();
-    let next = if was_judged {
-        after.first()
-    } else {
-        after.iter().chain(before).find(is_open)
-    };
+    let next = if was_judged { after.first() } else { after.iter().chain(before).find(is_open) };
     match next {
         Some(&next) => state.shown.selected_box = Some(next),
         None if was_judged => {}
@@ -152,22 +120,12 @@ fn go_on_from_box(
 }
 
 /// Replaces the note of these images.
-pub(super) fn set_note(
-    state: &mut State,
-    samples: &SampleSet,
-    text: &str,
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn set_note(state: &mut State, samples: &SampleSet, text: &str, effects: &mut Queue<Effect>) {
     let text = text.trim();
     let what = images_name(state, samples);
-    let label = if text.is_empty() {
-        format!("remove the note from {what}")
-    } else {
-        format!("write a note on {what}")
-    };
-    let marks = samples
-        .iter()
-        .map(|sample| (sample, Mark::Note(text.to_owned())));
+    let label =
+        if text.is_empty() { format!("remove the note from {what}") } else { format!("write a note on {what}") };
+    let marks = samples.iter().map(|sample| (sample, Mark::Note(text.to_owned())));
     edit(state, label, marks.collect(), effects);
 }
 
@@ -195,12 +153,7 @@ pub(super) fn remove_tag(state: &mut State, tag: &str, effects: &mut Queue<Effec
     edit_tags(state, label, without_tag, effects);
 }
 
-fn edit_tags(
-    state: &mut State,
-    label: String,
-    change: impl Fn(&[String]) -> Vec<String>,
-    effects: &mut Queue<Effect>,
-) {
+fn edit_tags(state: &mut State, label: String, change: impl Fn(&[String]) -> Vec<String>, effects: &mut Queue<Effect>) {
     let selected = state.selection.selected().iter();
     let marks = selected.map(|sample| {
         let tags = change(state.judgements.tags(sample));
@@ -210,12 +163,7 @@ fn edit_tags(
     edit(state, label, marks, effects);
 }
 
-fn edit(
-    state: &mut State,
-    label: String,
-    marks: Vec<(SampleId, Mark)>,
-    effects: &mut Queue<Effect>,
-) {
+fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects: &mut Queue<Effect>) {
     if let Err(reason) = can_judge(state) {
         state.show_notice(reason);
         return;
@@ -248,12 +196,7 @@ pub(super) fn redo(state: &mut State, effects: &mut Queue<Effect>) {
 }
 
 /// What was changed from afar must be seen: a single image comes to the middle, whether or not the search finds it.
-fn notify_and_show(
-    state: &mut State,
-    what: &str,
-    outcome: &EditOutcome,
-    effects: &mut Queue<Effect>,
-) {
+fn notify_and_show(state: &mut State, what: &str, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
     state.show_notice(format!("{what}: {}", outcome.label));
     let samples = outcome.samples();
     let single = samples.iter().next().filter(|_| samples.len() == 1);
@@ -268,11 +211,7 @@ fn save(state: &mut State, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
     let change = |(sample, mark): &(SampleId, Mark)| {
         let sample = state.samples.get(*sample)?.uri.clone();
         Some(match mark.clone() {
-            Mark::Verdict(target, verdict) => Change::SetVerdict {
-                sample,
-                target,
-                verdict,
-            },
+            Mark::Verdict(target, verdict) => Change::SetVerdict { sample, target, verdict },
             Mark::Note(text) => Change::SetNote { sample, text },
             Mark::Tags(tags) => Change::SetTags { sample, tags },
         })
@@ -303,12 +242,7 @@ pub(super) fn next_uncertain(state: &mut State, effects: &mut Queue<Effect>) {
     };
     let order = state.order();
     let unjudged = order.ids().filter(|&id| state.verdict_of(id).is_none());
-    let found = next_less_certain(
-        &run.predictions,
-        state.view(),
-        unjudged,
-        state.shown_sample(),
-    );
+    let found = next_less_certain(&run.predictions, state.view(), unjudged, state.shown_sample());
     go_to(state, found, effects);
 }
 
@@ -363,9 +297,6 @@ fn box_name(state: &State, sample: SampleId, box_index: usize) -> String {
     let prediction = state.shown.prediction.as_ref();
     let detection = prediction.and_then(|prediction| prediction.detections().get(box_index));
     let label = detection.map_or("box", |detection| detection.label.as_str());
-    let image = state
-        .samples
-        .get(sample)
-        .map_or("", |entry| entry.uri.file_name());
+    let image = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
     format!("the {label} in {image}")
 }

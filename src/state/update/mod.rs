@@ -50,9 +50,7 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
 fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) {
     match command {
         Command::Start { source, model } => {
-            state
-                .models
-                .choose(model.or_else(|| state.settings.model.clone()));
+            state.models.choose(model.or_else(|| state.settings.model.clone()));
             effects.push(BrowseEffect::LimitMegapixels(state.settings.max_megapixels));
             let max_bytes = state.settings.cache_bytes;
             effects.push(BrowseEffect::LimitCache(max_bytes));
@@ -65,10 +63,9 @@ fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) 
         }
         Command::DrawnBy(graphics) => state.graphics = graphics,
         Command::Do(action) => on_action(state, action, effects),
-        Command::CopyCommand(text) => effects.push(Effect::CopyText {
-            text,
-            notice: "Copied the command; paste it into a terminal".to_owned(),
-        }),
+        Command::CopyCommand(text) => {
+            effects.push(Effect::CopyText { text, notice: "Copied the command; paste it into a terminal".to_owned() });
+        }
         Command::SignalTask(task, signal) => run_tasks::signal(state, task, signal, effects),
         Command::ClearFinishedTasks => state.tasks.clear_finished(),
         Command::Restart => effects.push(Effect::Restart),
@@ -163,9 +160,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         }
         Action::Help => state.overlay = toggled(state.overlay, Overlay::Help),
         Action::ClearProblems => state.problems.clear(),
-        Action::CopyDiagnostics => effects.push(Effect::CopyDiagnostics {
-            lines: view::diagnostics(state),
-        }),
+        Action::CopyDiagnostics => effects.push(Effect::CopyDiagnostics { lines: view::diagnostics(state) }),
         Action::OpenManual => effects.push(Effect::OpenManual),
         Action::OpenLog => effects.push(Effect::OpenLog),
         _ => view::on_action(state, action, effects),
@@ -173,20 +168,12 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
 }
 
 fn toggled(overlay: Overlay, requested: Overlay) -> Overlay {
-    if overlay == requested {
-        Overlay::None
-    } else {
-        requested
-    }
+    if overlay == requested { Overlay::None } else { requested }
 }
 
 fn on_event(state: &mut State, event: Event, effects: &mut Queue<Effect>) {
     match event {
-        Event::TaskEnded {
-            task,
-            outcome,
-            notes,
-        } => task_ends::ended(state, task, outcome, notes, effects),
+        Event::TaskEnded { task, outcome, notes } => task_ends::ended(state, task, outcome, notes, effects),
         Event::Notice(text) => state.show_notice(text),
         Event::Problem(problem) => report_problem(state, problem),
         Event::Jobs(event) => remote::jobs::on_event(state, event, effects),

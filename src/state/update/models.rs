@@ -6,8 +6,8 @@ use super::run_tasks::begin;
 use super::{engine, import, predict, report_problem};
 use crate::domain::{Problem, human_bytes};
 use crate::state::{
-    Effect, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect,
-    ModelsEvent, Queue, RuntimeKind, State, TaskKind,
+    Effect, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect, ModelsEvent, Queue,
+    RuntimeKind, State, TaskKind,
 };
 use crate::tasks::ProgressUnit;
 
@@ -31,11 +31,9 @@ pub(super) fn on_command(state: &mut State, command: ModelsCommand, effects: &mu
 
 pub(super) fn on_event(state: &mut State, event: ModelsEvent, effects: &mut Queue<Effect>) {
     match event {
-        ModelsEvent::Listed {
-            entries,
-            defaults,
-            problems,
-        } => models_listed(state, entries, defaults, problems, effects),
+        ModelsEvent::Listed { entries, defaults, problems } => {
+            models_listed(state, entries, defaults, problems, effects);
+        }
         ModelsEvent::Removed { id, result } => model_removed(state, &id, result, effects),
         ModelsEvent::Recognised { import, result } => import::recognised(state, import, result),
         ModelsEvent::Added { import, result } => import::added(state, import, result, effects),
@@ -86,12 +84,7 @@ pub(super) fn settings_changed(state: &mut State, effects: &mut Queue<Effect>) {
 }
 
 /// Downloads the weights of a model, or copies them from a file of the user's.
-pub(super) fn fetch_model(
-    state: &mut State,
-    id: String,
-    from: Option<PathBuf>,
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn fetch_model(state: &mut State, id: String, from: Option<PathBuf>, effects: &mut Queue<Effect>) {
     let Some(entry) = state.models.get(&id) else {
         return;
     };
@@ -104,12 +97,7 @@ pub(super) fn fetch_model(
     }
     let bytes = entry.card.file.bytes;
     let model_id = id.clone();
-    let ticket = begin(
-        state,
-        TaskKind::Fetch { model_id },
-        ProgressUnit::Bytes,
-        title,
-    );
+    let ticket = begin(state, TaskKind::Fetch { model_id }, ProgressUnit::Bytes, title);
     ticket.control.set_total(Some(bytes));
     effects.push(ModelsEffect::Fetch { id, from, ticket });
 }
@@ -134,18 +122,10 @@ pub(super) fn runtime_changed(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-fn model_removed(
-    state: &mut State,
-    id: &str,
-    result: Result<u64, String>,
-    effects: &mut Queue<Effect>,
-) {
+fn model_removed(state: &mut State, id: &str, result: Result<u64, String>, effects: &mut Queue<Effect>) {
     match result {
         Ok(bytes) => {
-            let name = state
-                .models
-                .get(id)
-                .map_or(id, |entry| entry.card.name.as_str());
+            let name = state.models.get(id).map_or(id, |entry| entry.card.name.as_str());
             let text = format!("Removed {name}, {} freed", human_bytes(bytes));
             state.show_notice(text);
         }

@@ -1,18 +1,19 @@
 //! Requests for predictions: which run they go to, what waits for the model, and what is sent to it.
 
-use super::{project_requests, judge, remote, shown};
 use super::run_tasks::{self, begin};
-use crate::domain::{InferenceLocation, KeepRule, LabelSet, ModelCard, RemoteModel, RunId, RunInfo, RunKey, SampleId, SampleSet};
+use super::{judge, project_requests, remote, shown};
+use crate::domain::{
+    InferenceLocation, KeepRule, LabelSet, ModelCard, RemoteModel, RunId, RunInfo, RunKey, SampleId, SampleSet,
+};
 use crate::review::PredictionStatus;
-use crate::state::{Action, Effect, ImageRequest, ImagesRequest, InferenceEffect, Loadable, Overlay, PrepareRequest, Queue, QueuedImages, Run, State, TaskKind};
+use crate::state::{
+    Action, Effect, ImageRequest, ImagesRequest, InferenceEffect, Loadable, Overlay, PrepareRequest, Queue,
+    QueuedImages, Run, State, TaskKind,
+};
 use crate::tasks::ProgressUnit;
 
 /// Predicts with this remote model from now on; `None`: on this computer.
-pub(super) fn predict_at(
-    state: &mut State,
-    model: Option<RemoteModel>,
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn predict_at(state: &mut State, model: Option<RemoteModel>, effects: &mut Queue<Effect>) {
     state.overlay = Overlay::None;
     let is_other = state.inference.remote_model() != model.as_ref();
     if is_other || state.inference.failure().is_some() {
@@ -88,9 +89,7 @@ pub(super) fn active_run(state: &State) -> Option<RunId> {
     let model = active_model(state);
     let is_active = |run: &&Run| match (&model, remote) {
         // The origin says how the remote model is asked, and how its responses are read.
-        (Some((key, card, _)), Some(_)) => {
-            run.info.key == *key && run.info.card.origin == card.origin
-        }
+        (Some((key, card, _)), Some(_)) => run.info.key == *key && run.info.card.origin == card.origin,
         (Some((key, ..)), None) => run.info.key == *key,
         (None, Some(remote)) => remote.is_where(&run.info.key.made),
         (None, None) => false,
@@ -123,7 +122,7 @@ pub(super) fn begin_run(state: &mut State) -> Option<RunId> {
 
 /// Opening an image predicts it, unless it has a prediction or predicting could only fail again.
 pub(super) fn predict_shown_if_wanted(state: &mut State, effects: &mut Queue<Effect>) {
-    // While the run is being read, the project is asked for this one prediction first (`project_requests::read_missing`).
+    // While the run is being read, `project_requests::read_missing` asks the project for this one prediction first.
     if state.run().is_none_or(Run::is_loaded) {
         predict_shown_if_missing(state, effects);
     }
@@ -137,9 +136,7 @@ pub(super) fn predict_shown_if_missing(state: &mut State, effects: &mut Queue<Ef
         return;
     };
     let is_missing = state.run().is_none_or(|run| {
-        !has_prediction(run, sample)
-            && !state.keeps_prediction(run.id(), sample)
-            && active_run(state) == Some(run.id())
+        !has_prediction(run, sample) && !state.keeps_prediction(run.id(), sample) && active_run(state) == Some(run.id())
     });
     if is_missing {
         request_shown(state, effects);
@@ -147,10 +144,7 @@ pub(super) fn predict_shown_if_missing(state: &mut State, effects: &mut Queue<Ef
 }
 
 fn has_prediction(run: &Run, sample: SampleId) -> bool {
-    matches!(
-        run.status(sample),
-        PredictionStatus::Predicted | PredictionStatus::Failed
-    )
+    matches!(run.status(sample), PredictionStatus::Predicted | PredictionStatus::Failed)
 }
 
 /// Because the user says so, also if there is a prediction, unless that was judged.
@@ -159,9 +153,7 @@ pub(super) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
     if let (Some(run), Some(sample)) = (run.flatten(), state.selection.shown()) {
         if state.keeps_prediction(run, sample) {
             let how = Action::PredictAnew.label();
-            state.show_notice(format!(
-                "This image keeps its judged prediction; replace it with “{how}”"
-            ));
+            state.show_notice(format!("This image keeps its judged prediction; replace it with “{how}”"));
             return;
         }
         let run = state.runs.get(run);
@@ -256,9 +248,7 @@ pub(super) fn start_queued(state: &mut State, effects: &mut Queue<Effect>) {
     let samples: SampleSet = queued.iter().filter(is_free).collect();
     state.inference.queued = None;
     match queued.len() - samples.len() {
-        0 if samples.is_empty() => {
-            state.show_notice("Every one of these images has a prediction already")
-        }
+        0 if samples.is_empty() => state.show_notice("Every one of these images has a prediction already"),
         0 => {}
         1 => state.show_notice("1 image keeps its judged prediction"),
         count => state.show_notice(format!("{count} images keep their judged predictions")),
@@ -281,25 +271,12 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
         }
     }
     let key = run.info.key.clone();
-    let model = if key.made.is_here() {
-        run.info.card.name.clone()
-    } else {
-        key.made.to_string()
-    };
+    let model = if key.made.is_here() { run.info.card.name.clone() } else { key.made.to_string() };
     let title = format!("Predict {} with {model}", super::images(entries.len()));
-    let kind = TaskKind::Predict {
-        run: run_id,
-        samples,
-    };
+    let kind = TaskKind::Predict { run: run_id, samples };
     let ticket = begin(state, kind, ProgressUnit::Images, title);
     ticket.control.set_total(Some(entries.len() as u64));
-    effects.push(InferenceEffect::Predict(ImagesRequest {
-        source,
-        run: run_id,
-        key,
-        samples: entries,
-        ticket,
-    }));
+    effects.push(InferenceEffect::Predict(ImagesRequest { source, run: run_id, key, samples: entries, ticket }));
 }
 
 /// Predicts one image, before everything else.
@@ -317,21 +294,13 @@ fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut
     {
         run.predictions.stop_waiting(std::iter::once(passed));
     }
-    let (Some(source), Some(run), Some(entry)) = (
-        &state.source,
-        state.runs.get_mut(run_id),
-        state.samples.get(sample),
-    ) else {
+    let (Some(source), Some(run), Some(entry)) = (&state.source, state.runs.get_mut(run_id), state.samples.get(sample))
+    else {
         return;
     };
     run.predictions.set_waiting(sample);
-    let image = ImageRequest {
-        source: source.id,
-        run: run_id,
-        key: run.info.key.clone(),
-        sample,
-        entry: entry.clone(),
-    };
+    let image =
+        ImageRequest { source: source.id, run: run_id, key: run.info.key.clone(), sample, entry: entry.clone() };
     effects.push(match state.inference.remote_model() {
         None => Effect::Inference(InferenceEffect::PredictOne(image)),
         Some(model) => {

@@ -2,17 +2,18 @@
 
 use std::path::PathBuf;
 
-use super::{project_requests, predict, run_tasks, shown};
+use super::{predict, project_requests, run_tasks, shown};
 use crate::domain::{Change, Prediction, Problem, RunId, Sample, SampleId};
 use crate::review::PredictionStatus;
 use crate::state::runs::Loading;
-use crate::state::{Effect, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, Queue, Run, SourceId, State, StoredPrediction, StoredRow, TaskId, TaskOutcome, TaskSignal};
+use crate::state::{
+    Effect, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, Queue, Run, SourceId, State, StoredPrediction,
+    StoredRow, TaskId, TaskOutcome, TaskSignal,
+};
 
 pub(super) fn on_command(state: &mut State, command: ProjectCommand, effects: &mut Queue<Effect>) {
     match command {
-        ProjectCommand::LoadPredictions(requested) => {
-            project_requests::load_predictions(state, &requested, effects)
-        }
+        ProjectCommand::LoadPredictions(requested) => project_requests::load_predictions(state, &requested, effects),
         ProjectCommand::SwitchRun(run) => switch_run(state, run, effects),
         ProjectCommand::RenameRun(run, name) => rename_run(state, run, &name, effects),
         ProjectCommand::DeleteRun(run) => delete_run(state, run, effects),
@@ -30,33 +31,18 @@ pub(super) fn on_event(state: &mut State, event: ProjectEvent, effects: &mut Que
         ProjectEvent::SaveFailed { source, reason } => {
             save_failed(state, source, reason, effects);
         }
-        ProjectEvent::RunLoaded {
-            source,
-            run,
-            predictions,
-        } => run_loaded(state, source, run, predictions),
-        ProjectEvent::RunLoadingEnded {
-            source,
-            run,
-            task,
-            result,
-        } => run_loading_ended(state, source, run, task, result, effects),
-        ProjectEvent::PredictionsLoaded {
-            source,
-            predictions,
-        } => {
+        ProjectEvent::RunLoaded { source, run, predictions } => run_loaded(state, source, run, predictions),
+        ProjectEvent::RunLoadingEnded { source, run, task, result } => {
+            run_loading_ended(state, source, run, task, result, effects);
+        }
+        ProjectEvent::PredictionsLoaded { source, predictions } => {
             predictions_loaded(state, source, predictions, effects);
         }
         ProjectEvent::SavedAs { source, result } => saved_as(state, source, result),
     }
 }
 
-fn opened(
-    state: &mut State,
-    source: SourceId,
-    content: ProjectContent,
-    effects: &mut Queue<Effect>,
-) {
+fn opened(state: &mut State, source: SourceId, content: ProjectContent, effects: &mut Queue<Effect>) {
     if !state.is_open(source) {
         return;
     }
@@ -67,9 +53,7 @@ fn opened(
         state.runs.add(Run::stored(info));
     }
     let samples = &state.samples;
-    state
-        .judgements
-        .restore(content.judgements, |uri| samples.find(uri));
+    state.judgements.restore(content.judgements, |uri| samples.find(uri));
     for (name, json) in &content.views {
         super::view::restore(state, name, json);
         super::arrange::restore(state, name, json);
@@ -108,10 +92,8 @@ fn save_failed(state: &mut State, source: SourceId, reason: String, effects: &mu
     super::report_problem(state, Problem::general(reason.clone()));
     state.project.trouble = Some(reason);
     let runs = state.tasks.running().iter();
-    let held_back: Vec<TaskId> = runs
-        .filter(|task| task.can_pause() && !task.control.is_paused())
-        .map(|task| task.id)
-        .collect();
+    let held_back: Vec<TaskId> =
+        runs.filter(|task| task.can_pause() && !task.control.is_paused()).map(|task| task.id).collect();
     for task in &held_back {
         run_tasks::signal(state, *task, TaskSignal::Pause, effects);
     }
@@ -139,10 +121,7 @@ fn run_loaded(state: &mut State, source: SourceId, run_id: RunId, predictions: V
             continue;
         }
         // Predictions made meanwhile are newer.
-        if matches!(
-            run.predictions.status(sample),
-            PredictionStatus::Predicted | PredictionStatus::Failed
-        ) {
+        if matches!(run.predictions.status(sample), PredictionStatus::Predicted | PredictionStatus::Failed) {
             continue;
         }
         if is_outdated {
@@ -150,15 +129,8 @@ fn run_loaded(state: &mut State, source: SourceId, run_id: RunId, predictions: V
             run.kept += 1;
         }
         match row.prediction {
-            StoredPrediction::Predicted {
-                width,
-                height,
-                classes,
-                scores,
-                warnings,
-            } => {
-                run.predictions
-                    .record_summary(sample, width, height, &classes, &scores);
+            StoredPrediction::Predicted { width, height, classes, scores, warnings } => {
+                run.predictions.record_summary(sample, width, height, &classes, &scores);
                 run.predictions.set_warnings(sample, warnings);
             }
             StoredPrediction::Failed(reason) => run.predictions.record_failure(sample, reason),
@@ -182,11 +154,7 @@ fn run_loading_ended(
         return;
     }
     if let Some(run) = state.runs.get_mut(run_id) {
-        run.loading = if result.is_ok() {
-            Loading::Done
-        } else {
-            Loading::NotYet
-        };
+        run.loading = if result.is_ok() { Loading::Done } else { Loading::NotYet };
     }
     match result {
         Ok(()) => {
@@ -200,10 +168,7 @@ fn run_loading_ended(
 }
 
 fn report_outdated(state: &mut State, run_id: RunId) {
-    let counts = state
-        .runs
-        .get(run_id)
-        .map(|run| (run.outdated_count, run.kept));
+    let counts = state.runs.get(run_id).map(|run| (run.outdated_count, run.kept));
     let (outdated, kept) = counts.unwrap_or_default();
     let mut texts = Vec::new();
     match outdated {
@@ -211,16 +176,13 @@ fn report_outdated(state: &mut State, run_id: RunId) {
         1 => {
             texts.push("1 image is outdated: it changed after it was predicted. Predict it again".to_owned());
         }
-        count => texts.push(format!(
-            "{count} images are outdated: they changed after they were predicted. Predict them again"
-        )),
+        count => texts
+            .push(format!("{count} images are outdated: they changed after they were predicted. Predict them again")),
     }
     match kept {
         0 => {}
-        1 => texts.push(
-            "1 image is outdated: it changed after its prediction was judged. The prediction is kept"
-                .to_owned(),
-        ),
+        1 => texts
+            .push("1 image is outdated: it changed after its prediction was judged. The prediction is kept".to_owned()),
         count => texts.push(format!(
             "{count} images are outdated: they changed after their predictions were judged. The predictions are kept"
         )),
@@ -239,11 +201,7 @@ fn predictions_loaded(
     if !state.is_open(source) {
         return;
     }
-    let shown = state
-        .runs
-        .current()
-        .map(Run::id)
-        .zip(state.selection.shown());
+    let shown = state.runs.current().map(Run::id).zip(state.selection.shown());
     let mut is_shown_missing = false;
     for (run_id, sample, prediction) in predictions {
         let Some(prediction) = prediction else {
@@ -252,10 +210,7 @@ fn predictions_loaded(
         };
         if let Some(run) = state.runs.get_mut(run_id)
             && !run.is_loaded()
-            && matches!(
-                run.status(sample),
-                PredictionStatus::Unpredicted | PredictionStatus::Waiting
-            )
+            && matches!(run.status(sample), PredictionStatus::Unpredicted | PredictionStatus::Waiting)
         {
             run.predictions.record(sample, &prediction);
         }
@@ -298,11 +253,7 @@ fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: &mut Queue<
     };
     name.clone_into(&mut run.info.name);
     if run.is_in_project {
-        project_requests::save(
-            state,
-            vec![Change::RenameRun(run_id, name.to_owned())],
-            effects,
-        );
+        project_requests::save(state, vec![Change::RenameRun(run_id, name.to_owned())], effects);
     }
 }
 
@@ -326,10 +277,7 @@ fn delete_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
 
 pub(super) fn save_as(state: &State, path: PathBuf, effects: &mut Queue<Effect>) {
     if let Some(source) = &state.source {
-        effects.push(ProjectEffect::SaveAs {
-            source: source.id,
-            path,
-        });
+        effects.push(ProjectEffect::SaveAs { source: source.id, path });
     }
 }
 
@@ -351,9 +299,6 @@ fn saved_as(state: &mut State, source: SourceId, result: Result<(PathBuf, RunId)
 
 pub(super) fn move_to(state: &State, folder: PathBuf, effects: &mut Queue<Effect>) {
     if let Some(source) = &state.source {
-        effects.push(ProjectEffect::Move {
-            source: source.id,
-            folder,
-        });
+        effects.push(ProjectEffect::Move { source: source.id, folder });
     }
 }

@@ -1,6 +1,5 @@
 //! What is asked of the project: saving changes, and loading runs and predictions.
 
-
 use super::run_tasks;
 use crate::domain::{Change, RunId, SampleId};
 use crate::review::PredictionStatus;
@@ -12,11 +11,7 @@ use crate::tasks::ProgressUnit;
 pub(super) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Queue<Effect>) -> u64 {
     let ticket = state.project.next_ticket();
     if let Some(source) = &state.source {
-        effects.push(ProjectEffect::Save {
-            source: source.id,
-            ticket,
-            changes,
-        });
+        effects.push(ProjectEffect::Save { source: source.id, ticket, changes });
     }
     ticket
 }
@@ -36,12 +31,7 @@ pub(super) fn load_current_run(state: &mut State, effects: &mut Queue<Effect>) {
     load_run(state, source_id, run, effects);
 }
 
-pub(super) fn load_run(
-    state: &mut State,
-    source: SourceId,
-    run_id: RunId,
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn load_run(state: &mut State, source: SourceId, run_id: RunId, effects: &mut Queue<Effect>) {
     let Some(run) = state.runs.get_mut(run_id) else {
         return;
     };
@@ -52,19 +42,11 @@ pub(super) fn load_run(
     let title = format!("Read the predictions of {}", run.info.name);
     let kind = TaskKind::LoadRun { run: run_id };
     let ticket = run_tasks::begin(state, kind, ProgressUnit::Images, title);
-    effects.push(ProjectEffect::LoadRun {
-        source,
-        run: run_id,
-        ticket,
-    });
+    effects.push(ProjectEffect::LoadRun { source, run: run_id, ticket });
 }
 
 /// The whole predictions that panels look at. Those that are not in memory are read.
-pub(super) fn load_predictions(
-    state: &mut State,
-    samples: &[SampleId],
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn load_predictions(state: &mut State, samples: &[SampleId], effects: &mut Queue<Effect>) {
     if let Some(run) = state.runs.current().map(Run::id) {
         state.runs.requested = samples.iter().map(|sample| (run, *sample)).collect();
         read_missing(state, effects);
@@ -73,35 +55,20 @@ pub(super) fn load_predictions(
 
 /// Requests the predictions that are shown and not in memory; the shown image comes first.
 pub(super) fn read_missing(state: &mut State, effects: &mut Queue<Effect>) {
-    let shown = state
-        .runs
-        .current()
-        .map(Run::id)
-        .zip(state.selection.shown());
+    let shown = state.runs.current().map(Run::id).zip(state.selection.shown());
     let shown = shown.filter(|(run, sample)| may_hold(state, *run, *sample));
     let mut missing: Vec<(RunId, SampleId)> = shown.into_iter().collect();
     let compared = state.comparing.as_ref().map(|comparing| comparing.right);
     let compared = compared.zip(state.selection.shown());
     missing.extend(compared.filter(|(run, sample)| may_hold(state, *run, *sample)));
-    missing.extend(
-        state
-            .runs
-            .missing()
-            .into_iter()
-            .filter(|it| Some(*it) != shown),
-    );
+    missing.extend(state.runs.missing().into_iter().filter(|it| Some(*it) != shown));
     let Some(source) = state.source.as_ref().filter(|_| !missing.is_empty()) else {
         return;
     };
     let with_uri = |(run, sample): (RunId, SampleId)| {
         let entry = state.samples.get(sample)?;
         let is_outdated = state.runs.get(run)?.is_outdated(sample);
-        Some(PredictionRequest {
-            run,
-            sample,
-            uri: entry.uri.clone(),
-            stamp: (!is_outdated).then(|| entry.stamp()),
-        })
+        Some(PredictionRequest { run, sample, uri: entry.uri.clone(), stamp: (!is_outdated).then(|| entry.stamp()) })
     };
     effects.push(ProjectEffect::LoadPredictions {
         source: source.id,

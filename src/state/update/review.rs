@@ -53,11 +53,9 @@ pub(super) fn on_event(state: &mut State, event: ReviewEvent, effects: &mut Queu
         ReviewEvent::Compared { task, result } => compare::compared(state, task, result),
         ReviewEvent::FilmstripGathered { id, frames } => filmstrip::gathered(state, id, frames),
         ReviewEvent::Explained { task, result } => explain::explained(state, task, result),
-        ReviewEvent::Arranged {
-            id,
-            arrangement,
-            suppressed,
-        } => arrange::arranged(state, id, arrangement, suppressed, effects),
+        ReviewEvent::Arranged { id, arrangement, suppressed } => {
+            arrange::arranged(state, id, arrangement, suppressed, effects);
+        }
         ReviewEvent::Counted { id, statistics } => arrange::counted(state, id, statistics),
         ReviewEvent::ArrangeFailed { id, reason } => arrange::failed(state, id, &reason),
     }

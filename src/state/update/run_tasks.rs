@@ -1,26 +1,15 @@
 //! Tasks: pausing, cancelling, ending.
 
 use crate::domain::RunId;
-use crate::state::{Effect, Failure, Loadable, Queue, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket};
+use crate::state::{
+    Effect, Failure, Loadable, Queue, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket,
+};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Adds a task to the running ones.
-pub(super) fn begin(
-    state: &mut State,
-    kind: TaskKind,
-    unit: ProgressUnit,
-    title: String,
-) -> Ticket {
-    let ticket = Ticket {
-        id: TaskId(state.ids.next()),
-        control: TaskControl::new(unit),
-    };
-    state.tasks.start(TaskEntry {
-        id: ticket.id,
-        kind,
-        title,
-        control: ticket.control.clone(),
-    });
+pub(super) fn begin(state: &mut State, kind: TaskKind, unit: ProgressUnit, title: String) -> Ticket {
+    let ticket = Ticket { id: TaskId(state.ids.next()), control: TaskControl::new(unit) };
+    state.tasks.start(TaskEntry { id: ticket.id, kind, title, control: ticket.control.clone() });
     ticket
 }
 
@@ -77,9 +66,7 @@ pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Queue<Effect>)
 
 /// Cancels loading a model that is no longer chosen.
 pub(super) fn cancel_preparation(state: &State, effects: &mut Queue<Effect>) {
-    cancel(state, effects, |kind| {
-        matches!(kind, TaskKind::Prepare | TaskKind::Connect)
-    });
+    cancel(state, effects, |kind| matches!(kind, TaskKind::Prepare | TaskKind::Connect));
 }
 
 /// The tree of buckets is about to be forgotten.

@@ -4,12 +4,10 @@ use std::path::Path;
 
 use super::run_tasks::{begin, end};
 use super::{run_tasks, watch};
-use crate::domain::{
-    AwsSetup, Credentials, Identity, S3Access, S3Address, S3Link, S3LinkError, S3Place,
-};
+use crate::domain::{AwsSetup, Credentials, Identity, S3Access, S3Address, S3Link, S3LinkError, S3Place};
 use crate::state::{
-    Effect, Failure, FolderListing, Overlay, Queue, S3Command, S3Effect, S3Event, S3FolderPage,
-    S3Picker, S3Start, S3Tree, State, TaskId, TaskKind,
+    Effect, Failure, FolderListing, Overlay, Queue, S3Command, S3Effect, S3Event, S3FolderPage, S3Picker, S3Start,
+    S3Tree, State, TaskId, TaskKind,
 };
 use crate::tasks::ProgressUnit;
 
@@ -27,21 +25,14 @@ pub(super) fn on_command(state: &mut State, command: S3Command, effects: &mut Qu
 pub(super) fn on_event(state: &mut State, event: S3Event, effects: &mut Queue<Effect>) {
     match event {
         S3Event::SetupRead(setup) => setup_read(state, setup),
-        S3Event::SignedIn {
-            access,
-            task,
-            result,
-            renewal,
-        } => signed_in(state, &access, task, result, renewal, effects),
+        S3Event::SignedIn { access, task, result, renewal } => {
+            signed_in(state, &access, task, result, renewal, effects);
+        }
         S3Event::BucketsListed { task, result } => buckets_listed(state, task, result),
         S3Event::FolderListed { folder, task, page } => {
             folder_listed(state, &folder, task, page);
         }
-        S3Event::FolderEnded {
-            folder,
-            task,
-            result,
-        } => folder_ended(state, &folder, task, result),
+        S3Event::FolderEnded { folder, task, result } => folder_ended(state, &folder, task, result),
     }
 }
 
@@ -51,10 +42,7 @@ pub(super) fn toggle_picker(state: &mut State, effects: &mut Queue<Effect>) {
         state.overlay = Overlay::None;
         return;
     }
-    let open = state
-        .source
-        .as_ref()
-        .and_then(|source| source.place.clone());
+    let open = state.source.as_ref().and_then(|source| source.place.clone());
     let is_first = state.s3.start.serial == 0;
     if let Some(place) = &open {
         show_picker(state, place.address.to_string(), Some(place), effects);
@@ -67,12 +55,7 @@ pub(super) fn toggle_picker(state: &mut State, effects: &mut Queue<Effect>) {
 }
 
 /// Shows the dialog with this text as the address.
-fn show_picker(
-    state: &mut State,
-    address: String,
-    place: Option<&S3Place>,
-    effects: &mut Queue<Effect>,
-) {
+fn show_picker(state: &mut State, address: String, place: Option<&S3Place>, effects: &mut Queue<Effect>) {
     state.overlay = Overlay::OpenS3;
     state.s3.start = S3Start {
         serial: state.ids.next(),
@@ -111,10 +94,7 @@ fn place_of(state: &State, text: &str) -> Result<S3Place, S3LinkError> {
     };
     let known = state.settings.recent_places.iter().find(is_same);
     Ok(match known {
-        Some(known) => S3Place {
-            address: link.address,
-            ..known.clone()
-        },
+        Some(known) => S3Place { address: link.address, ..known.clone() },
         None => S3Place::of_link(link),
     })
 }
@@ -175,19 +155,10 @@ fn list_more(state: &mut State, folder: &S3Address, effects: &mut Queue<Effect>)
 }
 
 fn list_folder(state: &mut State, folder: &S3Address, effects: &mut Queue<Effect>) {
-    let ticket = begin(
-        state,
-        TaskKind::Browse,
-        ProgressUnit::Steps,
-        format!("List {folder}"),
-    );
+    let ticket = begin(state, TaskKind::Browse, ProgressUnit::Steps, format!("List {folder}"));
     let continuation = state.s3.tree.continuation(folder);
     state.s3.tree.folder_requested(folder, ticket.id);
-    let listing = FolderListing {
-        access: state.s3.access.clone(),
-        folder: folder.clone(),
-        continuation,
-    };
+    let listing = FolderListing { access: state.s3.access.clone(), folder: folder.clone(), continuation };
     effects.push(S3Effect::ListFolder { listing, ticket });
 }
 
@@ -195,22 +166,15 @@ fn folder_listed(state: &mut State, folder: &S3Address, task: TaskId, page: S3Fo
     state.s3.tree.folder_page(folder, task, page);
 }
 
-fn folder_ended(
-    state: &mut State,
-    folder: &S3Address,
-    task: TaskId,
-    result: Result<Option<String>, Failure>,
-) {
+fn folder_ended(state: &mut State, folder: &S3Address, task: TaskId, result: Result<Option<String>, Failure>) {
     end(state, task, result.as_ref().err());
     state.s3.tree.folder_ended(folder, task, result);
 }
 
 /// Requests the identity of an access if it is unknown or was refused.
 pub(super) fn check_sign_in(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
-    let is_known = state
-        .sign_ins
-        .get(access)
-        .is_some_and(|sign_in| sign_in.identity.is_some() && sign_in.failure.is_none());
+    let is_known =
+        state.sign_ins.get(access).is_some_and(|sign_in| sign_in.identity.is_some() && sign_in.failure.is_none());
     if !is_known {
         renew(state, access, effects);
     }
@@ -228,10 +192,7 @@ fn renew(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
     };
     let ticket = begin(state, TaskKind::SignIn, ProgressUnit::Steps, title);
     state.sign_ins.begin(access, ticket.id);
-    effects.push(S3Effect::SignIn {
-        access: access.clone(),
-        ticket,
-    });
+    effects.push(S3Effect::SignIn { access: access.clone(), ticket });
 }
 
 fn signed_in(
@@ -245,10 +206,7 @@ fn signed_in(
     end(state, task, result.as_ref().err());
     let is_signed_in = result.is_ok();
     state.sign_ins.finish(access, task, result, renewal);
-    let place = state
-        .source
-        .as_ref()
-        .and_then(|source| source.place.as_ref());
+    let place = state.source.as_ref().and_then(|source| source.place.as_ref());
     if is_signed_in && place.is_some_and(|place| place.access == *access) {
         // Images that failed because the sign-in had ended.
         watch::read_again(state, effects);

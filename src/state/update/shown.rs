@@ -1,6 +1,6 @@
 //! The prediction of the image on screen.
 
-use super::{project_requests, explain};
+use super::{explain, project_requests};
 use crate::domain::Prediction;
 use crate::state::{Display, Effect, Explanation, Queue, State};
 
@@ -14,10 +14,9 @@ pub(super) fn refresh(state: &mut State, effects: &mut Queue<Effect>) {
 /// Takes the prediction of the shown image if it is in memory.
 pub(super) fn take(state: &mut State) {
     let (prediction, failure) = match (state.runs.current(), state.selection.shown()) {
-        (Some(run), Some(sample)) => (
-            state.runs.prediction(run.id(), sample).cloned(),
-            run.failure(sample).map(str::to_owned),
-        ),
+        (Some(run), Some(sample)) => {
+            (state.runs.prediction(run.id(), sample).cloned(), run.failure(sample).map(str::to_owned))
+        }
         _ => (None, None),
     };
     let (prediction, failure) = match prediction.as_deref().and_then(|it| other_size(state, it)) {

@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use super::update;
 use crate::domain::{
-    Change, ClassScore, Device, DeviceReport, FileStamp, LabelSet, ListingChange, ModelCard, Page,
-    Prediction, PredictionContent, Problem, RunId, RunInfo, Saliency, Sample, SampleId, SampleUri,
+    Change, ClassScore, Device, DeviceReport, FileStamp, LabelSet, ListingChange, ModelCard, Page, Prediction,
+    PredictionContent, Problem, RunId, RunInfo, Saliency, Sample, SampleId, SampleUri,
 };
 use crate::review::PredictionStatus;
 use crate::state::{
-    Action, BrowseCommand, BrowseEffect, BrowseEvent, Command, Display, DisplayInfo, Effect, Event,
-    Explanation, ExportCommand, ExportEvent, FilePick, InferenceCommand, InferenceEffect,
-    InferenceEvent, Listing, Loadable, Message, ModelDefaults, ModelEntry, ModelsCommand,
-    ModelsEffect, ModelsEvent, NewPrediction, Offer, Overlay, ProjectContent, ProjectEffect,
-    ProjectEvent, ProjectStatus, ReviewCommand, ReviewEffect, ReviewEvent, SourceId, State, Step,
-    StoredPrediction, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
+    Action, BrowseCommand, BrowseEffect, BrowseEvent, Command, Display, DisplayInfo, Effect, Event, Explanation,
+    ExportCommand, ExportEvent, FilePick, InferenceCommand, InferenceEffect, InferenceEvent, Listing, Loadable,
+    Message, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect, ModelsEvent, NewPrediction, Offer, Overlay,
+    ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus, ReviewCommand, ReviewEffect, ReviewEvent, SourceId,
+    State, Step, StoredPrediction, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
 };
 
 /// Whether an effect of this pattern is among them.
@@ -54,10 +53,7 @@ fn page(names: &[&str]) -> Page {
         modified_ns: None,
         etag: None,
     });
-    Page {
-        samples: samples.collect(),
-        ..Page::default()
-    }
+    Page { samples: samples.collect(), ..Page::default() }
 }
 
 fn source_of(effects: &[Effect]) -> SourceId {
@@ -71,18 +67,9 @@ fn source_of(effects: &[Effect]) -> SourceId {
 /// A window with a ready model and three images listed; gives the effects of the first page.
 fn opened() -> (State, SourceId, Vec<Effect>) {
     let mut state = State::default();
-    command(
-        &mut state,
-        Command::Start {
-            source: None,
-            model: None,
-        },
-    );
+    command(&mut state, Command::Start { source: None, model: None });
     event(&mut state, models(&["small"]));
-    let source = source_of(&command(
-        &mut state,
-        BrowseCommand::Open(PathBuf::from("/photos")),
-    ));
+    let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
     event(&mut state, empty_project(source));
     let page = page(&["a.jpg", "b.jpg", "c.jpg"]);
     let effects = event(&mut state, BrowseEvent::Listed { source, page });
@@ -117,10 +104,7 @@ fn models(ids: &[&str]) -> Event {
     });
     Event::Models(ModelsEvent::Listed {
         entries: entries.collect(),
-        defaults: ModelDefaults {
-            classification: Some(ids[0].to_owned()),
-            detection: None,
-        },
+        defaults: ModelDefaults { classification: Some(ids[0].to_owned()), detection: None },
         problems: Vec::new(),
     })
 }
@@ -152,22 +136,14 @@ fn report() -> Box<DeviceReport> {
 }
 
 fn ready_event(task: TaskId) -> Event {
-    Event::Inference(InferenceEvent::Ready {
-        task,
-        report: report(),
-        restart_to_use: None,
-    })
+    Event::Inference(InferenceEvent::Ready { task, report: report(), restart_to_use: None })
 }
 
 fn cat() -> Prediction {
     Prediction {
         width: 3,
         height: 2,
-        content: PredictionContent::Classes(vec![ClassScore {
-            index: 0,
-            label: "cat".to_owned(),
-            score: 0.9,
-        }]),
+        content: PredictionContent::Classes(vec![ClassScore { index: 0, label: "cat".to_owned(), score: 0.9 }]),
         warnings: Vec::new(),
     }
 }
@@ -191,44 +167,20 @@ fn ready() -> (State, SourceId, RunId) {
 
 /// About the file as it is.
 fn new_prediction(sample: SampleId, result: Result<Prediction, String>) -> NewPrediction {
-    NewPrediction {
-        sample,
-        stamp: FileStamp::default(),
-        result,
-    }
+    NewPrediction { sample, stamp: FileStamp::default(), result }
 }
 
 fn prediction(state: &mut State, source: SourceId, run: RunId, sample: u32) {
     let predictions = vec![new_prediction(SampleId(sample), Ok(cat()))];
-    event(
-        state,
-        Event::Inference(InferenceEvent::Predicted {
-            source,
-            run,
-            at_ms: 1,
-            predictions,
-        }),
-    );
+    event(state, Event::Inference(InferenceEvent::Predicted { source, run, at_ms: 1, predictions }));
 }
 
 #[test]
 fn the_first_page_shows_the_first_image_and_prepares_the_model() {
     let (state, _, effects) = opened();
     assert_eq!(state.shown_sample(), Some(SampleId(0)));
-    assert!(
-        has!(
-            effects,
-            Effect::Browse(BrowseEffect::Display {
-                sample: SampleId(0),
-                ..
-            })
-        ),
-        "{effects:?}"
-    );
-    assert!(
-        has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Browse(BrowseEffect::Display { sample: SampleId(0), .. })), "{effects:?}");
+    assert!(has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
 }
 
 #[test]
@@ -236,44 +188,17 @@ fn the_shown_image_is_predicted_as_soon_as_the_model_is_ready() {
     let (mut state, _, effects) = opened();
     let task = prepare_of(&effects);
     let effects = event(&mut state, ready_event(task));
-    assert!(
-        has!(
-            effects,
-            Effect::Inference(InferenceEffect::PredictOne { .. })
-        ),
-        "{effects:?}"
-    );
-    assert!(
-        !state
-            .tasks
-            .running()
-            .iter()
-            .any(|task| matches!(task.kind, TaskKind::Prepare))
-    );
+    assert!(has!(effects, Effect::Inference(InferenceEffect::PredictOne { .. })), "{effects:?}");
+    assert!(!state.tasks.running().iter().any(|task| matches!(task.kind, TaskKind::Prepare)));
 }
 
 #[test]
 fn a_late_page_of_another_source_is_dropped() {
     let (mut state, old, _) = opened();
-    let new = source_of(&command(
-        &mut state,
-        BrowseCommand::Open(PathBuf::from("/other")),
-    ));
-    event(
-        &mut state,
-        BrowseEvent::Listed {
-            source: old,
-            page: page(&["late.jpg"]),
-        },
-    );
+    let new = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/other"))));
+    event(&mut state, BrowseEvent::Listed { source: old, page: page(&["late.jpg"]) });
     assert!(state.samples.is_empty());
-    event(
-        &mut state,
-        BrowseEvent::Listed {
-            source: new,
-            page: page(&["new.jpg"]),
-        },
-    );
+    event(&mut state, BrowseEvent::Listed { source: new, page: page(&["new.jpg"]) });
     assert_eq!(state.samples.get(SampleId(0)).unwrap().name, "new.jpg");
 }
 
@@ -298,35 +223,19 @@ fn a_late_image_does_not_replace_the_one_that_is_shown() {
     let (mut state, source, _) = opened();
     command(&mut state, BrowseCommand::Show(SampleId(1)));
     let result = Ok(DisplayInfo::default());
-    event(
-        &mut state,
-        BrowseEvent::Displayed {
-            source,
-            sample: SampleId(0),
-            result,
-        },
-    );
+    event(&mut state, BrowseEvent::Displayed { source, sample: SampleId(0), result });
     assert!(matches!(state.shown.display, Display::Loading));
 }
 
 #[test]
 fn a_loaded_model_is_not_loaded_again_for_another_folder() {
     let (mut state, _, run) = ready();
-    let source = source_of(&command(
-        &mut state,
-        BrowseCommand::Open(PathBuf::from("/other")),
-    ));
+    let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/other"))));
     event(&mut state, empty_project(source));
     let page = page(&["new.jpg"]);
     let effects = event(&mut state, BrowseEvent::Listed { source, page });
-    assert!(
-        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "{effects:?}"
-    );
-    assert!(
-        has!(effects, Effect::Inference(InferenceEffect::PredictOne(image)) if image.run == run),
-        "{effects:?}"
-    );
+    assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
+    assert!(has!(effects, Effect::Inference(InferenceEffect::PredictOne(image)) if image.run == run), "{effects:?}");
 }
 
 #[test]
@@ -339,10 +248,7 @@ fn predict_all_asks_only_for_what_has_no_prediction() {
             if request.run == run && request.samples.len() == 2),
         "{effects:?}"
     );
-    assert_eq!(
-        state.run().unwrap().status(SampleId(2)),
-        PredictionStatus::Waiting
-    );
+    assert_eq!(state.run().unwrap().status(SampleId(2)), PredictionStatus::Waiting);
 }
 
 #[test]
@@ -350,15 +256,9 @@ fn predict_all_waits_for_the_model_and_then_starts() {
     let (mut state, _, effects) = opened();
     let task = prepare_of(&effects);
     let effects = command(&mut state, Action::PredictAll);
-    assert!(
-        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "it is under way: {effects:?}"
-    );
+    assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "it is under way: {effects:?}");
     let effects = event(&mut state, ready_event(task));
-    assert!(
-        has!(effects, Effect::Inference(InferenceEffect::Predict { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Inference(InferenceEffect::Predict { .. })), "{effects:?}");
 }
 
 #[test]
@@ -372,21 +272,11 @@ fn what_a_cancelled_task_did_not_reach_can_be_asked_for_again() {
     let effects = command(&mut state, Action::CancelTasks);
     assert!(has!(effects, Effect::Signal(_, TaskSignal::Cancel)));
     prediction(&mut state, source, run, 1);
-    event(
-        &mut state,
-        Event::TaskEnded {
-            task: task.unwrap(),
-            outcome: TaskOutcome::Cancelled,
-            notes: Vec::new(),
-        },
-    );
+    event(&mut state, Event::TaskEnded { task: task.unwrap(), outcome: TaskOutcome::Cancelled, notes: Vec::new() });
     let run = state.run().unwrap();
     assert_eq!(run.status(SampleId(1)), PredictionStatus::Predicted);
     assert_eq!(run.status(SampleId(2)), PredictionStatus::Unpredicted);
-    assert_eq!(
-        state.tasks.finished().next().unwrap().outcome,
-        TaskOutcome::Cancelled
-    );
+    assert_eq!(state.tasks.finished().next().unwrap().outcome, TaskOutcome::Cancelled);
 }
 
 #[test]
@@ -398,10 +288,7 @@ fn another_model_has_other_predictions_and_going_back_finds_the_first_ones() {
     assert_eq!(state.shown.prediction, None);
     let effects = command(&mut state, ModelsCommand::Choose("small".to_owned()));
     assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
-    assert!(
-        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "the prediction is there: {effects:?}"
-    );
+    assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "the prediction is there: {effects:?}");
 }
 
 #[test]
@@ -411,10 +298,7 @@ fn a_preparation_that_was_replaced_cannot_fail_the_new_one() {
     event(&mut state, models(&["small", "large"]));
     command(&mut state, ModelsCommand::Choose("large".to_owned()));
     let effects = command(&mut state, ModelsCommand::Choose("small".to_owned()));
-    assert!(
-        has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
     event(&mut state, InferenceEvent::Cancelled { task: old });
     assert!(state.inference.is_preparing());
 }
@@ -424,23 +308,10 @@ fn after_a_failure_nothing_is_tried_again_before_the_user_says_so() {
     let (mut state, _, effects) = opened();
     let task = prepare_of(&effects);
     let message = "no network".to_owned();
-    event(
-        &mut state,
-        InferenceEvent::Failed {
-            task,
-            message,
-            offer: Offer::TryAgain,
-        },
-    );
+    event(&mut state, InferenceEvent::Failed { task, message, offer: Offer::TryAgain });
     let effects = command(&mut state, Action::NextImage);
-    assert!(
-        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "{effects:?}"
-    );
-    assert!(has!(
-        command(&mut state, InferenceCommand::TryAgain),
-        Effect::Inference(InferenceEffect::Prepare { .. })
-    ));
+    assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
+    assert!(has!(command(&mut state, InferenceCommand::TryAgain), Effect::Inference(InferenceEffect::Prepare { .. })));
 }
 
 #[test]
@@ -455,14 +326,10 @@ fn a_lost_device_keeps_the_predictions_and_offers_to_try_again() {
 }
 
 #[test]
-fn an_image_whose_source_is_out_of_reach_is_neither_predicted_nor_failed_and_is_asked_about_again()
-{
+fn an_image_whose_source_is_out_of_reach_is_neither_predicted_nor_failed_and_is_asked_about_again() {
     let (mut state, source, run) = ready();
     let sample = state.shown_sample().unwrap();
-    assert_eq!(
-        state.run().unwrap().status(sample),
-        PredictionStatus::Waiting
-    );
+    assert_eq!(state.run().unwrap().status(sample), PredictionStatus::Waiting);
     let unreachable = Event::Inference(InferenceEvent::SourceUnreachable {
         source,
         run,
@@ -470,15 +337,9 @@ fn an_image_whose_source_is_out_of_reach_is_neither_predicted_nor_failed_and_is_
         message: "the request timed out".to_owned(),
     });
     event(&mut state, unreachable);
-    assert_eq!(
-        state.run().unwrap().status(sample),
-        PredictionStatus::Unpredicted
-    );
+    assert_eq!(state.run().unwrap().status(sample), PredictionStatus::Unpredicted);
     assert_eq!(state.problems.len(), 1);
-    assert!(has!(
-        command(&mut state, Action::PredictShown),
-        Effect::Inference(InferenceEffect::PredictOne { .. })
-    ));
+    assert!(has!(command(&mut state, Action::PredictShown), Effect::Inference(InferenceEffect::PredictOne { .. })));
 }
 
 #[test]
@@ -507,33 +368,10 @@ fn a_broken_image_is_one_line_in_the_list_of_problems() {
     let (mut state, source, run) = ready();
     let sample = SampleId(1);
     let reason = "is empty".to_owned();
-    event(
-        &mut state,
-        BrowseEvent::ThumbnailFailed {
-            source,
-            sample,
-            version: 0,
-            reason: reason.clone(),
-        },
-    );
-    event(
-        &mut state,
-        BrowseEvent::Displayed {
-            source,
-            sample,
-            result: Err(reason.clone()),
-        },
-    );
+    event(&mut state, BrowseEvent::ThumbnailFailed { source, sample, version: 0, reason: reason.clone() });
+    event(&mut state, BrowseEvent::Displayed { source, sample, result: Err(reason.clone()) });
     let predictions = vec![new_prediction(sample, Err(reason.clone()))];
-    event(
-        &mut state,
-        InferenceEvent::Predicted {
-            source,
-            run,
-            at_ms: 1,
-            predictions,
-        },
-    );
+    event(&mut state, InferenceEvent::Predicted { source, run, at_ms: 1, predictions });
     assert_eq!(state.problems.len(), 1);
     let entry = &state.problems.entries()[0];
     assert_eq!(entry.sample, Some(sample));
@@ -545,10 +383,7 @@ fn a_broken_image_is_one_line_in_the_list_of_problems() {
 fn thresholds_belong_to_the_model() {
     let (mut state, ..) = opened();
     event(&mut state, models(&["small", "large"]));
-    command(
-        &mut state,
-        ReviewCommand::ChangeView(ViewChange::MinScore(0.25)),
-    );
+    command(&mut state, ReviewCommand::ChangeView(ViewChange::MinScore(0.25)));
     command(&mut state, ModelsCommand::Choose("large".to_owned()));
     assert!((state.view().min_score - 0.5).abs() < 1e-6);
     command(&mut state, ModelsCommand::Choose("small".to_owned()));
@@ -562,23 +397,10 @@ fn a_downloaded_model_is_chosen() {
     let (mut state, ..) = opened();
     event(&mut state, models(&["small", "large"]));
     command(&mut state, ModelsCommand::Fetch("large".to_owned()));
-    let task = state
-        .tasks
-        .running()
-        .iter()
-        .find(|task| task.title == "Download large")
-        .unwrap()
-        .id;
+    let task = state.tasks.running().iter().find(|task| task.title == "Download large").unwrap().id;
     let outcome = TaskOutcome::Done("102 MB".to_owned());
     let notes = Vec::new();
-    let effects = event(
-        &mut state,
-        Event::TaskEnded {
-            task,
-            outcome,
-            notes,
-        },
-    );
+    let effects = event(&mut state, Event::TaskEnded { task, outcome, notes });
     assert_eq!(state.models.chosen_id(), Some("large"));
     assert!(has!(effects, Effect::Models(ModelsEffect::List)));
 }
@@ -589,11 +411,7 @@ fn a_download_that_failed_is_known_until_it_is_tried_again_also_from_a_file() {
     event(&mut state, models(&["small", "large"]));
     command(&mut state, ModelsCommand::Fetch("large".to_owned()));
     let task = state.tasks.running().last().unwrap().id;
-    let ended = Event::TaskEnded {
-        task,
-        outcome: TaskOutcome::Failed("no connection".to_owned()),
-        notes: Vec::new(),
-    };
+    let ended = Event::TaskEnded { task, outcome: TaskOutcome::Failed("no connection".to_owned()), notes: Vec::new() };
     event(&mut state, ended);
     assert_eq!(state.tasks.fetch_failure("large"), Some("no connection"));
     assert_eq!(state.tasks.fetch_failure("small"), None);
@@ -613,19 +431,13 @@ fn a_project_is_saved_under_the_name_of_what_is_open() {
     let (mut state, ..) = opened();
     state.source.as_mut().unwrap().path = Some(PathBuf::from("/photos.v2"));
     let effects = command(&mut state, Action::SaveProjectAs);
-    assert!(
-        has!(effects, Effect::Project(ProjectEffect::PickTarget(stem)) if stem == "photos.v2"),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Project(ProjectEffect::PickTarget(stem)) if stem == "photos.v2"), "{effects:?}");
 }
 
 #[test]
 fn an_export_that_fails_in_the_background_is_told_and_in_its_dialog_stays_there() {
     let (mut state, ..) = opened();
-    let export = Command::Export(ExportCommand::Start {
-        path: PathBuf::from("/out/a.json"),
-        replaces: false,
-    });
+    let export = Command::Export(ExportCommand::Start { path: PathBuf::from("/out/a.json"), replaces: false });
     for is_watched in [true, false] {
         state.notice = None;
         command(&mut state, Command::SetOverlay(Overlay::Export));
@@ -652,14 +464,7 @@ fn a_folder_that_cannot_be_listed_says_why() {
     let source = source_of(&effects);
     let task = state.tasks.running()[0].id;
     let reason = "there is no such folder".to_owned();
-    event(
-        &mut state,
-        BrowseEvent::ListingEnded {
-            source,
-            task,
-            result: Err(reason.clone()),
-        },
-    );
+    event(&mut state, BrowseEvent::ListingEnded { source, task, result: Err(reason.clone()) });
     assert_eq!(state.source.unwrap().listing, Listing::Failed(reason));
 }
 
@@ -677,10 +482,7 @@ fn pausing_goes_to_the_task_that_was_named() {
 #[test]
 fn a_late_look_at_a_model_does_not_replace_a_newer_one() {
     let (mut state, ..) = opened();
-    command(
-        &mut state,
-        BrowseCommand::Drop(vec![PathBuf::from("/m.onnx")]),
-    );
+    command(&mut state, BrowseCommand::Drop(vec![PathBuf::from("/m.onnx")]));
     let first = state.import.as_ref().unwrap().id;
     let field = "input.channels".to_owned();
     let value = "bgr".to_owned();
@@ -689,10 +491,7 @@ fn a_late_look_at_a_model_does_not_replace_a_newer_one() {
         has!(effects, Effect::Models(ModelsEffect::Recognise(request)) if request.weights == Path::new("/m.onnx")),
         "{effects:?}"
     );
-    let late = Event::Models(ModelsEvent::Recognised {
-        import: first,
-        result: Err("late".to_owned()),
-    });
+    let late = Event::Models(ModelsEvent::Recognised { import: first, result: Err("late".to_owned()) });
     event(&mut state, late);
     assert!(state.import.as_ref().unwrap().is_recognising());
     command(&mut state, ModelsCommand::CancelImport);
@@ -722,10 +521,7 @@ fn project_with(source: SourceId, runs: Vec<RunInfo>) -> Event {
 fn reopened() -> (State, SourceId, RunId, Vec<Effect>) {
     let mut state = State::default();
     event(&mut state, models(&["small"]));
-    let source = source_of(&command(
-        &mut state,
-        BrowseCommand::Open(PathBuf::from("/photos")),
-    ));
+    let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
     let run = RunId(7);
     event(&mut state, project_with(source, vec![stored_run(run)]));
     let page = page(&["a.jpg", "b.jpg", "c.jpg"]);
@@ -740,92 +536,39 @@ fn the_project_is_asked_for_a_prediction_before_the_model_is() {
         has!(effects, Effect::Project(ProjectEffect::LoadPredictions { requested, .. }) if requested.len() == 1),
         "{effects:?}"
     );
-    assert!(
-        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "{effects:?}"
-    );
+    assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
     let predictions = vec![(run, SampleId(0), Some(cat()))];
-    let effects = event(
-        &mut state,
-        ProjectEvent::PredictionsLoaded {
-            source,
-            predictions,
-        },
-    );
+    let effects = event(&mut state, ProjectEvent::PredictionsLoaded { source, predictions });
     assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
-    assert!(
-        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "{effects:?}"
-    );
+    assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
 }
 
 #[test]
 fn what_the_project_has_no_prediction_for_is_predicted() {
     let (mut state, source, run, _) = reopened();
     let predictions = vec![(run, SampleId(0), None)];
-    let effects = event(
-        &mut state,
-        ProjectEvent::PredictionsLoaded {
-            source,
-            predictions,
-        },
-    );
-    assert!(
-        has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "{effects:?}"
-    );
+    let effects = event(&mut state, ProjectEvent::PredictionsLoaded { source, predictions });
+    assert!(has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
 }
 
 #[test]
 fn the_predictions_of_a_stored_run_are_read_once_the_folder_is_listed() {
     let (mut state, source, run, _) = reopened();
     let task = state.tasks.running()[0].id;
-    let ended = Event::Browse(BrowseEvent::ListingEnded {
-        source,
-        task,
-        result: Ok(()),
-    });
+    let ended = Event::Browse(BrowseEvent::ListingEnded { source, task, result: Ok(()) });
     let effects = event(&mut state, ended);
-    assert!(
-        has!(
-            effects,
-            Effect::Project(ProjectEffect::LoadRun { run: RunId(7), .. })
-        ),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Project(ProjectEffect::LoadRun { run: RunId(7), .. })), "{effects:?}");
     let prediction = StoredPrediction::Failed("is empty".to_owned());
-    let row = |uri: &str, stamp| StoredRow {
-        sample: SampleUri::new(uri),
-        stamp,
-        prediction: prediction.clone(),
-    };
-    let other_file = FileStamp {
-        size_bytes: 99,
-        ..FileStamp::default()
-    };
-    let predictions = vec![
-        row("/photos/b.jpg", None),
-        row("/photos/c.jpg", Some(other_file)),
-        row("/elsewhere/gone.jpg", None),
-    ];
-    let loaded = Event::Project(ProjectEvent::RunLoaded {
-        source,
-        run,
-        predictions,
-    });
+    let row = |uri: &str, stamp| StoredRow { sample: SampleUri::new(uri), stamp, prediction: prediction.clone() };
+    let other_file = FileStamp { size_bytes: 99, ..FileStamp::default() };
+    let predictions =
+        vec![row("/photos/b.jpg", None), row("/photos/c.jpg", Some(other_file)), row("/elsewhere/gone.jpg", None)];
+    let loaded = Event::Project(ProjectEvent::RunLoaded { source, run, predictions });
     event(&mut state, loaded);
-    assert_eq!(
-        state.run().unwrap().status(SampleId(1)),
-        PredictionStatus::Failed
-    );
+    assert_eq!(state.run().unwrap().status(SampleId(1)), PredictionStatus::Failed);
     assert_eq!(state.run().unwrap().predictions.failed(), 1);
     let task = state.tasks.running()[0].id;
-    let ended = Event::Project(ProjectEvent::RunLoadingEnded {
-        source,
-        run,
-        task,
-        result: Ok(()),
-    });
+    let ended = Event::Project(ProjectEvent::RunLoadingEnded { source, run, task, result: Ok(()) });
     event(&mut state, ended);
     let problem = &state.problems.entries()[0].problem.message;
     assert!(problem.starts_with("1 image is outdated"), "{problem}");
@@ -838,10 +581,7 @@ fn a_new_run_gets_an_id_that_no_deleted_run_had() {
         unreachable!("that is what it makes");
     };
     content.next_run = RunId(12);
-    let source = source_of(&command(
-        &mut state,
-        BrowseCommand::Open(PathBuf::from("/photos")),
-    ));
+    let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
     event(&mut state, ProjectEvent::Opened { source, content });
     let page = page(&["a.jpg"]);
     event(&mut state, BrowseEvent::Listed { source, page });
@@ -858,12 +598,7 @@ fn a_new_run_gets_an_id_that_no_deleted_run_had() {
 fn a_prediction_is_being_saved_until_the_project_says_that_it_is_there() {
     let (mut state, source, run) = ready();
     let predictions = vec![new_prediction(SampleId(0), Ok(cat()))];
-    let predicted = Event::Inference(InferenceEvent::Predicted {
-        source,
-        run,
-        at_ms: 1,
-        predictions,
-    });
+    let predicted = Event::Inference(InferenceEvent::Predicted { source, run, at_ms: 1, predictions });
     let effects = event(&mut state, predicted);
     let ticket = effects.iter().find_map(|effect| match effect {
         Effect::Project(ProjectEffect::Save { ticket, .. }) => Some(*ticket),
@@ -885,21 +620,12 @@ fn a_prediction_is_being_saved_until_the_project_says_that_it_is_there() {
 fn a_full_disk_holds_predictions_back_and_room_on_it_lets_them_go_on() {
     let (mut state, source, _) = ready();
     command(&mut state, Action::PredictAll);
-    let failed = Event::Project(ProjectEvent::SaveFailed {
-        source,
-        reason: "the disk is full".to_owned(),
-    });
+    let failed = Event::Project(ProjectEvent::SaveFailed { source, reason: "the disk is full".to_owned() });
     let effects = event(&mut state, failed);
-    assert!(
-        has!(effects, Effect::Signal(_, TaskSignal::Pause)),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Signal(_, TaskSignal::Pause)), "{effects:?}");
     assert!(state.project.trouble.is_some());
     let effects = event(&mut state, ProjectEvent::Saved { source, up_to: 1 });
-    assert!(
-        has!(effects, Effect::Signal(_, TaskSignal::Resume)),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Signal(_, TaskSignal::Resume)), "{effects:?}");
     assert_eq!(state.project.trouble, None);
 }
 
@@ -907,27 +633,16 @@ fn a_full_disk_holds_predictions_back_and_room_on_it_lets_them_go_on() {
 fn a_read_only_project_is_looked_at_and_not_predicted() {
     let mut state = State::default();
     event(&mut state, models(&["small"]));
-    let source = source_of(&command(
-        &mut state,
-        BrowseCommand::Open(PathBuf::from("/photos")),
-    ));
+    let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
     let Event::Project(ProjectEvent::Opened { mut content, .. }) = empty_project(source) else {
         unreachable!("that is what it makes");
     };
-    content.status = ProjectStatus::ReadOnly {
-        reason: "it is open in another window".to_owned(),
-    };
+    content.status = ProjectStatus::ReadOnly { reason: "it is open in another window".to_owned() };
     event(&mut state, ProjectEvent::Opened { source, content });
     let page = page(&["a.jpg"]);
     let effects = event(&mut state, BrowseEvent::Listed { source, page });
-    assert!(
-        has!(effects, Effect::Browse(BrowseEffect::Display { .. })),
-        "{effects:?}"
-    );
-    assert!(
-        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Browse(BrowseEffect::Display { .. })), "{effects:?}");
+    assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
     assert!(Action::PredictAll.check(&state).is_err());
 }
 
@@ -935,16 +650,10 @@ fn a_read_only_project_is_looked_at_and_not_predicted() {
 fn predict_all_in_the_first_moment_waits_for_the_project() {
     let mut state = State::default();
     event(&mut state, models(&["small"]));
-    let source = source_of(&command(
-        &mut state,
-        BrowseCommand::Open(PathBuf::from("/photos")),
-    ));
+    let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
     let page = page(&["a.jpg", "b.jpg"]);
     event(&mut state, BrowseEvent::Listed { source, page });
-    assert!(!has!(
-        command(&mut state, Action::PredictAll),
-        Effect::Inference(InferenceEffect::Prepare { .. })
-    ));
+    assert!(!has!(command(&mut state, Action::PredictAll), Effect::Inference(InferenceEffect::Prepare { .. })));
     let effects = event(&mut state, empty_project(source));
     let effects = event(&mut state, ready_event(prepare_of(&effects)));
     assert!(
@@ -968,12 +677,7 @@ fn explaining() -> (State, TaskId) {
 }
 
 fn saliency() -> Arc<Saliency> {
-    Arc::new(Saliency {
-        rows: 1,
-        columns: 1,
-        drops: vec![0.5],
-        baseline: 0.9,
-    })
+    Arc::new(Saliency { rows: 1, columns: 1, drops: vec![0.5], baseline: 0.9 })
 }
 
 #[test]
@@ -992,10 +696,7 @@ fn an_explanation_names_its_class_and_stays_until_it_is_hidden() {
 fn the_explanation_of_an_image_that_was_left_is_cancelled_and_dropped() {
     let (mut state, task) = explaining();
     let effects = command(&mut state, BrowseCommand::Show(SampleId(1)));
-    assert!(
-        has!(effects, Effect::Signal(_, TaskSignal::Cancel)),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Signal(_, TaskSignal::Cancel)), "{effects:?}");
     let result = Ok(saliency());
     event(&mut state, ReviewEvent::Explained { task, result });
     assert_eq!(state.shown.explanation, Explanation::None);
@@ -1011,17 +712,11 @@ fn an_explanation_that_fails_says_why() {
 }
 
 fn changed(state: &mut State, source: SourceId, change: ListingChange) -> Vec<Effect> {
-    event(
-        state,
-        Event::Browse(BrowseEvent::ListingChanged { source, change }),
-    )
+    event(state, Event::Browse(BrowseEvent::ListingChanged { source, change }))
 }
 
 fn written_anew(name: &str) -> Sample {
-    Sample {
-        size_bytes: 2,
-        ..page(&[name]).samples.remove(0)
-    }
+    Sample { size_bytes: 2, ..page(&[name]).samples.remove(0) }
 }
 
 #[test]
@@ -1031,10 +726,7 @@ fn files_that_appear_come_last_and_nothing_else_moves() {
     let seen = page(&["a.jpg", "0.jpg"]).samples;
     changed(&mut state, source, ListingChange::Seen(seen.clone()));
     // Told again, by a listing that is still going on.
-    let page = Page {
-        samples: seen,
-        ..Page::default()
-    };
+    let page = Page { samples: seen, ..Page::default() };
     event(&mut state, BrowseEvent::Listed { source, page });
     assert_eq!(state.samples.len(), 4);
     assert_eq!(state.samples.get(SampleId(3)).unwrap().name, "0.jpg");
@@ -1058,9 +750,7 @@ fn a_file_that_was_written_to_is_shown_anew_and_its_prediction_is_said_to_be_old
     let name = state.samples.get(sample).unwrap().name.clone();
     let seen = ListingChange::Seen(vec![written_anew(&name)]);
     let effects = changed(&mut state, source, seen);
-    let displays = effects
-        .iter()
-        .any(|effect| matches!(effect, Effect::Browse(BrowseEffect::Display { .. })));
+    let displays = effects.iter().any(|effect| matches!(effect, Effect::Browse(BrowseEffect::Display { .. })));
     assert!(displays, "{effects:?}");
     assert_eq!(state.samples.version(sample), 1);
     assert!(state.run().unwrap().is_outdated(sample));
@@ -1081,10 +771,7 @@ fn a_prediction_of_a_file_that_was_changed_meanwhile_is_outdated() {
             source,
             run,
             at_ms: 1,
-            predictions: vec![NewPrediction {
-                stamp: stamp.clone(),
-                ..new_prediction(sample, Ok(cat()))
-            }],
+            predictions: vec![NewPrediction { stamp: stamp.clone(), ..new_prediction(sample, Ok(cat())) }],
         })
     };
     let effects = event(&mut state, predicted(&older));
@@ -1093,17 +780,12 @@ fn a_prediction_of_a_file_that_was_changed_meanwhile_is_outdated() {
         Effect::Project(ProjectEffect::Save { changes, .. }) => changes.last().cloned(),
         _ => None,
     });
-    assert!(
-        matches!(saved, Some(Change::Predictions { predictions, .. })
-        if predictions[0].stamp == older)
-    );
+    assert!(matches!(saved, Some(Change::Predictions { predictions, .. })
+        if predictions[0].stamp == older));
     event(&mut state, predicted(&now));
     assert!(!state.run().unwrap().is_outdated(sample));
     let effects = event(&mut state, predicted(&older));
-    assert!(
-        !has!(effects, Effect::Project(ProjectEffect::Save { .. })),
-        "it comes too late: {effects:?}"
-    );
+    assert!(!has!(effects, Effect::Project(ProjectEffect::Save { .. })), "it comes too late: {effects:?}");
     assert!(!state.run().unwrap().is_outdated(sample));
 }
 
@@ -1130,27 +812,15 @@ fn a_folder_that_vanishes_takes_what_was_in_it_and_a_file_that_comes_back_is_the
     let (mut state, source, _) = opened();
     let page = page(&["sub/x.jpg", "sub/y.jpg", "subway.jpg"]);
     event(&mut state, BrowseEvent::Listed { source, page });
-    let gone = vec![
-        SampleUri::new("/photos/sub"),
-        SampleUri::new("/photos/a.jpg"),
-    ];
+    let gone = vec![SampleUri::new("/photos/sub"), SampleUri::new("/photos/a.jpg")];
     changed(&mut state, source, ListingChange::Gone(gone));
     let is_gone = |state: &State| -> Vec<u32> {
         let ids = state.samples.ids();
-        ids.filter(|id| state.samples.is_gone(*id))
-            .map(|id| id.0)
-            .collect()
+        ids.filter(|id| state.samples.is_gone(*id)).map(|id| id.0).collect()
     };
     assert_eq!(is_gone(&state), [0, 3, 4]);
     assert_eq!(state.shown_sample(), Some(SampleId(0)));
-    assert!(
-        state
-            .notice
-            .as_ref()
-            .unwrap()
-            .text
-            .contains("3 images are no longer there")
-    );
+    assert!(state.notice.as_ref().unwrap().text.contains("3 images are no longer there"));
     let back = self::page(&["a.jpg"]).samples;
     changed(&mut state, source, ListingChange::Seen(back));
     assert_eq!(is_gone(&state), [3, 4]);
@@ -1176,19 +846,12 @@ fn a_file_of_many_that_was_written_anew_changes_only_what_is_in_it() {
         ..Page::default()
     };
     let file = SampleUri::new("/photos/x.tfrecord");
-    changed(
-        &mut state,
-        source,
-        ListingChange::FileRelisted { file, page: now },
-    );
+    changed(&mut state, source, ListingChange::FileRelisted { file, page: now });
     let ids: Vec<SampleId> = state.samples.ids().collect();
     let gone: Vec<bool> = ids.iter().map(|id| state.samples.is_gone(*id)).collect();
     assert_eq!(gone, [false, false, false, false, true, false, false]);
     assert_eq!(state.samples.version(SampleId(3)), 1);
-    assert_eq!(
-        state.samples.get(SampleId(6)).unwrap().name,
-        "x.tfrecord/#7"
-    );
+    assert_eq!(state.samples.get(SampleId(6)).unwrap().name, "x.tfrecord/#7");
     assert_eq!(state.problems.len(), 1);
 }
 

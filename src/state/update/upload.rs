@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::task_ends;
 use super::run_tasks::{self, begin, settle};
+use super::task_ends;
 use crate::domain::{Problem, S3Place, SampleUri, UploadPlan, UploadReport, UploadStop};
-use crate::state::{Effect, ExportScope, Failure, Loadable, Overlay, Queue, S3Effect, State, TaskId, TaskKind, TaskOutcome, UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded};
+use crate::state::{
+    Effect, ExportScope, Failure, Loadable, Overlay, Queue, S3Effect, State, TaskId, TaskKind, TaskOutcome,
+    UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded,
+};
 use crate::tasks::ProgressUnit;
 
 pub(super) fn on_command(state: &mut State, command: UploadCommand, effects: &mut Queue<Effect>) {
@@ -21,11 +24,7 @@ pub(super) fn on_command(state: &mut State, command: UploadCommand, effects: &mu
 pub(super) fn on_event(state: &mut State, event: UploadEvent, effects: &mut Queue<Effect>) {
     match event {
         UploadEvent::Planned { task, result } => planned(state, task, result),
-        UploadEvent::Ended {
-            task,
-            target,
-            result,
-        } => ended(state, task, target, result, effects),
+        UploadEvent::Ended { task, target, result } => ended(state, task, target, result, effects),
     }
 }
 
@@ -50,25 +49,14 @@ fn plan(state: &mut State, target: S3Place, scope: ExportScope, effects: &mut Qu
         && (state.samples.ids().next())
             .and_then(|id| state.samples.get(id))
             .is_some_and(|sample| Path::new(sample.uri.file()) == folder);
-    let root = if is_single {
-        folder.parent().unwrap_or(folder)
-    } else {
-        folder
-    };
+    let root = if is_single { folder.parent().unwrap_or(folder) } else { folder };
     let root = root.display().to_string();
-    let samples: Vec<SampleUri> = scope
-        .ids(state)
-        .into_iter()
-        .filter_map(|id| Some(state.samples.get(id)?.uri.clone()))
-        .collect();
+    let samples: Vec<SampleUri> =
+        scope.ids(state).into_iter().filter_map(|id| Some(state.samples.get(id)?.uri.clone())).collect();
     let title = format!("Compare {} images with {}", samples.len(), target.address);
     let ticket = begin(state, TaskKind::PlanUpload, ProgressUnit::Bytes, title);
     state.upload.plan = Loadable::Loading(ticket.id);
-    let request = UploadPlanRequest {
-        root,
-        samples,
-        target,
-    };
+    let request = UploadPlanRequest { root, samples, target };
     effects.push(UploadEffect::Plan { request, ticket });
 }
 
@@ -91,11 +79,7 @@ fn start(state: &mut State, replaces: bool, effects: &mut Queue<Effect>) {
     state.overlay = Overlay::None;
     let title = format!("Upload to {}", plan.target.address);
     let ticket = begin(state, TaskKind::Upload, ProgressUnit::Bytes, title);
-    effects.push(UploadEffect::Start {
-        plan,
-        replaces,
-        ticket,
-    });
+    effects.push(UploadEffect::Start { plan, replaces, ticket });
 }
 
 fn ended(
@@ -108,21 +92,12 @@ fn ended(
     let report = match result {
         Ok(report) => report,
         Err(mistake) => {
-            task_ends::ended(
-                state,
-                task,
-                TaskOutcome::Failed(mistake),
-                Vec::new(),
-                effects,
-            );
+            task_ends::ended(state, task, TaskOutcome::Failed(mistake), Vec::new(), effects);
             return;
         }
     };
     let summary = format!("{} sent", report.sent);
-    let rest = format!(
-        "Not attempted: {}. Upload again to continue with the rest",
-        report.not_tried
-    );
+    let rest = format!("Not attempted: {}. Upload again to continue with the rest", report.not_tried);
     let mut notes = Vec::new();
     let outcome = match &report.stopped {
         None => TaskOutcome::Done(summary.clone()),
@@ -149,9 +124,5 @@ fn ended(
         state.problems.add(problem, None);
     }
     task_ends::ended(state, task, outcome, Vec::new(), effects);
-    state.uploaded = Some(Uploaded {
-        target,
-        summary,
-        notes,
-    });
+    state.uploaded = Some(Uploaded { target, summary, notes });
 }

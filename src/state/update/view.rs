@@ -122,13 +122,8 @@ pub(super) fn walk_boxes(state: &mut State, by: isize) {
     };
     state.shown.selected_box = Some(visible[next]);
     if let CanvasView::Free { zoom, .. } = state.canvas {
-        let bounds = prediction.detections()[visible[next]]
-            .bounds
-            .clipped(prediction.width, prediction.height);
-        let centre = [
-            f32::midpoint(bounds.x1, bounds.x2),
-            f32::midpoint(bounds.y1, bounds.y2),
-        ];
+        let bounds = prediction.detections()[visible[next]].bounds.clipped(prediction.width, prediction.height);
+        let centre = [f32::midpoint(bounds.x1, bounds.x2), f32::midpoint(bounds.y1, bounds.y2)];
         state.canvas = CanvasView::Free { zoom, centre };
     }
 }
@@ -136,9 +131,7 @@ pub(super) fn walk_boxes(state: &mut State, by: isize) {
 /// A box that the filters have hidden is not selected any more: no key may judge what is not to be seen. After every
 /// message.
 pub(super) fn follow(state: &mut State) {
-    let is_hidden = |index: &mut usize| {
-        state.shown.prediction.is_some() && !state.shown_boxes().contains(index)
-    };
+    let is_hidden = |index: &mut usize| state.shown.prediction.is_some() && !state.shown_boxes().contains(index);
     let mut selected = state.shown.selected_box;
     selected.take_if(is_hidden);
     state.shown.selected_box = selected;
@@ -172,21 +165,14 @@ pub(super) fn diagnostics(state: &State) -> Vec<String> {
         Loadable::Loading(_) => lines.push("engine: being prepared".to_owned()),
         Loadable::Failed(failure) => lines.push(format!("engine: failed, {}", failure.message)),
         Loadable::Ready(report) => {
-            lines.push(format!(
-                "engine: {} because {}",
-                report.device.name(),
-                report.reason
-            ));
+            lines.push(format!("engine: {} because {}", report.device.name(), report.reason));
             if let Some(adapter) = &report.adapter {
                 lines.push(format!("device adapter: {adapter}"));
             }
             for refused in &report.refused {
                 lines.push(format!("not {}: {}", refused.device.name(), refused.reason));
             }
-            lines.push(format!(
-                "ONNX Runtime {} from {}",
-                report.runtime_version, report.runtime_path
-            ));
+            lines.push(format!("ONNX Runtime {} from {}", report.runtime_version, report.runtime_path));
             lines.push(format!(
                 "sessions {}, threads each {}, batch {}, warm-up {:.1} ms",
                 report.sessions, report.threads_per_session, report.batch, report.warm_up_ms

@@ -5,17 +5,11 @@ use std::collections::HashSet;
 use super::{browse, run_tasks};
 use crate::domain::{ListingChange, Problem, Sample, SampleId, SampleSet, SampleUri};
 use crate::state::{
-    BrowseEffect, Display, Effect, Listing, Queue, Relisting, SourceId, State, TaskId, TaskKind,
-    TaskOutcome,
+    BrowseEffect, Display, Effect, Listing, Queue, Relisting, SourceId, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
 
-pub(super) fn changed(
-    state: &mut State,
-    source: SourceId,
-    change: ListingChange,
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn changed(state: &mut State, source: SourceId, change: ListingChange, effects: &mut Queue<Effect>) {
     if state.source.as_ref().is_none_or(|open| open.id != source) {
         return;
     }

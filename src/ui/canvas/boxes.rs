@@ -1,8 +1,6 @@
 //! Boxes over the image, each with its label: readable on any background, and never by colour alone.
 
-use eframe::egui::{
-    Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, vec2,
-};
+use eframe::egui::{Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, vec2};
 
 use super::super::theme;
 use super::super::widgets::{box_count, verdict_sign};
@@ -55,14 +53,7 @@ pub(super) fn boxes_ui(
             _ => 1.0,
         };
         let line = line_of(verdict(index));
-        frame(
-            painter,
-            place(index),
-            color,
-            strength,
-            is_raised(index),
-            line,
-        );
+        frame(painter, place(index), color, strength, is_raised(index), line);
     }
     labels_ui(state, labels, &visible, [selected, hovered], place);
     hovered
@@ -105,16 +96,13 @@ fn labels_ui(
 /// The boxes of the run that is compared with, dashed. Labels only where the run on screen has no
 /// such box.
 pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels: &mut Labels<'_>) {
-    let (Some(comparing), Some(prediction)) = (&state.comparing, state.compared_prediction())
-    else {
+    let (Some(comparing), Some(prediction)) = (&state.comparing, state.compared_prediction()) else {
         return;
     };
     let painter = ui.painter_at(placement.canvas());
     for index in state.compared_boxes() {
         let detection = &prediction.detections()[index];
-        let clipped = detection
-            .bounds
-            .clipped(prediction.width, prediction.height);
+        let clipped = detection.bounds.clipped(prediction.width, prediction.height);
         let place = placement.screen_from_image(clipped);
         let class = comparing.classes.left_of(detection.class_id);
         let color = theme::class_color(class);
@@ -133,11 +121,7 @@ pub(super) fn stored_ui(ui: &Ui, state: &State, placement: &Placement) {
     };
     let stored = &info.stored_boxes;
     let painter = ui.painter_at(placement.canvas());
-    let line = if stored.len() > MOST_DASHED {
-        Line::Solid
-    } else {
-        DASHED
-    };
+    let line = if stored.len() > MOST_DASHED { Line::Solid } else { DASHED };
     for place in stored_places(info, placement) {
         frame(&painter, place, Color32::WHITE, 1.0, false, line);
     }
@@ -265,10 +249,7 @@ pub(super) fn tag_texts(detection: &Detection, verdict: Option<&Verdict>) -> [St
     let text = format!("{label} {:.0} %", detection.score * 100.0);
     match verdict {
         None => [text, label.clone()],
-        Some(Verdict::WrongClass(right)) => [
-            format!("≠ {text} → {right}"),
-            format!("≠ {label} → {right}"),
-        ],
+        Some(Verdict::WrongClass(right)) => [format!("≠ {text} → {right}"), format!("≠ {label} → {right}")],
         Some(other) => {
             let sign = verdict_sign(VerdictKind::from(other));
             [format!("{sign} {text}"), format!("{sign} {label}")]
@@ -277,14 +258,7 @@ pub(super) fn tag_texts(detection: &Detection, verdict: Option<&Verdict>) -> [St
 }
 
 /// A coloured line between two dark ones.
-pub(super) fn frame(
-    painter: &Painter,
-    rect: Rect,
-    color: Color32,
-    strength: f32,
-    is_raised: bool,
-    line: Line,
-) {
+pub(super) fn frame(painter: &Painter, rect: Rect, color: Color32, strength: f32, is_raised: bool, line: Line) {
     let corner = CornerRadius::same(2);
     if is_raised {
         let fill = color.gamma_multiply(0.10);
@@ -301,32 +275,19 @@ pub(super) fn frame(
     };
     // Where dashes would be too many to tell apart, or to draw, the line is whole.
     let around = 2.0 * (rect.width() + rect.height());
-    let edges = [
-        rect.left_top(),
-        rect.right_top(),
-        rect.right_bottom(),
-        rect.left_bottom(),
-        rect.left_top(),
-    ];
+    let edges = [rect.left_top(), rect.right_top(), rect.right_bottom(), rect.left_bottom(), rect.left_top()];
     if !around.is_finite() || around > LONGEST_BROKEN_LINE {
         painter.rect_stroke(rect, corner, stroke, StrokeKind::Middle);
         return;
     }
     let gaps = vec![gap; dashes.len()];
     for stroke in [outline, stroke] {
-        painter.extend(Shape::dashed_line_with_offset(
-            &edges, stroke, dashes, &gaps, 0.0,
-        ));
+        painter.extend(Shape::dashed_line_with_offset(&edges, stroke, dashes, &gaps, 0.0));
     }
 }
 
 /// Draws the first of `texts` that has room, on the class's colour. Returns false if none has.
-pub(super) fn tag(
-    labels: &mut Labels<'_>,
-    rect: Rect,
-    texts: &[String],
-    background: Color32,
-) -> bool {
+pub(super) fn tag(labels: &mut Labels<'_>, rect: Rect, texts: &[String], background: Color32) -> bool {
     let around = rect.translate(vec2(-LINE / 2.0, 0.0));
     let Some(label) = labels.place(around, texts, theme::text_on(background)) else {
         return false;

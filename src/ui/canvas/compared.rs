@@ -49,9 +49,7 @@ pub(super) fn image_ui(
         let visible = state.compared_boxes();
         let drawn = |index: usize| {
             let detection = &prediction.detections()[index];
-            let clipped = detection
-                .bounds
-                .clipped(prediction.width, prediction.height);
+            let clipped = detection.bounds.clipped(prediction.width, prediction.height);
             let color = theme::class_color(comparing.classes.left_of(detection.class_id));
             (detection, placement.screen_from_image(clipped), color)
         };
@@ -97,28 +95,17 @@ impl Caption {
     pub(super) fn new(ui: &Ui, canvas: Rect, id: Id, text: String) -> Self {
         let font = FontId::proportional(12.0);
         let width = canvas.width() - 40.0;
-        let galley = ui
-            .painter()
-            .layout(text.clone(), font, Color32::WHITE, width);
+        let galley = ui.painter().layout(text.clone(), font, Color32::WHITE, width);
         let size = galley.size() + vec2(20.0, 12.0);
         let left_top = canvas.left_bottom() + vec2(10.0, -10.0 - size.y);
         let place = Rect::from_min_size(left_top, size);
-        Self {
-            place,
-            galley,
-            id,
-            text,
-        }
+        Self { place, galley, id, text }
     }
 
     pub(super) fn ui(self, ui: &Ui, canvas: Rect) {
         let painter = ui.painter_at(canvas);
         painter.rect_filled(self.place, 6.0, Color32::from_black_alpha(215));
-        painter.galley(
-            self.place.min + vec2(10.0, 6.0),
-            self.galley,
-            Color32::WHITE,
-        );
+        painter.galley(self.place.min + vec2(10.0, 6.0), self.galley, Color32::WHITE);
         let response = ui.interact(self.place, self.id, Sense::hover());
         response.widget_info(|| WidgetInfo::labeled(Role::Label, true, self.text.as_str()));
     }

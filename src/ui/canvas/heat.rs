@@ -20,8 +20,7 @@ pub(super) fn heat_ui(painter: &Painter, state: &State, textures: &mut Textures,
 
 /// One pixel a cell; the graphics card smooths between them.
 fn heat_image(saliency: &Saliency) -> ColorImage {
-    let cells = (0..saliency.rows).flat_map(|row| {
-        (0..saliency.columns).map(move |column| theme::heat_color(saliency.strength(row, column)))
-    });
+    let cells = (0..saliency.rows)
+        .flat_map(|row| (0..saliency.columns).map(move |column| theme::heat_color(saliency.strength(row, column))));
     ColorImage::new([saliency.columns, saliency.rows], cells.collect())
 }

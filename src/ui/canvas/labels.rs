@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{
-    Color32, FontId, Galley, Painter, Pos2, Rect, Stroke, StrokeKind, Vec2, pos2, vec2,
-};
+use eframe::egui::{Color32, FontId, Galley, Painter, Pos2, Rect, Stroke, StrokeKind, Vec2, pos2, vec2};
 
 use super::super::theme;
 use crate::domain::{BoundingBox, LabelPlaces};
@@ -36,12 +34,7 @@ impl<'p> Labels<'p> {
         Self::new(painter, canvas, FONT_SIZE, PADDING)
     }
 
-    pub(in super::super) fn new(
-        painter: &'p Painter,
-        canvas: Rect,
-        font_size: f32,
-        padding: Vec2,
-    ) -> Self {
+    pub(in super::super) fn new(painter: &'p Painter, canvas: Rect, font_size: f32, padding: Vec2) -> Self {
         Self {
             painter,
             places: LabelPlaces::new(bounds_of(canvas)),
@@ -65,29 +58,15 @@ impl<'p> Labels<'p> {
     pub(super) fn paint(self) {
         let edge = Stroke::new(1.0, Color32::from_black_alpha(150));
         for (Label { plate, galley, at }, background) in self.added {
-            self.painter
-                .rect(plate, 3.0, background, edge, StrokeKind::Outside);
+            self.painter.rect(plate, 3.0, background, edge, StrokeKind::Outside);
             self.painter.galley(at, galley, Color32::PLACEHOLDER);
         }
     }
 
     /// The first of `texts` (longest first) that has room at the box.
-    pub(in super::super) fn place(
-        &mut self,
-        around: Rect,
-        texts: &[String],
-        ink: Color32,
-    ) -> Option<Label> {
-        let Self {
-            painter,
-            places,
-            font,
-            padding,
-            ..
-        } = self;
-        let galleys = texts
-            .iter()
-            .map(|text| painter.layout_no_wrap(text.clone(), font.clone(), ink));
+    pub(in super::super) fn place(&mut self, around: Rect, texts: &[String], ink: Color32) -> Option<Label> {
+        let Self { painter, places, font, padding, .. } = self;
+        let galleys = texts.iter().map(|text| painter.layout_no_wrap(text.clone(), font.clone(), ink));
         let size_of = |galley: &Arc<Galley>| <[f32; 2]>::from(galley.size() + 2.0 * *padding);
         let (galley, place) = places.take(bounds_of(around), galleys, size_of)?;
         Some(self.label(galley, place))
@@ -95,9 +74,7 @@ impl<'p> Labels<'p> {
 
     /// A label that must be seen, over others where there is no room.
     pub(in super::super) fn insist(&self, around: Rect, text: &str, ink: Color32) -> Option<Label> {
-        let galley = self
-            .painter
-            .layout_no_wrap(text.to_owned(), self.font.clone(), ink);
+        let galley = self.painter.layout_no_wrap(text.to_owned(), self.font.clone(), ink);
         let size = galley.size() + 2.0 * self.padding;
         let place = self.places.insist(bounds_of(around), size.into())?;
         Some(self.label(galley, place))
@@ -105,11 +82,7 @@ impl<'p> Labels<'p> {
 
     fn label(&self, galley: Arc<Galley>, place: BoundingBox) -> Label {
         let plate = Rect::from_min_max(pos2(place.x1, place.y1), pos2(place.x2, place.y2));
-        Label {
-            plate,
-            galley,
-            at: plate.min + self.padding,
-        }
+        Label { plate, galley, at: plate.min + self.padding }
     }
 }
 

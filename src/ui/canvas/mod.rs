@@ -7,8 +7,8 @@ mod labels;
 mod placement;
 
 use eframe::egui::{
-    self, Align, CentralPanel, Color32, FontId, Frame, Id, Layout, Margin, Panel, Rect, RichText,
-    Sense, TextStyle, Ui, Vec2, vec2,
+    self, Align, CentralPanel, Color32, FontId, Frame, Id, Layout, Margin, Panel, Rect, RichText, Sense, TextStyle, Ui,
+    Vec2, vec2,
 };
 
 pub(super) use self::labels::Labels;
@@ -17,30 +17,23 @@ use super::grid;
 use super::textures::Textures;
 use super::theme;
 use super::widgets::{
-    action_button_ui, action_icon_ui, elided_in_middle, fitting, grouped, image_count,
-    primary_action_button_ui, strong, truncated,
+    action_button_ui, action_icon_ui, elided_in_middle, fitting, grouped, image_count, primary_action_button_ui,
+    strong, truncated,
 };
 use crate::domain::SampleId;
 use crate::state::{Action, Command, Display, Listing, Overlay, Queue, ReviewCommand, State};
 
-pub(super) fn canvas_ui(
-    ui: &mut Ui,
-    state: &State,
-    textures: &mut Textures,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn canvas_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
     let fill = theme::canvas_fill(ui.visuals());
-    CentralPanel::default()
-        .frame(Frame::new().fill(fill))
-        .show(ui, |ui| {
-            if state.shown_sample().is_none() {
-                empty_ui(ui, state, commands);
-                return;
-            }
-            title_bar_ui(ui, state, commands);
-            let pointer = image_bar_ui(ui, state, textures, commands);
-            image_ui(ui, state, textures, pointer, commands);
-        });
+    CentralPanel::default().frame(Frame::new().fill(fill)).show(ui, |ui| {
+        if state.shown_sample().is_none() {
+            empty_ui(ui, state, commands);
+            return;
+        }
+        title_bar_ui(ui, state, commands);
+        let pointer = image_bar_ui(ui, state, textures, commands);
+        image_ui(ui, state, textures, pointer, commands);
+    });
 }
 
 /// What to do while no image is shown.
@@ -80,17 +73,13 @@ fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     // Centred by hand: a horizontal layout inside a centred one is as wide as the panel.
     let width = 410.0;
-    ui.allocate_ui_with_layout(
-        vec2(width, 32.0),
-        Layout::left_to_right(Align::Center),
-        |ui| {
-            ui.set_min_width(width);
-            ui.spacing_mut().button_padding = vec2(16.0, 8.0);
-            primary_action_button_ui(ui, state, Action::OpenFolder, commands);
-            action_button_ui(ui, state, Action::OpenS3, commands);
-            action_button_ui(ui, state, Action::OpenSamples, commands);
-        },
-    );
+    ui.allocate_ui_with_layout(vec2(width, 32.0), Layout::left_to_right(Align::Center), |ui| {
+        ui.set_min_width(width);
+        ui.spacing_mut().button_padding = vec2(16.0, 8.0);
+        primary_action_button_ui(ui, state, Action::OpenFolder, commands);
+        action_button_ui(ui, state, Action::OpenS3, commands);
+        action_button_ui(ui, state, Action::OpenSamples, commands);
+    });
 }
 
 /// A name that is no longer than this is never cut for the position beside it, in points.
@@ -103,27 +92,25 @@ fn bar_frame() -> Frame {
 /// Above the image: which one of how many, and what can be done with it.
 fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let fill = ui.visuals().panel_fill;
-    Panel::top("canvas title")
-        .frame(bar_frame().fill(fill))
-        .show(ui, |ui| {
-            // What does not fit between two wide panels is in the menus.
-            let width = ui.available_width();
-            ui.horizontal(|ui| {
-                action_icon_ui(ui, state, Action::PreviousImage, "←", commands);
-                action_icon_ui(ui, state, Action::NextImage, "→", commands);
-                ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                    if width > 600.0 {
-                        action_button_ui(ui, state, Action::CopyImage, commands);
-                    }
-                    if width > 340.0 {
-                        primary_action_button_ui(ui, state, Action::PredictShown, commands);
-                    }
-                    ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                        name_ui(ui, state);
-                    });
+    Panel::top("canvas title").frame(bar_frame().fill(fill)).show(ui, |ui| {
+        // What does not fit between two wide panels is in the menus.
+        let width = ui.available_width();
+        ui.horizontal(|ui| {
+            action_icon_ui(ui, state, Action::PreviousImage, "←", commands);
+            action_icon_ui(ui, state, Action::NextImage, "→", commands);
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                if width > 600.0 {
+                    action_button_ui(ui, state, Action::CopyImage, commands);
+                }
+                if width > 340.0 {
+                    primary_action_button_ui(ui, state, Action::PredictShown, commands);
+                }
+                ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                    name_ui(ui, state);
                 });
             });
         });
+    });
 }
 
 fn name_ui(ui: &mut Ui, state: &State) {
@@ -134,17 +121,13 @@ fn name_ui(ui: &mut Ui, state: &State) {
         return;
     };
     let size = TextStyle::Body.resolve(ui.style()).size;
-    let (font, color) = (
-        FontId::new(size, theme::strong_family()),
-        ui.visuals().text_color(),
-    );
+    let (font, color) = (FontId::new(size, theme::strong_family()), ui.visuals().text_color());
     let name = |ui: &Ui| {
         let width = ui.available_width();
         elided_in_middle(ui, &entry.name, &font, color, width)
     };
     // The name has the right of way over the position, which its tooltip tells, too.
-    let room =
-        ui.available_width() - name(ui).size().x.min(NAME_WIDTH) - ui.spacing().item_spacing.x;
+    let room = ui.available_width() - name(ui).size().x.min(NAME_WIDTH) - ui.spacing().item_spacing.x;
     let [position, short] = position_texts(state, sample);
     if let Some(text) = fitting(ui, [&position, &short], room) {
         ui.label(RichText::new(text).weak());
@@ -170,32 +153,25 @@ fn position_texts(state: &State, sample: SampleId) -> [String; 2] {
 }
 
 /// The line below the image: what is under the pointer, and the zoom. Returns the pointer's position in the last frame.
-fn image_bar_ui(
-    ui: &mut Ui,
-    state: &State,
-    textures: &Textures,
-    commands: &mut Queue<Command>,
-) -> Option<[u32; 2]> {
+fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut Queue<Command>) -> Option<[u32; 2]> {
     let fill = ui.visuals().panel_fill;
     let under_pointer: Option<[u32; 2]> = ui.data(|data| data.get_temp(pointer_id()));
-    Panel::bottom("canvas bar")
-        .frame(bar_frame().fill(fill))
-        .show(ui, |ui| {
-            // From the right, so that the words take what the buttons leave.
-            let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
-            ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
-                action_icon_ui(ui, state, Action::ActualSize, "1:1", commands);
-                action_icon_ui(ui, state, Action::FitImage, "Fit", commands);
-                action_icon_ui(ui, state, Action::ZoomIn, "+", commands);
-                let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
-                let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0} %"));
-                ui.add_sized([52.0, 18.0], egui::Label::new(percent));
-                action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
-                ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                    pixel_ui(ui, textures, under_pointer);
-                });
+    Panel::bottom("canvas bar").frame(bar_frame().fill(fill)).show(ui, |ui| {
+        // From the right, so that the words take what the buttons leave.
+        let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
+        ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
+            action_icon_ui(ui, state, Action::ActualSize, "1:1", commands);
+            action_icon_ui(ui, state, Action::FitImage, "Fit", commands);
+            action_icon_ui(ui, state, Action::ZoomIn, "+", commands);
+            let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
+            let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0} %"));
+            ui.add_sized([52.0, 18.0], egui::Label::new(percent));
+            action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                pixel_ui(ui, textures, under_pointer);
             });
         });
+    });
     under_pointer
 }
 
@@ -223,22 +199,16 @@ fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     let image = textures.image.as_ref();
     let Some([red, green, blue]) = image.and_then(|image| image.pixel(x, y)) else {
         let place = RichText::new(format!("x {x}  y {y}")).monospace();
-        let place = egui::Label::new(place)
-            .truncate()
-            .show_tooltip_when_elided(false);
-        ui.add(place)
-            .on_hover_text("The colour is shown once the image is in memory at full size");
+        let place = egui::Label::new(place).truncate().show_tooltip_when_elided(false);
+        ui.add(place).on_hover_text("The colour is shown once the image is in memory at full size");
         return;
     };
     let (rect, _) = ui.allocate_exact_size(vec2(14.0, 14.0), Sense::hover());
     let color = Color32::from_rgb(red, green, blue);
     ui.painter().rect_filled(rect, 3.0, color);
     let line = egui::Stroke::new(1.0, theme::line(ui.visuals()));
-    ui.painter()
-        .rect_stroke(rect, 3.0, line, egui::StrokeKind::Outside);
-    let text = RichText::new(format!(
-        "x {x}  y {y}   R {red}  G {green}  B {blue}   #{red:02x}{green:02x}{blue:02x}"
-    ));
+    ui.painter().rect_stroke(rect, 3.0, line, egui::StrokeKind::Outside);
+    let text = RichText::new(format!("x {x}  y {y}   R {red}  G {green}  B {blue}   #{red:02x}{green:02x}{blue:02x}"));
     ui.add(egui::Label::new(text.monospace()).truncate());
 }
 
@@ -349,12 +319,7 @@ pub(super) fn image_size(state: &State, textures: &mut Textures) -> Option<Vec2>
 }
 
 /// Paints the image, or its thumbnail until the image is decoded.
-pub(super) fn paint_image(
-    state: &State,
-    textures: &mut Textures,
-    painter: &egui::Painter,
-    on_screen: Rect,
-) {
+pub(super) fn paint_image(state: &State, textures: &mut Textures, painter: &egui::Painter, on_screen: Rect) {
     let (Some(sample), Some(source)) = (state.shown_sample(), &state.source) else {
         return;
     };
@@ -389,15 +354,10 @@ fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
     let Display::Ready(info) = &state.shown.display else {
         return;
     };
-    let outdated = state
-        .shown_is_outdated()
-        .then_some("Outdated: the file changed after it was predicted");
+    let outdated = state.shown_is_outdated().then_some("Outdated: the file changed after it was predicted");
     let damage = info.warning.as_ref();
     let damage = damage.map(|warning| format!("This image {warning}"));
-    let warnings: Vec<String> = damage
-        .into_iter()
-        .chain(outdated.map(str::to_owned))
-        .collect();
+    let warnings: Vec<String> = damage.into_iter().chain(outdated.map(str::to_owned)).collect();
     if warnings.is_empty() {
         return;
     }

@@ -40,12 +40,7 @@ impl Placement {
             CanvasView::Free { zoom, centre } => (zoom, vec2(centre[0], centre[1])),
         };
         let origin = canvas.center() - centre * zoom;
-        Self {
-            canvas,
-            size,
-            zoom,
-            on_screen: Rect::from_min_size(origin, size * zoom),
-        }
+        Self { canvas, size, zoom, on_screen: Rect::from_min_size(origin, size * zoom) }
     }
 
     pub(in super::super) fn screen_from_image(&self, bounds: BoundingBox) -> Rect {
@@ -60,8 +55,7 @@ impl Placement {
     /// Column and row; `None` beside the image.
     pub(super) fn pixel_at(&self, at: Pos2) -> Option<[u32; 2]> {
         let pixel = self.image_from_screen(at);
-        let is_inside =
-            pixel.x >= 0.0 && pixel.y >= 0.0 && pixel.x < self.size.x && pixel.y < self.size.y;
+        let is_inside = pixel.x >= 0.0 && pixel.y >= 0.0 && pixel.x < self.size.x && pixel.y < self.size.y;
         is_inside.then_some([pixel.x as u32, pixel.y as u32])
     }
 
@@ -75,19 +69,12 @@ impl Placement {
     }
 
     /// The view after this frame's wheel, pinch and drag; `None` if it is unchanged.
-    pub(super) fn navigated(
-        &self,
-        ui: &Ui,
-        response: &Response,
-        state: &State,
-    ) -> Option<CanvasView> {
+    pub(super) fn navigated(&self, ui: &Ui, response: &Response, state: &State) -> Option<CanvasView> {
         if let Some(action) = state.canvas_request {
             return Some(self.requested(action, state, ui.pixels_per_point()));
         }
         if response.double_clicked() {
-            let at = response
-                .interact_pointer_pos()
-                .unwrap_or(self.canvas.center());
+            let at = response.interact_pointer_pos().unwrap_or(self.canvas.center());
             return Some(match state.canvas {
                 CanvasView::Fit => self.zoomed_to(1.0 / ui.pixels_per_point(), at),
                 CanvasView::Free { .. } => CanvasView::Fit,
@@ -96,9 +83,7 @@ impl Placement {
         if response.dragged() && response.drag_delta() != Vec2::ZERO {
             return Some(self.moved(response.drag_delta()));
         }
-        let at = response
-            .hover_pos()
-            .filter(|_| state.overlay == Overlay::None)?;
+        let at = response.hover_pos().filter(|_| state.overlay == Overlay::None)?;
         let (wheel, pinch) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
         let factor = pinch * (wheel / WHEEL_POINTS).exp();
         let is_changed = (factor - 1.0).abs() > 1e-4;
@@ -143,10 +128,7 @@ impl Placement {
     /// The middle of the canvas never leaves the image, so that it cannot get lost.
     fn free(&self, zoom: f32, centre: Vec2) -> CanvasView {
         let centre = centre.clamp(Vec2::ZERO, self.size);
-        CanvasView::Free {
-            zoom,
-            centre: [centre.x, centre.y],
-        }
+        CanvasView::Free { zoom, centre: [centre.x, centre.y] }
     }
 }
 

@@ -28,24 +28,13 @@ pub(super) fn dialog(ctx: &Context, id: &str) -> Modal {
     let is_settled = size.map(|size| {
         let lowest = ctx.content_rect().height() - MARGIN - size.y;
         let middle = f32::midpoint(MARGIN, lowest);
-        let was_open =
-            ctx.memory(|memory| memory.areas().visible_last_frame(&LayerId::new(order, id)));
+        let was_open = ctx.memory(|memory| memory.areas().visible_last_frame(&LayerId::new(order, id)));
         ctx.data_mut(|data| {
             let before: Option<DialogPlacement> = data.get_temp(id).filter(|_| was_open);
             let top = before.filter(|before| before.is_settled);
-            let top = top
-                .map_or(middle, |before| before.top)
-                .min(lowest)
-                .max(MARGIN);
+            let top = top.map_or(middle, |before| before.top).min(lowest).max(MARGIN);
             let is_settled = before.is_some_and(|before| before.is_settled || before.size == size);
-            data.insert_temp(
-                id,
-                DialogPlacement {
-                    top,
-                    size,
-                    is_settled,
-                },
-            );
+            data.insert_temp(id, DialogPlacement { top, size, is_settled });
             (top, is_settled)
         })
     });

@@ -4,9 +4,8 @@ use eframe::egui::{self, Button, RichText, Ui};
 
 use super::super::widgets::strong;
 use super::form::{
-    AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory, folded_ui, folder_ui,
-    instances_ui, made_model_ui, model_ui, optional_number_ui, optional_text_ui, pairs_ui,
-    price_ui, text_ui,
+    AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory, folded_ui, folder_ui, instances_ui, made_model_ui,
+    model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
 };
 use crate::domain::{GPU_AMIS, dated_name, default_ami};
 use crate::state::{Action, Command, EndpointDraft, EndpointsCommand, Overlay, Queue, State};
@@ -139,10 +138,7 @@ fn cost_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {
         Some(hours) => {
             let now = now_ms();
             let at = now + (hours * 3_600_000.0) as i64;
-            format!(
-                "Deleted {} if Spotcheck is running, otherwise at its next start",
-                clock_text(at, now)
-            )
+            format!("Deleted {} if Spotcheck is running, otherwise at its next start", clock_text(at, now))
         }
         None => "No automatic deletion: billed around the clock, even when idle".to_owned(),
     };
@@ -166,10 +162,7 @@ fn advanced_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {
         "ID, ARN or alias; default: AWS's own key",
     );
     for (seconds, name) in [
-        (
-            &mut config.startup_timeout_s,
-            "Container startup timeout (s)",
-        ),
+        (&mut config.startup_timeout_s, "Container startup timeout (s)"),
         (&mut config.download_timeout_s, "Model download timeout (s)"),
     ] {
         let usual = "SageMaker's default";

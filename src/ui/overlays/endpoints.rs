@@ -5,13 +5,9 @@ mod page;
 use eframe::egui::{self, Response, Ui};
 
 use super::super::widgets::{ago_text, endpoint_sign, endpoint_word, renew_in_time};
-use super::list_and_page::{
-    EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, dialog_ui, row_ui,
-};
+use super::list_and_page::{EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, dialog_ui, row_ui};
 use crate::domain::{EndpointStatus, EndpointSummary};
-use crate::state::{
-    Command, EndpointId, EndpointPresence, EndpointsCommand, KnownEndpoint, Overlay, Queue, State,
-};
+use crate::state::{Command, EndpointId, EndpointPresence, EndpointsCommand, KnownEndpoint, Overlay, Queue, State};
 
 /// Drafts of the fields.
 pub(in super::super) type EndpointsMemory = ListMemory<EndpointStatus>;
@@ -26,26 +22,13 @@ pub(in super::super) fn endpoints_ui(
         return;
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
-    dialog_ui(
-        ctx,
-        "endpoint list",
-        "SageMaker endpoints",
-        commands,
-        |ui, height, commands| contents_ui(ui, state, memory, height, commands),
-    );
+    dialog_ui(ctx, "endpoint list", "SageMaker endpoints", commands, |ui, height, commands| {
+        contents_ui(ui, state, memory, height, commands);
+    });
 }
 
-fn contents_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut EndpointsMemory,
-    height: f32,
-    commands: &mut Queue<Command>,
-) {
-    let nothing = EmptyPage {
-        title: "No endpoint is chosen",
-        advice: "List the endpoints and choose one",
-    };
+fn contents_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32, commands: &mut Queue<Command>) {
+    let nothing = EmptyPage { title: "No endpoint is chosen", advice: "List the endpoints and choose one" };
     let page = state.remote.endpoints.open_endpoint().map(|endpoint| {
         |ui: &mut Ui, height: f32, context: &mut (&mut EndpointsMemory, &mut Queue<Command>)| {
             let (_, commands) = context;
@@ -82,13 +65,7 @@ const WORDS: ListWords<EndpointStatus> = ListWords {
     empty: "No matching endpoint in this account and region; “Deploy to an endpoint…” creates one",
 };
 
-fn list_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut EndpointsMemory,
-    height: f32,
-    commands: &mut Queue<Command>,
-) {
+fn list_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32, commands: &mut Queue<Command>) {
     let request = WORDS.list_ui(
         ui,
         state,
@@ -141,47 +118,23 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
 }
 
-fn listed_ui(
-    ui: &mut Ui,
-    state: &State,
-    endpoint: &EndpointSummary,
-    commands: &mut Queue<Command>,
-) {
+fn listed_ui(ui: &mut Ui, state: &State, endpoint: &EndpointSummary, commands: &mut Queue<Command>) {
     let Some(sagemaker) = &state.remote.endpoints.listed_in else {
         return;
     };
-    let id = EndpointId {
-        sagemaker: sagemaker.clone(),
-        name: endpoint.name.clone(),
-    };
+    let id = EndpointId { sagemaker: sagemaker.clone(), name: endpoint.name.clone() };
     let word = endpoint.status.to_string();
     let sign = endpoint_sign(endpoint.status);
     let known = state.remote.endpoints.get(&id);
     let is_ours = known.is_some_and(|known| known.record.is_some());
-    let hover = if is_ours {
-        format!("{word}, deployed from this machine")
-    } else {
-        word.clone()
-    };
-    let row = endpoint_row_ui(
-        ui,
-        state,
-        &id,
-        (sign, &word),
-        &ago_text(endpoint.created_ms),
-    );
+    let hover = if is_ours { format!("{word}, deployed from this machine") } else { word.clone() };
+    let row = endpoint_row_ui(ui, state, &id, (sign, &word), &ago_text(endpoint.created_ms));
     if row.on_hover_text(hover).clicked() {
         commands.push(EndpointsCommand::Open(id));
     }
 }
 
-fn endpoint_row_ui(
-    ui: &mut Ui,
-    state: &State,
-    id: &EndpointId,
-    (sign, word): (&str, &str),
-    text: &str,
-) -> Response {
+fn endpoint_row_ui(ui: &mut Ui, state: &State, id: &EndpointId, (sign, word): (&str, &str), text: &str) -> Response {
     let is_open = state.remote.endpoints.open.as_ref() == Some(id);
     row_ui(ui, is_open, format!("{sign} {}", id.name), text)
         .on_hover_text(&id.name)

@@ -10,17 +10,14 @@ use eframe::egui::{
 use strum::VariantArray;
 
 use super::super::theme;
-use super::super::widgets::{
-    Tone, banner_ui, box_count, checkbox_ui, grouped, primary_button, radio_ui, strong,
-};
+use super::super::widgets::{Tone, banner_ui, box_count, checkbox_ui, grouped, primary_button, radio_ui, strong};
 use super::dialog::dialog;
 use crate::domain::{
-    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions,
-    ModelTask, SampleUri, VerdictChoice,
+    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, ModelTask, SampleUri,
+    VerdictChoice,
 };
 use crate::state::{
-    BrowseCommand, Command, ExportCommand, ExportScope, Exported, Loadable, Overlay, Queue, State,
-    TaskId, TaskSignal,
+    BrowseCommand, Command, ExportCommand, ExportScope, Exported, Loadable, Overlay, Queue, State, TaskId, TaskSignal,
 };
 
 const WIDTH: f32 = 600.0;
@@ -63,11 +60,7 @@ pub(in super::super) fn export_ui(
         }
         return;
     }
-    let target = if is_comparison {
-        &mut memory.comparison
-    } else {
-        &mut memory.export
-    };
+    let target = if is_comparison { &mut memory.comparison } else { &mut memory.export };
     let picked = &state.export.picked;
     if *picked != memory.taken_over {
         memory.taken_over.clone_from(picked);
@@ -120,9 +113,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Q
     let task = state.run().map(|run| run.info.card.task);
     let mut options = state.export.options;
     let mut scope = state.export.scope;
-    let about = state.run().map_or_else(String::new, |run| {
-        format!("The predictions of the run “{}”", run.info.name)
-    });
+    let about = state.run().map_or_else(String::new, |run| format!("The predictions of the run “{}”", run.info.name));
     heading_ui(ui, "Export", &about);
     ui.horizontal_top(|ui| {
         formats_ui(ui, task, &mut options);
@@ -149,19 +140,14 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Q
     target_ui(ui, name, target, commands);
     let is_possible = task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0;
     if confirmed_ui(ui, state, target, is_possible, commands) {
-        commands.push(ExportCommand::Start {
-            path: PathBuf::from(target.path.trim()),
-            replaces: target.replaces,
-        });
+        commands.push(ExportCommand::Start { path: PathBuf::from(target.path.trim()), replaces: target.replaces });
     }
 }
 
 /// “Selected images (3; 17 boxes)”.
 fn scope_text(state: &State, scope: ExportScope) -> String {
     let images = grouped(scope.len(state));
-    let is_detector = state
-        .run()
-        .is_some_and(|run| run.info.card.task == ModelTask::Detection);
+    let is_detector = state.run().is_some_and(|run| run.info.card.task == ModelTask::Detection);
     let counts = state.export_boxes.counts().filter(|_| is_detector);
     let Some(count) = counts.map(|counts| counts.of(scope)) else {
         return format!("{} ({images})", scope.into_str());
@@ -181,9 +167,7 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
     let about = state
         .comparing
         .as_ref()
-        .map_or_else(String::new, |compared| {
-            format!("A: {}\nB: {}", name(compared.left), name(compared.right))
-        });
+        .map_or_else(String::new, |compared| format!("A: {}\nB: {}", name(compared.left), name(compared.right)));
     heading_ui(ui, "Export comparison", &about);
     let mut format = state.export.comparison;
     ui.label(strong("Format"));
@@ -221,9 +205,8 @@ fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
                 let is_possible = task.is_some_and(|task| format.takes(task));
                 let is_chosen = options.format == format;
                 // The empty right side keeps the name on the left.
-                let button = Button::selectable(is_chosen, format.name())
-                    .right_text("")
-                    .min_size(vec2(FORMATS_WIDTH, 0.0));
+                let button =
+                    Button::selectable(is_chosen, format.name()).right_text("").min_size(vec2(FORMATS_WIDTH, 0.0));
                 let entry = ui
                     .add_enabled(is_possible, button)
                     .on_hover_text(format.description())
@@ -242,43 +225,23 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     let format = options.format;
     ui.label(strong("Contents"));
     let mut all = options.boxes == BoxChoice::All;
-    let things = if task == Some(ModelTask::Classification) {
-        "classes"
-    } else {
-        "boxes"
-    };
-    checkbox_ui(
-        ui,
-        &mut all,
-        format!("All stored {things}, including hidden ones"),
-    );
-    options.boxes = if all {
-        BoxChoice::All
-    } else {
-        BoxChoice::Visible
-    };
+    let things = if task == Some(ModelTask::Classification) { "classes" } else { "boxes" };
+    checkbox_ui(ui, &mut all, format!("All stored {things}, including hidden ones"));
+    options.boxes = if all { BoxChoice::All } else { BoxChoice::Visible };
     for &choice in VerdictChoice::VARIANTS {
         radio_ui(ui, &mut options.verdicts, choice, choice.name());
     }
     if format.is_dataset() {
         let mut judged = options.classes == ClassChoice::Judged;
         checkbox_ui(ui, &mut judged, "Correct wrong classes as judged");
-        options.classes = if judged {
-            ClassChoice::Judged
-        } else {
-            ClassChoice::Model
-        };
+        options.classes = if judged { ClassChoice::Judged } else { ClassChoice::Model };
     }
     if format == ExportFormat::Yolo {
         checkbox_ui(ui, &mut options.yolo_scores, "Scores as a sixth column")
             .on_hover_text("Many training tools reject it");
     }
     if matches!(format, ExportFormat::Yolo | ExportFormat::Voc) {
-        checkbox_ui(
-            ui,
-            &mut options.with_images,
-            "Copy the images beside the labels",
-        );
+        checkbox_ui(ui, &mut options.with_images, "Copy the images beside the labels");
     }
     if format == ExportFormat::AnnotatedImages {
         ui.horizontal_wrapped(|ui| {
@@ -298,9 +261,8 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<
         if ui.button("Choose…").clicked() {
             commands.push(ExportCommand::PickTarget);
         }
-        let field = TextEdit::singleline(&mut target.path)
-            .hint_text("Type a path, or choose one")
-            .desired_width(f32::INFINITY);
+        let field =
+            TextEdit::singleline(&mut target.path).hint_text("Type a path, or choose one").desired_width(f32::INFINITY);
         let mut output = field.show(ui);
         if !std::mem::replace(&mut target.has_had_keyboard, true) {
             output.response.request_focus();
@@ -311,22 +273,12 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<
         }
         output.response.response.accessible_name(name);
     });
-    checkbox_ui(
-        ui,
-        &mut target.replaces,
-        "Replace an existing file or export of this name",
-    );
+    checkbox_ui(ui, &mut target.replaces, "Replace an existing file or export of this name");
     ui.add_space(10.0);
 }
 
 /// Returns true if the export is to begin.
-fn confirmed_ui(
-    ui: &mut Ui,
-    state: &State,
-    target: &Target,
-    is_possible: bool,
-    commands: &mut Queue<Command>,
-) -> bool {
+fn confirmed_ui(ui: &mut Ui, state: &State, target: &Target, is_possible: bool, commands: &mut Queue<Command>) -> bool {
     match &state.export.stage {
         Loadable::NotLoaded | Loadable::Ready(()) => {}
         Loadable::Loading(task) => {
@@ -341,9 +293,9 @@ fn confirmed_ui(
     ui.horizontal(|ui| {
         let is_ready = is_possible && !target.path.trim().is_empty();
         let button = primary_button(ui, "Export now");
-        let export = ui.add_enabled(is_ready, button).on_disabled_hover_text(
-            "Choose a format that fits the model, at least one image, and a target",
-        );
+        let export = ui
+            .add_enabled(is_ready, button)
+            .on_disabled_hover_text("Choose a format that fits the model, at least one image, and a target");
         if ui.button("Cancel").clicked() {
             commands.push(Command::SetOverlay(Overlay::None));
         }
@@ -354,10 +306,7 @@ fn confirmed_ui(
 
 /// The progress, in place of the buttons while the export is written.
 fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Command>) {
-    let fraction = state
-        .tasks
-        .get(task)
-        .and_then(|task| task.control.progress().fraction());
+    let fraction = state.tasks.get(task).and_then(|task| task.control.progress().fraction());
     ui.horizontal(|ui| {
         let bar = ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(160.0);
         ui.add(bar);

@@ -16,8 +16,8 @@ use crate::state::{Action, Command, Form, FormCheck, Overlay, Queue, State};
 use check::check_ui;
 pub(super) use check::preflight_ui;
 pub(super) use fields::{
-    AmountMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, folder_ui, instances_ui,
-    made_model_ui, model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
+    AmountMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, folder_ui, instances_ui, made_model_ui,
+    model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
 };
 pub(super) use foot::FootWords;
 use foot::foot_ui;
@@ -167,14 +167,11 @@ pub(super) fn two_columns_ui<M>(
     beside: impl FnOnce(&mut Ui, &mut M),
 ) {
     if ui.available_width() < TWO_COLUMNS {
-        ScrollArea::vertical()
-            .id_salt("form")
-            .max_height(height)
-            .show(ui, |ui| {
-                form(ui, memory);
-                ui.separator();
-                beside(ui, memory);
-            });
+        ScrollArea::vertical().id_salt("form").max_height(height).show(ui, |ui| {
+            form(ui, memory);
+            ui.separator();
+            beside(ui, memory);
+        });
         return;
     }
     ui.columns(2, |columns| {
@@ -185,11 +182,7 @@ pub(super) fn two_columns_ui<M>(
 
 /// A column that scrolls by itself. Its text does not use the whole width.
 fn column_ui(ui: &mut Ui, id: &str, height: f32, contents: impl FnOnce(&mut Ui)) {
-    ScrollArea::vertical()
-        .id_salt(id)
-        .max_height(height)
-        .min_scrolled_height(height)
-        .show(ui, |ui| {
-            ui.with_layout(Layout::top_down(Align::Min), contents);
-        });
+    ScrollArea::vertical().id_salt(id).max_height(height).min_scrolled_height(height).show(ui, |ui| {
+        ui.with_layout(Layout::top_down(Align::Min), contents);
+    });
 }

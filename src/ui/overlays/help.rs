@@ -12,22 +12,13 @@ use crate::state::{Action, Command, Overlay, Queue, State};
 const GESTURES: [(&str, &str); 9] = [
     ("Arrow keys, Page up and down", "Go through the images"),
     ("Shift with these", "Extend the selection"),
-    (
-        "Ctrl or Shift click",
-        "Select single images, or everything between",
-    ),
+    ("Ctrl or Shift click", "Select single images, or everything between"),
     ("Wheel or pinch", "Zoom at the pointer"),
     ("Drag", "Move the image"),
-    (
-        "Double click",
-        "Fit the image, or show it at its actual size",
-    ),
+    ("Double click", "Fit the image, or show it at its actual size"),
     ("Click on a box", "Select it, in the list too"),
     ("Hold H", "Hide the boxes"),
-    (
-        "Escape",
-        "Close dialogs, go back from a box to its image, or from many images to one",
-    ),
+    ("Escape", "Close dialogs, go back from a box to its image, or from many images to one"),
 ];
 
 pub(in super::super) fn help_ui(ctx: &egui::Context, state: &State, commands: &mut Queue<Command>) {
@@ -57,21 +48,18 @@ pub(in super::super) fn help_ui(ctx: &egui::Context, state: &State, commands: &m
 }
 
 fn keys_ui(ui: &mut egui::Ui) {
-    Grid::new("keys")
-        .num_columns(2)
-        .spacing(vec2(24.0, 5.0))
-        .show(ui, |ui| {
-            for (gesture, meaning) in GESTURES {
-                ui.label(gesture);
-                ui.label(RichText::new(meaning).weak());
+    Grid::new("keys").num_columns(2).spacing(vec2(24.0, 5.0)).show(ui, |ui| {
+        for (gesture, meaning) in GESTURES {
+            ui.label(gesture);
+            ui.label(RichText::new(meaning).weak());
+            ui.end_row();
+        }
+        for &action in Action::VARIANTS {
+            if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
+                ui.label(keys);
+                ui.label(RichText::new(action.label().trim_end_matches('…')).weak());
                 ui.end_row();
             }
-            for &action in Action::VARIANTS {
-                if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
-                    ui.label(keys);
-                    ui.label(RichText::new(action.label().trim_end_matches('…')).weak());
-                    ui.end_row();
-                }
-            }
-        });
+        }
+    });
 }

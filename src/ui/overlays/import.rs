@@ -4,16 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use eframe::egui::{
-    self, Align, Key, Label, Layout, RichText, ScrollArea, TextEdit, TextureHandle, Ui, vec2,
-};
+use eframe::egui::{self, Align, Key, Label, Layout, RichText, ScrollArea, TextEdit, TextureHandle, Ui, vec2};
 
 use super::super::textures::Textures;
 use super::super::widgets::{Tone, banner_ui, strong};
 use super::dialog::dialog;
-use crate::state::{
-    Command, Import, ImportDraft, ImportField, ImportId, ImportStatus, ModelsCommand, Queue, State,
-};
+use crate::state::{Command, Import, ImportDraft, ImportField, ImportId, ImportStatus, ModelsCommand, Queue, State};
 
 const WIDTH: f32 = 860.0;
 const PREVIEW_SIDE: f32 = 224.0;
@@ -43,10 +39,7 @@ pub(in super::super) fn import_ui(
         return;
     };
     if memory.weights.as_ref() != Some(&import.weights) {
-        *memory = ImportMemory {
-            weights: Some(import.weights.clone()),
-            ..ImportMemory::default()
-        };
+        *memory = ImportMemory { weights: Some(import.weights.clone()), ..ImportMemory::default() };
     }
     let modal = dialog(ctx, "import a model").show(ctx, |ui| {
         ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
@@ -66,8 +59,7 @@ fn contents_ui(
 ) {
     ui.label(strong("Add a model").size(18.0));
     let name = import.weights.file_name().unwrap_or_default();
-    ui.label(RichText::new(name.to_string_lossy()).weak())
-        .on_hover_text(import.weights.display().to_string());
+    ui.label(RichText::new(name.to_string_lossy()).weak()).on_hover_text(import.weights.display().to_string());
     ui.add_space(8.0);
     match &import.status {
         ImportStatus::Recognising => {
@@ -79,13 +71,7 @@ fn contents_ui(
         ImportStatus::Refused(reason) => banner_ui(ui, Tone::Error, reason, |_| {}),
         ImportStatus::Draft(draft) => {
             take_over(import.id, draft, memory);
-            draft_ui(
-                ui,
-                draft,
-                memory,
-                textures.import_preview(import.id),
-                commands,
-            );
+            draft_ui(ui, draft, memory, textures.import_preview(import.id), commands);
         }
     }
     ui.add_space(6.0);
@@ -102,9 +88,7 @@ fn take_over(id: ImportId, draft: &ImportDraft, memory: &mut ImportMemory) {
     }
     memory.values_of = Some(id);
     let all = draft.findings.iter().chain(&draft.other_fields);
-    memory.values = all
-        .map(|field| (field.field.clone(), field.value.clone()))
-        .collect();
+    memory.values = all.map(|field| (field.field.clone(), field.value.clone())).collect();
 }
 
 fn draft_ui(
@@ -124,11 +108,9 @@ fn draft_ui(
         let height = (ui.ctx().content_rect().height() - 330.0).clamp(120.0, 420.0);
         let width = (ui.available_width() - PREVIEW_SIDE - 24.0).max(240.0);
         ui.allocate_ui_with_layout(vec2(width, height), Layout::top_down(Align::Min), |ui| {
-            ScrollArea::vertical()
-                .auto_shrink([false, true])
-                .max_height(height)
-                .min_scrolled_height(height)
-                .show(ui, |ui| {
+            ScrollArea::vertical().auto_shrink([false, true]).max_height(height).min_scrolled_height(height).show(
+                ui,
+                |ui| {
                     fields_ui(ui, &draft.findings, memory, commands);
                     ui.collapsing("All other fields", |ui| {
                         fields_ui(ui, &draft.other_fields, memory, commands);
@@ -137,7 +119,8 @@ fn draft_ui(
                         let names = draft.ignored_outputs.join(", ");
                         ui.weak(format!("Unused outputs: {names}"));
                     }
-                });
+                },
+            );
         });
         ui.vertical(|ui| preview_ui(ui, draft, preview));
     });
@@ -161,43 +144,23 @@ fn preview_ui(ui: &mut Ui, draft: &ImportDraft, preview: Option<&TextureHandle>)
     }
 }
 
-fn fields_ui(
-    ui: &mut Ui,
-    fields: &[ImportField],
-    memory: &mut ImportMemory,
-    commands: &mut Queue<Command>,
-) {
+fn fields_ui(ui: &mut Ui, fields: &[ImportField], memory: &mut ImportMemory, commands: &mut Queue<Command>) {
     for field in fields {
         ui.horizontal_top(|ui| field_ui(ui, field, memory, commands));
     }
 }
 
-fn field_ui(
-    ui: &mut Ui,
-    field: &ImportField,
-    memory: &mut ImportMemory,
-    commands: &mut Queue<Command>,
-) {
+fn field_ui(ui: &mut Ui, field: &ImportField, memory: &mut ImportMemory, commands: &mut Queue<Command>) {
     let height = ui.spacing().interact_size.y;
     let name = Label::new(&field.field).truncate();
-    ui.allocate_ui_with_layout(
-        vec2(NAME_WIDTH, height),
-        Layout::left_to_right(Align::Center),
-        |ui| {
-            ui.set_min_width(NAME_WIDTH);
-            ui.add(name);
-        },
-    );
-    let value = memory
-        .values
-        .entry(field.field.clone())
-        .or_insert_with(|| field.value.clone());
+    ui.allocate_ui_with_layout(vec2(NAME_WIDTH, height), Layout::left_to_right(Align::Center), |ui| {
+        ui.set_min_width(NAME_WIDTH);
+        ui.add(name);
+    });
+    let value = memory.values.entry(field.field.clone()).or_insert_with(|| field.value.clone());
     let edit = ui.add_sized([VALUE_WIDTH, height], TextEdit::singleline(value));
     if edit.lost_focus() && *value != field.value {
-        commands.push(ModelsCommand::Overrule {
-            field: field.field.clone(),
-            value: value.trim().to_owned(),
-        });
+        commands.push(ModelsCommand::Overrule { field: field.field.clone(), value: value.trim().to_owned() });
     }
     edit.accessible_name(&field.field);
     let mark = if field.basis == "assumed" { "⚠ " } else { "" };
@@ -227,27 +190,16 @@ fn labels_ui(ui: &mut Ui, memory: &mut ImportMemory, commands: &mut Queue<Comman
 }
 
 /// A field for what was not recognised, or for a file that is refused without it.
-fn other_field_ui(
-    ui: &mut Ui,
-    import: &Import,
-    memory: &mut ImportMemory,
-    commands: &mut Queue<Command>,
-) {
+fn other_field_ui(ui: &mut Ui, import: &Import, memory: &mut ImportMemory, commands: &mut Queue<Command>) {
     ui.horizontal(|ui| {
         ui.label("Set a field");
-        let edit = ui.add(
-            TextEdit::singleline(&mut memory.other)
-                .hint_text("input.channels=bgr")
-                .desired_width(f32::INFINITY),
-        );
+        let edit = ui
+            .add(TextEdit::singleline(&mut memory.other).hint_text("input.channels=bgr").desired_width(f32::INFINITY));
         if edit.lost_focus()
             && ui.input(|input| input.key_pressed(Key::Enter))
             && let Some((field, value)) = memory.other.split_once('=')
         {
-            commands.push(ModelsCommand::Overrule {
-                field: field.trim().to_owned(),
-                value: value.trim().to_owned(),
-            });
+            commands.push(ModelsCommand::Overrule { field: field.trim().to_owned(), value: value.trim().to_owned() });
             memory.other.clear();
         }
         edit.accessible_name("Set a field");
@@ -257,10 +209,7 @@ fn other_field_ui(
             ui.label(format!("Set: {field} = {value}"));
             let undo = ui.small_button("Undo");
             if undo.clicked() {
-                commands.push(ModelsCommand::Overrule {
-                    field: field.clone(),
-                    value: String::new(),
-                });
+                commands.push(ModelsCommand::Overrule { field: field.clone(), value: String::new() });
             }
             undo.accessible_name(format!("Undo {field}"));
         });

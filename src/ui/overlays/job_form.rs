@@ -7,9 +7,7 @@ use eframe::egui;
 
 use super::form::{AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory};
 use super::prices::PriceMemory;
-use crate::state::{
-    Action, Command, JobDraft, JobsCommand, Overlay, Queue, RehearsalOptions, State,
-};
+use crate::state::{Action, Command, JobDraft, JobsCommand, Overlay, Queue, RehearsalOptions, State};
 
 const WORDS: FootWords = FootWords {
     what: "the job",

@@ -7,9 +7,7 @@ use page::PageMemory;
 use strum::VariantArray as _;
 
 use super::super::widgets::{ago_text, renew_in_time};
-use super::list_and_page::{
-    EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, dialog_ui, row_ui,
-};
+use super::list_and_page::{EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, dialog_ui, row_ui};
 use crate::domain::TransformStatus;
 use crate::state::{Command, JobId, JobsCommand, KnownJob, Overlay, Queue, State};
 
@@ -30,22 +28,12 @@ pub(in super::super) fn jobs_ui(
         return;
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
-    dialog_ui(
-        ctx,
-        "jobs",
-        "SageMaker jobs",
-        commands,
-        |ui, height, commands| contents_ui(ui, state, memory, height, commands),
-    );
+    dialog_ui(ctx, "jobs", "SageMaker jobs", commands, |ui, height, commands| {
+        contents_ui(ui, state, memory, height, commands);
+    });
 }
 
-fn contents_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut JobsMemory,
-    height: f32,
-    commands: &mut Queue<Command>,
-) {
+fn contents_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, commands: &mut Queue<Command>) {
     let nothing = EmptyPage {
         title: "No job is chosen",
         advice: "List the jobs and choose one, or type the name of a job and open it",
@@ -79,13 +67,7 @@ const WORDS: ListWords<TransformStatus> = ListWords {
     empty: "No matching job in this account and region; “Send to SageMaker…” starts one",
 };
 
-fn list_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut JobsMemory,
-    height: f32,
-    commands: &mut Queue<Command>,
-) {
+fn list_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, commands: &mut Queue<Command>) {
     let request = WORDS.list_ui(
         ui,
         state,
@@ -161,15 +143,13 @@ fn job_row_ui(
     commands: &mut Queue<Command>,
 ) {
     let is_open = state.remote.open.as_ref() == Some(id);
-    let row = row_ui(
-        ui,
-        is_open,
-        format!("{} {}", status_sign(status), id.name),
-        text,
-    );
+    let row = row_ui(ui, is_open, format!("{} {}", status_sign(status), id.name), text);
     if row.clicked() {
         commands.push(JobsCommand::Open(id.clone()));
     }
-    row.on_hover_text(format!("{}\n{}", id.name, status.into_str()))
-        .accessible_name(format!("Job {}, {}", id.name, status.into_str()));
+    row.on_hover_text(format!("{}\n{}", id.name, status.into_str())).accessible_name(format!(
+        "Job {}, {}",
+        id.name,
+        status.into_str()
+    ));
 }

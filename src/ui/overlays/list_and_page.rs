@@ -1,8 +1,6 @@
 //! A dialog with a list on its left and the page of what is chosen beside it.
 
-use eframe::egui::{
-    self, Align, Button, ComboBox, Key, Layout, Response, RichText, ScrollArea, TextEdit, Ui, vec2,
-};
+use eframe::egui::{self, Align, Button, ComboBox, Key, Layout, Response, RichText, ScrollArea, TextEdit, Ui, vec2};
 
 use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, strong};
 use super::dialog::dialog;
@@ -55,11 +53,7 @@ pub(in super::super) struct ListMemory<S> {
 
 impl<S> Default for ListMemory<S> {
     fn default() -> Self {
-        Self {
-            name: String::new(),
-            status: None,
-            access: AccessMemory::default(),
-        }
+        Self { name: String::new(), status: None, access: AccessMemory::default() }
     }
 }
 
@@ -133,16 +127,13 @@ impl<S: Copy + PartialEq> ListWords<S> {
         list: &RemoteList<S, T>,
         beside: impl FnOnce(&mut Ui, &str),
     ) -> Option<ListRequest<S>> {
-        let field = TextEdit::singleline(&mut memory.name)
-            .hint_text(self.name_hint)
-            .desired_width(f32::INFINITY);
+        let field = TextEdit::singleline(&mut memory.name).hint_text(self.name_hint).desired_width(f32::INFINITY);
         let field = ui.add(field);
         let mut is_asked = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
         field.accessible_name(self.name_label);
         let name = memory.name.trim();
         ui.horizontal_wrapped(|ui| {
-            let text =
-                |status: Option<S>| status.map_or_else(|| "any status".to_owned(), self.word);
+            let text = |status: Option<S>| status.map_or_else(|| "any status".to_owned(), self.word);
             let before = memory.status;
             let all = std::iter::once(None).chain(self.statuses.iter().copied().map(Some));
             let combo = ComboBox::from_id_salt(("status", self.things))
@@ -185,10 +176,7 @@ impl<S: Copy + PartialEq> ListWords<S> {
             });
         }
         let Some((access, _)) = &list.requested else {
-            ui.weak(format!(
-                "Not listed yet: “List {}” lists those of your account and region",
-                self.things
-            ));
+            ui.weak(format!("Not listed yet: “List {}” lists those of your account and region", self.things));
             return None;
         };
         if *access != state.s3.access {

@@ -11,16 +11,14 @@ pub(super) fn log_lines_ui(ui: &mut Ui, lines: &[LogLine]) {
         ui.weak("The log is empty");
         return;
     }
-    ScrollArea::both()
-        .id_salt("log")
-        .max_height(HEIGHT)
-        .stick_to_bottom(true)
-        .auto_shrink([false, true])
-        .show(ui, |ui| {
+    ScrollArea::both().id_salt("log").max_height(HEIGHT).stick_to_bottom(true).auto_shrink([false, true]).show(
+        ui,
+        |ui| {
             for line in lines {
                 let clock = Utc::of_ms(line.at_ms).time();
                 let text = format!("{clock} {}", line.message.trim_end());
                 ui.add(Label::new(RichText::new(text).monospace().small()).extend());
             }
-        });
+        },
+    );
 }

@@ -14,16 +14,15 @@ use super::open_s3::problem_text;
 use super::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::domain::{S3Link, S3Place};
 use crate::state::{
-    Action, Command, JobId, OutputsAt, OutputsCommand, OutputsFailure, OutputsRequest, Overlay,
-    Queue, State, TaskSignal,
+    Action, Command, JobId, OutputsAt, OutputsCommand, OutputsFailure, OutputsRequest, Overlay, Queue, State,
+    TaskSignal,
 };
 
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 48.0;
 const LOOK_WIDTH: f32 = 124.0;
 const WHERE: &str = "Folder of outputs";
-const NOTHING_SEEN: &str =
-    "“Preview” shows the first outputs here: their contents, and how they are read";
+const NOTHING_SEEN: &str = "“Preview” shows the first outputs here: their contents, and how they are read";
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -86,13 +85,7 @@ fn contents_ui(
 
 /// The job whose outputs were requested last, while no other folder is typed.
 fn job_of<'s>(state: &'s State, memory: &OpenOutputsMemory) -> Option<&'s JobId> {
-    match state
-        .remote
-        .outputs
-        .request
-        .as_ref()
-        .map(|request| &request.at)
-    {
+    match state.remote.outputs.request.as_ref().map(|request| &request.at) {
         Some(OutputsAt::Job(id)) if memory.address.trim().is_empty() => Some(id),
         _ => None,
     }
@@ -158,20 +151,10 @@ fn at_of(state: &State, memory: &OpenOutputsMemory) -> Option<OutputsAt> {
     })))
 }
 
-fn footer_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &OpenOutputsMemory,
-    is_entered: bool,
-    commands: &mut Queue<Command>,
-) {
+fn footer_ui(ui: &mut Ui, state: &State, memory: &OpenOutputsMemory, is_entered: bool, commands: &mut Queue<Command>) {
     ui.add_space(8.0);
     // The preview already says why the first predictions cannot be read.
-    if let Some(OutputsFailure::Failed {
-        message,
-        examples: None,
-    }) = &state.remote.outputs.failure
-    {
+    if let Some(OutputsFailure::Failed { message, examples: None }) = &state.remote.outputs.failure {
         banner_ui(ui, Tone::Error, message, |_| {});
         ui.add_space(4.0);
     }
@@ -186,10 +169,7 @@ fn footer_ui(
             Ok(_) => "Enter the folder of the outputs".to_owned(),
         });
         if let (true, Some((at, reading))) = (open.clicked() || (is_entered && is_ready), request) {
-            commands.push(OutputsCommand::Open(Box::new(OutputsRequest {
-                at,
-                reading,
-            })));
+            commands.push(OutputsCommand::Open(Box::new(OutputsRequest { at, reading })));
         }
         if let Some(task) = task {
             ui.spinner();

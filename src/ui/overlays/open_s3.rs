@@ -4,9 +4,7 @@ pub(super) mod access;
 mod tree;
 
 use access::AccessMemory;
-use eframe::egui::{
-    self, Align, Button, Key, Layout, Modifiers, RichText, ScrollArea, TextEdit, Ui,
-};
+use eframe::egui::{self, Align, Button, Key, Layout, Modifiers, RichText, ScrollArea, TextEdit, Ui};
 use tree::TreeMemory;
 
 use super::super::theme;
@@ -94,10 +92,7 @@ fn contents_ui(
     access::access_ui(ui, state, &mut memory.access, commands);
     ui.add_space(6.0);
     let current = S3Address::parse(&memory.address).ok();
-    let mut request = OpenRequest {
-        access,
-        is_final: is_entered,
-    };
+    let mut request = OpenRequest { access, is_final: is_entered };
     match tree::tree_ui(ui, state, &mut memory.tree, current.as_ref(), commands) {
         Some(tree::Picked::Folder(folder)) => memory.address = folder.to_string(),
         Some(tree::Picked::Open) => request.is_final = true,
@@ -106,18 +101,10 @@ fn contents_ui(
     request
 }
 
-fn footer_ui(
-    ui: &mut Ui,
-    memory: &mut OpenS3Memory,
-    request: &OpenRequest,
-    commands: &mut Queue<Command>,
-) {
+fn footer_ui(ui: &mut Ui, memory: &mut OpenS3Memory, request: &OpenRequest, commands: &mut Queue<Command>) {
     ui.add_space(8.0);
     ui.horizontal_wrapped(|ui| {
-        let layouts = [
-            (S3Layout::Flat, "With subfolders"),
-            (S3Layout::Folder, "This folder only"),
-        ];
+        let layouts = [(S3Layout::Flat, "With subfolders"), (S3Layout::Folder, "This folder only")];
         for (layout, name) in layouts {
             radio_ui(ui, &mut memory.layout, layout, name);
         }
@@ -141,9 +128,7 @@ fn address_ui(
             let link = S3Link::parse(&memory.address);
             let browse = ui
                 .add_enabled(link.is_ok(), Button::new("Browse"))
-                .on_hover_text(
-                    "Shows this folder in the tree, even if the buckets cannot be listed",
-                );
+                .on_hover_text("Shows this folder in the tree, even if the buckets cannot be listed");
             if let (true, Ok(link)) = (browse.clicked(), link) {
                 memory.address = link.address.to_string();
                 *access = access_of(access, &link);
@@ -153,9 +138,7 @@ fn address_ui(
             if !state.settings.recent_places.is_empty() {
                 ui.menu_button("Recent", |ui| recent_ui(ui, state, memory, commands));
             }
-            let field = TextEdit::singleline(&mut memory.address)
-                .hint_text(HINT)
-                .desired_width(f32::INFINITY);
+            let field = TextEdit::singleline(&mut memory.address).hint_text(HINT).desired_width(f32::INFINITY);
             response = Some(ui.add(field));
         });
     });
@@ -167,8 +150,7 @@ fn address_ui(
     }
     let enter = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
     // As in the palette: the arrow goes from the field to what is below it.
-    if field.has_focus() && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::ArrowDown))
-    {
+    if field.has_focus() && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::ArrowDown)) {
         memory.tree.take_focus();
     }
     if field.lost_focus()
@@ -253,20 +235,13 @@ fn how(access: &S3Access) -> String {
     }
 }
 
-fn buttons_ui(
-    ui: &mut Ui,
-    memory: &OpenS3Memory,
-    request: &OpenRequest,
-    commands: &mut Queue<Command>,
-) {
+fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, request: &OpenRequest, commands: &mut Queue<Command>) {
     let link = S3Link::parse(&memory.address);
     let is_ready = link.is_ok() && memory.access.is_valid();
     ui.horizontal(|ui| {
         let open = ui
             .add_enabled(is_ready, primary_button(ui, "Open this address"))
-            .on_disabled_hover_text(
-                "Type the address of a bucket or folder, or choose one in the tree",
-            );
+            .on_disabled_hover_text("Type the address of a bucket or folder, or choose one in the tree");
         if let (true, Ok(link)) = (open.clicked() || (request.is_final && is_ready), link) {
             commands.push(BrowseCommand::OpenPlace(Box::new(S3Place {
                 access: memory.access.with_drafts(access_of(&request.access, &link)),
@@ -297,10 +272,7 @@ mod tests {
                 "https://photos.s3.eu-west-1.amazonaws.com/a/b.jpg",
                 "Bucket photos, object or folder a/b.jpg, in eu-west-1",
             ),
-            (
-                "http://127.0.0.1:8333/photos/a/",
-                "Bucket photos, folder a/, at http://127.0.0.1:8333",
-            ),
+            ("http://127.0.0.1:8333/photos/a/", "Bucket photos, folder a/, at http://127.0.0.1:8333"),
         ] {
             assert_eq!(understood(&S3Link::parse(address).unwrap()), expected);
         }

@@ -26,25 +26,17 @@ pub(in super::super) fn palette_ui(
     if !memory.typing.follow(state.overlay == Overlay::Palette) {
         return;
     }
-    let area = Modal::default_area(Id::unique("command palette"))
-        .anchor(egui::Align2::CENTER_TOP, vec2(0.0, 80.0));
-    let modal = Modal::new(Id::unique("command palette"))
-        .area(area)
-        .show(ctx, |ui| {
-            ui.set_width(WIDTH);
-            contents_ui(ui, state, memory, commands);
-        });
+    let area = Modal::default_area(Id::unique("command palette")).anchor(egui::Align2::CENTER_TOP, vec2(0.0, 80.0));
+    let modal = Modal::new(Id::unique("command palette")).area(area).show(ctx, |ui| {
+        ui.set_width(WIDTH);
+        contents_ui(ui, state, memory, commands);
+    });
     if modal.should_close() {
         commands.push(Command::SetOverlay(Overlay::None));
     }
 }
 
-fn contents_ui(
-    ui: &mut egui::Ui,
-    state: &State,
-    memory: &mut PaletteMemory,
-    commands: &mut Queue<Command>,
-) {
+fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut PaletteMemory, commands: &mut Queue<Command>) {
     let what = "Type a command";
     let typed = memory.typing.field_ui(ui, what, what);
     if typed.is_changed {
@@ -67,9 +59,7 @@ fn contents_ui(
     }
     let mut chosen = current.map(|line| found[line]).filter(|_| typed.enter);
     // Not less where there is room: it would stay as low as the last list that was short.
-    let list = ScrollArea::vertical()
-        .max_height(LIST_HEIGHT)
-        .min_scrolled_height(LIST_HEIGHT);
+    let list = ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT);
     list.show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
         for (line, action) in found.iter().enumerate() {
@@ -97,10 +87,8 @@ fn line_ui(ui: &mut egui::Ui, state: &State, action: Action, is_current: bool) -
         .right_text(egui::RichText::new(keys).weak())
         .min_size(vec2(ui.available_width(), 0.0))
         .sense(Sense::CLICK);
-    let response = ui
-        .add_enabled(check.is_ok(), button)
-        .accessible_name(name.trim_end())
-        .on_hover_text(action.tooltip());
+    let response =
+        ui.add_enabled(check.is_ok(), button).accessible_name(name.trim_end()).on_hover_text(action.tooltip());
     match check {
         Ok(()) => response,
         Err(reason) => response.on_disabled_hover_text(reason),

@@ -40,10 +40,7 @@ impl ChangedRow {
             date: Utc::of_ms(now_ms()).date(),
             ..self.from.clone()
         };
-        (!source.is_empty() && self.usd_per_hour > 0.0).then(|| PriceChange {
-            from: self.from.clone(),
-            to,
-        })
+        (!source.is_empty() && self.usd_per_hour > 0.0).then(|| PriceChange { from: self.from.clone(), to })
     }
 }
 
@@ -57,17 +54,9 @@ pub(super) fn keep_price_ui(
     commands: &mut Queue<Command>,
 ) {
     let name = "Source of the price";
-    text_ui(
-        ui,
-        &mut memory.source,
-        name,
-        "a web address, an invoice or a person",
-    );
+    text_ui(ui, &mut memory.source, name, "a web address, an invoice or a person");
     let source = memory.source.trim();
-    let button = ui.add_enabled(
-        usd_per_hour.is_some() && !source.is_empty(),
-        Button::new("Save to the price table"),
-    );
+    let button = ui.add_enabled(usd_per_hour.is_some() && !source.is_empty(), Button::new("Save to the price table"));
     let button = button.on_disabled_hover_text("Enter an amount and its source");
     if let (true, Some(usd_per_hour)) = (button.clicked(), usd_per_hour) {
         commands.push(JobsCommand::KeepPrice(Box::new(Price {
@@ -107,16 +96,10 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
         button.accessible_name(name);
         return;
     };
-    let amount = number_field(&mut changed.usd_per_hour)
-        .range(0.0..=MOST_USD)
-        .speed(0.01)
-        .max_decimals(6)
-        .prefix("$");
-    ui.add(amount)
-        .accessible_name("Changed price, US dollars per hour");
+    let amount = number_field(&mut changed.usd_per_hour).range(0.0..=MOST_USD).speed(0.01).max_decimals(6).prefix("$");
+    ui.add(amount).accessible_name("Changed price, US dollars per hour");
     let source = TextEdit::singleline(&mut changed.source).min_size(vec2(SOURCE_WIDTH, 0.0));
-    ui.add(source)
-        .accessible_name("Source of the changed price");
+    ui.add(source).accessible_name("Source of the changed price");
     ui.weak("today");
     let change = changed.change();
     let mut is_over = false;
@@ -138,36 +121,27 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
 }
 
 /// The table, the newest price first. Its rows can be changed.
-pub(super) fn price_table_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut PriceMemory,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn price_table_ui(ui: &mut Ui, state: &State, memory: &mut PriceMemory, commands: &mut Queue<Command>) {
     price_problem_ui(ui, state);
     let prices = &state.remote.prices;
     if prices.table.prices.is_empty() {
         ui.weak("The price table is empty");
         return;
     }
-    ScrollArea::both()
-        .id_salt("prices")
-        .max_height(HEIGHT)
-        .auto_shrink([false, true])
-        .show(ui, |ui| {
-            Grid::new("prices").striped(true).show(ui, |ui| {
-                for title in ["Instance", "Region", "Per hour", "Source", "Date", ""] {
-                    ui.weak(title);
-                }
+    ScrollArea::both().id_salt("prices").max_height(HEIGHT).auto_shrink([false, true]).show(ui, |ui| {
+        Grid::new("prices").striped(true).show(ui, |ui| {
+            for title in ["Instance", "Region", "Per hour", "Source", "Date", ""] {
+                ui.weak(title);
+            }
+            ui.end_row();
+            for price in prices.table.prices.iter().rev() {
+                ui.label(&price.instance_type);
+                ui.label(price.region.as_deref().unwrap_or("all others"));
+                row_ui(ui, price, &mut memory.row, commands);
                 ui.end_row();
-                for price in prices.table.prices.iter().rev() {
-                    ui.label(&price.instance_type);
-                    ui.label(price.region.as_deref().unwrap_or("all others"));
-                    row_ui(ui, price, &mut memory.row, commands);
-                    ui.end_row();
-                }
-            });
+            }
         });
+    });
     ui.weak("If two prices match, the newer one is used");
     if ui.button("Show the price file").clicked() {
         let path = SampleUri::new(prices.path.clone());

@@ -7,8 +7,7 @@ mod preview;
 use std::path::PathBuf;
 
 use eframe::egui::{
-    Button, ComboBox, Key, Label, Response, RichText, TextEdit, Ui, containers::menu::MenuButton,
-    vec2,
+    Button, ComboBox, Key, Label, Response, RichText, TextEdit, Ui, containers::menu::MenuButton, vec2,
 };
 
 use super::super::widgets::{Tone, banner_ui, strong};
@@ -45,10 +44,7 @@ impl ReadingMemory {
     /// The first invalid field.
     pub(super) fn request(&self) -> Result<ReadingRequest, MappingFault> {
         let mapping = self.has_mapping.then(|| self.draft.mapping()).transpose()?;
-        Ok(ReadingRequest {
-            mapping: mapping.map(Box::new),
-            labels: self.labels.trim().to_owned(),
-        })
+        Ok(ReadingRequest { mapping: mapping.map(Box::new), labels: self.labels.trim().to_owned() })
     }
 
     /// Starts with the reading of `request`. What was loaded for another dialog is not taken over.
@@ -77,17 +73,11 @@ impl ReadingMemory {
         let recognised = reading.trial.as_ref();
         let recognised = recognised.and_then(|trial| trial.recognised.as_ref());
         self.draft = match (recognised, reading.examples()) {
-            (Some(mapping), _) => MappingDraft {
-                id: String::new(),
-                ..MappingDraft::from(mapping)
-            },
+            (Some(mapping), _) => MappingDraft { id: String::new(), ..MappingDraft::from(mapping) },
             (None, Some(examples)) => MappingDraft::of_places(&examples.places),
             (None, None) => MappingDraft::default(),
         };
-        if let (true, Some(labels)) = (
-            self.labels.is_empty(),
-            recognised.and_then(|mapping| mapping.labels.as_ref()),
-        ) {
+        if let (true, Some(labels)) = (self.labels.is_empty(), recognised.and_then(|mapping| mapping.labels.as_ref())) {
             self.labels.clone_from(labels);
         }
     }
@@ -95,12 +85,7 @@ impl ReadingMemory {
 
 /// The choice, the fields of a mapping, and the names of the classes. Has the examples read anew whenever something
 /// changes.
-pub(super) fn reading_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut ReadingMemory,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn reading_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &mut Queue<Command>) {
     let reading = &state.remote.reading;
     if let Some((number, loaded)) = &reading.loaded
         && memory.taken_over != *number
@@ -145,10 +130,7 @@ fn choice_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory) {
         .width(ui.available_width())
         .selected_text(chosen)
         .show_ui(ui, |ui| {
-            if ui
-                .selectable_label(!memory.has_mapping, RECOGNISED)
-                .clicked()
-            {
+            if ui.selectable_label(!memory.has_mapping, RECOGNISED).clicked() {
                 memory.has_mapping = false;
             }
             if ui.selectable_label(memory.has_mapping, OWN).clicked() && !memory.has_mapping {
@@ -156,8 +138,7 @@ fn choice_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory) {
             }
             for saved in &reading.saved {
                 let name = format!("Saved: {}", saved.mapping.name);
-                let line = Button::selectable(false, name)
-                    .right_text(RichText::new(&saved.mapping.id).weak());
+                let line = Button::selectable(false, name).right_text(RichText::new(&saved.mapping.id).weak());
                 if ui.add(line).clicked() {
                     memory.take_over(saved);
                 }
@@ -263,12 +244,7 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
 }
 
 /// Asks for a confirmation before a mapping is deleted.
-fn doomed_ui(
-    ui: &mut Ui,
-    saved: &SavedMapping,
-    doomed: &mut Option<PathBuf>,
-    commands: &mut Queue<Command>,
-) {
+fn doomed_ui(ui: &mut Ui, saved: &SavedMapping, doomed: &mut Option<PathBuf>, commands: &mut Queue<Command>) {
     if doomed.as_ref() != Some(&saved.path) {
         return;
     }
@@ -301,9 +277,7 @@ fn menu_ui(ui: &mut Ui, text: &str, contents: impl FnOnce(&mut Ui)) -> Response 
 fn fault_ui(ui: &mut Ui, fault: Option<&MappingFault>, field: MappingField) {
     if let Some(fault) = fault.filter(|fault| fault.field == field) {
         let text = format!("⚠ {}", fault.reason);
-        let text = RichText::new(text)
-            .small()
-            .color(ui.visuals().error_fg_color);
+        let text = RichText::new(text).small().color(ui.visuals().error_fg_color);
         ui.add(Label::new(text).wrap());
     }
 }

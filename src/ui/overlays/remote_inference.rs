@@ -10,19 +10,15 @@ use super::form::two_columns_ui;
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::domain::{RemoteAddress, RemoteModel, RequestForm, SageMakerAccess};
-use crate::state::{
-    Command, Failure, InferenceCommand, Loadable, Overlay, Queue, State, TaskSignal,
-};
+use crate::state::{Command, Failure, InferenceCommand, Loadable, Overlay, Queue, State, TaskSignal};
 
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 92.0;
 const TITLE_HEIGHT: f32 = 58.0;
 /// How long nothing has changed before the address is checked, in seconds.
 const PAUSE_S: f64 = 0.6;
-const IN_JSON: [(RequestForm, &str); 2] = [
-    (RequestForm::Instances, "{\"instances\": [{\"b64\": …}]}"),
-    (RequestForm::Inputs, "{\"inputs\": {\"b64\": …}}"),
-];
+const IN_JSON: [(RequestForm, &str); 2] =
+    [(RequestForm::Instances, "{\"instances\": [{\"b64\": …}]}"), (RequestForm::Inputs, "{\"inputs\": {\"b64\": …}}")];
 const NOTHING_SEEN: &str = "“Preview a prediction” sends the image in view and shows the response here, and \
     how it is read";
 
@@ -76,14 +72,9 @@ impl RemoteModelMemory {
         let at = match self.kind {
             Kind::Endpoint => {
                 let access = self.access.with_drafts(state.s3.access.clone());
-                RemoteAddress::Endpoint {
-                    name: address.to_owned(),
-                    access: SageMakerAccess::from(&access),
-                }
+                RemoteAddress::Endpoint { name: address.to_owned(), access: SageMakerAccess::from(&access) }
             }
-            Kind::TfServing => RemoteAddress::TfServing {
-                address: address.to_owned(),
-            },
+            Kind::TfServing => RemoteAddress::TfServing { address: address.to_owned() },
         };
         let signature = text_of(&self.signature);
         Some(RemoteModel {
@@ -180,10 +171,8 @@ fn address_ui(
     commands: &mut Queue<Command>,
 ) -> bool {
     ui.label(strong(field));
-    let address = TextEdit::singleline(&mut memory.address)
-        .id_salt("address")
-        .hint_text(hint)
-        .desired_width(f32::INFINITY);
+    let address =
+        TextEdit::singleline(&mut memory.address).id_salt("address").hint_text(hint).desired_width(f32::INFINITY);
     let address = ui.add(address);
     if is_new {
         address.request_focus();
@@ -291,12 +280,7 @@ fn is_same_look(one: Option<&RemoteModel>, other: Option<&RemoteModel>) -> bool 
 fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
     ui.label(strong("How an image is sent"));
     if memory.kind == Kind::Endpoint {
-        radio_ui(
-            ui,
-            &mut memory.form,
-            RequestForm::Image,
-            "The file as it is (application/x-image)",
-        );
+        radio_ui(ui, &mut memory.form, RequestForm::Image, "The file as it is (application/x-image)");
     }
     for (form, name) in IN_JSON {
         let name = format!("JSON: {name}");
@@ -312,9 +296,7 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
             .hint_text("the model's default")
             .desired_width(260.0);
         let field = ui.add(field);
-        field
-            .on_hover_text("For a TensorFlow model with several signatures")
-            .accessible_name("Signature");
+        field.on_hover_text("For a TensorFlow model with several signatures").accessible_name("Signature");
         let Loadable::Ready(check) = &state.remote.remote_model.check else {
             return;
         };
@@ -332,16 +314,9 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
     });
 }
 
-fn footer_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &RemoteModelMemory,
-    is_entered: bool,
-    commands: &mut Queue<Command>,
-) {
+fn footer_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, is_entered: bool, commands: &mut Queue<Command>) {
     ui.add_space(8.0);
-    let note =
-        "The image in view is sent, and images that you predict; neighbours and thumbnails are not";
+    let note = "The image in view is sent, and images that you predict; neighbours and thumbnails are not";
     ui.add(Label::new(RichText::new(note).small().weak()).wrap());
     ui.horizontal(|ui| {
         let fault = memory.reading.request().err();

@@ -13,10 +13,7 @@ pub(super) struct Typing {
 }
 
 /// What was done in the field in this frame.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is something that a key does"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something that a key does")]
 pub(super) struct TypedKeys {
     /// Whether the text changed, or the overlay has just opened.
     pub(super) is_changed: bool,
@@ -48,21 +45,12 @@ impl Typing {
     pub(super) fn field_ui(&mut self, ui: &mut Ui, hint: &str, name: &str) -> TypedKeys {
         let take = |key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
         let (up, down, enter) = (take(Key::ArrowUp), take(Key::ArrowDown), take(Key::Enter));
-        let field = ui.add(
-            TextEdit::singleline(&mut self.text)
-                .hint_text(hint)
-                .desired_width(f32::INFINITY),
-        );
+        let field = ui.add(TextEdit::singleline(&mut self.text).hint_text(hint).desired_width(f32::INFINITY));
         if !field.has_focus() {
             field.request_focus();
         }
         let is_changed = field.changed() || self.is_new;
         field.accessible_name(name);
-        TypedKeys {
-            is_changed,
-            up,
-            down,
-            enter,
-        }
+        TypedKeys { is_changed, up, down, enter }
     }
 }

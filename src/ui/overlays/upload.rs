@@ -3,16 +3,13 @@
 use eframe::egui::{self, Button, Key, Label, RichText, ScrollArea, TextEdit, Ui};
 use strum::VariantArray;
 
-use super::super::widgets::{
-    Tone, banner_ui, checkbox_ui, grouped, primary_button, radio_ui, strong,
-};
+use super::super::widgets::{Tone, banner_ui, checkbox_ui, grouped, primary_button, radio_ui, strong};
 use super::dialog::dialog;
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::open_s3::{access_of, problem_text};
 use crate::domain::{FileAmount, PlannedState, S3Link, S3Place, UploadPlan};
 use crate::state::{
-    BrowseCommand, Command, ExportScope, Loadable, Overlay, Queue, S3Command, State, UploadCommand,
-    Uploaded,
+    BrowseCommand, Command, ExportScope, Loadable, Overlay, Queue, S3Command, State, UploadCommand, Uploaded,
 };
 
 const WIDTH: f32 = 600.0;
@@ -62,21 +59,11 @@ pub(in super::super) fn upload_ui(
     }
 }
 
-fn contents_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut UploadMemory,
-    is_new: bool,
-    commands: &mut Queue<Command>,
-) {
+fn contents_ui(ui: &mut Ui, state: &State, memory: &mut UploadMemory, is_new: bool, commands: &mut Queue<Command>) {
     ui.label(strong("Upload to S3").size(18.0));
     ui.add_space(4.0);
     let has_selection = state.selection.selected().len() > 1;
-    let mut scope = memory.scope.unwrap_or(if has_selection {
-        ExportScope::Selection
-    } else {
-        ExportScope::All
-    });
+    let mut scope = memory.scope.unwrap_or(if has_selection { ExportScope::Selection } else { ExportScope::All });
     let before = scope;
     ui.label(strong("Images"));
     for &choice in ExportScope::VARIANTS {
@@ -86,9 +73,7 @@ fn contents_ui(
     memory.scope = Some(scope);
     ui.add_space(6.0);
     ui.label(strong("Destination"));
-    let field = TextEdit::singleline(&mut memory.address)
-        .hint_text("s3://bucket/folder/")
-        .desired_width(f32::INFINITY);
+    let field = TextEdit::singleline(&mut memory.address).hint_text("s3://bucket/folder/").desired_width(f32::INFINITY);
     let field = ui.add(field);
     if is_new {
         field.request_focus();
@@ -103,9 +88,8 @@ fn contents_ui(
     ui.add_space(6.0);
     let access_before = commands.len();
     access_ui(ui, state, &mut memory.access, commands);
-    let is_other_access = commands[access_before..]
-        .iter()
-        .any(|command| matches!(command, Command::S3(S3Command::SetAccess(_))));
+    let is_other_access =
+        commands[access_before..].iter().any(|command| matches!(command, Command::S3(S3Command::SetAccess(_))));
     ui.add_space(8.0);
     if is_changed || is_other_access {
         commands.push(UploadCommand::ForgetPlan);
@@ -121,20 +105,14 @@ fn contents_ui(
     }
     ui.horizontal(|ui| {
         let is_looking = matches!(state.upload.plan, Loadable::Loading(_));
-        let is_ready =
-            link.is_ok() && memory.access.is_valid() && scope.len(state) > 0 && !is_looking;
+        let is_ready = link.is_ok() && memory.access.is_valid() && scope.len(state) > 0 && !is_looking;
         let look = ui
             .add_enabled(is_ready, primary_button(ui, "Preview upload"))
             .on_disabled_hover_text("Type the address of a bucket or folder");
         if let (true, Ok(link)) = (look.clicked() || (is_entered && is_ready), link) {
-            let access = memory
-                .access
-                .with_drafts(access_of(&state.s3.access, &link));
+            let access = memory.access.with_drafts(access_of(&state.s3.access, &link));
             commands.push(S3Command::SetAccess(access.clone()));
-            let target = S3Place {
-                access,
-                ..S3Place::new(link.address.as_folder())
-            };
+            let target = S3Place { access, ..S3Place::new(link.address.as_folder()) };
             commands.push(UploadCommand::Plan(Box::new(target), scope));
         }
         if is_looking {
@@ -153,11 +131,7 @@ fn close(commands: &mut Queue<Command>) {
 
 /// The plan of the upload: nothing has been sent yet.
 fn plan_ui(ui: &mut Ui, plan: &UploadPlan, memory: &mut UploadMemory) {
-    ui.label(strong(format!(
-        "{} to send to {}",
-        plan.new_files(),
-        plan.target.address
-    )));
+    ui.label(strong(format!("{} to send to {}", plan.new_files(), plan.target.address)));
     let nothing = FileAmount::default();
     let same = plan.same_files();
     if same != nothing {
@@ -166,22 +140,13 @@ fn plan_ui(ui: &mut Ui, plan: &UploadPlan, memory: &mut UploadMemory) {
     let conflicts = plan.conflicting_files();
     if conflicts != nothing {
         ui.label(format!("{conflicts} already there with different contents"));
-        let names = plan
-            .files
-            .iter()
-            .filter_map(|planned| match &planned.state {
-                PlannedState::Conflict { why, .. } => Some(format!("{}: {why}", planned.file.name)),
-                PlannedState::New | PlannedState::Same => None,
-            });
+        let names = plan.files.iter().filter_map(|planned| match &planned.state {
+            PlannedState::Conflict { why, .. } => Some(format!("{}: {why}", planned.file.name)),
+            PlannedState::New | PlannedState::Same => None,
+        });
         lines_ui(ui, "conflicts", names, conflicts.files as usize);
-        checkbox_ui(
-            ui,
-            &mut memory.replaces,
-            "Replace existing files with these",
-        )
-        .on_hover_text(
-            "Otherwise they are kept. Only the versions listed here are replaced, never newer ones",
-        );
+        checkbox_ui(ui, &mut memory.replaces, "Replace existing files with these")
+            .on_hover_text("Otherwise they are kept. Only the versions listed here are replaced, never newer ones");
     }
     if !plan.problems.is_empty() {
         ui.label(format!("{} cannot be sent", plan.problems.len()));
@@ -191,35 +156,26 @@ fn plan_ui(ui: &mut Ui, plan: &UploadPlan, memory: &mut UploadMemory) {
 }
 
 fn lines_ui(ui: &mut Ui, id: &str, lines: impl Iterator<Item = String>, count: usize) {
-    ScrollArea::vertical()
-        .id_salt(id)
-        .max_height(140.0)
-        .show(ui, |ui| {
-            for line in lines.take(MAX_LINES) {
-                ui.add(Label::new(RichText::new(line).weak()).wrap());
-            }
-            let more = count.saturating_sub(MAX_LINES);
-            if more > 0 {
-                ui.weak(format!("and {more} more"));
-            }
-        });
+    ScrollArea::vertical().id_salt(id).max_height(140.0).show(ui, |ui| {
+        for line in lines.take(MAX_LINES) {
+            ui.add(Label::new(RichText::new(line).weak()).wrap());
+        }
+        let more = count.saturating_sub(MAX_LINES);
+        if more > 0 {
+            ui.weak(format!("and {more} more"));
+        }
+    });
 }
 
 fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mut Queue<Command>) {
-    let replaced = if memory.replaces {
-        plan.conflicting_files().files
-    } else {
-        0
-    };
+    let replaced = if memory.replaces { plan.conflicting_files().files } else { 0 };
     ui.horizontal(|ui| {
         let is_ready = plan.new_files().files + replaced > 0;
         let button = ui
             .add_enabled(is_ready, primary_button(ui, "Upload now"))
             .on_disabled_hover_text("There is nothing to send");
         if button.clicked() {
-            commands.push(UploadCommand::Start {
-                replaces: memory.replaces,
-            });
+            commands.push(UploadCommand::Start { replaces: memory.replaces });
         }
         if ui.button("Cancel").clicked() {
             close(commands);
@@ -231,13 +187,7 @@ fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Queue<Co
     let modal = dialog(ctx, "uploaded").show(ctx, |ui| {
         ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
         ui.label(strong("Upload").size(18.0));
-        ui.add(
-            Label::new(format!(
-                "{} to {}",
-                uploaded.summary, uploaded.target.address
-            ))
-            .wrap(),
-        );
+        ui.add(Label::new(format!("{} to {}", uploaded.summary, uploaded.target.address)).wrap());
         let notes = uploaded.notes.iter().cloned();
         lines_ui(ui, "notes", notes, uploaded.notes.len());
         ui.add_space(8.0);

@@ -36,19 +36,9 @@ pub(in super::super) fn wrong_class_ui(
     }
 }
 
-fn contents_ui(
-    ui: &mut egui::Ui,
-    state: &State,
-    memory: &mut WrongClassMemory,
-    commands: &mut Queue<Command>,
-) {
+fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, commands: &mut Queue<Command>) {
     ui.label(strong("Which class is right?").size(15.0));
-    let TypedKeys {
-        is_changed,
-        up,
-        down,
-        enter,
-    } = memory.typing.field_ui(ui, "Type a class", "Right class");
+    let TypedKeys { is_changed, up, down, enter } = memory.typing.field_ui(ui, "Type a class", "Right class");
     let typed = memory.typing.text().trim();
     let classes = classes_like(state, typed);
     if is_changed {
@@ -63,25 +53,17 @@ fn contents_ui(
     if up {
         memory.line = memory.line.and_then(|line| line.checked_sub(1));
     }
-    memory.line = memory
-        .line
-        .filter(|_| !classes.is_empty())
-        .map(|line| line.min(classes.len() - 1));
+    memory.line = memory.line.filter(|_| !classes.is_empty()).map(|line| line.min(classes.len() - 1));
     let mut chosen = None;
     // Not less where there is room: it would stay as low as the last list that was short.
-    let list = ScrollArea::vertical()
-        .max_height(LIST_HEIGHT)
-        .min_scrolled_height(LIST_HEIGHT);
+    let list = ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT);
     list.show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
         for (line, class) in classes.iter().enumerate() {
             let is_current = memory.line == Some(line);
             let size = vec2(ui.available_width(), 0.0);
             // The empty right side keeps the name on the left.
-            let button = Button::selectable(is_current, *class)
-                .right_text("")
-                .min_size(size)
-                .sense(Sense::CLICK);
+            let button = Button::selectable(is_current, *class).right_text("").min_size(size).sense(Sense::CLICK);
             let response = ui.add(button).accessible_name(*class);
             if is_current && (up || down) {
                 response.scroll_to_me(None);

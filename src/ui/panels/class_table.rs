@@ -143,19 +143,14 @@ pub(super) fn class_table_ui(
         ModelTask::Detection if ui.available_width() < NARROW => &[Column::Boxes, Column::Mean],
         ModelTask::Detection => &[Column::Images, Column::Boxes, Column::Mean],
     };
-    let widths = shown
-        .iter()
-        .map(|column| (*column, column.width(statistics)));
+    let widths = shown.iter().map(|column| (*column, column.width(statistics)));
     let columns: Vec<(Column, f32)> = widths.collect();
     header_ui(ui, memory, &columns);
     sort(memory, statistics, run);
     let Some(sorted) = &memory.sorted else {
         return;
     };
-    let scroll = ScrollSource {
-        mouse_wheel: memory.wheel.is_tables(ui),
-        ..ScrollSource::default()
-    };
+    let scroll = ScrollSource { mouse_wheel: memory.wheel.is_tables(ui), ..ScrollSource::default() };
     ScrollArea::vertical()
         .id_salt("classes")
         .scroll_source(scroll)
@@ -175,9 +170,7 @@ fn rows_height(room: f32, classes: usize) -> f32 {
     let row = ROW_HEIGHT + ROW_GAP;
     // The header is a row, too.
     let rows = ((room - FOOT_HEIGHT) / row).max(0.0) as usize;
-    let rows = rows
-        .saturating_sub(1)
-        .clamp(*ROWS_SHOWN.start(), *ROWS_SHOWN.end());
+    let rows = rows.saturating_sub(1).clamp(*ROWS_SHOWN.start(), *ROWS_SHOWN.end());
     let rows = if classes > 0 { rows.min(classes) } else { rows };
     row * rows as f32 - ROW_GAP
 }
@@ -185,10 +178,7 @@ fn rows_height(room: f32, classes: usize) -> f32 {
 fn header_ui(ui: &mut Ui, memory: &mut ClassTableMemory, columns: &[(Column, f32)]) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
     let class = rect.with_max_x(number_rect(rect, columns, 0).left());
-    let of_numbers = columns
-        .iter()
-        .enumerate()
-        .map(|(at, (column, _))| (*column, number_rect(rect, columns, at)));
+    let of_numbers = columns.iter().enumerate().map(|(at, (column, _))| (*column, number_rect(rect, columns, at)));
     for (column, place) in std::iter::once((Column::Class, class)).chain(of_numbers) {
         title_ui(ui, memory, column, place);
     }
@@ -197,9 +187,8 @@ fn header_ui(ui: &mut Ui, memory: &mut ClassTableMemory, columns: &[(Column, f32
 /// A click sorts by the column, another one turns the order around.
 fn title_ui(ui: &Ui, memory: &mut ClassTableMemory, column: Column, place: Rect) {
     let is_current = memory.column == column;
-    let response = ui
-        .interact(place, ui.scope_id().with(column.into_str()), Sense::click())
-        .on_hover_text(column.tooltip());
+    let response =
+        ui.interact(place, ui.scope_id().with(column.into_str()), Sense::click()).on_hover_text(column.tooltip());
     response.widget_info(|| {
         let label = format!("Sort classes by {}", column.into_str().to_lowercase());
         egui::WidgetInfo::selected(egui::Role::Button, true, is_current, label)
@@ -210,11 +199,8 @@ fn title_ui(ui: &Ui, memory: &mut ClassTableMemory, column: Column, place: Rect)
         (true, true) => " ↑",
     };
     let text = format!("{}{mark}", column.into_str());
-    let color = if is_current || response.hovered() {
-        ui.visuals().text_color()
-    } else {
-        ui.visuals().weak_text_color()
-    };
+    let color =
+        if is_current || response.hovered() { ui.visuals().text_color() } else { ui.visuals().weak_text_color() };
     let font = TextStyle::Small.resolve(ui.style());
     let (position, align) = if column == Column::Class {
         (place.left_center(), Align2::LEFT_CENTER)
@@ -232,10 +218,7 @@ fn title_ui(ui: &Ui, memory: &mut ClassTableMemory, column: Column, place: Rect)
 fn number_rect(row: Rect, columns: &[(Column, f32)], at: usize) -> Rect {
     let after: f32 = columns[at + 1..].iter().map(|(_, width)| width).sum();
     let right = row.right() - 12.0 - after;
-    Rect::from_min_max(
-        pos2(right - columns[at].1, row.top()),
-        pos2(right, row.bottom()),
-    )
+    Rect::from_min_max(pos2(right - columns[at].1, row.top()), pos2(right, row.bottom()))
 }
 
 /// Most first, names from A to Z; reversed on a second click.
@@ -261,12 +244,8 @@ fn sort(memory: &mut ClassTableMemory, statistics: &Arc<Statistics>, run: &Run) 
     if memory.is_reversed {
         rows.reverse();
     }
-    memory.sorted = Some(Sorted {
-        of: Arc::clone(statistics),
-        column: memory.column,
-        is_reversed: memory.is_reversed,
-        rows,
-    });
+    memory.sorted =
+        Some(Sorted { of: Arc::clone(statistics), column: memory.column, is_reversed: memory.is_reversed, rows });
 }
 
 fn named(statistics: &Statistics, labels: &LabelSet) -> Vec<(ClassRow, String)> {
@@ -307,8 +286,7 @@ fn row_ui(
         ui.painter().rect_filled(rect, corner, fill);
     }
     let swatch = Rect::from_center_size(pos2(rect.left() + 8.0, rect.center().y), vec2(10.0, 10.0));
-    ui.painter()
-        .rect_filled(swatch, 2.0, theme::class_color(row.class));
+    ui.painter().rect_filled(swatch, 2.0, theme::class_color(row.class));
     let font = TextStyle::Body.resolve(ui.style());
     let color = visuals.text_color();
     let left = rect.left() + 20.0;
@@ -324,8 +302,7 @@ fn row_ui(
             Column::Class => continue,
         };
         let place = number_rect(rect, columns, at).right_center();
-        ui.painter()
-            .text(place, Align2::RIGHT_CENTER, text, font.clone(), color);
+        ui.painter().text(place, Align2::RIGHT_CENTER, text, font.clone(), color);
     }
     if strip.clicked() {
         commands.push(ReviewCommand::OpenFilmstrip(row.class));
@@ -339,42 +316,23 @@ fn row_ui(
     response.on_hover_text(tooltip);
     if clicked {
         let others = statistics_terms(state);
-        let without = others
-            .iter()
-            .fold(text.to_owned(), |text, term| without_term(&text, term));
-        let text = if is_searched {
-            without
-        } else {
-            with_term(&without, &term)
-        };
+        let without = others.iter().fold(text.to_owned(), |text, term| without_term(&text, term));
+        let text = if is_searched { without } else { with_term(&without, &term) };
         commands.push(ReviewCommand::SetQuery(text));
     }
 }
 
 /// A button before the numbers, with three frames of a film on it.
-fn strip_ui(
-    ui: &Ui,
-    row: Rect,
-    columns: &[(Column, f32)],
-    class: u32,
-    name: &str,
-) -> egui::Response {
+fn strip_ui(ui: &Ui, row: Rect, columns: &[(Column, f32)], class: u32, name: &str) -> egui::Response {
     let right = number_rect(row, columns, 0).left();
-    let place = Rect::from_min_max(
-        pos2(right - STRIP_WIDTH, row.top()),
-        pos2(right, row.bottom()),
-    );
+    let place = Rect::from_min_max(pos2(right - STRIP_WIDTH, row.top()), pos2(right, row.bottom()));
     let response = ui.interact(place, ui.scope_id().with(("strip", class)), Sense::click());
     response.widget_info(|| {
         let label = format!("Filmstrip of {name}");
         egui::WidgetInfo::labeled(egui::Role::Button, true, label)
     });
     let is_marked = response.hovered() || response.has_focus();
-    let color = if is_marked {
-        theme::accent(ui.visuals())
-    } else {
-        ui.visuals().weak_text_color()
-    };
+    let color = if is_marked { theme::accent(ui.visuals()) } else { ui.visuals().weak_text_color() };
     let film = Rect::from_center_size(place.center(), vec2(18.0, 11.0));
     let (painter, pen) = (ui.painter(), Stroke::new(1.0, color));
     painter.rect_stroke(film, 2.0, pen, StrokeKind::Inside);

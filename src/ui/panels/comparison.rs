@@ -1,20 +1,17 @@
 //! The comparison of two runs: how far they agree, where they differ, and both predictions of the shown image.
 
 use eframe::egui::{
-    self, Align, Button, CollapsingHeader, FontId, Label, Layout, Rect, RichText, Sense, Stroke,
-    TextFormat, Ui, UiBuilder, pos2, text::LayoutJob, vec2,
+    self, Align, Button, CollapsingHeader, FontId, Label, Layout, Rect, RichText, Sense, Stroke, TextFormat, Ui,
+    UiBuilder, pos2, text::LayoutJob, vec2,
 };
 
 use super::super::theme;
-use super::super::widgets::{
-    Tone, action_button_ui, banner_ui, grouped, image_count, key_value_ui, strong,
-};
+use super::super::widgets::{Tone, action_button_ui, banner_ui, grouped, image_count, key_value_ui, strong};
 use crate::domain::ModelTask;
 use crate::evaluation::{AgreementSummary, Confusion, ImageAgreement};
 use crate::review::{change_term, has_term, with_term, without_changes};
 use crate::state::{
-    Action, Command, CompareLayout, Comparing, Loadable, Queue, ReviewCommand, Run, State, TaskId,
-    TaskSignal,
+    Action, Command, CompareLayout, Comparing, Loadable, Queue, ReviewCommand, Run, State, TaskId, TaskSignal,
 };
 
 const MAX_CLASS_CHANGES: usize = 8;
@@ -23,10 +20,7 @@ pub(super) fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Com
     let Some(comparing) = &state.comparing else {
         return;
     };
-    let (Some(left), Some(right)) = (
-        state.runs.get(comparing.left),
-        state.runs.get(comparing.right),
-    ) else {
+    let (Some(left), Some(right)) = (state.runs.get(comparing.left), state.runs.get(comparing.right)) else {
         return;
     };
     names_ui(ui, left, right);
@@ -83,10 +77,7 @@ fn line_sample(ui: &Ui, place: Rect, is_dashed: bool) {
 fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
-        for (layout, label) in [
-            (CompareLayout::Overlaid, "Overlaid"),
-            (CompareLayout::SideBySide, "Side by side"),
-        ] {
+        for (layout, label) in [(CompareLayout::Overlaid, "Overlaid"), (CompareLayout::SideBySide, "Side by side")] {
             let is_chosen = state.settings.compare_layout == layout;
             if ui.selectable_label(is_chosen, label).clicked() {
                 commands.push(ReviewCommand::SetCompareLayout(layout));
@@ -97,8 +88,7 @@ fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             if end.clicked() {
                 commands.push(ReviewCommand::StopComparing);
             }
-            end.on_hover_text("Shows one run alone again")
-                .accessible_name("End the comparison");
+            end.on_hover_text("Shows one run alone again").accessible_name("End the comparison");
         });
     });
 }
@@ -167,11 +157,7 @@ fn number_ui(ui: &mut Ui, number: usize, caption: &str) {
     let large = FontId::new(15.0, theme::strong_family());
     let small = egui::TextStyle::Small.resolve(ui.style());
     let number = grouped(number);
-    job.append(
-        &number,
-        0.0,
-        TextFormat::simple(large, visuals.text_color()),
-    );
+    job.append(&number, 0.0, TextFormat::simple(large, visuals.text_color()));
     let caption = format!("\n{caption}");
     let weak = visuals.weak_text_color();
     job.append(&caption, 0.0, TextFormat::simple(small, weak));
@@ -205,23 +191,21 @@ fn class_changes_ui(
         return;
     }
     let title = format!("and {} more", grouped(rest.len()));
-    CollapsingHeader::new(RichText::new(title).weak())
-        .id_salt("more class changes")
-        .show_unindented(ui, |ui| {
-            let row = ui.spacing().interact_size.y;
-            let size = vec2(ui.available_width(), row * rest.len() as f32);
-            let (all, _) = ui.allocate_exact_size(size, Sense::hover());
-            // There may be thousands: only those in sight are drawn.
-            let place = |y: f32| ((y - all.top()) / row).max(0.0);
-            let end = (place(ui.clip_rect().bottom()).ceil() as usize).min(rest.len());
-            let begin = (place(ui.clip_rect().top()).floor() as usize).min(end);
-            for (at, change) in rest.iter().enumerate().take(end).skip(begin) {
-                let top = all.top() + row * at as f32;
-                let rect = Rect::from_min_size(pos2(all.left(), top), vec2(size.x, row));
-                let line = UiBuilder::new().max_rect(rect).id_salt(at);
-                change_ui(&mut ui.new_child(line), change);
-            }
-        });
+    CollapsingHeader::new(RichText::new(title).weak()).id_salt("more class changes").show_unindented(ui, |ui| {
+        let row = ui.spacing().interact_size.y;
+        let size = vec2(ui.available_width(), row * rest.len() as f32);
+        let (all, _) = ui.allocate_exact_size(size, Sense::hover());
+        // There may be thousands: only those in sight are drawn.
+        let place = |y: f32| ((y - all.top()) / row).max(0.0);
+        let end = (place(ui.clip_rect().bottom()).ceil() as usize).min(rest.len());
+        let begin = (place(ui.clip_rect().top()).floor() as usize).min(end);
+        for (at, change) in rest.iter().enumerate().take(end).skip(begin) {
+            let top = all.top() + row * at as f32;
+            let rect = Rect::from_min_size(pos2(all.left(), top), vec2(size.x, row));
+            let line = UiBuilder::new().max_rect(rect).id_salt(at);
+            change_ui(&mut ui.new_child(line), change);
+        }
+    });
 }
 
 fn class_change_ui(
@@ -245,11 +229,7 @@ fn class_change_ui(
     let row = ui.add(button).on_hover_text(format!("Show the {images}"));
     if row.clicked() {
         let others = without_changes(text);
-        let text = if is_on {
-            others
-        } else {
-            with_term(&others, &term)
-        };
+        let text = if is_on { others } else { with_term(&others, &term) };
         commands.push(ReviewCommand::SetQuery(text));
     }
     row.accessible_name(format!("{name}, {images}"));
@@ -259,9 +239,7 @@ fn class_change_ui(
 fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) {
     ui.add_space(4.0);
     ui.label(RichText::new("This image").weak());
-    let image = state
-        .shown_sample()
-        .and_then(|sample| comparing.agreement()?.of(sample));
+    let image = state.shown_sample().and_then(|sample| comparing.agreement()?.of(sample));
     let Some(image) = image else {
         ui.label("Not predicted by both runs");
         return;
@@ -270,10 +248,7 @@ fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) 
         ModelTask::Classification => classes_ui(ui, state, image),
         ModelTask::Detection => {
             let (only_a, only_b) = (image.only_left, image.only_right);
-            let text = format!(
-                "{} matched, {only_a} only in A, {only_b} only in B",
-                image.matched
-            );
+            let text = format!("{} matched, {only_a} only in A, {only_b} only in B", image.matched);
             ui.add(Label::new(text).wrap());
         }
     }
@@ -281,16 +256,9 @@ fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) 
 }
 
 fn classes_ui(ui: &mut Ui, state: &State, image: &ImageAgreement) {
-    let text = if image.is_flip {
-        "Another top class"
-    } else {
-        "The same top class"
-    };
+    let text = if image.is_flip { "Another top class" } else { "The same top class" };
     ui.label(text);
-    let predictions = [
-        state.shown.prediction.as_deref(),
-        state.compared_prediction(),
-    ];
+    let predictions = [state.shown.prediction.as_deref(), state.compared_prediction()];
     for (letter, prediction) in ["A", "B"].into_iter().zip(predictions) {
         let top = prediction.and_then(|prediction| prediction.classes().first());
         if let Some(top) = top {

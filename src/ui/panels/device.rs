@@ -8,8 +8,7 @@ use strum::VariantArray;
 use super::super::widgets::{Tone, banner_ui, checkbox_ui, key_value_ui, number_field, strong};
 use crate::domain::{Device, DeviceChoice, DeviceReport};
 use crate::state::{
-    BrowseCommand, Command, InferenceCommand, Loadable, MEGAPIXELS, Queue, RuntimeKind, State,
-    TaskKind,
+    BrowseCommand, Command, InferenceCommand, Loadable, MEGAPIXELS, Queue, RuntimeKind, State, TaskKind,
 };
 
 /// The draft of the path field.
@@ -18,12 +17,7 @@ pub(in super::super) struct DeviceMemory {
     library: Option<String>,
 }
 
-pub(super) fn device_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut DeviceMemory,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn device_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Queue<Command>) {
     choices_ui(ui, state, commands);
     match &state.inference.local.status {
         _ if state.inference.remote.is_some() => {
@@ -52,21 +46,14 @@ pub(super) fn device_ui(
 }
 
 /// Other packages of ONNX Runtime, and libraries that the user has.
-fn runtime_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut DeviceMemory,
-    commands: &mut Queue<Command>,
-) {
+fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Queue<Command>) {
     ui.add_space(6.0);
     ui.label(RichText::new("Run on a graphics card").weak());
     let is_free = !state.tasks.installs_runtime();
     ui.horizontal_wrapped(|ui| {
         for (label, kind, tooltip) in INSTALLABLE {
             let button = ui.add_enabled(is_free, Button::new(label));
-            let button = button
-                .on_hover_text(tooltip)
-                .on_disabled_hover_text("An installation is running");
+            let button = button.on_hover_text(tooltip).on_disabled_hover_text("An installation is running");
             if button.clicked() {
                 commands.push(InferenceCommand::InstallRuntime(kind));
             }
@@ -82,14 +69,10 @@ fn runtime_ui(
         });
     }
     let chosen = state.settings.runtime_library.as_ref();
-    let draft = memory
-        .library
-        .get_or_insert_with(|| chosen.map_or_else(String::new, |path| path.display().to_string()));
-    let field = ui.add(
-        TextEdit::singleline(draft)
-            .hint_text("Path of an ONNX Runtime library")
-            .desired_width(f32::INFINITY),
-    );
+    let draft =
+        memory.library.get_or_insert_with(|| chosen.map_or_else(String::new, |path| path.display().to_string()));
+    let field =
+        ui.add(TextEdit::singleline(draft).hint_text("Path of an ONNX Runtime library").desired_width(f32::INFINITY));
     let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
     field
         .on_hover_text("Used instead of the one that Spotcheck finds or installs; leave it empty to search for one")
@@ -119,21 +102,16 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let settings = &state.settings;
     ui.horizontal(|ui| {
         ui.label("Run on");
-        let combo = ComboBox::from_id_salt("device")
-            .selected_text(choice_name(settings.device))
-            .show_ui(ui, |ui| {
-                let choices = std::iter::once(DeviceChoice::Auto)
-                    .chain(Device::VARIANTS.iter().copied().map(DeviceChoice::Only));
-                for choice in choices {
-                    let is_chosen = settings.device == choice;
-                    if ui
-                        .selectable_label(is_chosen, choice_name(choice))
-                        .clicked()
-                    {
-                        commands.push(InferenceCommand::ChooseDevice(choice));
-                    }
+        let combo = ComboBox::from_id_salt("device").selected_text(choice_name(settings.device)).show_ui(ui, |ui| {
+            let choices =
+                std::iter::once(DeviceChoice::Auto).chain(Device::VARIANTS.iter().copied().map(DeviceChoice::Only));
+            for choice in choices {
+                let is_chosen = settings.device == choice;
+                if ui.selectable_label(is_chosen, choice_name(choice)).clicked() {
+                    commands.push(InferenceCommand::ChooseDevice(choice));
                 }
-            });
+            }
+        });
         combo.response.accessible_name("Run on");
     });
     ui.horizontal(|ui| {
@@ -147,11 +125,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         }
     });
     let mut predict_on_open = settings.predict_on_open;
-    let checkbox = checkbox_ui(
-        ui,
-        &mut predict_on_open,
-        "Predict an image when it is opened",
-    );
+    let checkbox = checkbox_ui(ui, &mut predict_on_open, "Predict an image when it is opened");
     if checkbox.changed() {
         commands.push(InferenceCommand::SetPredictOnOpen(predict_on_open));
     }
@@ -159,12 +133,8 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         let name = "Maximum image size";
         ui.label(name);
         let mut megapixels = settings.max_megapixels;
-        let drag = number_field(&mut megapixels)
-            .range(MEGAPIXELS)
-            .suffix(" megapixels");
-        let response = ui
-            .add(drag)
-            .on_hover_text("Applies to images opened from now on");
+        let drag = number_field(&mut megapixels).range(MEGAPIXELS).suffix(" megapixels");
+        let response = ui.add(drag).on_hover_text("Applies to images opened from now on");
         response.accessible_name(name);
         if megapixels != settings.max_megapixels {
             commands.push(BrowseCommand::SetMaxMegapixels(megapixels));
@@ -217,33 +187,18 @@ fn report_ui(ui: &mut Ui, report: &DeviceReport) {
         count => format!("{count} images per call"),
     };
     key_value_ui(ui, "Batch", &batch);
-    let threads = format!(
-        "{} × {} threads",
-        report.sessions, report.threads_per_session
-    );
+    let threads = format!("{} × {} threads", report.sessions, report.threads_per_session);
     key_value_ui(ui, "Sessions", &threads);
     key_value_ui(ui, "Warm-up", &milliseconds(report.warm_up_ms));
     if let Some(latency) = report.latency {
-        let text = format!(
-            "p50 {}, p95 {} ({} calls)",
-            milliseconds(latency.p50),
-            milliseconds(latency.p95),
-            latency.calls
-        );
+        let text =
+            format!("p50 {}, p95 {} ({} calls)", milliseconds(latency.p50), milliseconds(latency.p95), latency.calls);
         key_value_ui(ui, "Latency", &text);
     }
-    key_value_ui(
-        ui,
-        "Runtime",
-        &format!("ONNX Runtime {}", report.runtime_version),
-    );
+    key_value_ui(ui, "Runtime", &format!("ONNX Runtime {}", report.runtime_version));
     ui.label(RichText::new(&report.runtime_path).small().weak());
 }
 
 fn milliseconds(value: f64) -> String {
-    if value < 10.0 {
-        format!("{value:.1} ms")
-    } else {
-        format!("{value:.0} ms")
-    }
+    if value < 10.0 { format!("{value:.1} ms") } else { format!("{value:.0} ms") }
 }

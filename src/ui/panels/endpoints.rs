@@ -20,11 +20,7 @@ const BUTTONS_WIDTH: f32 = 140.0;
 /// How many endpoints are shown; more are only counted, because the image needs the room.
 const MOST: usize = 3;
 
-pub(in super::super) fn endpoints_banner_ui(
-    ui: &mut Ui,
-    state: &State,
-    commands: &mut Queue<Command>,
-) {
+pub(in super::super) fn endpoints_banner_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let count = state.endpoints_at_our_cost().count();
     ui.ctx().request_repaint_after(PERIOD);
     let visuals = ui.visuals();
@@ -89,8 +85,7 @@ fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Comman
 
 /// “⚠ Endpoint cats: `InService`, about $0.42 so far at $0.74 per hour, deleted at 18:30 (in 2 h 10 min)”.
 fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
-    let is_wrong =
-        endpoint.undeleted.is_some() || endpoint.trouble.is_some() || endpoint.failure.is_some();
+    let is_wrong = endpoint.undeleted.is_some() || endpoint.trouble.is_some() || endpoint.failure.is_some();
     let sign = match endpoint.presence.status() {
         _ if is_wrong => "⚠",
         Some(EndpointStatus::InService) | None => "",
@@ -106,11 +101,7 @@ fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
         parts.push(endpoint_end_text(endpoint, now_ms));
     }
     let text = parts.join(", ");
-    if sign.is_empty() {
-        text
-    } else {
-        format!("{sign} {text}")
-    }
+    if sign.is_empty() { text } else { format!("{sign} {text}") }
 }
 
 #[cfg(test)]

@@ -5,9 +5,7 @@ use eframe::egui::{self, Label, ProgressBar, Rect, RichText, Sense, Ui, vec2};
 use super::super::theme;
 use super::super::widgets::{Tone, action_button_ui, banner_ui, slider};
 use crate::domain::Saliency;
-use crate::state::{
-    Action, Command, Explanation, Question, Queue, ReviewCommand, State, TaskId, TaskSignal,
-};
+use crate::state::{Action, Command, Explanation, Question, Queue, ReviewCommand, State, TaskId, TaskSignal};
 
 const BAR_HEIGHT: f32 = 12.0;
 /// How many strips the colour bar has.
@@ -20,9 +18,7 @@ pub(super) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Co
             ui.weak("Getting the model ready to explain its prediction…");
         }
         Explanation::Running { task, question } => running_ui(ui, state, *task, question, commands),
-        Explanation::Ready {
-            question, saliency, ..
-        } => ready_ui(ui, state, question, saliency, commands),
+        Explanation::Ready { question, saliency, .. } => ready_ui(ui, state, question, saliency, commands),
         Explanation::Failed { question, reason } => {
             let message = format!("{} could not be explained: {reason}", question.label);
             banner_ui(ui, Tone::Error, &message, |_| {});
@@ -42,21 +38,13 @@ fn ask_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
-fn running_ui(
-    ui: &mut Ui,
-    state: &State,
-    task: TaskId,
-    question: &Question,
-    commands: &mut Queue<Command>,
-) {
+fn running_ui(ui: &mut Ui, state: &State, task: TaskId, question: &Question, commands: &mut Queue<Command>) {
     ui.label(format!("Looking for what “{}” depends on…", question.label));
     let progress = state.tasks.get(task).map(|task| task.control.progress());
     let fraction = progress.and_then(|progress| progress.fraction());
     ui.horizontal(|ui| {
         ui.add(
-            ProgressBar::new(fraction.unwrap_or(0.0))
-                .desired_width(ui.available_width() - 80.0)
-                .desired_height(8.0),
+            ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(ui.available_width() - 80.0).desired_height(8.0),
         );
         if ui.button("Stop").clicked() {
             commands.push(Command::SignalTask(task, TaskSignal::Cancel));
@@ -64,13 +52,7 @@ fn running_ui(
     });
 }
 
-fn ready_ui(
-    ui: &mut Ui,
-    state: &State,
-    question: &Question,
-    saliency: &Saliency,
-    commands: &mut Queue<Command>,
-) {
+fn ready_ui(ui: &mut Ui, state: &State, question: &Question, saliency: &Saliency, commands: &mut Queue<Command>) {
     ui.add(Label::new(summary(question, saliency)).wrap());
     let largest = saliency.largest_drop();
     if largest > 0.0 {
@@ -103,11 +85,7 @@ fn ready_ui(
 
 /// What the colours mean, in words.
 fn summary(question: &Question, saliency: &Saliency) -> String {
-    let whole = format!(
-        "“{}” scores {:.1} % on the whole image",
-        question.label,
-        saliency.baseline * 100.0
-    );
+    let whole = format!("“{}” scores {:.1} % on the whole image", question.label, saliency.baseline * 100.0);
     if saliency.largest_drop() > 0.0 {
         format!("{whole}; it loses most when the yellow parts are covered")
     } else {
@@ -122,11 +100,9 @@ fn color_bar_ui(ui: &mut Ui, largest: f32) {
     let strip = rect.width() / BAR_STEPS as f32;
     for step in 0..BAR_STEPS {
         let left = rect.left() + step as f32 * strip;
-        let place =
-            Rect::from_min_size(egui::pos2(left, rect.top()), vec2(strip + 0.5, BAR_HEIGHT));
+        let place = Rect::from_min_size(egui::pos2(left, rect.top()), vec2(strip + 0.5, BAR_HEIGHT));
         let strength = step as f32 / (BAR_STEPS - 1) as f32;
-        ui.painter()
-            .rect_filled(place, 0.0, theme::heat_color(strength));
+        ui.painter().rect_filled(place, 0.0, theme::heat_color(strength));
     }
     response.on_hover_text(
         "How many percentage points the score falls when a patch of the image's mean colour covers the part",
@@ -151,22 +127,10 @@ mod tests {
 
     #[test]
     fn a_score_that_falls_nowhere_is_said_so() {
-        let question = Question {
-            target: SaliencyTarget::Class(1),
-            label: "cat".to_owned(),
-            score: 0.5,
-        };
-        let saliency = |drop| Saliency {
-            rows: 1,
-            columns: 1,
-            drops: vec![drop],
-            baseline: 0.5,
-        };
+        let question = Question { target: SaliencyTarget::Class(1), label: "cat".to_owned(), score: 0.5 };
+        let saliency = |drop| Saliency { rows: 1, columns: 1, drops: vec![drop], baseline: 0.5 };
         let text = summary(&question, &saliency(-0.1));
-        assert!(
-            text.starts_with("“cat” scores 50.0 %") && text.contains("no covered part"),
-            "{text}"
-        );
+        assert!(text.starts_with("“cat” scores 50.0 %") && text.contains("no covered part"), "{text}");
         assert!(summary(&question, &saliency(0.2)).contains("yellow"));
     }
 }

@@ -23,12 +23,7 @@ pub(in super::super) struct FiltersMemory {
     classes: ClassTableMemory,
 }
 
-pub(super) fn filters_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut FiltersMemory,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn filters_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Queue<Command>) {
     match state.viewed_card().map(|card| card.task) {
         Some(ModelTask::Detection) => {
             threshold_ui(ui, state, memory, commands);
@@ -61,12 +56,7 @@ fn change(commands: &mut Queue<Command>, change: ViewChange) {
     commands.push(ReviewCommand::ChangeView(change));
 }
 
-fn threshold_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut FiltersMemory,
-    commands: &mut Queue<Command>,
-) {
+fn threshold_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Queue<Command>) {
     let lowest = lowest_score(state);
     let mut min_score = state.view().min_score;
     ui.horizontal(|ui| {
@@ -82,28 +72,17 @@ fn threshold_ui(
         change(commands, ViewChange::MinScore(score.max(lowest)));
     }
     if lowest > WORTH_SAYING {
-        ui.label(
-            RichText::new(format!(
-                "The model itself leaves out boxes below {lowest:.3}"
-            ))
-            .small()
-            .weak(),
-        );
+        ui.label(RichText::new(format!("The model itself leaves out boxes below {lowest:.3}")).small().weak());
     }
 }
 
 /// A classifier scores every class; these settings say which of them are worth listing.
-fn classifier_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut FiltersMemory,
-    commands: &mut Queue<Command>,
-) {
+fn classifier_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Queue<Command>) {
     let mut min_score = state.view().min_class_score;
     ui.horizontal(|ui| {
-        let label = ui.label("Minimum score").on_hover_text(
-            "Classes below this are not listed; an image without any counts as “none”",
-        );
+        let label = ui
+            .label("Minimum score")
+            .on_hover_text("Classes below this are not listed; an image without any counts as “none”");
         fit_slider(ui);
         let field = slider(&mut min_score, 0.0..=1.0).fixed_decimals(2);
         if ui.add(field).labelled_by(label.id).changed() {
@@ -215,30 +194,21 @@ fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Queue<Comm
             let color = theme::class_color(class_id);
             ui.painter().rect_filled(rect, 2.0, color);
             let mut is_shown = !view.hidden_classes.contains(&class_id);
-            let checkbox =
-                checkbox_ui(ui, &mut is_shown, &name).on_hover_text("Show boxes of this class");
+            let checkbox = checkbox_ui(ui, &mut is_shown, &name).on_hover_text("Show boxes of this class");
             if checkbox.changed() {
-                let shown = if is_shown {
-                    ViewChange::ShowClass(class_id)
-                } else {
-                    ViewChange::HideClass(class_id)
-                };
+                let shown = if is_shown { ViewChange::ShowClass(class_id) } else { ViewChange::HideClass(class_id) };
                 change(commands, shown);
             }
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 own_threshold_ui(ui, state, class_id, &name, commands);
                 let is_solo = view.solo_class == Some(class_id);
-                let solo = ui
-                    .selectable_label(is_solo, "Only")
-                    .on_hover_text("Show only this class");
+                let solo = ui.selectable_label(is_solo, "Only").on_hover_text("Show only this class");
                 if solo.clicked() {
                     let class = (!is_solo).then_some(class_id);
                     change(commands, ViewChange::Solo(class));
                 }
                 solo.accessible_name(format!("Only {name}"));
-                let strip = ui
-                    .small_button("Strip")
-                    .on_hover_text("Show all boxes of this class over all images");
+                let strip = ui.small_button("Strip").on_hover_text("Show all boxes of this class over all images");
                 if strip.clicked() {
                     commands.push(ReviewCommand::OpenFilmstrip(class_id));
                 }
@@ -249,13 +219,7 @@ fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Queue<Comm
 }
 
 /// The class's own threshold: dragging it or typing sets it, a click with the right button gives it up.
-fn own_threshold_ui(
-    ui: &mut Ui,
-    state: &State,
-    class_id: u32,
-    name: &str,
-    commands: &mut Queue<Command>,
-) {
+fn own_threshold_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mut Queue<Command>) {
     let view = state.view();
     let has_own = view.min_score_by_class.contains_key(&class_id);
     let mut min_score = view.min_score_of(class_id);
@@ -264,16 +228,12 @@ fn own_threshold_ui(
         .speed(0.005)
         .fixed_decimals(2)
         .prefix(if has_own { "≥ " } else { "" });
-    let response = ui.add(drag).on_hover_text(
-        "Minimum score of this class. Drag or type; right-click to reset to the global one",
-    );
+    let response =
+        ui.add(drag).on_hover_text("Minimum score of this class. Drag or type; right-click to reset to the global one");
     // A field that is opened and left unchanged chooses nothing.
     let is_other = format!("{min_score:.2}") != format!("{:.2}", view.min_score_of(class_id));
     if response.changed() && is_other {
-        change(
-            commands,
-            ViewChange::ClassMinScore(class_id, Some(min_score)),
-        );
+        change(commands, ViewChange::ClassMinScore(class_id, Some(min_score)));
     }
     if response.secondary_clicked() {
         change(commands, ViewChange::ClassMinScore(class_id, None));

@@ -1,8 +1,7 @@
 //! The histogram of the scores, with the threshold in it.
 
 use eframe::egui::{
-    self, Align, CornerRadius, CursorIcon, Label, Layout, Rect, Response, RichText, Sense, Stroke,
-    Ui, pos2, vec2,
+    self, Align, CornerRadius, CursorIcon, Label, Layout, Rect, Response, RichText, Sense, Stroke, Ui, pos2, vec2,
 };
 
 use super::super::theme;
@@ -22,34 +21,18 @@ pub(super) struct HistogramMemory {
 
 /// The bars, and below them the count above the threshold. Returns a new threshold if the pointer sets one. Its room is
 /// kept while it is empty, so that nothing below it moves.
-pub(super) fn histogram_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut HistogramMemory,
-    threshold: f32,
-) -> Option<f32> {
+pub(super) fn histogram_ui(ui: &mut Ui, state: &State, memory: &mut HistogramMemory, threshold: f32) -> Option<f32> {
     let statistics = state.arranging.statistics();
     let statistics = statistics.filter(|statistics| statistics.images > 0);
-    let (rect, response) =
-        ui.allocate_exact_size(vec2(ui.available_width(), HEIGHT), Sense::click_and_drag());
-    let summary =
-        statistics.map_or_else(|| "No predictions yet".to_owned(), |found| summary(found));
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), HEIGHT), Sense::click_and_drag());
+    let summary = statistics.map_or_else(|| "No predictions yet".to_owned(), |found| summary(found));
     response.widget_info(|| {
         let label = format!("Histogram of the scores; {summary}");
         egui::WidgetInfo::labeled(egui::Role::Image, true, label)
     });
     let sunken = theme::sunken_fill(ui.visuals());
-    ui.painter()
-        .rect_filled(rect, CornerRadius::same(4), sunken);
-    let set = statistics.and_then(|statistics| {
-        bars_ui(
-            ui,
-            (rect, response),
-            statistics,
-            threshold,
-            memory.is_linear,
-        )
-    });
+    ui.painter().rect_filled(rect, CornerRadius::same(4), sunken);
+    let set = statistics.and_then(|statistics| bars_ui(ui, (rect, response), statistics, threshold, memory.is_linear));
     // From the right, so that the words take what the button leaves, and one line in any case.
     let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
@@ -79,9 +62,7 @@ fn bars_ui(
     }
     let pointer = response.interact_pointer_pos();
     let set = pointer.filter(|_| response.clicked() || response.dragged());
-    let hovered = response
-        .hover_pos()
-        .map(|pointer| score_at(rect, pointer.x));
+    let hovered = response.hover_pos().map(|pointer| score_at(rect, pointer.x));
     let response = response.on_hover_cursor(CursorIcon::ResizeHorizontal);
     if let Some(score) = hovered {
         let bin = bin_of(score);
@@ -108,11 +89,7 @@ fn summary(statistics: &Statistics) -> String {
         ModelTask::Classification => format!("{above} of {images} above"),
         ModelTask::Detection => {
             let boxes = box_count(statistics.boxes_above);
-            let counting = if statistics.is_exact {
-                ""
-            } else {
-                ", overlaps are still being counted…"
-            };
+            let counting = if statistics.is_exact { "" } else { ", overlaps are still being counted…" };
             format!("{boxes} shown in {above} of {images}{counting}")
         }
     }
@@ -146,24 +123,13 @@ fn paint(ui: &Ui, rect: Rect, statistics: &Statistics, threshold: f32, is_linear
         let left = rect.left() + bin as f32 * bar_width;
         // One box among a million is still to be seen.
         let top = rect.bottom() - (share * (rect.height() - 6.0)).max(1.5);
-        let bar = Rect::from_min_max(
-            pos2(left + 0.5, top),
-            pos2(left + bar_width - 0.5, rect.bottom()),
-        );
+        let bar = Rect::from_min_max(pos2(left + 0.5, top), pos2(left + bar_width - 0.5, rect.bottom()));
         let is_above = (bin as f32 + 0.5) / BINS >= threshold;
-        let color = if is_above {
-            above
-        } else {
-            below.gamma_multiply(0.6)
-        };
+        let color = if is_above { above } else { below.gamma_multiply(0.6) };
         painter.rect_filled(bar, CornerRadius::ZERO, color);
     }
     let x = rect.left() + rect.width() * threshold.clamp(0.0, 1.0);
-    painter.vline(
-        x,
-        rect.y_range(),
-        Stroke::new(2.0, visuals.strong_text_color()),
-    );
+    painter.vline(x, rect.y_range(), Stroke::new(2.0, visuals.strong_text_color()));
     let handle = Rect::from_center_size(pos2(x, rect.top() + 4.0), vec2(8.0, 8.0));
     painter.rect_filled(handle, CornerRadius::same(2), visuals.strong_text_color());
 }
@@ -175,13 +141,7 @@ mod tests {
     #[test]
     fn a_place_on_the_histogram_is_a_score_to_the_hundredth() {
         let rect = Rect::from_min_size(pos2(10.0, 0.0), vec2(300.0, 50.0));
-        for (x, score) in [
-            (0.0, 0.0),
-            (10.0, 0.0),
-            (160.0, 0.5),
-            (163.2, 0.51),
-            (999.0, 1.0),
-        ] {
+        for (x, score) in [(0.0, 0.0), (10.0, 0.0), (160.0, 0.5), (163.2, 0.51), (999.0, 1.0)] {
             assert!((score_at(rect, x) - score).abs() < 1e-6, "{x}");
         }
         assert_eq!(bin_of(1.0), ScoreHistogram::BINS - 1);

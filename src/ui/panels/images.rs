@@ -7,15 +7,14 @@ use eframe::egui::{self, Align, Button, Label, Layout, Panel, RichText, TextEdit
 use super::super::grid::{GridMemory, grid_ui};
 use super::super::textures::Textures;
 use super::super::widgets::{
-    FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, fitting,
-    grouped, image_count, recent_line_ui, sign_in_banner_ui, slider,
+    FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, fitting, grouped, image_count,
+    recent_line_ui, sign_in_banner_ui, slider,
 };
 use super::project::{moved_folder_ui, project_banners_ui};
 use super::search::{SearchMemory, found_ui, search_ui, sort_ui};
 use crate::domain::S3Place;
 use crate::state::{
-    Action, BrowseCommand, Command, Listing, OpenSource, Queue, ReviewCommand, SourceId, State,
-    THUMBNAIL_SIDES,
+    Action, BrowseCommand, Command, Listing, OpenSource, Queue, ReviewCommand, SourceId, State, THUMBNAIL_SIDES,
 };
 
 /// The draft of the path field, and what the grid remembers.
@@ -97,22 +96,13 @@ fn contents_ui(
     }
 }
 
-fn open_row_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut ImagesMemory,
-    commands: &mut Queue<Command>,
-) {
+fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: &mut Queue<Command>) {
     if let Some(source) = &state.source
         && memory.path_of != Some(source.id)
     {
         memory.path_of = Some(source.id);
         let can_be_typed = source.path.is_some() || source.place.is_some();
-        memory.path = if can_be_typed {
-            source.name.clone()
-        } else {
-            String::new()
-        };
+        memory.path = if can_be_typed { source.name.clone() } else { String::new() };
     }
     ui.horizontal(|ui| {
         action_button_ui(ui, state, Action::OpenFolder, commands);
@@ -121,22 +111,13 @@ fn open_row_ui(
             action_button_ui(ui, state, Action::PredictAll, commands);
         });
     });
-    let hints = [
-        "Path of a folder or image, or s3://bucket/folder/",
-        "Path of a folder, or s3://bucket/",
-        "Path of a folder",
-    ];
+    let hints =
+        ["Path of a folder or image, or s3://bucket/folder/", "Path of a folder, or s3://bucket/", "Path of a folder"];
     let hint = fitting(ui, hints, ui.available_width() - FIELD_PADDING).unwrap_or_default();
-    let field = ui.add(
-        TextEdit::singleline(&mut memory.path)
-            .hint_text(hint)
-            .desired_width(f32::INFINITY),
-    );
+    let field = ui.add(TextEdit::singleline(&mut memory.path).hint_text(hint).desired_width(f32::INFINITY));
     let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
     field
-        .on_hover_text(
-            "Type a path or an address in S3 and press Enter, or drop a folder on the window",
-        )
+        .on_hover_text("Type a path or an address in S3 and press Enter, or drop a folder on the window")
         .accessible_name("Path of a folder or image");
     let path = memory.path.trim();
     if is_entered && !path.is_empty() {
@@ -183,8 +164,7 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
     for place in &settings.recent_places {
         let name = place.identity();
-        let button = Button::new(&name)
-            .right_text(RichText::new(place.access.credentials.to_string()).weak());
+        let button = Button::new(&name).right_text(RichText::new(place.access.credentials.to_string()).weak());
         let boxed = || Box::new(place.clone());
         match recent_line_ui(ui, button, &name) {
             Some(RecentLine::Chosen) => commands.push(BrowseCommand::OpenPlace(boxed())),
@@ -235,9 +215,7 @@ fn summary_text_ui(ui: &mut Ui, parts: &[String]) {
     let lengths = (1..=parts.len()).rev();
     let texts = lengths.map(|length| parts[..length].join(", "));
     let text = fitting(ui, texts, ui.available_width()).or(parts.first().cloned());
-    let label = Label::new(RichText::new(text.unwrap_or_default()).weak())
-        .truncate()
-        .show_tooltip_when_elided(false);
+    let label = Label::new(RichText::new(text.unwrap_or_default()).weak()).truncate().show_tooltip_when_elided(false);
     let all = parts.join(", ");
     let response = ui.add(label).on_hover_text(&all);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, all.as_str()));
@@ -246,16 +224,9 @@ fn summary_text_ui(ui: &mut Ui, parts: &[String]) {
 /// How many images there are, then what is known of them.
 fn summary_parts(state: &State) -> Vec<String> {
     let all = image_count(state.samples.len());
-    let count = if state.arranging.is_filtered() {
-        format!("{} of {all}", grouped(state.order().len()))
-    } else {
-        all
-    };
+    let count = if state.arranging.is_filtered() { format!("{} of {all}", grouped(state.order().len())) } else { all };
     let selected = state.selection.selected().len();
-    let is_listing = matches!(
-        state.source.as_ref().map(|source| &source.listing),
-        Some(Listing::Running)
-    );
+    let is_listing = matches!(state.source.as_ref().map(|source| &source.listing), Some(Listing::Running));
     let mut parts = vec![count];
     if is_listing {
         parts.push("still listing…".to_owned());
@@ -281,17 +252,13 @@ fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.weak("Opened before");
     for path in &state.settings.recent {
         let name = path.file_name().unwrap_or(path.as_os_str());
-        let link = ui
-            .link(name.to_string_lossy())
-            .on_hover_text(path.display().to_string());
+        let link = ui.link(name.to_string_lossy()).on_hover_text(path.display().to_string());
         if link.clicked() {
             commands.push(BrowseCommand::Open(path.clone()));
         }
     }
     for place in &state.settings.recent_places {
-        let link = ui
-            .link(place.address.to_string())
-            .on_hover_text(place.access.credentials.to_string());
+        let link = ui.link(place.address.to_string()).on_hover_text(place.access.credentials.to_string());
         if link.clicked() {
             commands.push(BrowseCommand::OpenPlace(Box::new(place.clone())));
         }

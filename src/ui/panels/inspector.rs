@@ -21,33 +21,23 @@ pub(in super::super) fn inspector_ui(
     textures: &mut Textures,
     commands: &mut Queue<Command>,
 ) {
-    Panel::right("inspector")
-        .default_size(320.0)
-        .size_range(260.0..=600.0)
-        .show(ui, |ui| {
-            let height = CONTROLS_SHARE * ui.available_height();
-            // With or without the bar, so that nothing moves to the side where it comes or goes.
-            let width = ui.available_width() - ui.spacing().scroll.allocated_width();
-            ScrollArea::vertical()
-                .id_salt("controls")
-                .max_height(height)
-                .auto_shrink([false, true])
-                .show(ui, |ui| {
-                    ui.set_max_width(width);
-                    // Where the visible part ends, wherever the panel is scrolled to.
-                    let bottom = ui.min_rect().top() + height;
-                    ui.add_space(6.0);
-                    controls_ui(ui, state, runs, filters, bottom, commands);
-                });
-            ui.separator();
-            ScrollArea::vertical()
-                .id_salt("results")
-                .auto_shrink(false)
-                .show(ui, |ui| {
-                    ui.set_max_width(width);
-                    results_ui(ui, state, device, textures, commands);
-                });
+    Panel::right("inspector").default_size(320.0).size_range(260.0..=600.0).show(ui, |ui| {
+        let height = CONTROLS_SHARE * ui.available_height();
+        // With or without the bar, so that nothing moves to the side where it comes or goes.
+        let width = ui.available_width() - ui.spacing().scroll.allocated_width();
+        ScrollArea::vertical().id_salt("controls").max_height(height).auto_shrink([false, true]).show(ui, |ui| {
+            ui.set_max_width(width);
+            // Where the visible part ends, wherever the panel is scrolled to.
+            let bottom = ui.min_rect().top() + height;
+            ui.add_space(6.0);
+            controls_ui(ui, state, runs, filters, bottom, commands);
         });
+        ui.separator();
+        ScrollArea::vertical().id_salt("results").auto_shrink(false).show(ui, |ui| {
+            ui.set_max_width(width);
+            results_ui(ui, state, device, textures, commands);
+        });
+    });
 }
 
 /// The largest share of the panel's height for the controls, which are the same from image to image. What changes with

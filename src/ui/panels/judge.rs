@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Align, Button, Galley, Id, Key, Layout, Panel, Rect, RichText, Sense, TextEdit,
-    TextStyle, Ui, pos2, vec2,
+    self, Align, Button, Galley, Id, Key, Layout, Panel, Rect, RichText, Sense, TextEdit, TextStyle, Ui, pos2, vec2,
 };
 
 use super::super::widgets::{
-    action_icon_ui, grouped, paint_verdict, truncated, verdict_color, verdict_sign, verdict_text,
-    verdict_word,
+    action_icon_ui, grouped, paint_verdict, truncated, verdict_color, verdict_sign, verdict_text, verdict_word,
 };
 use super::super::{keys, theme, widgets};
 use crate::domain::{SampleId, SampleSet, Verdict};
@@ -41,12 +39,7 @@ pub(in super::super) struct JudgeMemory {
 }
 
 /// As wide as the window, so that the buttons are in one place in every view.
-pub(in super::super) fn judge_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut JudgeMemory,
-    commands: &mut Queue<Command>,
-) {
+pub(in super::super) fn judge_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
     if state.samples.is_empty() {
         return;
     }
@@ -120,19 +113,13 @@ fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     action_icon_ui(ui, state, Action::Redo, "↻", commands);
 }
 
-fn words_and_progress_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut JudgeMemory,
-    commands: &mut Queue<Command>,
-) {
+fn words_and_progress_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
     // From the right, so that the words take what the progress leaves.
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         progress_ui(ui, state);
-        ui.with_layout(
-            Layout::left_to_right(Align::Center).with_main_wrap(true),
-            |ui| words_ui(ui, state, memory, commands),
-        );
+        ui.with_layout(Layout::left_to_right(Align::Center).with_main_wrap(true), |ui| {
+            words_ui(ui, state, memory, commands);
+        });
     });
 }
 
@@ -158,13 +145,7 @@ fn plain_button_ui(ui: &mut Ui, state: &State, action: Action, commands: &mut Qu
 }
 
 /// A button that shows the action's key.
-fn action_ui(
-    ui: &mut Ui,
-    state: &State,
-    action: Action,
-    mut button: Button<'_>,
-    commands: &mut Queue<Command>,
-) {
+fn action_ui(ui: &mut Ui, state: &State, action: Action, mut button: Button<'_>, commands: &mut Queue<Command>) {
     if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
         button = button.shortcut_text(RichText::new(keys).weak());
     }
@@ -174,9 +155,7 @@ fn action_ui(
 /// What the next verdict is about, and the one it has.
 fn subject_ui(ui: &mut Ui, state: &State) {
     let verdict = subject_verdict(state);
-    let is_saving = state
-        .shown_sample()
-        .is_some_and(|sample| state.judgements.is_saving(sample));
+    let is_saving = state.shown_sample().is_some_and(|sample| state.judgements.is_saving(sample));
     let saving = if is_saving { ", saving…" } else { "" };
     let (subject, words) = (subject(state), subject_words(state, verdict));
     let text = format!("{}{saving}", on_one_line(&subject, &words));
@@ -205,11 +184,7 @@ fn subject_ui(ui: &mut Ui, state: &State) {
 }
 
 fn on_one_line(subject: &str, words: &str) -> String {
-    if words.is_empty() {
-        subject.to_owned()
-    } else {
-        format!("{subject}: {words}")
-    }
+    if words.is_empty() { subject.to_owned() } else { format!("{subject}: {words}") }
 }
 
 /// On one line where there is room, else on two small ones.
@@ -240,10 +215,7 @@ fn subject(state: &State) -> String {
         return widgets::image_count(selected);
     }
     let prediction = state.shown.prediction.as_ref();
-    let detection = state
-        .shown
-        .selected_box
-        .and_then(|index| prediction?.detections().get(index));
+    let detection = state.shown.selected_box.and_then(|index| prediction?.detections().get(index));
     match detection {
         Some(detection) => format!("Box “{}”", detection.label),
         None => "Image".to_owned(),
@@ -286,31 +258,17 @@ fn subject_verdict(state: &State) -> Option<&Verdict> {
 }
 
 fn words_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
-    let wanted = state
-        .judge_focus
-        .filter(|(_, number)| *number > memory.focused);
+    let wanted = state.judge_focus.filter(|(_, number)| *number > memory.focused);
     if let Some((_, number)) = wanted {
         memory.focused = number;
     }
     let wanted = wanted.map(|(field, _)| field);
-    note_ui(
-        ui,
-        state,
-        memory,
-        wanted == Some(JudgeField::Note),
-        commands,
-    );
+    note_ui(ui, state, memory, wanted == Some(JudgeField::Note), commands);
     tags_ui(ui, state, memory, wanted == Some(JudgeField::Tag), commands);
 }
 
 /// The note is saved when the field is left or Enter is pressed; Escape cancels.
-fn note_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut JudgeMemory,
-    wants_focus: bool,
-    commands: &mut Queue<Command>,
-) {
+fn note_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, wants_focus: bool, commands: &mut Queue<Command>) {
     let Some(sample) = state.shown_sample() else {
         return;
     };
@@ -341,9 +299,7 @@ fn note_ui(
             commands.push(ReviewCommand::SetNote { samples, text });
         }
     }
-    field
-        .on_hover_text("For all selected images; Enter saves, Escape cancels")
-        .accessible_name("Note");
+    field.on_hover_text("For all selected images; Enter saves, Escape cancels").accessible_name("Note");
 }
 
 /// What the tags leave; with many of them they go on below.
@@ -352,9 +308,7 @@ fn note_width(ui: &Ui, state: &State, sample: SampleId) -> f32 {
     let spacing = ui.spacing();
     let chips = state.judgements.tags(sample).iter().map(|tag| {
         let text = chip_text(tag);
-        let galley = ui
-            .painter()
-            .layout_no_wrap(text, font.clone(), egui::Color32::WHITE);
+        let galley = ui.painter().layout_no_wrap(text, font.clone(), egui::Color32::WHITE);
         galley.size().x + 2.0 * spacing.button_padding.x + spacing.item_spacing.x
     });
     let tags = chips.sum::<f32>() + TAG_WIDTH + 3.0 * spacing.item_spacing.x;
@@ -365,22 +319,14 @@ fn chip_text(tag: &str) -> String {
     format!("{tag} ×")
 }
 
-fn tags_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut JudgeMemory,
-    wants_focus: bool,
-    commands: &mut Queue<Command>,
-) {
+fn tags_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, wants_focus: bool, commands: &mut Queue<Command>) {
     let Some(sample) = state.shown_sample() else {
         return;
     };
     let is_writable = state.project.is_writable();
     for tag in state.judgements.tags(sample) {
         let chip = Button::new(chip_text(tag)).corner_radius(12);
-        let chip = ui
-            .add_enabled(is_writable, chip)
-            .on_hover_text(format!("Remove the tag “{tag}”"));
+        let chip = ui.add_enabled(is_writable, chip).on_hover_text(format!("Remove the tag “{tag}”"));
         if chip.clicked() {
             commands.push(ReviewCommand::RemoveTag(tag.clone()));
         }
@@ -388,10 +334,7 @@ fn tags_ui(
     }
     let field = ui.add_enabled(
         is_writable,
-        TextEdit::singleline(&mut memory.tag)
-            .id(Id::unique("tag"))
-            .hint_text("Tag (T)")
-            .desired_width(TAG_WIDTH - 8.0),
+        TextEdit::singleline(&mut memory.tag).id(Id::unique("tag")).hint_text("Tag (T)").desired_width(TAG_WIDTH - 8.0),
     );
     if wants_focus {
         field.request_focus();
@@ -418,9 +361,7 @@ fn tags_ui(
         }
         suggestion.accessible_name(format!("Tag with {tag}"));
     }
-    field
-        .on_hover_text("Enter adds the tag to all selected images")
-        .accessible_name("Tag");
+    field.on_hover_text("Enter adds the tag to all selected images").accessible_name("Tag");
 }
 
 /// Tags in use that begin like this; none before something is typed.
@@ -430,10 +371,7 @@ fn suggestions<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
         return Vec::new();
     }
     let known = state.judgements.known_tags();
-    known
-        .filter(|tag| tag.to_lowercase().starts_with(&typed))
-        .take(MAX_SUGGESTIONS)
-        .collect()
+    known.filter(|tag| tag.to_lowercase().starts_with(&typed)).take(MAX_SUGGESTIONS).collect()
 }
 
 /// How many are judged, over a bar with a stretch for each verdict; what is empty is still to be judged.
@@ -443,13 +381,8 @@ fn progress_ui(ui: &mut Ui, state: &State) {
     let total = state.samples.len();
     let font = TextStyle::Body.resolve(ui.style());
     let color = ui.visuals().weak_text_color();
-    let galley = ui
-        .painter()
-        .layout_no_wrap(judged_text(counts, total), font, color);
-    let size = vec2(
-        galley.size().x.max(90.0) + 4.0,
-        ui.spacing().interact_size.y,
-    );
+    let galley = ui.painter().layout_no_wrap(judged_text(counts, total), font, color);
+    let size = vec2(galley.size().x.max(90.0) + 4.0, ui.spacing().interact_size.y);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
     let text = progress_text(counts, total);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text.as_str()));
@@ -491,11 +424,7 @@ fn progress_text(counts: &FilterCounts, total: usize) -> String {
         .map(|(kind, count)| format!("{} {}", grouped(count), verdict_word(kind)))
         .collect();
     let judged = judged_text(counts, total);
-    if parts.is_empty() {
-        judged
-    } else {
-        format!("{judged}: {}", parts.join(", "))
-    }
+    if parts.is_empty() { judged } else { format!("{judged}: {}", parts.join(", ")) }
 }
 
 #[cfg(test)]
@@ -504,11 +433,7 @@ mod tests {
 
     #[test]
     fn the_progress_line_names_only_the_verdicts_that_were_given() {
-        let mut counts = FilterCounts {
-            all: 20_000,
-            unjudged: 20_000 - 1212,
-            ..FilterCounts::default()
-        };
+        let mut counts = FilterCounts { all: 20_000, unjudged: 20_000 - 1212, ..FilterCounts::default() };
         counts.verdicts[VerdictKind::Accept as usize] = 1200;
         counts.verdicts[VerdictKind::Reject as usize] = 8;
         counts.verdicts[VerdictKind::WrongClass as usize] = 4;

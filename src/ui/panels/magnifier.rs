@@ -14,12 +14,7 @@ const CONTEXT: f32 = 0.15;
 /// Screen points an image pixel; more would show four squares.
 const MAX_ZOOM: f32 = 24.0;
 
-pub(super) fn magnifier_ui(
-    ui: &mut Ui,
-    state: &State,
-    textures: &mut Textures,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn magnifier_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
     let Some((prediction, detection)) = selected(state) else {
         ui.horizontal(|ui| {
             ui.weak("Select a box to see it enlarged");
@@ -59,9 +54,7 @@ fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 
 /// `123 × 88 pixels, 1.2 % of the image`
 fn size_text(prediction: &Prediction, detection: &Detection) -> String {
-    let bounds = detection
-        .bounds
-        .clipped(prediction.width, prediction.height);
+    let bounds = detection.bounds.clipped(prediction.width, prediction.height);
     let whole = prediction.width as f32 * prediction.height as f32;
     format!(
         "{:.0} × {:.0} pixels, {:.1} % of the image",
@@ -81,13 +74,7 @@ fn crop_ui(ui: &mut Ui, state: &State, textures: &mut Textures, detection: &Dete
     let Some(shown) = textures.image_of(source.id, sample) else {
         let font = egui::TextStyle::Body.resolve(ui.style());
         let color = ui.visuals().weak_text_color();
-        painter.text(
-            place.center(),
-            egui::Align2::CENTER_CENTER,
-            "Reading…",
-            font,
-            color,
-        );
+        painter.text(place.center(), egui::Align2::CENTER_CENTER, "Reading…", font, color);
         return;
     };
     let [width, height] = shown.size();

@@ -161,29 +161,12 @@ const VIEW: &Menu = &[
 
 /// Menus inside of the menu View, which would be higher than a small screen without them.
 const VIEW_MORE: [(&str, &Menu); 3] = [
-    (
-        "Size of the thumbnails",
-        &[
-            Some(Action::LargerThumbnails),
-            Some(Action::SmallerThumbnails),
-        ],
-    ),
+    ("Size of the thumbnails", &[Some(Action::LargerThumbnails), Some(Action::SmallerThumbnails)]),
     (
         "Size of the interface",
-        &[
-            Some(Action::InterfaceLarger),
-            Some(Action::InterfaceSmaller),
-            Some(Action::InterfaceNormal),
-        ],
+        &[Some(Action::InterfaceLarger), Some(Action::InterfaceSmaller), Some(Action::InterfaceNormal)],
     ),
-    (
-        "Theme",
-        &[
-            Some(Action::ThemeSystem),
-            Some(Action::ThemeLight),
-            Some(Action::ThemeDark),
-        ],
-    ),
+    ("Theme", &[Some(Action::ThemeSystem), Some(Action::ThemeLight), Some(Action::ThemeDark)]),
 ];
 
 const HELP: &Menu = &[
@@ -255,14 +238,8 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.set_min_width(200.0);
     match &state.cache_usage {
         Some(usage) => {
-            ui.weak(format!(
-                "Thumbnails: {}",
-                human_bytes(usage.thumbnail_bytes)
-            ));
-            ui.weak(format!(
-                "Images from S3: {}",
-                human_bytes(usage.image_bytes)
-            ));
+            ui.weak(format!("Thumbnails: {}", human_bytes(usage.thumbnail_bytes)));
+            ui.weak(format!("Images from S3: {}", human_bytes(usage.image_bytes)));
         }
         None => drop(ui.weak("Being measured…")),
     }
@@ -301,10 +278,7 @@ mod tests {
         assert_eq!(entries().count(), listed.len(), "an action is there twice");
         for &action in Action::VARIANTS {
             // The palette has its button beside the menus.
-            assert!(
-                action == Action::Palette || listed.contains(&action),
-                "{action:?}"
-            );
+            assert!(action == Action::Palette || listed.contains(&action), "{action:?}");
         }
     }
 }

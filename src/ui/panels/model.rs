@@ -5,9 +5,7 @@ use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 use super::super::widgets::{Tone, action_button_ui, banner_ui, copy_command_ui, strong};
 use super::remote_inference::{remote_engine_ui, where_ui};
 use crate::domain::{ModelTask, human_bytes};
-use crate::state::{
-    Action, Command, InferenceCommand, ModelEntry, ModelsCommand, Offer, Queue, State,
-};
+use crate::state::{Action, Command, InferenceCommand, ModelEntry, ModelsCommand, Offer, Queue, State};
 
 pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     where_ui(ui, state, commands);
@@ -38,25 +36,16 @@ pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>
         }
         action_button_ui(ui, state, Action::AddModel, commands);
         let bytes = state.models.disk_bytes();
-        ui.weak(format!(
-            "Downloads take {} on this disk",
-            human_bytes(bytes)
-        ));
+        ui.weak(format!("Downloads take {} on this disk", human_bytes(bytes)));
     });
 }
 
 fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let chosen = state.models.chosen();
     let name = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
-    let combo = ComboBox::from_id_salt("model")
-        .selected_text(name)
-        .width(ui.available_width())
-        .truncate()
-        .show_ui(ui, |ui| {
-            for (title, task) in [
-                ("Detectors", ModelTask::Detection),
-                ("Classifiers", ModelTask::Classification),
-            ] {
+    let combo =
+        ComboBox::from_id_salt("model").selected_text(name).width(ui.available_width()).truncate().show_ui(ui, |ui| {
+            for (title, task) in [("Detectors", ModelTask::Detection), ("Classifiers", ModelTask::Classification)] {
                 ui.weak(title);
                 for entry in state.models.ready(task) {
                     let is_chosen = state.models.chosen_id() == Some(&entry.card.id);
@@ -64,16 +53,11 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
                         commands.push(ModelsCommand::Choose(entry.card.id.clone()));
                     }
                 }
-                let missing = |entry: &&ModelEntry| {
-                    entry.card.task == task && !entry.is_ready && entry.can_fetch
-                };
+                let missing = |entry: &&ModelEntry| entry.card.task == task && !entry.is_ready && entry.can_fetch;
                 for entry in state.models.entries().iter().filter(missing) {
                     let bytes = human_bytes(entry.card.file.bytes);
                     let label = format!("{} (download {bytes})", entry.card.name);
-                    if ui
-                        .selectable_label(false, RichText::new(label).weak())
-                        .clicked()
-                    {
+                    if ui.selectable_label(false, RichText::new(label).weak()).clicked() {
                         commands.push(ModelsCommand::Fetch(entry.card.id.clone()));
                     }
                 }
@@ -88,11 +72,7 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
         0 => "classes by number".to_owned(),
         count => format!("{count} classes"),
     };
-    let mut facts = vec![
-        capitalised(card.task.into_str()),
-        labels,
-        card.licence.clone(),
-    ];
+    let mut facts = vec![capitalised(card.task.into_str()), labels, card.licence.clone()];
     facts.extend(card.accuracy.clone());
     ui.add(Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
     if !card.assumed.is_empty() {
@@ -121,9 +101,7 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) 
         ui.horizontal_wrapped(|ui| match failure.offer {
             Offer::UseAutomaticDevice => {
                 if ui.button("Choose the device automatically").clicked() {
-                    commands.push(InferenceCommand::ChooseDevice(
-                        crate::domain::DeviceChoice::Auto,
-                    ));
+                    commands.push(InferenceCommand::ChooseDevice(crate::domain::DeviceChoice::Auto));
                 }
             }
             Offer::SetResponseMapping => {
@@ -152,9 +130,8 @@ fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Qu
     banner_ui(ui, Tone::Hint, &message, |ui| {
         ui.horizontal(|ui| {
             fetch_button_ui(ui, state, better, &format!("Download {bytes}"), commands);
-            let dismiss = ui
-                .button("Dismiss")
-                .on_hover_text("Does not offer this model again; it stays in the list of models");
+            let dismiss =
+                ui.button("Dismiss").on_hover_text("Does not offer this model again; it stays in the list of models");
             if dismiss.clicked() {
                 commands.push(ModelsCommand::DismissOffer(better.card.id.clone()));
             }
@@ -163,19 +140,9 @@ fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Qu
     });
 }
 
-fn fetch_button_ui(
-    ui: &mut Ui,
-    state: &State,
-    entry: &ModelEntry,
-    label: &str,
-    commands: &mut Queue<Command>,
-) {
+fn fetch_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, label: &str, commands: &mut Queue<Command>) {
     let is_under_way = state.tasks.fetches(&entry.card.id);
-    let label = if is_under_way {
-        "Downloading…"
-    } else {
-        label
-    };
+    let label = if is_under_way { "Downloading…" } else { label };
     let button = ui.add_enabled(!is_under_way, egui::Button::new(label));
     if button.clicked() {
         commands.push(ModelsCommand::Fetch(entry.card.id.clone()));
@@ -197,9 +164,8 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
             if ui.button("Retry").clicked() {
                 commands.push(ModelsCommand::Fetch(id.clone()));
             }
-            let file = ui
-                .button("Use a file…")
-                .on_hover_text("Uses a file of this model that is already on this machine");
+            let file =
+                ui.button("Use a file…").on_hover_text("Uses a file of this model that is already on this machine");
             if file.clicked() {
                 commands.push(ModelsCommand::PickWeights(id.clone()));
             }
@@ -235,26 +201,18 @@ fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue
 
 fn entry_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
     if entry.can_remove {
-        let button = ui
-            .button("Remove")
-            .on_hover_text(format!("Frees {}", human_bytes(entry.disk_bytes)));
+        let button = ui.button("Remove").on_hover_text(format!("Frees {}", human_bytes(entry.disk_bytes)));
         if button.clicked() {
             commands.push(ModelsCommand::Remove(entry.card.id.clone()));
         }
         button.accessible_name(format!("Remove {}", entry.card.name));
     } else if !entry.is_ready && entry.can_fetch {
-        let label = if has_failed(state, entry) {
-            "Retry"
-        } else {
-            "Download"
-        };
+        let label = if has_failed(state, entry) { "Retry" } else { "Download" };
         fetch_button_ui(ui, state, entry, label, commands);
     }
 }
 
 fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -5,13 +5,10 @@ use std::time::Duration;
 use eframe::egui::{Button, ComboBox, Label, RichText, Ui};
 
 use super::super::widgets::{
-    RecentLine, Tone, action_button_ui, banner_ui, human_duration, key_value_ui, recent_line_ui,
-    strong,
+    RecentLine, Tone, action_button_ui, banner_ui, human_duration, key_value_ui, recent_line_ui, strong,
 };
 use crate::domain::{RemoteAddress, RemoteModel};
-use crate::state::{
-    Action, Command, InferenceCommand, Loadable, Queue, RemoteEngine, RemoteReport, State,
-};
+use crate::state::{Action, Command, InferenceCommand, Loadable, Queue, RemoteEngine, RemoteReport, State};
 
 const HERE: &str = "This computer";
 
@@ -29,12 +26,7 @@ pub(super) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>
     });
 }
 
-fn choices_ui(
-    ui: &mut Ui,
-    state: &State,
-    chosen: Option<&RemoteModel>,
-    commands: &mut Queue<Command>,
-) {
+fn choices_ui(ui: &mut Ui, state: &State, chosen: Option<&RemoteModel>, commands: &mut Queue<Command>) {
     if ui.selectable_label(chosen.is_none(), HERE).clicked() {
         commands.push(InferenceCommand::PredictAt(None));
     }
@@ -52,10 +44,9 @@ fn choices_ui(
         }
     }
     ui.separator();
-    for (label, action) in [
-        ("SageMaker endpoint…", Action::PredictAtEndpoint),
-        ("TensorFlow Serving…", Action::PredictInTfServing),
-    ] {
+    for (label, action) in
+        [("SageMaker endpoint…", Action::PredictAtEndpoint), ("TensorFlow Serving…", Action::PredictInTfServing)]
+    {
         let choice = ui.selectable_label(false, label);
         if choice.on_hover_text(action.tooltip()).clicked() {
             commands.push(action);
@@ -86,12 +77,7 @@ fn whereabouts(model: &RemoteModel) -> String {
 }
 
 /// The remote model, in place of the model of this computer.
-pub(super) fn remote_engine_ui(
-    ui: &mut Ui,
-    state: &State,
-    remote: &RemoteEngine,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn remote_engine_ui(ui: &mut Ui, state: &State, remote: &RemoteEngine, commands: &mut Queue<Command>) {
     match &remote.status {
         Loadable::Ready(report) => report_ui(ui, state, report),
         Loadable::Loading(_) => {
@@ -117,9 +103,7 @@ pub(super) fn remote_engine_ui(
             .on_hover_text("The address, how images are sent, and how predictions are read")
             .clicked()
         {
-            commands.push(InferenceCommand::EditRemoteModel(Box::new(
-                remote.model.clone(),
-            )));
+            commands.push(InferenceCommand::EditRemoteModel(Box::new(remote.model.clone())));
         }
         action_button_ui(ui, state, Action::PredictHere, commands);
     });
@@ -134,11 +118,9 @@ fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport) {
             1 => format!("{} (1 prediction)", milliseconds(latency.p50)),
             // Too few for more than their middle.
             count @ ..20 => format!("p50 {} ({count} predictions)", milliseconds(latency.p50)),
-            count => format!(
-                "p50 {}, p95 {} ({count} predictions)",
-                milliseconds(latency.p50),
-                milliseconds(latency.p95)
-            ),
+            count => {
+                format!("p50 {}, p95 {} ({count} predictions)", milliseconds(latency.p50), milliseconds(latency.p95))
+            }
         };
         key_value_ui(ui, "Latency", &text);
     }

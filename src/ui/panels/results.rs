@@ -4,8 +4,7 @@ use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
 
 use super::super::theme;
 use super::super::widgets::{
-    Tone, action_button_ui, banner_ui, primary_action_button_ui, score_row_ui, verdict_sign,
-    verdict_text,
+    Tone, action_button_ui, banner_ui, primary_action_button_ui, score_row_ui, verdict_sign, verdict_text,
 };
 use super::explanation::explanation_ui;
 use super::remote_inference::latency_ui;
@@ -24,16 +23,11 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Comman
         return;
     }
     if let Some(failure) = &state.shown.failure {
-        let name = state
-            .samples
-            .get(sample)
-            .map_or("", |entry| entry.uri.file_name());
+        let name = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
         ui.label(format!("⚠ {name}: {failure}"));
         return;
     }
-    let is_waiting = state
-        .run()
-        .is_some_and(|run| run.status(sample) == PredictionStatus::Waiting);
+    let is_waiting = state.run().is_some_and(|run| run.status(sample) == PredictionStatus::Waiting);
     if is_waiting {
         waiting_ui(ui, state, sample, commands);
     } else if state.inference.is_preparing() {
@@ -56,10 +50,7 @@ fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queu
             Action::PredictAnew,
         )
     } else {
-        (
-            "Outdated: the file changed after it was predicted",
-            Action::PredictShown,
-        )
+        ("Outdated: the file changed after it was predicted", Action::PredictShown)
     };
     banner_ui(ui, Tone::Warning, text, |ui| {
         action_button_ui(ui, state, action, commands);
@@ -91,8 +82,7 @@ fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         Some(model) => format!("Waiting for {}…", model.name()),
         None => "Getting the model ready…".to_owned(),
     });
-    let is_preparing =
-        |task: &&TaskEntry| matches!(task.kind, TaskKind::Prepare | TaskKind::Connect);
+    let is_preparing = |task: &&TaskEntry| matches!(task.kind, TaskKind::Prepare | TaskKind::Connect);
     let Some(task) = state.tasks.running().iter().find(is_preparing) else {
         return;
     };
@@ -106,12 +96,7 @@ fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
 }
 
-fn prediction_ui(
-    ui: &mut Ui,
-    state: &State,
-    prediction: &Prediction,
-    commands: &mut Queue<Command>,
-) {
+fn prediction_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Queue<Command>) {
     made_ui(ui, state);
     match &prediction.content {
         PredictionContent::Classes(_) => classes_ui(ui, state, prediction, commands),
@@ -142,19 +127,11 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mu
             let selected = (!is_selected).then_some(class.index);
             commands.push(ReviewCommand::SelectClass(selected));
         }
-        response.on_hover_text(format!(
-            "{} (class {})\nClick to explain this class",
-            class.label, class.index
-        ));
+        response.on_hover_text(format!("{} (class {})\nClick to explain this class", class.label, class.index));
     }
 }
 
-fn detections_ui(
-    ui: &mut Ui,
-    state: &State,
-    prediction: &Prediction,
-    commands: &mut Queue<Command>,
-) {
+fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Queue<Command>) {
     let visible = state.shown_boxes();
     let total = prediction.detections().len();
     ui.label(RichText::new(count_text(visible.len(), total)).weak());
@@ -163,30 +140,19 @@ fn detections_ui(
         let detection = &prediction.detections()[index];
         let color = theme::class_color(detection.class_id);
         let is_selected = state.shown.selected_box == Some(index);
-        let verdict = state
-            .shown_sample()
-            .and_then(|sample| state.judgements.box_verdict(sample, index));
+        let verdict = state.shown_sample().and_then(|sample| state.judgements.box_verdict(sample, index));
         let label = match verdict {
             Some(Verdict::WrongClass(right)) => format!("≠ {} → {right}", detection.label),
             Some(other) => format!("{} {}", verdict_sign(other.into()), detection.label),
             None => detection.label.clone(),
         };
-        let response = score_row_ui(
-            ui,
-            &label,
-            detection.score,
-            color,
-            is_selected,
-            Sense::click(),
-        );
+        let response = score_row_ui(ui, &label, detection.score, color, is_selected, Sense::click());
         if response.clicked() {
             let selected = (!is_selected).then_some(index);
             commands.push(ReviewCommand::SelectBox(selected));
         }
         let bounds = detection.bounds;
-        let judged = verdict.map_or_else(String::new, |verdict| {
-            format!("\n{}", verdict_text(verdict))
-        });
+        let judged = verdict.map_or_else(String::new, |verdict| format!("\n{}", verdict_text(verdict)));
         response.on_hover_text(format!(
             "{}, class {}\nleft {:.0}, top {:.0}, {:.0} × {:.0} pixels{judged}",
             detection.label,

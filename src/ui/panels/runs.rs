@@ -13,12 +13,7 @@ pub(in super::super) struct RunsMemory {
     deleting: Option<RunId>,
 }
 
-pub(super) fn runs_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut RunsMemory,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn runs_ui(ui: &mut Ui, state: &State, memory: &mut RunsMemory, commands: &mut Queue<Command>) {
     if state.runs.iter().next().is_none() {
         ui.weak("Nothing is predicted yet");
         return;
@@ -28,13 +23,7 @@ pub(super) fn runs_ui(
     }
 }
 
-fn run_ui(
-    ui: &mut Ui,
-    state: &State,
-    run: &Run,
-    memory: &mut RunsMemory,
-    commands: &mut Queue<Command>,
-) {
+fn run_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory, commands: &mut Queue<Command>) {
     if matches!(&memory.renaming, Some((id, _)) if *id == run.id()) {
         rename_ui(ui, memory, commands);
         return;
@@ -46,13 +35,10 @@ fn run_ui(
     ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         more_ui(ui, state, run, memory);
-        let can_compare = state
-            .run()
-            .is_some_and(|current| !is_current && current.task() == run.task());
+        let can_compare = state.run().is_some_and(|current| !is_current && current.task() == run.task());
         if can_compare && letter(state, run).is_empty() {
-            let compare = ui
-                .button("Compare")
-                .on_hover_text("Compares the predictions on screen with those of this run");
+            let compare =
+                ui.button("Compare").on_hover_text("Compares the predictions on screen with those of this run");
             if compare.clicked() {
                 commands.push(ReviewCommand::Compare(run.id()));
             }
@@ -77,18 +63,10 @@ fn letter(state: &State, run: &Run) -> &'static str {
 }
 
 /// A click shows its predictions.
-fn choice_ui(
-    ui: &mut Ui,
-    state: &State,
-    run: &Run,
-    is_current: bool,
-    commands: &mut Queue<Command>,
-) {
+fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: &mut Queue<Command>) {
     let name = run.info.name.as_str();
     // An empty right side, too, keeps the name on the left.
-    let button = Button::selectable(is_current, name)
-        .right_text(RichText::new(letter(state, run)).weak())
-        .truncate();
+    let button = Button::selectable(is_current, name).right_text(RichText::new(letter(state, run)).weak()).truncate();
     let choice = ui.add(button);
     if choice.clicked() && !is_current {
         commands.push(ProjectCommand::SwitchRun(run.id()));
@@ -97,20 +75,14 @@ fn choice_ui(
     let predictions = predictions_text(run).map_or_else(String::new, |text| format!(", {text}"));
     let made = &run.info.key.made;
     let assumed = &run.info.card.assumed;
-    let mut about = vec![
-        name.to_owned(),
-        format!("{model}{predictions}"),
-        format!("Made {made}"),
-    ];
+    let mut about = vec![name.to_owned(), format!("{model}{predictions}"), format!("Made {made}")];
     // Only this tooltip says what was assumed about the predictions of a remote run.
     if !made.is_here() {
         about.push(run.info.card.origin.clone());
         let assumed = assumed.iter();
         about.extend(assumed.map(|assumed| format!("Assumed: {assumed}")));
     }
-    choice
-        .on_hover_text(about.join("\n"))
-        .accessible_name(format!("Run {name}"));
+    choice.on_hover_text(about.join("\n")).accessible_name(format!("Run {name}"));
 }
 
 fn more_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory) {
@@ -121,17 +93,13 @@ fn more_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory) {
             memory.renaming = Some((run.id(), name.to_owned()));
             ui.close();
         }
-        if ui
-            .add_enabled(is_writable, Button::new("Delete…"))
-            .clicked()
-        {
+        if ui.add_enabled(is_writable, Button::new("Delete…")).clicked() {
             memory.deleting = Some(run.id());
             ui.close();
         }
     });
     let label = format!("More about {name}");
-    more.response
-        .widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, label.as_str()));
+    more.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, label.as_str()));
     more.response.on_hover_text("Rename or delete");
 }
 
@@ -164,10 +132,8 @@ fn predictions_text(run: &Run) -> Option<String> {
 
 fn delete_ui(ui: &mut Ui, run: &Run, memory: &mut RunsMemory, commands: &mut Queue<Command>) {
     let predictions = predictions_text(run).unwrap_or_else(|| "predictions".to_owned());
-    let message = format!(
-        "Delete “{}” with its {predictions} and the verdicts on them? This cannot be undone",
-        run.info.name,
-    );
+    let message =
+        format!("Delete “{}” with its {predictions} and the verdicts on them? This cannot be undone", run.info.name);
     banner_ui(ui, Tone::Warning, &message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Delete this run").clicked() {

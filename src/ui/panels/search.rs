@@ -1,20 +1,16 @@
 //! Above the thumbnails: the search field with its help, the quick filters, and what the images are sorted by.
 
 use eframe::egui::{
-    self, Align, Button, Grid, Key, Layout, Modifiers, Popup, PopupCloseBehavior, Response,
-    RichText, ScrollArea, TextEdit, Ui, text::CCursor, text_edit::TextEditState,
-    text_selection::CCursorRange, vec2,
+    self, Align, Button, Grid, Key, Layout, Modifiers, Popup, PopupCloseBehavior, Response, RichText, ScrollArea,
+    TextEdit, Ui, text::CCursor, text_edit::TextEditState, text_selection::CCursorRange, vec2,
 };
 use strum::VariantArray;
 
 use super::super::theme;
-use super::super::widgets::{
-    FIELD_PADDING, action_button_ui, action_icon_ui, fitting, grouped, strong,
-};
+use super::super::widgets::{FIELD_PADDING, action_button_ui, action_icon_ui, fitting, grouped, strong};
 use crate::domain::ModelTask;
 use crate::review::{
-    Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term,
-    without_term,
+    Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term, without_term,
 };
 use crate::state::{Action, Command, Queue, ReviewCommand, State};
 
@@ -35,12 +31,7 @@ pub(super) struct SearchMemory {
     is_completing: bool,
 }
 
-pub(super) fn search_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut SearchMemory,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn search_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mut Queue<Command>) {
     if memory.seen != state.arranging.text() {
         state.arranging.text().clone_into(&mut memory.seen);
         memory.draft.clone_from(&memory.seen);
@@ -60,13 +51,9 @@ pub(super) fn search_ui(
 
 fn help_button_ui(ui: &mut Ui) {
     let help = ui.add(Button::new("?").min_size(vec2(28.0, 0.0)));
-    help.widget_info(|| {
-        egui::WidgetInfo::labeled(egui::Role::Button, true, "What can be searched for")
-    });
+    help.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "What can be searched for"));
     let help = help.on_hover_text("What can be searched for");
-    Popup::menu(&help)
-        .close_behavior(PopupCloseBehavior::CloseOnClickOutside)
-        .show(help_ui);
+    Popup::menu(&help).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(help_ui);
 }
 
 fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mut Queue<Command>) {
@@ -74,22 +61,12 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
     let has_focus = ui.memory(|held| held.has_focus(id));
     let cursor = TextEditState::load(ui.ctx(), id)
         .and_then(|edit| edit.cursor.char_range())
-        .map_or(memory.draft.len(), |range| {
-            byte_of_char(&memory.draft, range.primary.index.0)
-        });
+        .map_or(memory.draft.len(), |range| byte_of_char(&memory.draft, range.primary.index.0));
     let is_wanted = (has_focus || memory.is_pointer_on_completions) && !memory.is_closed;
-    let completions = if is_wanted {
-        state.completions(&memory.draft, cursor)
-    } else {
-        Vec::new()
-    };
+    let completions = if is_wanted { state.completions(&memory.draft, cursor) } else { Vec::new() };
     memory.is_completing = !completions.is_empty();
     let mut chosen = take_keys(ui, memory, &completions, has_focus);
-    let hints = [
-        "Search: name, class:cat, score>0.8",
-        "Search: name, class:cat",
-        "Search",
-    ];
+    let hints = ["Search: name, class:cat, score>0.8", "Search: name, class:cat", "Search"];
     let hint = fitting(ui, hints, ui.available_width() - FIELD_PADDING).unwrap_or_default();
     let field = ui.add(
         TextEdit::singleline(&mut memory.draft)
@@ -110,11 +87,7 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
     }
     let below = completions_ui(&field, memory, &completions);
     memory.is_pointer_on_completions = below.is_pointer_on_it;
-    if let Some(completion) = chosen
-        .take()
-        .or(below.clicked)
-        .and_then(|at| completions.get(at))
-    {
+    if let Some(completion) = chosen.take().or(below.clicked).and_then(|at| completions.get(at)) {
         accept(ui, memory, completion, id);
     }
     field.accessible_name("Search");
@@ -125,12 +98,7 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
 }
 
 /// Keys that belong to the completions while they are open. Gives the one to take.
-fn take_keys(
-    ui: &Ui,
-    memory: &mut SearchMemory,
-    completions: &[Completion],
-    has_focus: bool,
-) -> Option<usize> {
+fn take_keys(ui: &Ui, memory: &mut SearchMemory, completions: &[Completion], has_focus: bool) -> Option<usize> {
     if completions.is_empty() || !has_focus {
         memory.line = None;
         return None;
@@ -161,11 +129,7 @@ struct CompletionClick {
     is_pointer_on_it: bool,
 }
 
-fn completions_ui(
-    field: &Response,
-    memory: &SearchMemory,
-    completions: &[Completion],
-) -> CompletionClick {
+fn completions_ui(field: &Response, memory: &SearchMemory, completions: &[Completion]) -> CompletionClick {
     if completions.is_empty() {
         return CompletionClick::default();
     }
@@ -202,9 +166,7 @@ fn accept(ui: &Ui, memory: &mut SearchMemory, completion: &Completion, id: egui:
     }
     memory.draft.replace_range(range.clone(), &completion.text);
     memory.line = None;
-    let cursor = memory.draft[..range.start + completion.text.len()]
-        .chars()
-        .count();
+    let cursor = memory.draft[..range.start + completion.text.len()].chars().count();
     let mut edit = TextEditState::load(ui.ctx(), id).unwrap_or_default();
     let cursor = CCursorRange::one(CCursor::new(cursor));
     edit.cursor.set_char_range(Some(cursor));
@@ -241,16 +203,13 @@ fn help_ui(ui: &mut Ui) {
     ui.label(strong("What can be searched for"));
     ui.label(RichText::new("A space means “and”; case is ignored").weak());
     ui.add_space(4.0);
-    Grid::new("search help")
-        .num_columns(2)
-        .spacing(vec2(18.0, 4.0))
-        .show(ui, |ui| {
-            for (example, meaning) in Query::help() {
-                ui.label(RichText::new(*example).monospace());
-                ui.label(RichText::new(*meaning).weak());
-                ui.end_row();
-            }
-        });
+    Grid::new("search help").num_columns(2).spacing(vec2(18.0, 4.0)).show(ui, |ui| {
+        for (example, meaning) in Query::help() {
+            ui.label(RichText::new(*example).monospace());
+            ui.label(RichText::new(*meaning).weak());
+            ui.end_row();
+        }
+    });
 }
 
 /// The bar below the chips, where they are too many for the panel, in points.
@@ -273,11 +232,7 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
         chip("Accepted", verdict(VerdictKind::Accept), "verdict:accept"),
         chip("Rejected", verdict(VerdictKind::Reject), "verdict:reject"),
         chip("Unsure", verdict(VerdictKind::Unsure), "verdict:unsure"),
-        chip(
-            "Wrong class",
-            verdict(VerdictKind::WrongClass),
-            "verdict:wrong",
-        ),
+        chip("Wrong class", verdict(VerdictKind::WrongClass), "verdict:wrong"),
         chip("Problems", counts.problems, "problem"),
         chip("Damaged", counts.damaged, "damaged"),
         chip("Outdated", counts.outdated, "outdated"),
@@ -294,10 +249,7 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
 
 /// One line, which moves where it is too long: chips that come and go do not move the thumbnails below.
 fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    let size = vec2(
-        ui.available_width(),
-        ui.spacing().interact_size.y + CHIPS_BAR,
-    );
+    let size = vec2(ui.available_width(), ui.spacing().interact_size.y + CHIPS_BAR);
     ui.allocate_ui(size, |ui| {
         ui.set_min_size(size);
         let style = ui.style_mut();
@@ -307,12 +259,9 @@ fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         (scroll.bar_width, scroll.floating_width) = (CHIPS_BAR, CHIPS_BAR);
         scroll.floating_allocated_width = 0.0;
         (scroll.bar_inner_margin, scroll.bar_outer_margin) = (0.0, 0.0);
-        ScrollArea::horizontal()
-            .id_salt("quick filters")
-            .auto_shrink(false)
-            .show(ui, |ui| {
-                ui.horizontal(|ui| line_of_chips_ui(ui, state, commands));
-            });
+        ScrollArea::horizontal().id_salt("quick filters").auto_shrink(false).show(ui, |ui| {
+            ui.horizontal(|ui| line_of_chips_ui(ui, state, commands));
+        });
     });
 }
 
@@ -338,11 +287,7 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         let is_on = is_on(chip);
         let response = chip_ui(ui, is_on, chip.label, chip.count).on_hover_text(chip_tooltip(chip));
         if response.clicked() {
-            let text = if is_on {
-                without_chips()
-            } else {
-                with_term(&without_chips(), chip.term)
-            };
+            let text = if is_on { without_chips() } else { with_term(&without_chips(), chip.term) };
             commands.push(ReviewCommand::SetQuery(text));
         }
     }
@@ -368,9 +313,7 @@ fn chip_ui(ui: &mut Ui, is_on: bool, label: &str, count: usize) -> Response {
     };
     let response = ui.add(button.corner_radius(9).min_size(vec2(0.0, 20.0)));
     let label = format!("{label} {}", grouped(count));
-    response.widget_info(|| {
-        egui::WidgetInfo::selected(egui::Role::Button, true, is_on, label.as_str())
-    });
+    response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, is_on, label.as_str()));
     response
 }
 
@@ -393,10 +336,7 @@ pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>)
     let turn = ui.add(Button::new(arrow).min_size(vec2(26.0, 0.0)));
     turn.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, label));
     let other = sort.by.direction_label(sort.direction.reversed());
-    if turn
-        .on_hover_text(format!("{label}; click for {}", other.to_lowercase()))
-        .clicked()
-    {
+    if turn.on_hover_text(format!("{label}; click for {}", other.to_lowercase())).clicked() {
         wanted.direction = sort.direction.reversed();
     }
     if wanted != sort {
@@ -405,28 +345,19 @@ pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>)
 }
 
 fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
-    let has_predictions = state
-        .run()
-        .is_some_and(|run| run.predictions.predicted() > 0);
+    let has_predictions = state.run().is_some_and(|run| run.predictions.predicted() > 0);
     let is_possible = has_predictions || !by.needs_predictions();
     let has_boxes = state.run().map(crate::state::Run::task) != Some(ModelTask::Classification);
     if (by == SortBy::Boxes && !has_boxes) || (by == SortBy::Disagreement && wanted.by != by) {
         return;
     }
-    let label = format!(
-        "{}, {}",
-        by.into_str(),
-        by.direction_label(by.default_direction()).to_lowercase()
-    );
+    let label = format!("{}, {}", by.into_str(), by.direction_label(by.default_direction()).to_lowercase());
     let entry = ui
         .add_enabled(is_possible, Button::selectable(wanted.by == by, label))
         .on_hover_text(by.tooltip())
         .on_disabled_hover_text("Predict some images first");
     if entry.clicked() {
-        *wanted = Sort {
-            by,
-            direction: by.default_direction(),
-        };
+        *wanted = Sort { by, direction: by.default_direction() };
         ui.close();
     }
 }

@@ -24,11 +24,9 @@ pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut
                 ui.separator();
                 sign_in_menu_ui(ui, &place.access, state, commands);
             }
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                match state.tasks.running().last() {
-                    Some(task) => running_ui(ui, state, task, commands),
-                    None => idle_ui(ui, state),
-                }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| match state.tasks.running().last() {
+                Some(task) => running_ui(ui, state, task, commands),
+                None => idle_ui(ui, state),
             });
         });
     });
@@ -38,12 +36,8 @@ pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut
 fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Queue<Command>) {
     let progress = task.control.progress();
     let fraction = progress.fraction();
-    let bar = ProgressBar::new(fraction.unwrap_or(0.0))
-        .desired_width(110.0)
-        .desired_height(8.0);
-    let percent = fraction.map_or_else(String::new, |fraction| {
-        format!(" {:.0} %", fraction * 100.0)
-    });
+    let bar = ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(110.0).desired_height(8.0);
+    let percent = fraction.map_or_else(String::new, |fraction| format!(" {:.0} %", fraction * 100.0));
     let more = match state.tasks.running().len() {
         0 | 1 => String::new(),
         count => format!(" (and {} more)", count - 1),
@@ -52,11 +46,7 @@ fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Queue
         Some(left) if !task.control.is_paused() => format!(", {} left", human_duration(left)),
         _ => String::new(),
     };
-    let paused = if task.control.is_paused() {
-        ", paused"
-    } else {
-        ""
-    };
+    let paused = if task.control.is_paused() { ", paused" } else { "" };
     ui.add(bar);
     let text = format!("{}{percent}{left}{paused}{more}", task.title);
     let button = Button::new(&text).truncate().frame_when_inactive(false);
@@ -84,10 +74,7 @@ fn engine_text(state: &State) -> String {
             Loadable::NotLoaded | Loadable::Ready(_) => name,
         };
     }
-    let model = state
-        .models
-        .chosen()
-        .map(|chosen| chosen.card.name.as_str());
+    let model = state.models.chosen().map(|chosen| chosen.card.name.as_str());
     match (&state.inference.local.status, model) {
         (_, None) => "No model".to_owned(),
         (Loadable::Ready(report), Some(model)) => {

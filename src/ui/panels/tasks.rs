@@ -1,33 +1,26 @@
 //! The task panel: running tasks, finished ones, and problems.
 
-use eframe::egui::{
-    self, Align, Label, Layout, Panel, ProgressBar, RichText, ScrollArea, Sense, Ui,
-};
+use eframe::egui::{self, Align, Label, Layout, Panel, ProgressBar, RichText, ScrollArea, Sense, Ui};
 
 use super::super::widgets::{action_button_ui, human_duration, strong};
 use crate::domain::human_bytes;
 use crate::state::{
-    Action, BrowseCommand, Command, FinishedTask, ProblemEntry, Queue, State, TaskEntry,
-    TaskOutcome, TaskSignal,
+    Action, BrowseCommand, Command, FinishedTask, ProblemEntry, Queue, State, TaskEntry, TaskOutcome, TaskSignal,
 };
 use crate::tasks::{Progress, ProgressUnit};
 
 pub(in super::super) fn tasks_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    Panel::bottom("tasks")
-        .resizable(true)
-        .default_size(130.0)
-        .size_range(90.0..=500.0)
-        .show(ui, |ui| {
-            ui.add_space(4.0);
-            ui.spacing_mut().item_spacing.x = 24.0;
-            ui.columns(2, |columns| {
-                for column in columns.iter_mut() {
-                    column.spacing_mut().item_spacing.x = 8.0;
-                }
-                task_list_ui(&mut columns[0], state, commands);
-                problem_list_ui(&mut columns[1], state, commands);
-            });
+    Panel::bottom("tasks").resizable(true).default_size(130.0).size_range(90.0..=500.0).show(ui, |ui| {
+        ui.add_space(4.0);
+        ui.spacing_mut().item_spacing.x = 24.0;
+        ui.columns(2, |columns| {
+            for column in columns.iter_mut() {
+                column.spacing_mut().item_spacing.x = 8.0;
+            }
+            task_list_ui(&mut columns[0], state, commands);
+            problem_list_ui(&mut columns[1], state, commands);
         });
+    });
 }
 
 fn heading_ui(ui: &mut Ui, title: &str, buttons: impl FnOnce(&mut Ui)) {
@@ -43,20 +36,17 @@ fn task_list_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             commands.push(Command::ClearFinishedTasks);
         }
     });
-    ScrollArea::vertical()
-        .id_salt("tasks")
-        .auto_shrink([false, false])
-        .show(ui, |ui| {
-            if state.tasks.is_idle() && state.tasks.finished().next().is_none() {
-                ui.weak("No tasks are running");
-            }
-            for task in state.tasks.running() {
-                task_ui(ui, task, commands);
-            }
-            for task in state.tasks.finished() {
-                finished_ui(ui, task);
-            }
-        });
+    ScrollArea::vertical().id_salt("tasks").auto_shrink([false, false]).show(ui, |ui| {
+        if state.tasks.is_idle() && state.tasks.finished().next().is_none() {
+            ui.weak("No tasks are running");
+        }
+        for task in state.tasks.running() {
+            task_ui(ui, task, commands);
+        }
+        for task in state.tasks.finished() {
+            finished_ui(ui, task);
+        }
+    });
 }
 
 fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Queue<Command>) {
@@ -65,16 +55,11 @@ fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Queue<Command>) {
         ui.add(Label::new(&task.title).truncate());
     });
     ui.horizontal(|ui| {
-        let bar = ProgressBar::new(progress.fraction().unwrap_or(0.0))
-            .desired_width(150.0)
-            .desired_height(8.0);
+        let bar = ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_width(150.0).desired_height(8.0);
         ui.add(bar);
         if task.can_pause() {
-            let (label, signal) = if task.control.is_paused() {
-                ("Resume", TaskSignal::Resume)
-            } else {
-                ("Pause", TaskSignal::Pause)
-            };
+            let (label, signal) =
+                if task.control.is_paused() { ("Resume", TaskSignal::Resume) } else { ("Pause", TaskSignal::Pause) };
             if ui.button(label).clicked() {
                 commands.push(Command::SignalTask(task.id, signal));
             }
@@ -149,14 +134,16 @@ fn problem_list_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         return;
     }
     let row_height = ui.text_style_height(&egui::TextStyle::Body) + 6.0;
-    ScrollArea::vertical()
-        .id_salt("problems")
-        .auto_shrink([false, false])
-        .show_rows(ui, row_height, problems.len(), |ui, rows| {
+    ScrollArea::vertical().id_salt("problems").auto_shrink([false, false]).show_rows(
+        ui,
+        row_height,
+        problems.len(),
+        |ui, rows| {
             for entry in &problems[rows] {
                 problem_ui(ui, entry, row_height, commands);
             }
-        });
+        },
+    );
     if state.problems.dropped() > 0 {
         ui.weak(format!("and {} more", state.problems.dropped()));
     }
@@ -169,9 +156,7 @@ fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut
         None => format!("⚠ {}", entry.problem.message),
     };
     let first_line = text.lines().next().unwrap_or_default().to_owned();
-    let label = Label::new(first_line)
-        .truncate()
-        .show_tooltip_when_elided(false);
+    let label = Label::new(first_line).truncate().show_tooltip_when_elided(false);
     let size = egui::vec2(ui.available_width(), row_height);
     ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
         let response = match entry.sample {

@@ -31,10 +31,7 @@ impl Crops {
     pub(crate) fn begin_frame(&mut self, source: SourceId, run: RunId) {
         self.frame += 1;
         if self.of != Some((source, run)) {
-            *self = Self {
-                of: Some((source, run)),
-                ..Self::default()
-            };
+            *self = Self { of: Some((source, run)), ..Self::default() };
         }
     }
 

@@ -27,12 +27,7 @@ pub struct Textures {
 
 impl Textures {
     /// Takes a thumbnail of the given source; those of another source are forgotten.
-    pub fn add_thumbnail(
-        &mut self,
-        ctx: &egui::Context,
-        source: SourceId,
-        thumbnail: &NewThumbnail,
-    ) {
+    pub fn add_thumbnail(&mut self, ctx: &egui::Context, source: SourceId, thumbnail: &NewThumbnail) {
         self.thumbnails.add(ctx, source, thumbnail);
     }
 
@@ -53,14 +48,7 @@ impl Textures {
     }
 
     /// Takes a tile of the image on screen; one of another image is dropped.
-    pub fn add_tile(
-        &mut self,
-        ctx: &egui::Context,
-        source: SourceId,
-        sample: SampleId,
-        key: TileKey,
-        tile: &Tile,
-    ) {
+    pub fn add_tile(&mut self, ctx: &egui::Context, source: SourceId, sample: SampleId, key: TileKey, tile: &Tile) {
         if let Some(shown) = self.image_of(source, sample) {
             shown.add(ctx, key, tile);
         }
@@ -88,11 +76,7 @@ impl Textures {
     }
 
     /// The image on screen, where it is that of the sample.
-    pub(super) fn image_of(
-        &mut self,
-        source: SourceId,
-        sample: SampleId,
-    ) -> Option<&mut ShownImage> {
+    pub(super) fn image_of(&mut self, source: SourceId, sample: SampleId) -> Option<&mut ShownImage> {
         let of = |shown: &&mut ShownImage| (shown.source, shown.sample) == (source, sample);
         self.image.as_mut().filter(of)
     }
@@ -129,11 +113,7 @@ impl Textures {
 
 fn upload(ctx: &egui::Context, name: &str, image: ColorImage, crisp: bool) -> TextureHandle {
     let options = egui::TextureOptions {
-        magnification: if crisp {
-            egui::TextureFilter::Nearest
-        } else {
-            egui::TextureFilter::Linear
-        },
+        magnification: if crisp { egui::TextureFilter::Nearest } else { egui::TextureFilter::Linear },
         minification: egui::TextureFilter::Linear,
         wrap_mode: egui::TextureWrapMode::ClampToEdge,
         mipmap_mode: None,

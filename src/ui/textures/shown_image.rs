@@ -71,11 +71,7 @@ impl ShownImage {
             self.pixels_asked = None;
             return;
         }
-        let key = TileKey {
-            level: 0,
-            column: x / TILE_SIDE,
-            row: y / TILE_SIDE,
-        };
+        let key = TileKey { level: 0, column: x / TILE_SIDE, row: y / TILE_SIDE };
         if self.has_known_pixels && self.pixels_asked != Some(key) {
             self.pixels_asked = Some(key);
             self.asked.retain(|asked| *asked != key);
@@ -121,9 +117,7 @@ impl ShownImage {
         let layout = self.image.layout;
         let level = layout.coarsest();
         let [columns, rows] = layout.tiles(level);
-        (0..rows).all(|row| {
-            (0..columns).all(|column| self.tiles.contains_key(&TileKey { level, column, row }))
-        })
+        (0..rows).all(|row| (0..columns).all(|column| self.tiles.contains_key(&TileKey { level, column, row })))
     }
 
     /// Paints the image into `on_screen` (the whole image's place, in points), as far as `painter`'s clip shows it. A
@@ -139,9 +133,8 @@ impl ShownImage {
         let level = layout.level_for(scale);
         let [columns, rows] = self.tiles_in(visible, on_screen, level);
         let [column_count, row_count] = layout.tiles(level);
-        let ring = |span: &std::ops::Range<u32>, count: u32| {
-            span.start.saturating_sub(RING)..(span.end + RING).min(count)
-        };
+        let ring =
+            |span: &std::ops::Range<u32>, count: u32| span.start.saturating_sub(RING)..(span.end + RING).min(count);
         let missing_before = self.missing.len();
         for row in ring(&rows, row_count) {
             for column in ring(&columns, column_count) {
@@ -155,11 +148,7 @@ impl ShownImage {
         }
         let mut missing = self.missing.split_off(missing_before);
         let centre = visible.center();
-        let distance = |key: &TileKey| {
-            self.screen_rect(on_screen, *key)
-                .center()
-                .distance_sq(centre)
-        };
+        let distance = |key: &TileKey| self.screen_rect(on_screen, *key).center().distance_sq(centre);
         missing.sort_by(|left, right| distance(left).total_cmp(&distance(right)));
         self.missing.append(&mut missing);
     }
@@ -205,29 +194,14 @@ impl ShownImage {
             (tile(from).floor().max(0.0) as u32).min(count)..(tile(to).ceil() as u32).min(count)
         };
         [
-            span(
-                visible.left(),
-                visible.right(),
-                on_screen.left(),
-                on_screen.width(),
-                size[0],
-                columns,
-            ),
-            span(
-                visible.top(),
-                visible.bottom(),
-                on_screen.top(),
-                on_screen.height(),
-                size[1],
-                rows,
-            ),
+            span(visible.left(), visible.right(), on_screen.left(), on_screen.width(), size[0], columns),
+            span(visible.top(), visible.bottom(), on_screen.top(), on_screen.height(), size[1], rows),
         ]
     }
 
     /// The image's width and height counted in pixels of a level: not whole where the level's size was rounded up.
     fn level_extent(&self, level: usize) -> [f32; 2] {
-        self.size()
-            .map(|side| side as f32 / (1_u64 << level) as f32)
+        self.size().map(|side| side as f32 / (1_u64 << level) as f32)
     }
 
     /// What a tile shows of the image, in pixels of its level: not whole at the image's right and lower edge.
@@ -236,10 +210,7 @@ impl ShownImage {
         let [width, height] = self.level_extent(key.level);
         Rect::from_min_max(
             pos2(columns.start as f32, rows.start as f32),
-            pos2(
-                (columns.end as f32).min(width),
-                (rows.end as f32).min(height),
-            ),
+            pos2((columns.end as f32).min(width), (rows.end as f32).min(height)),
         )
     }
 
@@ -256,12 +227,8 @@ impl ShownImage {
     /// Down to three quarters, so that this is rare. The coarsest level is kept, because it replaces any missing tile.
     fn drop_oldest(&mut self) {
         let coarsest = self.image.layout.coarsest();
-        let mut by_age: Vec<(u64, TileKey)> = self
-            .tiles
-            .iter()
-            .filter(|(key, _)| key.level != coarsest)
-            .map(|(key, entry)| (entry.seen, *key))
-            .collect();
+        let mut by_age: Vec<(u64, TileKey)> =
+            self.tiles.iter().filter(|(key, _)| key.level != coarsest).map(|(key, entry)| (entry.seen, *key)).collect();
         by_age.sort_unstable_by_key(|(seen, _)| *seen);
         for (seen, key) in by_age {
             if self.tiles.len() <= MAX_TILES / 4 * 3 || seen >= self.frame {
@@ -290,20 +257,13 @@ mod tests {
     }
 
     fn shown(size: [u32; 2]) -> ShownImage {
-        let image = DisplayImage {
-            layout: TileLayout::new(size),
-            pixels: Arc::new(NoPixels),
-        };
+        let image = DisplayImage { layout: TileLayout::new(size), pixels: Arc::new(NoPixels) };
         ShownImage::new(SourceId(1), SampleId(0), image)
     }
 
     fn tile(level: usize, column: u32, row: u32) -> (TileKey, Tile) {
         let key = TileKey { level, column, row };
-        let tile = Tile {
-            width: 1,
-            height: 1,
-            rgba: vec![255; 4],
-        };
+        let tile = Tile { width: 1, height: 1, rgba: vec![255; 4] };
         (key, tile)
     }
 
@@ -349,17 +309,9 @@ mod tests {
             shown.add(&ctx, key, &pixels);
             shown.begin_frame();
         }
-        assert!(
-            shown.tiles.len() <= MAX_TILES / 4 * 3 + 1,
-            "{}",
-            shown.tiles.len()
-        );
+        assert!(shown.tiles.len() <= MAX_TILES / 4 * 3 + 1, "{}", shown.tiles.len());
         assert!(shown.tiles.contains_key(&key));
-        assert!(
-            shown
-                .tiles
-                .contains_key(&tile(0, MAX_TILES as u32 - 1, 0).0)
-        );
+        assert!(shown.tiles.contains_key(&tile(0, MAX_TILES as u32 - 1, 0).0));
     }
 
     /// Grey, as long as it is there.

@@ -38,20 +38,8 @@ impl Slots {
 
     /// Returns the slot of a thumbnail: the one it has, a new one while there are fewer than `max`, or that of the
     /// thumbnail that was not seen for longest.
-    pub(super) fn put(
-        &mut self,
-        sample: SampleId,
-        version: u32,
-        size: [u32; 2],
-        frame: u64,
-        max: usize,
-    ) -> usize {
-        let slot = Slot {
-            sample,
-            version,
-            size,
-            seen: frame,
-        };
+    pub(super) fn put(&mut self, sample: SampleId, version: u32, size: [u32; 2], frame: u64, max: usize) -> usize {
+        let slot = Slot { sample, version, size, seen: frame };
         let known = self.by_sample.get(&sample).copied();
         let index = known.or_else(|| self.replaceable(frame, max));
         let index = index.unwrap_or(self.slots.len());

@@ -3,9 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use eframe::egui::{
-    self, Color32, ColorImage, Rect, TextureHandle, TextureId, TextureOptions, Vec2, pos2, vec2,
-};
+use eframe::egui::{self, Color32, ColorImage, Rect, TextureHandle, TextureId, TextureOptions, Vec2, pos2, vec2};
 
 use super::color_image;
 use super::slots::Slots;
@@ -92,11 +90,7 @@ impl Thumbnails {
     /// Forgets everything where another source is open now.
     pub(crate) fn open(&mut self, source: SourceId) {
         if self.source != Some(source) {
-            *self = Self {
-                source: Some(source),
-                side: self.side,
-                ..Self::default()
-            };
+            *self = Self { source: Some(source), side: self.side, ..Self::default() };
         }
     }
 
@@ -107,12 +101,7 @@ impl Thumbnails {
         let largest = SIDES[SIDES.len() - 1];
         let side = SIDES.into_iter().find(is_enough).unwrap_or(largest);
         if side != self.side {
-            *self = Self {
-                source: self.source,
-                side,
-                frame: self.frame,
-                ..Self::default()
-            };
+            *self = Self { source: self.source, side, frame: self.frame, ..Self::default() };
         }
     }
 
@@ -131,10 +120,8 @@ impl Thumbnails {
         let inset = Vec2::splat(0.5).min(size / 2.0);
         let in_page = Rect::from_min_size(pos2(x, y), size).shrink2(inset);
         let scale = 1.0 / PAGE_SIDE as f32;
-        let uv = Rect::from_min_max(
-            (in_page.min.to_vec2() * scale).to_pos2(),
-            (in_page.max.to_vec2() * scale).to_pos2(),
-        );
+        let uv =
+            Rect::from_min_max((in_page.min.to_vec2() * scale).to_pos2(), (in_page.max.to_vec2() * scale).to_pos2());
         Some(Thumbnail { texture, uv, size })
     }
 
@@ -197,12 +184,7 @@ mod tests {
     fn thumbnail(sample: u32, side: u32, size: [u32; 2]) -> NewThumbnail {
         let [width, height] = size;
         let rgb = vec![7; (width * height * 3) as usize];
-        NewThumbnail {
-            sample: SampleId(sample),
-            version: 0,
-            side,
-            image: RgbImage::new(width, height, rgb).unwrap(),
-        }
+        NewThumbnail { sample: SampleId(sample), version: 0, side, image: RgbImage::new(width, height, rgb).unwrap() }
     }
 
     #[test]
@@ -213,10 +195,7 @@ mod tests {
             thumbnails.add(&ctx, SOURCE, &thumbnail(sample, 128, [128, 96]));
         }
         assert_eq!(thumbnails.pages.len(), 2);
-        let (first, second) = (
-            thumbnails.get(SampleId(0)).unwrap(),
-            thumbnails.get(SampleId(1)).unwrap(),
-        );
+        let (first, second) = (thumbnails.get(SampleId(0)).unwrap(), thumbnails.get(SampleId(1)).unwrap());
         assert_eq!(first.texture, second.texture);
         assert!(first.uv.right() < second.uv.left());
         assert_eq!(first.size, vec2(128.0, 96.0));
@@ -265,10 +244,7 @@ mod tests {
         assert!(thumbnails.changed_request(2..6, missing(&[1])).is_some());
         assert!(thumbnails.changed_request(2..6, missing(&[1, 5])).is_some());
         // After scrolling to thumbnails that are all loaded, the request of the other place is dropped.
-        assert_eq!(
-            thumbnails.changed_request(8..12, missing(&[])),
-            Some(Vec::new())
-        );
+        assert_eq!(thumbnails.changed_request(8..12, missing(&[])), Some(Vec::new()));
         assert!(thumbnails.changed_request(9..12, missing(&[])).is_none());
     }
 }

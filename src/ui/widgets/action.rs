@@ -29,9 +29,7 @@ pub(in super::super) fn primary_action_button_ui(
 /// As [`primary_action_button_ui`] draws it.
 pub(in super::super) fn primary_button<'a>(ui: &egui::Ui, label: &'a str) -> Button<'a> {
     let visuals = ui.visuals();
-    let text = RichText::new(label)
-        .family(theme::strong_family())
-        .color(theme::on_accent(visuals));
+    let text = RichText::new(label).family(theme::strong_family()).color(theme::on_accent(visuals));
     Button::new(text).fill(theme::accent(visuals))
 }
 
@@ -45,9 +43,7 @@ pub(in super::super) fn action_icon_ui(
 ) -> Response {
     let button = Button::new(icon).min_size(egui::vec2(28.0, 0.0));
     let response = button_of_action_ui(ui, state, action, button, commands);
-    response.widget_info(|| {
-        egui::WidgetInfo::labeled(egui::Role::Button, ui.is_enabled(), action.label())
-    });
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, ui.is_enabled(), action.label()));
     response
 }
 
@@ -60,9 +56,7 @@ pub(in super::super) fn button_of_action_ui(
     commands: &mut Queue<Command>,
 ) -> Response {
     let check = action.check(state);
-    let response =
-        ui.add_enabled(check.is_ok(), button)
-            .on_hover_text(tooltip(ui.ctx(), state, action));
+    let response = ui.add_enabled(check.is_ok(), button).on_hover_text(tooltip(ui.ctx(), state, action));
     let response = match check {
         Ok(()) => response,
         Err(reason) => response.on_disabled_hover_text(reason),
@@ -100,9 +94,7 @@ pub(in super::super) fn action_menu_item_ui(
         button = button.shortcut_text(keys);
     }
     let check = action.check(state);
-    let response = ui
-        .add_enabled(check.is_ok(), button)
-        .on_hover_text(action.tooltip());
+    let response = ui.add_enabled(check.is_ok(), button).on_hover_text(action.tooltip());
     let response = match check {
         Ok(()) => response,
         Err(reason) => response.on_disabled_hover_text(reason),

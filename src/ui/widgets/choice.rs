@@ -7,11 +7,7 @@ use eframe::egui::{IntoAtoms, Response, Ui};
 
 use super::super::theme;
 
-pub(in super::super) fn checkbox_ui<'a>(
-    ui: &mut Ui,
-    is_on: &'a mut bool,
-    text: impl IntoAtoms<'a>,
-) -> Response {
+pub(in super::super) fn checkbox_ui<'a>(ui: &mut Ui, is_on: &'a mut bool, text: impl IntoAtoms<'a>) -> Response {
     outlined(ui, |ui| ui.checkbox(is_on, text))
 }
 

@@ -39,11 +39,7 @@ pub(in super::super) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
 pub(in super::super) fn endpoint_cost_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
     match endpoint.cost_usd(now_ms) {
         Some((so_far, hour)) => {
-            let so_far = if so_far < 0.01 {
-                "less than $0.01".to_owned()
-            } else {
-                format!("about ${so_far:.2}")
-            };
+            let so_far = if so_far < 0.01 { "less than $0.01".to_owned() } else { format!("about ${so_far:.2}") };
             format!("{so_far} so far at {} per hour", human_usd(hour))
         }
         None => "cost unknown: no price given".to_owned(),
@@ -57,11 +53,7 @@ pub(in super::super) fn endpoint_end_text(endpoint: &KnownEndpoint, now_ms: i64)
         _ if endpoint.undeleted.is_some() => "could not be deleted yet, retrying".to_owned(),
         None => "no automatic deletion".to_owned(),
         Some(at) if at <= now_ms => "to be deleted now".to_owned(),
-        Some(at) => format!(
-            "deleted {} (in {})",
-            clock_text(at, now_ms),
-            duration_text(at - now_ms)
-        ),
+        Some(at) => format!("deleted {} (in {})", clock_text(at, now_ms), duration_text(at - now_ms)),
     }
 }
 

@@ -11,8 +11,8 @@ mod text;
 mod verdict;
 
 pub(super) use action::{
-    action_button_ui, action_icon_ui, action_menu_item_ui, button_of_action_ui,
-    primary_action_button_ui, primary_button,
+    action_button_ui, action_icon_ui, action_menu_item_ui, button_of_action_ui, primary_action_button_ui,
+    primary_button,
 };
 pub(super) use choice::{checkbox_ui, radio_ui};
 pub(super) use endpoint::{
@@ -22,11 +22,10 @@ pub(super) use number::{number_field, slider};
 pub(super) use recent::{RecentLine, recent_line_ui};
 pub(super) use score_bar::score_row_ui;
 pub(super) use sign_in::{
-    copy_command_ui, copy_renewal_ui, copy_sign_in_ui, renew_in_time, sign_in_banner_ui,
-    sign_in_menu_ui, who_text,
+    copy_command_ui, copy_renewal_ui, copy_sign_in_ui, renew_in_time, sign_in_banner_ui, sign_in_menu_ui, who_text,
 };
 pub(super) use text::{
-    FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, grouped,
-    human_duration, image_count, key_value_ui, section_ui, strong, titled_section_ui, truncated,
+    FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, grouped, human_duration,
+    image_count, key_value_ui, section_ui, strong, titled_section_ui, truncated,
 };
 pub(super) use verdict::{paint_verdict, verdict_color, verdict_sign, verdict_text, verdict_word};

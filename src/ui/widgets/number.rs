@@ -7,14 +7,10 @@ use eframe::egui::{DragValue, Slider, SliderClamping, emath::Numeric};
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub(in super::super) fn number_field<N: Numeric>(value: &mut N) -> DragValue<'_> {
-    DragValue::new(value)
-        .update_while_editing(false)
-        .clamp_existing_to_range(false)
+    DragValue::new(value).update_while_editing(false).clamp_existing_to_range(false)
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub(in super::super) fn slider<N: Numeric>(value: &mut N, range: RangeInclusive<N>) -> Slider<'_> {
-    Slider::new(value, range)
-        .update_while_editing(false)
-        .clamping(SliderClamping::Edits)
+    Slider::new(value, range).update_while_editing(false).clamping(SliderClamping::Edits)
 }

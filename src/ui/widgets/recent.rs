@@ -14,11 +14,7 @@ pub(in super::super) enum RecentLine {
 }
 
 /// `button` opens what is called `name`.
-pub(in super::super) fn recent_line_ui(
-    ui: &mut Ui,
-    button: Button<'_>,
-    name: &str,
-) -> Option<RecentLine> {
+pub(in super::super) fn recent_line_ui(ui: &mut Ui, button: Button<'_>, name: &str) -> Option<RecentLine> {
     ui.horizontal(|ui| {
         let choose = ui.add(button.min_size(vec2(MIN_WIDTH, 0.0)));
         let forget = ui

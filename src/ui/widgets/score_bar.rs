@@ -1,8 +1,6 @@
 //! A label, a bar and a score on one line.
 
-use eframe::egui::{
-    self, Align2, Color32, CornerRadius, FontId, Rect, Response, Sense, TextStyle, pos2, vec2,
-};
+use eframe::egui::{self, Align2, Color32, CornerRadius, FontId, Rect, Response, Sense, TextStyle, pos2, vec2};
 
 use super::super::theme;
 use super::truncated;
@@ -23,11 +21,7 @@ pub(in super::super) fn score_row_ui(
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), sense);
     let score_text = format!("{:.1} %", score * 100.0);
     response.widget_info(|| {
-        let kind = if sense.senses_click() {
-            egui::Role::Button
-        } else {
-            egui::Role::Label
-        };
+        let kind = if sense.senses_click() { egui::Role::Button } else { egui::Role::Label };
         egui::WidgetInfo::labeled(kind, true, format!("{label} {score_text}"))
     });
     if !ui.is_rect_visible(rect) {
@@ -49,11 +43,7 @@ pub(in super::super) fn score_row_ui(
     let text_width = bar.width() - SWATCH_WIDTH - 12.0;
     let galley = truncated(ui, label, font.clone(), visuals.text_color(), text_width);
     let text_top = rect.center().y - galley.size().y / 2.0;
-    painter.galley(
-        pos2(bar.left() + SWATCH_WIDTH + 6.0, text_top),
-        galley,
-        visuals.text_color(),
-    );
+    painter.galley(pos2(bar.left() + SWATCH_WIDTH + 6.0, text_top), galley, visuals.text_color());
     painter.text(
         pos2(rect.right() - 4.0, rect.center().y),
         Align2::RIGHT_CENTER,

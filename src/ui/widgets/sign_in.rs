@@ -80,23 +80,13 @@ pub(in super::super) fn who_text(sign_in: &SignIn) -> Option<String> {
     let is_wrong = sign_in.failure.is_some() || sign_in.ending_ms(now).is_some();
     let mark = if is_wrong { "⚠ " } else { "" };
     let mut parts = vec![format!("{mark}{}", identity.who)];
-    parts.extend(
-        identity
-            .account
-            .as_ref()
-            .map(|account| format!("account {account}")),
-    );
+    parts.extend(identity.account.as_ref().map(|account| format!("account {account}")));
     parts.extend(identity.expires_ms.map(|end| end_text(end - now)));
     Some(parts.join(", "))
 }
 
 /// At the bottom: who is signed in to the place that is open. More of it opens with a click.
-pub(in super::super) fn sign_in_menu_ui(
-    ui: &mut Ui,
-    access: &S3Access,
-    state: &State,
-    commands: &mut Queue<Command>,
-) {
+pub(in super::super) fn sign_in_menu_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Queue<Command>) {
     let sign_in = state.sign_ins.get(access);
     let text = short_text(access, sign_in);
     let button = Button::new(RichText::new(text).weak()).truncate();
@@ -109,12 +99,7 @@ pub(in super::super) fn sign_in_menu_ui(
     response.on_hover_text(sign_in_text(access, sign_in));
 }
 
-fn sign_in_details_ui(
-    ui: &mut Ui,
-    access: &S3Access,
-    state: &State,
-    commands: &mut Queue<Command>,
-) {
+fn sign_in_details_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Queue<Command>) {
     let sign_in = state.sign_ins.get(access);
     ui.set_min_width(POPUP_WIDTH);
     ui.label(strong("Signed in to S3"));
@@ -183,11 +168,7 @@ pub(in super::super) fn sign_in_banner_ui(
 
 fn ending_message(access: &S3Access, sign_in: &SignIn, left_ms: i64) -> String {
     let whose = &access.credentials;
-    let when = if left_ms > 0 {
-        format!("ends in {}", duration_text(left_ms))
-    } else {
-        "has ended".to_owned()
-    };
+    let when = if left_ms > 0 { format!("ends in {}", duration_text(left_ms)) } else { "has ended".to_owned() };
     let what_to_do = match &sign_in.renewal {
         Some(command) => format!("run `{command}`, then try again"),
         None => "renew it at its provider, then try again".to_owned(),
@@ -196,11 +177,7 @@ fn ending_message(access: &S3Access, sign_in: &SignIn, left_ms: i64) -> String {
 }
 
 /// A button for the command that signs in anew, where there is one and it is needed.
-pub(in super::super) fn copy_renewal_ui(
-    ui: &mut Ui,
-    sign_in: &SignIn,
-    commands: &mut Queue<Command>,
-) {
+pub(in super::super) fn copy_renewal_ui(ui: &mut Ui, sign_in: &SignIn, commands: &mut Queue<Command>) {
     let renewal = match &sign_in.failure {
         Some(Failure::Failed { renewal, .. }) => renewal.as_deref(),
         _ => sign_in.renewal.as_deref(),
@@ -211,37 +188,21 @@ pub(in super::super) fn copy_renewal_ui(
 }
 
 /// The same for a failure of something else than signing in.
-pub(in super::super) fn copy_sign_in_ui(
-    ui: &mut Ui,
-    failure: Option<&Failure>,
-    commands: &mut Queue<Command>,
-) {
-    if let Some(Failure::Failed {
-        renewal: Some(command),
-        ..
-    }) = failure
-    {
+pub(in super::super) fn copy_sign_in_ui(ui: &mut Ui, failure: Option<&Failure>, commands: &mut Queue<Command>) {
+    if let Some(Failure::Failed { renewal: Some(command), .. }) = failure {
         copy_command_ui(ui, command, commands);
     }
 }
 
 /// A button that puts a command on the clipboard.
 pub(in super::super) fn copy_command_ui(ui: &mut Ui, command: &str, commands: &mut Queue<Command>) {
-    let copy = ui
-        .button("Copy command")
-        .on_hover_text(format!("Copies `{command}`"));
+    let copy = ui.button("Copy command").on_hover_text(format!("Copies `{command}`"));
     if copy.clicked() {
         commands.push(Command::CopyCommand(command.to_owned()));
     }
 }
 
-fn try_again_ui(
-    ui: &mut Ui,
-    access: &S3Access,
-    sign_in: Option<&SignIn>,
-    label: &str,
-    commands: &mut Queue<Command>,
-) {
+fn try_again_ui(ui: &mut Ui, access: &S3Access, sign_in: Option<&SignIn>, label: &str, commands: &mut Queue<Command>) {
     let is_asking = sign_in.is_some_and(SignIn::is_asking);
     let button = ui.add_enabled(!is_asking, Button::new(label));
     if button.clicked() {
@@ -254,11 +215,7 @@ fn try_again_ui(
 
 /// “ends in 12 min”.
 fn end_text(left_ms: i64) -> String {
-    if left_ms > 0 {
-        format!("ends in {}", duration_text(left_ms))
-    } else {
-        "has ended".to_owned()
-    }
+    if left_ms > 0 { format!("ends in {}", duration_text(left_ms)) } else { "has ended".to_owned() }
 }
 
 /// Rounded down to what people say: `less than a minute`, `12 min`, `2 h 10 min`, `3 days`.
@@ -293,10 +250,7 @@ mod tests {
 
     #[test]
     fn who_is_signed_in_is_said_with_the_profile_and_the_end() {
-        let access = S3Access {
-            credentials: Credentials::Profile("work".to_owned()),
-            ..S3Access::default()
-        };
+        let access = S3Access { credentials: Credentials::Profile("work".to_owned()), ..S3Access::default() };
         let mut sign_in = SignIn::default();
         assert_eq!(sign_in_text(&access, None), "profile work");
         let arn = "arn:aws:iam::123456789012:user/alice";
@@ -307,10 +261,7 @@ mod tests {
             "alice, account 123456789012, ends in 2 h 10 min, profile work"
         );
         assert_eq!(short_text(&access, Some(&sign_in)), "profile work");
-        let anonymous = S3Access {
-            credentials: Credentials::Anonymous,
-            ..S3Access::default()
-        };
+        let anonymous = S3Access { credentials: Credentials::Anonymous, ..S3Access::default() };
         let anyone = Credentials::Anonymous.to_string();
         sign_in.identity = Some(Identity::unasked(&anyone, None));
         assert_eq!(sign_in_text(&anonymous, Some(&sign_in)), anyone);

@@ -39,9 +39,7 @@ pub(in super::super) fn fitting<T: AsRef<str>>(
     let font = egui::TextStyle::Body.resolve(ui.style());
     texts.into_iter().find(|text| {
         let text = text.as_ref().to_owned();
-        let galley = ui
-            .painter()
-            .layout_no_wrap(text, font.clone(), Color32::PLACEHOLDER);
+        let galley = ui.painter().layout_no_wrap(text, font.clone(), Color32::PLACEHOLDER);
         galley.size().x <= max_width
     })
 }
@@ -94,14 +92,14 @@ pub(in super::super) fn titled_section_ui(
     default_open: bool,
     contents: impl FnOnce(&mut egui::Ui),
 ) {
-    egui::CollapsingHeader::new(strong(title).size(13.0))
-        .id_salt(id)
-        .default_open(default_open)
-        .show_unindented(ui, |ui| {
+    egui::CollapsingHeader::new(strong(title).size(13.0)).id_salt(id).default_open(default_open).show_unindented(
+        ui,
+        |ui| {
             ui.add_space(2.0);
             contents(ui);
             ui.add_space(6.0);
-        });
+        },
+    );
     ui.separator();
 }
 
@@ -109,14 +107,10 @@ pub(in super::super) fn titled_section_ui(
 pub(in super::super) fn key_value_ui(ui: &mut egui::Ui, key: &str, value: &str) {
     ui.horizontal_top(|ui| {
         let key_width = 92.0;
-        ui.allocate_ui_with_layout(
-            egui::vec2(key_width, 0.0),
-            egui::Layout::left_to_right(egui::Align::Min),
-            |ui| {
-                ui.set_min_width(key_width);
-                ui.add(egui::Label::new(RichText::new(key).weak()).truncate());
-            },
-        );
+        ui.allocate_ui_with_layout(egui::vec2(key_width, 0.0), egui::Layout::left_to_right(egui::Align::Min), |ui| {
+            ui.set_min_width(key_width);
+            ui.add(egui::Label::new(RichText::new(key).weak()).truncate());
+        });
         ui.add(egui::Label::new(value).wrap());
     });
 }
@@ -130,12 +124,7 @@ pub(in super::super) enum Tone {
 }
 
 /// A card with a message and whatever can be done about it.
-pub(in super::super) fn banner_ui(
-    ui: &mut egui::Ui,
-    tone: Tone,
-    message: &str,
-    contents: impl FnOnce(&mut egui::Ui),
-) {
+pub(in super::super) fn banner_ui(ui: &mut egui::Ui, tone: Tone, message: &str, contents: impl FnOnce(&mut egui::Ui)) {
     let visuals = ui.visuals();
     let (color, mark) = match tone {
         Tone::Hint => (theme::accent(visuals), ""),

@@ -45,12 +45,7 @@ pub(in super::super) fn verdict_color(kind: VerdictKind) -> Color32 {
 
 /// Draws a disc with a tick, a square with a cross, a diamond with a question mark, or a triangle with “not equal”;
 /// readable on any image.
-pub(in super::super) fn paint_verdict(
-    painter: &Painter,
-    centre: Pos2,
-    radius: f32,
-    kind: VerdictKind,
-) {
+pub(in super::super) fn paint_verdict(painter: &Painter, centre: Pos2, radius: f32, kind: VerdictKind) {
     let outline = Stroke::new(1.5, Color32::from_black_alpha(200));
     let fill = verdict_color(kind);
     let at = |x: f32, y: f32| centre + vec2(x, y) * radius;
@@ -59,29 +54,15 @@ pub(in super::super) fn paint_verdict(
             painter.circle(centre, radius, fill, outline);
             None
         }
-        VerdictKind::Reject => Some(vec![
-            at(-0.9, -0.9),
-            at(0.9, -0.9),
-            at(0.9, 0.9),
-            at(-0.9, 0.9),
-        ]),
-        VerdictKind::Unsure => Some(vec![
-            at(0.0, -1.2),
-            at(1.2, 0.0),
-            at(0.0, 1.2),
-            at(-1.2, 0.0),
-        ]),
+        VerdictKind::Reject => Some(vec![at(-0.9, -0.9), at(0.9, -0.9), at(0.9, 0.9), at(-0.9, 0.9)]),
+        VerdictKind::Unsure => Some(vec![at(0.0, -1.2), at(1.2, 0.0), at(0.0, 1.2), at(-1.2, 0.0)]),
         VerdictKind::WrongClass => Some(vec![at(0.0, -1.2), at(1.3, 1.0), at(-1.3, 1.0)]),
     };
     if let Some(corners) = shape {
         painter.add(Shape::convex_polygon(corners, fill, outline));
     }
     let is_dark = matches!(kind, VerdictKind::Reject | VerdictKind::WrongClass);
-    let ink = if is_dark {
-        Color32::WHITE
-    } else {
-        Color32::BLACK
-    };
+    let ink = if is_dark { Color32::WHITE } else { Color32::BLACK };
     let pen = Stroke::new((radius * 0.22).max(1.2), ink);
     let line = |from: Pos2, to: Pos2| painter.line_segment([from, to], pen);
     match kind {

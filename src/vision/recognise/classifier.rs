@@ -32,13 +32,8 @@ pub(super) fn recognise(
 ) -> Result<OutputPrediction, RecogniseError> {
     let wanted = model.overrules.text("output.classification.name");
     let ports = model.graph.outputs.iter();
-    let ports: Vec<&Port> = ports
-        .filter(|port| wanted.is_none_or(|name| port.name == name))
-        .collect();
-    let scores = ports
-        .iter()
-        .filter_map(|port| read_scores(port, prober))
-        .collect();
+    let ports: Vec<&Port> = ports.filter(|port| wanted.is_none_or(|name| port.name == name)).collect();
+    let scores = ports.iter().filter_map(|port| read_scores(port, prober)).collect();
     let output = match choose(model, scores)? {
         Some(chosen) => from_scores(model, chosen, findings)?,
         None => match ports.iter().find(|port| is_arg_max(port, prober)) {
@@ -65,20 +60,12 @@ struct Classes {
 
 fn ignored(model: &RecognitionRequest<'_>, used: &str) -> Vec<String> {
     let outputs = model.graph.outputs.iter();
-    outputs
-        .filter(|port| port.name != used)
-        .map(|port| port.name.clone())
-        .collect()
+    outputs.filter(|port| port.name != used).map(|port| port.name.clone()).collect()
 }
 
 /// What Spotcheck reads, for a graph that has none of it.
 fn unknown_outputs(model: &RecognitionRequest<'_>) -> Refusal {
-    let outputs: Vec<String> = model
-        .graph
-        .outputs
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let outputs: Vec<String> = model.graph.outputs.iter().map(ToString::to_string).collect();
     Refusal::new(format!(
         "Spotcheck does not support these outputs: {}. It reads classifiers (one score for each class, or the number \
         of the best class) and detectors after non-maximum suppression (boxes [n, 4], classes [n] and scores [n], \
@@ -93,11 +80,7 @@ fn read_scores<'g>(port: &'g Port, prober: &Prober<'_, '_>) -> Option<Scores<'g>
     if !rows.iter().all(|row| class_count(row) == Some(classes)) {
         return None;
     }
-    Some(Scores {
-        port,
-        classes,
-        values: class_values(&rows),
-    })
+    Some(Scores { port, classes, values: class_values(&rows) })
 }
 
 /// How many classes a row of scores is for; `None` if the tensor is no such row.
@@ -112,58 +95,38 @@ fn class_count(tensor: &Tensor) -> Option<usize> {
 fn class_values(rows: &[&Tensor]) -> Result<(ClassValues, String), String> {
     let is_8_bit = rows.iter().all(|row| matches!(row.data, TensorData::U8(_)));
     let scale = if is_8_bit { 255.0 } else { 1.0 };
-    let rows: Vec<Vec<f64>> = rows
-        .iter()
-        .map(|row| {
-            row.to_f64()
-                .into_iter()
-                .map(|value| value / scale)
-                .collect()
-        })
-        .collect();
+    let rows: Vec<Vec<f64>> =
+        rows.iter().map(|row| row.to_f64().into_iter().map(|value| value / scale).collect()).collect();
     let values = || rows.iter().flatten().copied();
-    let (min, max) = (
-        values().fold(f64::INFINITY, f64::min),
-        values().fold(f64::NEG_INFINITY, f64::max),
-    );
+    let (min, max) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
     if !values().all(f64::is_finite) {
         return Err("its values are not numbers (NaN or infinite)".to_owned());
     }
     if is_8_bit && rows.iter().all(|row| are_8_bit_probabilities(row)) {
-        let because =
-            "8-bit values that sum to 255, apart from rounding: softmax is already applied";
+        let because = "8-bit values that sum to 255, apart from rounding: softmax is already applied";
         return Ok((ClassValues::Probabilities, because.to_owned()));
     }
     if is_8_bit {
-        return Err(
-            "its 8-bit values do not sum to 255, so their scale is unknown; export it with float \
+        return Err("its 8-bit values do not sum to 255, so their scale is unknown; export it with float \
             outputs"
-                .to_owned(),
-        );
+            .to_owned());
     }
     let sums_to_one = |row: &Vec<f64>| (row.iter().sum::<f64>() - 1.0).abs() <= SUM_TOLERANCE;
     if min >= 0.0 && rows.iter().all(sums_to_one) {
         let because = "the values are not negative and sum to 1, so softmax is already applied";
         return Ok((ClassValues::Probabilities, because.to_owned()));
     }
-    Ok((
-        ClassValues::Logits,
-        format!("the values go from {min:.3} to {max:.3} and do not sum to 1"),
-    ))
+    Ok((ClassValues::Logits, format!("the values go from {min:.3} to {max:.3} and do not sum to 1")))
 }
 
 fn are_8_bit_probabilities(row: &[f64]) -> bool {
     let sum = row.iter().sum::<f64>();
     let zeros = row.iter().filter(|value| **value == 0.0).count();
-    SUM_OF_8_BIT.contains(&sum)
-        || (zeros * 2 > row.len() && SUM_OF_8_BIT_MOSTLY_ZERO.contains(&sum))
+    SUM_OF_8_BIT.contains(&sum) || (zeros * 2 > row.len() && SUM_OF_8_BIT_MOSTLY_ZERO.contains(&sum))
 }
 
 /// The one output with the scores; `None` if there is none.
-fn choose<'g>(
-    model: &RecognitionRequest<'_>,
-    mut scores: Vec<Scores<'g>>,
-) -> Result<Option<Scores<'g>>, Refusal> {
+fn choose<'g>(model: &RecognitionRequest<'_>, mut scores: Vec<Scores<'g>>) -> Result<Option<Scores<'g>>, Refusal> {
     if scores.len() > 1 {
         // Features and hidden layers are rows of numbers too.
         let fits = |scores: &Scores<'_>| match &model.labels {
@@ -178,17 +141,13 @@ fn choose<'g>(
         }
     }
     if scores.len() > 1 {
-        let done =
-            |scores: &Scores<'_>| matches!(scores.values, Ok((ClassValues::Probabilities, _)));
+        let done = |scores: &Scores<'_>| matches!(scores.values, Ok((ClassValues::Probabilities, _)));
         if scores.iter().filter(|scores| done(scores)).count() == 1 {
             scores.retain(done);
         }
     }
     if scores.len() > 1 {
-        let ports: Vec<String> = scores
-            .iter()
-            .map(|scores| scores.port.to_string())
-            .collect();
+        let ports: Vec<String> = scores.iter().map(|scores| scores.port.to_string()).collect();
         return Err(Refusal::new(format!(
             "several outputs could be the classes: {}. Choose one with output.classification.name",
             ports.join(", ")
@@ -202,36 +161,15 @@ fn from_scores(
     scores: Scores<'_>,
     findings: &mut Findings,
 ) -> Result<Classes, Refusal> {
-    let Scores {
-        port,
-        classes,
-        values,
-    } = scores;
-    let (values, because) =
-        values.map_err(|reason| Refusal::new(format!("the output is {port}: {reason}")))?;
-    findings.recognised(
-        "task",
-        "classification",
-        format!("{port} is one row of {classes} numbers per image"),
-    );
-    findings.recognised(
-        "output.classification.name",
-        &port.name,
-        "no other output fits better",
-    );
-    let word = if values == ClassValues::Logits {
-        "logits"
-    } else {
-        "probabilities"
-    };
+    let Scores { port, classes, values } = scores;
+    let (values, because) = values.map_err(|reason| Refusal::new(format!("the output is {port}: {reason}")))?;
+    findings.recognised("task", "classification", format!("{port} is one row of {classes} numbers per image"));
+    findings.recognised("output.classification.name", &port.name, "no other output fits better");
+    let word = if values == ClassValues::Logits { "logits" } else { "probabilities" };
     findings.recognised("output.classification.values", word, because);
     let naming = name_classes(model, classes, findings)?;
     Ok(Classes {
-        convention: ClassificationOutput {
-            name: Some(port.name.clone()),
-            values,
-            background: naming.background,
-        },
+        convention: ClassificationOutput { name: Some(port.name.clone()), values, background: naming.background },
         label_set: naming.label_set,
         labels_to_store: naming.labels_to_store,
     })
@@ -252,25 +190,14 @@ fn from_arg_max(
     prober: &Prober<'_, '_>,
     findings: &mut Findings,
 ) -> Result<Classes, Refusal> {
-    findings.recognised(
-        "task",
-        "classification",
-        format!("{port} is one whole number per image"),
-    );
-    findings.recognised(
-        "output.classification.name",
-        &port.name,
-        "no output contains scores",
-    );
+    findings.recognised("task", "classification", format!("{port} is one whole number per image"));
+    findings.recognised("output.classification.name", &port.name, "no output contains scores");
     findings.recognised(
         "output.classification.values",
         "arg-max",
         "64-bit whole numbers, one per image, are class numbers",
     );
-    let highest = prober
-        .values_of(&port.name)
-        .flat_map(Tensor::to_f64)
-        .fold(0.0, f64::max);
+    let highest = prober.values_of(&port.name).flat_map(Tensor::to_f64).fold(0.0, f64::max);
     let naming = name_arg_max(model, highest as usize, findings)?;
     Ok(Classes {
         convention: ClassificationOutput {
@@ -289,11 +216,7 @@ struct Naming {
     labels_to_store: Option<LabelSet>,
 }
 
-fn name_classes(
-    model: &RecognitionRequest<'_>,
-    classes: usize,
-    findings: &mut Findings,
-) -> Result<Naming, Refusal> {
+fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut Findings) -> Result<Naming, Refusal> {
     if let Some(labels) = &model.labels {
         let count = label_count(labels);
         let background = classes == count + 1;
@@ -303,11 +226,7 @@ fn name_classes(
             return Err(misfit(format!("has {classes} classes"), count));
         }
         let because = format!("the label file names {count} classes and the model has {classes}");
-        findings.recognised(
-            "output.classification.background",
-            background,
-            because.clone(),
-        );
+        findings.recognised("output.classification.background", background, because.clone());
         findings.recognised("labels", LABEL_FILE, because);
         return Ok(Naming {
             background,
@@ -315,19 +234,9 @@ fn name_classes(
             labels_to_store: Some(labels.clone()),
         });
     }
-    if let Some(labels) =
-        labels::from_metadata(model).filter(|labels| label_count(labels) == classes)
-    {
-        findings.recognised(
-            "labels",
-            LABEL_FILE,
-            format!("the metadata names {classes} classes"),
-        );
-        return Ok(Naming {
-            background: false,
-            label_set: Some(LABEL_FILE.to_owned()),
-            labels_to_store: Some(labels),
-        });
+    if let Some(labels) = labels::from_metadata(model).filter(|labels| label_count(labels) == classes) {
+        findings.recognised("labels", LABEL_FILE, format!("the metadata names {classes} classes"));
+        return Ok(Naming { background: false, label_set: Some(LABEL_FILE.to_owned()), labels_to_store: Some(labels) });
     }
     let background = classes == IMAGENET_CLASSES + 1;
     if background {
@@ -339,11 +248,7 @@ fn name_classes(
     }
     let imagenet = background || classes == IMAGENET_CLASSES;
     if imagenet {
-        findings.assumed(
-            "labels",
-            "imagenet",
-            "ImageNet has as many classes; ONNX does not record their order",
-        );
+        findings.assumed("labels", "imagenet", "ImageNet has as many classes; ONNX does not record their order");
     } else {
         findings.assumed(
             "labels",
@@ -354,19 +259,11 @@ fn name_classes(
             ),
         );
     }
-    Ok(Naming {
-        background,
-        label_set: imagenet.then(|| "imagenet".to_owned()),
-        labels_to_store: None,
-    })
+    Ok(Naming { background, label_set: imagenet.then(|| "imagenet".to_owned()), labels_to_store: None })
 }
 
 /// The class count of an arg-max is not known, only that it is above the `highest` number seen.
-fn name_arg_max(
-    model: &RecognitionRequest<'_>,
-    highest: usize,
-    findings: &mut Findings,
-) -> Result<Naming, Refusal> {
+fn name_arg_max(model: &RecognitionRequest<'_>, highest: usize, findings: &mut Findings) -> Result<Naming, Refusal> {
     let Some(labels) = &model.labels else {
         findings.assumed(
             "output.classification.background",
@@ -379,11 +276,7 @@ fn name_arg_max(
             "a class number does not show what the classes are; give a label file or \
             set labels=imagenet",
         );
-        return Ok(Naming {
-            background: false,
-            label_set: None,
-            labels_to_store: None,
-        });
+        return Ok(Naming { background: false, label_set: None, labels_to_store: None });
     };
     let count = label_count(labels);
     if highest > count {
@@ -404,11 +297,7 @@ fn name_arg_max(
         );
     }
     findings.recognised("labels", LABEL_FILE, "given by you");
-    Ok(Naming {
-        background,
-        label_set: Some(LABEL_FILE.to_owned()),
-        labels_to_store: Some(labels.clone()),
-    })
+    Ok(Naming { background, label_set: Some(LABEL_FILE.to_owned()), labels_to_store: Some(labels.clone()) })
 }
 
 fn recognise_batches(prober: &mut Prober<'_, '_>, output: &str, findings: &mut Findings) {

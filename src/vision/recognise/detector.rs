@@ -5,9 +5,7 @@ use super::labels::{self, LABEL_FILE, label_count, misfit};
 use super::probe::Prober;
 use super::signature::{GraphSignature, Port};
 use super::{OutputPrediction, Overrules, RecogniseError, RecognitionRequest};
-use crate::domain::{
-    BoundingBox, BoxFormat, BoxSpace, DetectionOutput, LabelSet, OutputConvention,
-};
+use crate::domain::{BoundingBox, BoxFormat, BoxSpace, DetectionOutput, LabelSet, OutputConvention};
 use crate::vision::{Tensor, TensorData};
 
 /// Boxes whose largest value is above this are in pixels.
@@ -79,12 +77,7 @@ impl<'g> Detector<'g> {
             }
         }
         // Raw boxes before non-maximum suppression are more than those after it.
-        let number = |detector: &Self| {
-            prober
-                .values_of(&detector.boxes.name)
-                .map(Tensor::len)
-                .sum::<usize>()
-        };
+        let number = |detector: &Self| prober.values_of(&detector.boxes.name).map(Tensor::len).sum::<usize>();
         found.sort_by_key(number);
         match (found.into_iter().next(), problem) {
             (Some(detector), _) if !detector.has_corners(prober) => Err(Refusal::new(format!(
@@ -114,19 +107,11 @@ impl<'g> Detector<'g> {
         if of_box.len() < 2 {
             return Ok(None);
         }
-        let count = graph
-            .outputs
-            .iter()
-            .find(|port| is_count(port, boxes, prober));
+        let count = graph.outputs.iter().find(|port| is_count(port, boxes, prober));
         let scores = find_scores(&of_box, overrules, prober)?;
         let classes = class_count_of(graph, boxes, prober);
         let labels = find_labels(&of_box, scores.port, classes, overrules, prober)?;
-        Ok(Some(Self {
-            boxes,
-            labels,
-            scores,
-            count,
-        }))
+        Ok(Some(Self { boxes, labels, scores, count }))
     }
 
     /// The boxes that count in each run, in the graph's order.
@@ -137,15 +122,10 @@ impl<'g> Detector<'g> {
             tensor.map(Tensor::to_f64).unwrap_or_default()
         };
         let rows_of = |run| {
-            let counted = self
-                .count
-                .and_then(|port| values(port, run).first().copied());
+            let counted = self.count.and_then(|port| values(port, run).first().copied());
             let limit = counted.map_or(usize::MAX, |count| count as usize);
-            let (boxes, classes, scores) = (
-                values(self.boxes, run),
-                values(self.labels.port, run),
-                values(self.scores.port, run),
-            );
+            let (boxes, classes, scores) =
+                (values(self.boxes, run), values(self.labels.port, run), values(self.scores.port, run));
             let numbers = boxes.chunks_exact(4).zip(classes).zip(scores).take(limit);
             let rows = numbers.map(|((edges, class), score)| Row {
                 edges: [edges[0], edges[1], edges[2], edges[3]],
@@ -161,10 +141,7 @@ impl<'g> Detector<'g> {
     /// Whether the second corner is right of and below the first one.
     fn has_corners(&self, prober: &Prober<'_, '_>) -> bool {
         let rows: Vec<_> = self.rows(prober).concat();
-        let ordered = rows
-            .iter()
-            .filter(|Row { edges, .. }| edges[2] >= edges[0] && edges[3] >= edges[1])
-            .count();
+        let ordered = rows.iter().filter(|Row { edges, .. }| edges[2] >= edges[0] && edges[3] >= edges[1]).count();
         // A few untrained or degenerate boxes are no other convention.
         ordered * 50 >= rows.len() * 49
     }
@@ -182,16 +159,9 @@ impl<'g> Detector<'g> {
         findings.recognised(
             "task",
             "detection",
-            format!(
-                "{} has four numbers per box, with classes and scores for as many boxes",
-                self.boxes
-            ),
+            format!("{} has four numbers per box, with classes and scores for as many boxes", self.boxes),
         );
-        findings.recognised(
-            "output.detection.boxes",
-            &self.boxes.name,
-            "four numbers per box",
-        );
+        findings.recognised("output.detection.boxes", &self.boxes.name, "four numbers per box");
         for (field, role) in [("labels", &self.labels), ("scores", &self.scores)] {
             let field = format!("output.detection.{field}");
             if role.by_name_only {
@@ -212,11 +182,7 @@ impl<'g> Detector<'g> {
         let box_format = recognise_format(&rows, box_space, prober.size(), findings);
         let max_boxes = self.max_boxes();
         if let Some(limit) = max_boxes {
-            findings.recognised(
-                "output.detection.max_boxes_in_graph",
-                limit,
-                "the graph fixes the number of boxes",
-            );
+            findings.recognised("output.detection.max_boxes_in_graph", limit, "the graph fixes the number of boxes");
         }
         let naming = self.name_classes(model, &rows, side_multiple, prober, findings)?;
         Ok(OutputPrediction {
@@ -246,17 +212,9 @@ impl<'g> Detector<'g> {
     }
 
     fn ignored(&self, model: &RecognitionRequest<'_>) -> Vec<String> {
-        let used = [
-            Some(self.boxes),
-            Some(self.labels.port),
-            Some(self.scores.port),
-            self.count,
-        ];
+        let used = [Some(self.boxes), Some(self.labels.port), Some(self.scores.port), self.count];
         let outputs = model.graph.outputs.iter();
-        outputs
-            .filter(|port| !used.contains(&Some(*port)))
-            .map(|port| port.name.clone())
-            .collect()
+        outputs.filter(|port| !used.contains(&Some(*port))).map(|port| port.name.clone()).collect()
     }
 }
 
@@ -268,10 +226,8 @@ fn could_be_boxes(port: &Port, prober: &Prober<'_, '_>) -> bool {
             let four_a_row = matches!(tensor.shape[..], [_, 4] | [1, _, 4]);
             let is_float = matches!(tensor.data, TensorData::F32(_));
             let values = tensor.to_f64();
-            let is_probability = |row: &[f64]| {
-                row.iter().all(|value| *value >= 0.0)
-                    && (row.iter().sum::<f64>() - 1.0).abs() < 1e-3
-            };
+            let is_probability =
+                |row: &[f64]| row.iter().all(|value| *value >= 0.0) && (row.iter().sum::<f64>() - 1.0).abs() < 1e-3;
             let probabilities = !values.is_empty() && values.chunks_exact(4).all(is_probability);
             four_a_row && is_float && !probabilities
         })
@@ -281,29 +237,18 @@ fn could_be_boxes(port: &Port, prober: &Prober<'_, '_>) -> bool {
 fn has_one_number_a_box(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> bool {
     let tensors = prober.values_of(&port.name);
     let mut pairs = tensors.zip(prober.values_of(&boxes.name)).peekable();
-    pairs.peek().is_some()
-        && pairs.all(|(tensor, boxes)| tensor.shape == boxes.shape[..boxes.shape.len() - 1])
+    pairs.peek().is_some() && pairs.all(|(tensor, boxes)| tensor.shape == boxes.shape[..boxes.shape.len() - 1])
 }
 
 fn kind(port: &Port, prober: &Prober<'_, '_>) -> Kind {
     let is_whole_type = |tensor: &Tensor| !matches!(tensor.data, TensorData::F32(_));
-    let values: Vec<f64> = prober
-        .values_of(&port.name)
-        .flat_map(Tensor::to_f64)
-        .collect();
-    if values
-        .iter()
-        .any(|value| !value.is_finite() || *value < 0.0)
-    {
+    let values: Vec<f64> = prober.values_of(&port.name).flat_map(Tensor::to_f64).collect();
+    if values.iter().any(|value| !value.is_finite() || *value < 0.0) {
         Kind::Neither
     } else if prober.values_of(&port.name).any(is_whole_type) {
         Kind::WholeType
     } else if values.iter().all(|value| value.fract() == 0.0) {
-        if values.iter().any(|value| *value > 1.0) {
-            Kind::WholeValues
-        } else {
-            Kind::Either
-        }
+        if values.iter().any(|value| *value > 1.0) { Kind::WholeValues } else { Kind::Either }
     } else if values.iter().all(|value| *value <= 1.0) {
         Kind::Fractions
     } else {
@@ -314,10 +259,7 @@ fn kind(port: &Port, prober: &Prober<'_, '_>) -> Kind {
 /// Whether the output is a count of boxes: one whole number per image, at most the number of boxes, and not one per
 /// box.
 fn is_count(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> bool {
-    let mut pairs = prober
-        .values_of(&port.name)
-        .zip(prober.values_of(&boxes.name))
-        .peekable();
+    let mut pairs = prober.values_of(&port.name).zip(prober.values_of(&boxes.name)).peekable();
     pairs.peek().is_some()
         && !has_one_number_a_box(port, boxes, prober)
         && pairs.all(|(tensor, boxes)| {
@@ -329,11 +271,7 @@ fn is_count(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> bool {
 fn chosen<'g>(of_box: &[(&'g Port, Kind)], overrules: &Overrules, field: &str) -> Option<Role<'g>> {
     let name = overrules.text(field)?;
     let (port, _) = of_box.iter().find(|(port, _)| port.name == name)?;
-    Some(Role {
-        port,
-        because: "set by you".to_owned(),
-        by_name_only: false,
-    })
+    Some(Role { port, because: "set by you".to_owned(), by_name_only: false })
 }
 
 fn find_scores<'g>(
@@ -345,30 +283,20 @@ fn find_scores<'g>(
         return Ok(role);
     }
     let of_kind = |kind: Kind| -> Vec<&'g Port> {
-        of_box
-            .iter()
-            .filter(|(_, other)| *other == kind)
-            .map(|(port, _)| *port)
-            .collect()
+        of_box.iter().filter(|(_, other)| *other == kind).map(|(port, _)| *port).collect()
     };
     let mut fractions = of_kind(Kind::Fractions);
     if fractions.len() > 1 && fractions.iter().any(|port| falls(port, prober)) {
         fractions.retain(|port| falls(port, prober));
     }
     match (&fractions[..], &of_kind(Kind::Either)[..]) {
-        ([port], _) => Ok(Role {
-            port,
-            because: "fractions from 0 to 1, one per box".to_owned(),
-            by_name_only: false,
-        }),
+        ([port], _) => Ok(Role { port, because: "fractions from 0 to 1, one per box".to_owned(), by_name_only: false }),
         ([], [port]) => Ok(Role {
             port,
             because: "floats, one per box, and no other output could be scores".to_owned(),
             by_name_only: false,
         }),
-        ([], []) => Err(Refusal::new(
-            "no output besides the boxes contains scores from 0 to 1, one per box",
-        )),
+        ([], []) => Err(Refusal::new("no output besides the boxes contains scores from 0 to 1, one per box")),
         ([], several) | (several, _) => by_name(several, "score", "output.detection.scores"),
     }
 }
@@ -386,14 +314,10 @@ fn find_labels<'g>(
     let mut candidates: Vec<(&Port, Kind, f64)> = of_box
         .iter()
         .filter(|(port, kind)| {
-            port.name != scores.name
-                && matches!(kind, Kind::WholeType | Kind::WholeValues | Kind::Either)
+            port.name != scores.name && matches!(kind, Kind::WholeType | Kind::WholeValues | Kind::Either)
         })
         .map(|(port, kind)| {
-            let max = prober
-                .values_of(&port.name)
-                .flat_map(Tensor::to_f64)
-                .fold(0.0, f64::max);
+            let max = prober.values_of(&port.name).flat_map(Tensor::to_f64).fold(0.0, f64::max);
             (*port, *kind, max)
         })
         .collect();
@@ -403,20 +327,13 @@ fn find_labels<'g>(
     }
     candidates.sort_by(|left, right| left.2.total_cmp(&right.2));
     match &candidates[..] {
-        [] => Err(Refusal::new(
-            "no output besides the boxes contains whole numbers, one per box, that could be classes",
-        )),
-        [(port, kind, _)] => Ok(Role {
-            port,
-            because: label_reason(*kind),
-            by_name_only: false,
-        }),
+        [] => {
+            Err(Refusal::new("no output besides the boxes contains whole numbers, one per box, that could be classes"))
+        }
+        [(port, kind, _)] => Ok(Role { port, because: label_reason(*kind), by_name_only: false }),
         [(port, kind, max), (_, _, next), ..] if max < next => Ok(Role {
             port,
-            because: format!(
-                "{}; of the outputs with whole numbers it has the lowest",
-                label_reason(*kind)
-            ),
+            because: format!("{}; of the outputs with whole numbers it has the lowest", label_reason(*kind)),
             by_name_only: false,
         }),
         several => {
@@ -436,10 +353,7 @@ fn label_reason(kind: Kind) -> String {
 
 /// The last resort, if the values of several outputs allow the same part.
 fn by_name<'g>(ports: &[&'g Port], word: &str, field: &str) -> Result<Role<'g>, Refusal> {
-    let named: Vec<&&Port> = ports
-        .iter()
-        .filter(|port| port.name.to_lowercase().contains(word))
-        .collect();
+    let named: Vec<&&Port> = ports.iter().filter(|port| port.name.to_lowercase().contains(word)).collect();
     if let [port] = named[..] {
         return Ok(Role {
             port,
@@ -448,17 +362,12 @@ fn by_name<'g>(ports: &[&'g Port], word: &str, field: &str) -> Result<Role<'g>, 
         });
     }
     let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
-    Err(Refusal::new(format!(
-        "the values do not show which of {} is which: choose with {field}",
-        ports.join(", ")
-    )))
+    Err(Refusal::new(format!("the values do not show which of {} is which: choose with {field}", ports.join(", "))))
 }
 
 /// Whether the values never rise within a run, as scores of sorted boxes do.
 fn falls(port: &Port, prober: &Prober<'_, '_>) -> bool {
-    prober
-        .values_of(&port.name)
-        .all(|tensor| tensor.to_f64().is_sorted_by(|left, right| left >= right))
+    prober.values_of(&port.name).all(|tensor| tensor.to_f64().is_sorted_by(|left, right| left >= right))
 }
 
 /// The number of classes, if another output has a score for each class of each box.
@@ -468,9 +377,7 @@ fn class_count_of(graph: &GraphSignature, boxes: &Port, prober: &Prober<'_, '_>)
     let tables = ports.filter_map(|port| prober.values_of(&port.name).next());
     let mut classes = tables.filter_map(|table| {
         let (classes, rows) = table.shape.split_last()?;
-        let is_of_boxes = of_boxes
-            .split_last()
-            .is_some_and(|(_, boxes)| boxes == rows);
+        let is_of_boxes = of_boxes.split_last().is_some_and(|(_, boxes)| boxes == rows);
         let is_float = matches!(table.data, TensorData::F32(_));
         (is_of_boxes && is_float && *classes > 4).then_some(*classes)
     });
@@ -482,27 +389,15 @@ fn recognise_space(runs: &[Vec<Row>], findings: &mut Findings) -> BoxSpace {
     let field = "output.detection.box_space";
     match edges.reduce(f64::max) {
         Some(largest) if largest <= MAX_NORMALISED => {
-            findings.recognised(
-                field,
-                "normalised",
-                format!("the largest box value is {largest:.3}"),
-            );
+            findings.recognised(field, "normalised", format!("the largest box value is {largest:.3}"));
             BoxSpace::Normalised
         }
         Some(largest) => {
-            findings.recognised(
-                field,
-                "model-pixels",
-                format!("the largest box value is {largest:.1}"),
-            );
+            findings.recognised(field, "model-pixels", format!("the largest box value is {largest:.1}"));
             BoxSpace::ModelPixels
         }
         None => {
-            findings.assumed(
-                field,
-                "model-pixels",
-                "the test images gave no boxes; most detectors return pixels",
-            );
+            findings.assumed(field, "model-pixels", "the test images gave no boxes; most detectors return pixels");
             BoxSpace::ModelPixels
         }
     }
@@ -532,14 +427,10 @@ fn recognise_format(
         return format;
     }
     let (format, because) = match space {
-        BoxSpace::Normalised => (
-            BoxFormat::Yxyx,
-            "the values allow both; normalised boxes are mostly TensorFlow's",
-        ),
-        BoxSpace::ModelPixels => (
-            BoxFormat::Xyxy,
-            "the values allow both; boxes in pixels are mostly left, top, right, bottom",
-        ),
+        BoxSpace::Normalised => (BoxFormat::Yxyx, "the values allow both; normalised boxes are mostly TensorFlow's"),
+        BoxSpace::ModelPixels => {
+            (BoxFormat::Xyxy, "the values allow both; boxes in pixels are mostly left, top, right, bottom")
+        }
     };
     findings.assumed(field, format_word(format), because);
     format
@@ -555,20 +446,15 @@ fn format_word(format: BoxFormat) -> &'static str {
 /// Which coordinate of the best box followed the patch to the right.
 fn format_by_motion(runs: &[Vec<Row>], extent: f64) -> Option<(BoxFormat, String)> {
     let best = |run: &Vec<Row>| {
-        let row = run
-            .iter()
-            .max_by(|left, right| left.score.total_cmp(&right.score))?;
+        let row = run.iter().max_by(|left, right| left.score.total_cmp(&right.score))?;
         let [x1, y1, x2, y2] = row.edges;
         Some([x1 + x2, y1 + y2].map(|sum| sum / 2.0 / extent))
     };
     let [left, right] = runs else { return None };
     let (left, right) = (best(left)?, best(right)?);
     let moved = [right[0] - left[0], right[1] - left[1]];
-    let because = |first, second| {
-        format!(
-            "the best box followed a bright patch to the right in its {first} and {second} value"
-        )
-    };
+    let because =
+        |first, second| format!("the best box followed a bright patch to the right in its {first} and {second} value");
     if moved[0] > MIN_MOVE && moved[1].abs() * 4.0 < moved[0] {
         Some((BoxFormat::Xyxy, because("first", "third")))
     } else if moved[1] > MIN_MOVE && moved[0].abs() * 4.0 < moved[1] {
@@ -594,17 +480,12 @@ fn format_by_mirror(runs: &[Vec<Row>], width: f64) -> Option<(BoxFormat, String)
             let mut mirrored = row.edges;
             mirrored[first] = width - row.edges[first + 2];
             mirrored[first + 2] = width - row.edges[first];
-            right
-                .iter()
-                .map(|other| overlap(mirrored, other.edges))
-                .fold(0.0, f64::max)
+            right.iter().map(|other| overlap(mirrored, other.edges)).fold(0.0, f64::max)
         });
         nearest.sum::<f64>() / best.len().max(1) as f64
     };
     let [xyxy, yxyx] = [overlap_mirrored(0), overlap_mirrored(1)];
-    let because = |which: &str| {
-        format!("mirroring the test image mirrored the boxes in their {which} values")
-    };
+    let because = |which: &str| format!("mirroring the test image mirrored the boxes in their {which} values");
     if xyxy > MIN_OVERLAP && xyxy - yxyx > MIN_ADVANTAGE {
         Some((BoxFormat::Xyxy, because("first and third")))
     } else if yxyx > MIN_OVERLAP && yxyx - xyxy > MIN_ADVANTAGE {
@@ -623,38 +504,23 @@ fn overlap(left: [f64; 4], right: [f64; 4]) -> f64 {
 /// Which coordinate goes beyond the image's short side.
 fn format_by_extent(runs: &[Vec<Row>], [width, height]: [f64; 2]) -> Option<(BoxFormat, String)> {
     let reach = |pair: [usize; 2]| {
-        let edges = runs
-            .iter()
-            .flatten()
-            .flat_map(|row| pair.map(|edge| row.edges[edge]));
+        let edges = runs.iter().flatten().flat_map(|row| pair.map(|edge| row.edges[edge]));
         edges.fold(0.0, f64::max)
     };
     let (first, second) = (reach([0, 2]), reach([1, 3]));
     // A pixel of tolerance; unclipped boxes reach beyond the image on both axes and decide nothing.
     let (short, long) = (width.min(height) + 1.0, width.max(height) + 1.0);
-    let (is_long, is_short) = (
-        |reach: f64| reach > short && reach <= long,
-        |reach: f64| reach <= short,
-    );
+    let (is_long, is_short) = (|reach: f64| reach > short && reach <= long, |reach: f64| reach <= short);
     let wide = width > height;
-    let because = |which: &str| {
-        format!("its {which} values exceed the short side of the test image, the others do not")
-    };
+    let because =
+        |which: &str| format!("its {which} values exceed the short side of the test image, the others do not");
     if short + 1.0 >= long {
         None
     } else if is_long(first) && is_short(second) {
-        let format = if wide {
-            BoxFormat::Xyxy
-        } else {
-            BoxFormat::Yxyx
-        };
+        let format = if wide { BoxFormat::Xyxy } else { BoxFormat::Yxyx };
         Some((format, because("first and third")))
     } else if is_long(second) && is_short(first) {
-        let format = if wide {
-            BoxFormat::Yxyx
-        } else {
-            BoxFormat::Xyxy
-        };
+        let format = if wide { BoxFormat::Yxyx } else { BoxFormat::Xyxy };
         Some((format, because("second and fourth")))
     } else {
         None
@@ -680,17 +546,11 @@ impl Detector<'_> {
         let highest = seen().fold(0.0, f64::max) as usize;
         let zero_seen = seen().any(|class| class == 0.0);
         let classes = class_count_of(model.graph, self.boxes, prober);
-        if let Some(labels) = model
-            .labels
-            .clone()
-            .or_else(|| labels::from_metadata(model))
-        {
+        if let Some(labels) = model.labels.clone().or_else(|| labels::from_metadata(model)) {
             let count = label_count(&labels);
             check_label_count(count, highest, classes)?;
             let offset = if highest == count { -1 } else { 0 };
-            let because = format!(
-                "{count} classes are named, and the highest class of the test images is {highest}"
-            );
+            let because = format!("{count} classes are named, and the highest class of the test images is {highest}");
             if offset != 0 || zero_seen {
                 findings.recognised("output.detection.class_offset", offset, because);
             } else {
@@ -698,11 +558,7 @@ impl Detector<'_> {
                 findings.assumed("output.detection.class_offset", offset, because);
             }
             findings.recognised("labels", LABEL_FILE, "its names fit the model's classes");
-            return Ok(Naming {
-                offset,
-                label_set: Some(LABEL_FILE.to_owned()),
-                labels_to_store: Some(labels),
-            });
+            return Ok(Naming { offset, label_set: Some(LABEL_FILE.to_owned()), labels_to_store: Some(labels) });
         }
         let field = "labels";
         let (set, offset) = match classes {
@@ -728,16 +584,8 @@ impl Detector<'_> {
                 label file is given or labels=coco-91 (or coco-80) is set",
             ),
         }
-        findings.assumed(
-            "output.detection.class_offset",
-            offset,
-            "derived from the labels",
-        );
-        Ok(Naming {
-            offset,
-            label_set: set.map(str::to_owned),
-            labels_to_store: None,
-        })
+        findings.assumed("output.detection.class_offset", offset, "derived from the labels");
+        Ok(Naming { offset, label_set: set.map(str::to_owned), labels_to_store: None })
     }
 }
 

@@ -34,9 +34,7 @@ pub struct Refusal {
 
 impl Refusal {
     pub(super) fn new(reason: impl Into<String>) -> Self {
-        Self {
-            reasons: vec![reason.into()],
-        }
+        Self { reasons: vec![reason.into()] }
     }
 
     /// The finding for a graph that ONNX Runtime does not load, with its message.
@@ -63,10 +61,7 @@ impl Refusal {
         } else {
             "Check the model with `python -m onnx.checker` or export it again"
         };
-        Self::new(format!(
-            "ONNX Runtime could not load it: {}. {advice}",
-            text.trim().trim_end_matches('.')
-        ))
+        Self::new(format!("ONNX Runtime could not load it: {}. {advice}", text.trim().trim_end_matches('.')))
     }
 }
 
@@ -85,37 +80,16 @@ impl fmt::Display for Basis {
 pub(super) struct Findings(pub(super) Vec<Finding>);
 
 impl Findings {
-    pub(super) fn recognised(
-        &mut self,
-        field: &str,
-        value: impl fmt::Display,
-        because: impl Into<String>,
-    ) {
+    pub(super) fn recognised(&mut self, field: &str, value: impl fmt::Display, because: impl Into<String>) {
         self.add(Basis::Recognised, field, &value, because.into());
     }
 
-    pub(super) fn assumed(
-        &mut self,
-        field: &str,
-        value: impl fmt::Display,
-        because: impl Into<String>,
-    ) {
+    pub(super) fn assumed(&mut self, field: &str, value: impl fmt::Display, because: impl Into<String>) {
         self.add(Basis::Assumed, field, &value, because.into());
     }
 
-    pub(super) fn add(
-        &mut self,
-        basis: Basis,
-        field: &str,
-        value: &dyn fmt::Display,
-        because: String,
-    ) {
-        self.0.push(Finding {
-            field: field.to_owned(),
-            value: value.to_string(),
-            basis,
-            because,
-        });
+    pub(super) fn add(&mut self, basis: Basis, field: &str, value: &dyn fmt::Display, because: String) {
+        self.0.push(Finding { field: field.to_owned(), value: value.to_string(), basis, because });
     }
 }
 
@@ -126,14 +100,8 @@ mod tests {
     #[test]
     fn a_load_error_keeps_the_runtimes_text_and_says_what_to_do() {
         for (text, advice) in [
-            (
-                "Opset 99 is under development and support for this is limited.",
-                "older opset",
-            ),
-            (
-                "Fatal error: acme:Frobnicate(-1) is not a registered function/op",
-                "operator",
-            ),
+            ("Opset 99 is under development and support for this is limited.", "older opset"),
+            ("Fatal error: acme:Frobnicate(-1) is not a registered function/op", "operator"),
             ("Protobuf parsing failed.", "damaged"),
             ("something else", "onnx.checker"),
         ] {

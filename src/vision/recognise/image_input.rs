@@ -6,8 +6,7 @@ use super::finding::{Findings, Refusal};
 use super::signature::{Dimension, Port, PortElement, ShapeText};
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{
-    ChannelOrder, ClassValues, ElementType, ImageInput, Layout, OutputConvention, ResizeRule,
-    Rounding,
+    ChannelOrder, ClassValues, ElementType, ImageInput, Layout, OutputConvention, ResizeRule, Rounding,
 };
 
 /// `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`, as torchvision and timm use them.
@@ -49,17 +48,8 @@ impl ImagePort {
             Layout::Nhwc | Layout::Chw => (1, 2),
             Layout::Hwc => (0, 1),
         };
-        let side = |axis: usize| {
-            self.dims
-                .get(axis)?
-                .fixed()
-                .and_then(|side| u32::try_from(side).ok())
-        };
-        Sizes {
-            width: side(column),
-            height: side(row),
-            preferred: self.preferred_size,
-        }
+        let side = |axis: usize| self.dims.get(axis)?.fixed().and_then(|side| u32::try_from(side).ok());
+        Sizes { width: side(column), height: side(row), preferred: self.preferred_size }
     }
 
     /// Whether the dimension for several images is free.
@@ -69,18 +59,11 @@ impl ImagePort {
 }
 
 /// Finds the image among the inputs.
-pub(super) fn recognise(
-    model: &RecognitionRequest<'_>,
-    findings: &mut Findings,
-) -> Result<ImagePort, RecogniseError> {
+pub(super) fn recognise(model: &RecognitionRequest<'_>, findings: &mut Findings) -> Result<ImagePort, RecogniseError> {
     let port = find_port(model)?;
     let element_type = element_type(port)?;
     let layouts = layouts(port)?;
-    findings.recognised(
-        "input.type",
-        format!("{element_type:?}").to_lowercase(),
-        format!("the graph declares {port}"),
-    );
+    findings.recognised("input.type", format!("{element_type:?}").to_lowercase(), format!("the graph declares {port}"));
     if let [layout] = layouts[..] {
         findings.recognised(
             "input.layout",
@@ -112,10 +95,7 @@ fn find_port<'m>(model: &RecognitionRequest<'m>) -> Result<&'m Port, Refusal> {
     if let Some(name) = model.overrules.text("input.name") {
         let found = inputs.iter().find(|port| port.name == name);
         found.ok_or_else(|| {
-            Refusal::new(format!(
-                "input “{name}” does not exist; {}",
-                list("the inputs are", inputs)
-            ))
+            Refusal::new(format!("input “{name}” does not exist; {}", list("the inputs are", inputs)))
         })?;
     }
     match &inputs[..] {
@@ -178,15 +158,10 @@ fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
         (true, true) => Ok(vec![planar, interleaved]),
         (false, false) => {
             let open = [(first, planar), (last, interleaved)];
-            let open: Vec<Layout> = open
-                .into_iter()
-                .filter(|(axis, _)| could_be_three(*axis))
-                .map(|(_, layout)| layout)
-                .collect();
+            let open: Vec<Layout> =
+                open.into_iter().filter(|(axis, _)| could_be_three(*axis)).map(|(_, layout)| layout).collect();
             if open.is_empty() {
-                return Err(no_image(
-                    "does not have a dimension of 3 for red, green and blue",
-                ));
+                return Err(no_image("does not have a dimension of 3 for red, green and blue"));
             }
             Ok(open)
         }
@@ -236,11 +211,7 @@ fn assume_pixels(
     input.mean = [0.0; 3];
     input.std = [1.0; 3];
     if input.element_type == ElementType::Uint8 {
-        findings.recognised(
-            "input.divide_by",
-            "1.0",
-            "a uint8 input takes unscaled pixels",
-        );
+        findings.recognised("input.divide_by", "1.0", "a uint8 input takes unscaled pixels");
         findings.assumed(
             "input.channels",
             "rgb",
@@ -295,19 +266,12 @@ fn classifier_resize(sizes: Sizes) -> (ResizeRule, String) {
         (_, _, Some(([width, height], because))) => (width, height, because),
         (width, height, None) => {
             let side = width.or(height).unwrap_or(DEFAULT_CLASSIFIER_SIDE);
-            (
-                width.unwrap_or(side),
-                height.unwrap_or(side),
-                "the graph takes any size and this is the default",
-            )
+            (width.unwrap_or(side), height.unwrap_or(side), "the graph takes any size and this is the default")
         }
     };
     if width.max(height) <= SMALL_SIDE {
         let rule = ResizeRule::Stretch { width, height };
-        return (
-            rule,
-            format!("{size_because}; models of such small images are trained on whole images"),
-        );
+        return (rule, format!("{size_because}; models of such small images are trained on whole images"));
     }
     // torchvision and timm: 256 to 224, that is a crop of seven eighths.
     let short_side = (f64::from(width.max(height)) * 256.0 / 224.0).round() as u32;
@@ -334,20 +298,14 @@ fn detector_resize(
     let letterboxed = model.graph.metadata.contains_key("imgsz");
     match (sizes.width, sizes.height, sizes.preferred) {
         (Some(width), Some(height), _) | (_, _, Some(([width, height], _))) if letterboxed => (
-            ResizeRule::Letterbox {
-                width,
-                height,
-                fill: 114,
-            },
+            ResizeRule::Letterbox { width, height, fill: 114 },
             "the metadata is from ultralytics, which pads images with grey".to_owned(),
         ),
         (Some(width), Some(height), _) => (
             ResizeRule::Stretch { width, height },
             "the graph fixes the size; ONNX does not record the resize rule".to_owned(),
         ),
-        (_, _, Some(([width, height], because))) => {
-            (ResizeRule::Stretch { width, height }, because.to_owned())
-        }
+        (_, _, Some(([width, height], because))) => (ResizeRule::Stretch { width, height }, because.to_owned()),
         _ if prediction.side_multiple > 1 => (
             ResizeRule::ShortSidePad {
                 short_side: 800,
@@ -362,16 +320,10 @@ fn detector_resize(
         ),
         (width, height, _) if width.is_some() || height.is_some() => {
             let side = width.or(height).unwrap_or(DEFAULT_CLASSIFIER_SIDE);
-            let rule = ResizeRule::Stretch {
-                width: width.unwrap_or(side),
-                height: height.unwrap_or(side),
-            };
+            let rule = ResizeRule::Stretch { width: width.unwrap_or(side), height: height.unwrap_or(side) };
             (rule, "the graph fixes one side".to_owned())
         }
-        _ => (
-            ResizeRule::Keep {},
-            "the graph ran on any size; such detectors mostly resize inside".to_owned(),
-        ),
+        _ => (ResizeRule::Keep {}, "the graph ran on any size; such detectors mostly resize inside".to_owned()),
     }
 }
 
@@ -380,28 +332,13 @@ fn resize_text(rule: &ResizeRule) -> String {
     match *rule {
         ResizeRule::Keep {} => "keep".to_owned(),
         ResizeRule::Stretch { width, height } => format!("stretch to {width}x{height}"),
-        ResizeRule::ShortSideCrop {
-            short_side,
-            crop_width,
-            crop_height,
-            ..
-        } => {
-            format!(
-                "short-side-crop: short side to {short_side}, middle {crop_width}x{crop_height}"
-            )
+        ResizeRule::ShortSideCrop { short_side, crop_width, crop_height, .. } => {
+            format!("short-side-crop: short side to {short_side}, middle {crop_width}x{crop_height}")
         }
-        ResizeRule::Letterbox {
-            width,
-            height,
-            fill,
-        } => {
+        ResizeRule::Letterbox { width, height, fill } => {
             format!("letterbox into {width}x{height}, filled with {fill}")
         }
-        ResizeRule::ShortSidePad {
-            short_side,
-            max_long_side,
-            pad_to_multiple,
-        } => {
+        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple } => {
             format!(
                 "short-side-pad: short side to {short_side}, long side at most {max_long_side}, padded to a multiple \
                 of {pad_to_multiple}"

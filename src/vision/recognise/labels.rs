@@ -29,9 +29,7 @@ pub(super) fn from_metadata(model: &RecognitionRequest<'_>) -> Option<LabelSet> 
     for (id, name) in names {
         let _ = writeln!(text, "{id}\t{name}");
     }
-    LabelSet::parse(&text)
-        .ok()
-        .filter(|labels| !labels.is_empty())
+    LabelSet::parse(&text).ok().filter(|labels| !labels.is_empty())
 }
 
 fn parse_names(text: &str) -> Option<BTreeMap<u32, String>> {
@@ -91,11 +89,7 @@ mod tests {
         ] {
             let names = parse_names(text).unwrap();
             let names: Vec<&str> = names.values().map(String::as_str).collect();
-            assert_eq!(
-                names,
-                ["person", "driver's seat", "fire, \"big\""],
-                "{text}"
-            );
+            assert_eq!(names, ["person", "driver's seat", "fire, \"big\""], "{text}");
         }
     }
 

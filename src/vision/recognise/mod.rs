@@ -61,9 +61,7 @@ pub struct Recognition {
 
 impl Recognition {
     pub fn with_basis(&self, basis: Basis) -> impl Iterator<Item = &Finding> {
-        self.findings
-            .iter()
-            .filter(move |finding| finding.basis == basis)
+        self.findings.iter().filter(move |finding| finding.basis == basis)
     }
 }
 
@@ -83,10 +81,7 @@ pub enum RecogniseError {
 /// # Errors
 /// [`RecogniseError::Refused`] if there is no image input, if the outputs are none of the conventions that
 /// Spotcheck reads, if the label file does not fit the model's classes, or if the graph does not run.
-pub fn recognise(
-    model: RecognitionRequest<'_>,
-    run: &mut RunGraph<'_>,
-) -> Result<Recognition, RecogniseError> {
+pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Result<Recognition, RecogniseError> {
     let mut findings = Findings::default();
     let input = image_input::recognise(&model, &mut findings)?;
     let mut prober = Prober::start(input, model.overrules, &mut findings, run)?;

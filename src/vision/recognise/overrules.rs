@@ -45,16 +45,9 @@ impl Overrules {
                     reason: "write FIELD=VALUE, for example input.channels=bgr".to_owned(),
                 });
             }
-            Ok(Overrule {
-                path,
-                text: text.trim().to_owned(),
-            })
+            Ok(Overrule { path, text: text.trim().to_owned() })
         };
-        items
-            .iter()
-            .map(parse_one)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        items.iter().map(parse_one).collect::<Result<_, _>>().map(Self)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -71,11 +64,7 @@ impl Overrules {
     ///
     /// # Errors
     /// A field that does not exist or a value that does not fit it.
-    pub fn apply<T: Serialize + DeserializeOwned>(
-        &self,
-        prefix: &str,
-        target: &T,
-    ) -> Result<T, OverruleError> {
+    pub fn apply<T: Serialize + DeserializeOwned>(&self, prefix: &str, target: &T) -> Result<T, OverruleError> {
         let value = serde_json::to_value(target).expect("cards have only text keys");
         let mut result: T = serde_json::from_value(value).expect("what was written reads back");
         for overrule in &self.0 {
@@ -95,12 +84,10 @@ impl Overrules {
             let field = overrule.field();
             let choice = CHOICES.iter().find(|choice| is_below(&field, choice));
             findings.retain(|finding| {
-                let same = finding.field == field
-                    || is_below(&finding.field, &field)
-                    || is_below(&field, &finding.field);
-                let replaced_choice = choice.is_some_and(|choice| {
-                    finding.basis != Basis::Given && finding.field == **choice
-                });
+                let same =
+                    finding.field == field || is_below(&finding.field, &field) || is_below(&field, &finding.field);
+                let replaced_choice =
+                    choice.is_some_and(|choice| finding.basis != Basis::Given && finding.field == **choice);
                 !(same || replaced_choice)
             });
             findings.push(Finding {
@@ -115,9 +102,7 @@ impl Overrules {
 
 /// Whether `field` is inside the table `table`.
 fn is_below(field: &str, table: &str) -> bool {
-    field
-        .strip_prefix(table)
-        .is_some_and(|rest| rest.starts_with('.'))
+    field.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'))
 }
 
 impl Overrule {
@@ -142,11 +127,7 @@ impl Overrule {
             Ok(value) => attempt(value).or_else(|reason| attempt(word).map_err(|_| reason)),
             Err(_) => attempt(word),
         };
-        result.map_err(|reason| OverruleError {
-            field: self.field(),
-            value: self.text.clone(),
-            reason,
-        })
+        result.map_err(|reason| OverruleError { field: self.field(), value: self.text.clone(), reason })
     }
 }
 
@@ -174,15 +155,11 @@ fn enter<'v>(table: &'v mut Value, place: &mut String, key: &str) -> Result<&'v 
         place.push('.');
     }
     place.push_str(key);
-    Ok(fields
-        .entry(key)
-        .or_insert_with(|| Value::Object(Map::new())))
+    Ok(fields.entry(key).or_insert_with(|| Value::Object(Map::new())))
 }
 
 fn as_table<'v>(value: &'v mut Value, place: &str) -> Result<&'v mut Map<String, Value>, String> {
-    value
-        .as_object_mut()
-        .ok_or_else(|| format!("{place} is not a table"))
+    value.as_object_mut().ok_or_else(|| format!("{place} is not a table"))
 }
 
 #[cfg(test)]
@@ -200,10 +177,7 @@ mod tests {
             mean: [0.485, 0.456, 0.406],
             std: [1.0; 3],
             batches: false,
-            resize: ResizeRule::Stretch {
-                width: 32,
-                height: 32,
-            },
+            resize: ResizeRule::Stretch { width: 32, height: 32 },
         }
     }
 
@@ -234,11 +208,7 @@ mod tests {
             "input.resize.letterbox.fill=0",
         ])
         .unwrap();
-        let letterbox = ResizeRule::Letterbox {
-            width: 64,
-            height: 48,
-            fill: 0,
-        };
+        let letterbox = ResizeRule::Letterbox { width: 64, height: 48, fill: 0 };
         assert_eq!(changed.resize, letterbox);
     }
 

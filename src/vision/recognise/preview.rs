@@ -34,8 +34,9 @@ pub fn preview(input: &ImageInput, tensor: &Tensor) -> Result<TensorPreview, Pre
     let planar = matches!(input.layout, Layout::Nchw | Layout::Chw);
     // The last three dimensions; a batch in front of them does not matter.
     let sides = match (planar, &tensor.shape[..]) {
-        (true, [_, 3, height, width] | [3, height, width])
-        | (false, [_, height, width, 3] | [height, width, 3]) => Some((*height, *width)),
+        (true, [_, 3, height, width] | [3, height, width]) | (false, [_, height, width, 3] | [height, width, 3]) => {
+            Some((*height, *width))
+        }
         _ => None,
     };
     let (height, width) = sides.ok_or_else(misfit)?;
@@ -46,16 +47,9 @@ pub fn preview(input: &ImageInput, tensor: &Tensor) -> Result<TensorPreview, Pre
         return Err(misfit());
     }
     let mut rgb = vec![0; plane * 3];
-    let mut channels = [ChannelRange {
-        min: f64::INFINITY,
-        max: f64::NEG_INFINITY,
-        mean: 0.0,
-    }; 3];
+    let mut channels = [ChannelRange { min: f64::INFINITY, max: f64::NEG_INFINITY, mean: 0.0 }; 3];
     for (channel, range) in channels.iter_mut().enumerate() {
-        let (mean, std) = (
-            f64::from(input.mean[channel]),
-            f64::from(input.std[channel]),
-        );
+        let (mean, std) = (f64::from(input.mean[channel]), f64::from(input.std[channel]));
         let rgb_channel = match input.channels {
             ChannelOrder::Rgb => channel,
             ChannelOrder::Bgr => 2 - channel,

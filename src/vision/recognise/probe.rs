@@ -71,13 +71,7 @@ impl<'r, 'f> Prober<'r, 'f> {
         if !is_first_choice {
             port.preferred_size = Some((trial.size, "the graph failed on other sizes"));
         }
-        Ok(Self {
-            port,
-            input,
-            size: trial.size,
-            run,
-            predictions: trial.predictions,
-        })
+        Ok(Self { port, input, size: trial.size, run, predictions: trial.predictions })
     }
 
     /// Width and height of the probes, in pixels.
@@ -95,9 +89,7 @@ impl<'r, 'f> Prober<'r, 'f> {
 
     /// The values of one output in each of the first two runs.
     pub(super) fn values_of<'p>(&'p self, output: &str) -> impl Iterator<Item = &'p Tensor> {
-        self.predictions
-            .iter()
-            .filter_map(move |outputs| outputs.get(output))
+        self.predictions.iter().filter_map(move |outputs| outputs.get(output))
     }
 
     /// Runs the first probes again with pixels in `0..=255`, for float inputs that were shown `0.0..=1.0` before and
@@ -106,15 +98,9 @@ impl<'r, 'f> Prober<'r, 'f> {
         if self.input.element_type == ElementType::Uint8 {
             return;
         }
-        let unscaled = ImageInput {
-            divide_by: 1.0,
-            ..self.input.clone()
-        };
+        let unscaled = ImageInput { divide_by: 1.0, ..self.input.clone() };
         let tensors = PATCH_X.map(|x| prepare(&unscaled, &patch(self.size, x)));
-        let predictions = tensors
-            .into_iter()
-            .flatten()
-            .map_while(|tensor| (self.run)(&tensor).ok());
+        let predictions = tensors.into_iter().flatten().map_while(|tensor| (self.run)(&tensor).ok());
         let predictions: Vec<Outputs> = predictions.collect();
         if predictions.len() == PATCH_X.len() {
             self.predictions = predictions;
@@ -127,34 +113,23 @@ impl<'r, 'f> Prober<'r, 'f> {
         if !self.port.batch_is_free() {
             return None;
         }
-        let tensors: Vec<Tensor> = PATCH_X
-            .iter()
-            .filter_map(|&x| prepare(&self.input, &patch(self.size, x)).ok())
-            .collect();
+        let tensors: Vec<Tensor> =
+            PATCH_X.iter().filter_map(|&x| prepare(&self.input, &patch(self.size, x)).ok()).collect();
         let both = stack(&tensors)?;
         let prediction = match (self.run)(&both) {
             Ok(outputs) => outputs,
             Err(text) => {
-                return Some(Err(format!(
-                    "a test with two images failed: {}",
-                    text.trim()
-                )));
+                return Some(Err(format!("a test with two images failed: {}", text.trim())));
             }
         };
         let together = prediction.get(output)?.to_f64();
         let alone: Vec<f64> = self.values_of(output).flat_map(Tensor::to_f64).collect();
-        let same = together.len() == alone.len()
-            && together
-                .iter()
-                .zip(&alone)
-                .all(|(left, right)| close(*left, *right));
+        let same =
+            together.len() == alone.len() && together.iter().zip(&alone).all(|(left, right)| close(*left, *right));
         Some(if same {
             Ok(())
         } else {
-            Err(
-                "a test with two images in one call returned other numbers than two calls"
-                    .to_owned(),
-            )
+            Err("a test with two images in one call returned other numbers than two calls".to_owned())
         })
     }
 
@@ -165,23 +140,14 @@ impl<'r, 'f> Prober<'r, 'f> {
             return None;
         }
         // Sides that are a multiple of the number and of no larger power of two.
-        const TRIALS: [(u32, [u32; 2]); 4] = [
-            (1, [333, 251]),
-            (8, [328, 264]),
-            (16, [336, 272]),
-            (32, [352, 288]),
-        ];
+        const TRIALS: [(u32, [u32; 2]); 4] = [(1, [333, 251]), (8, [328, 264]), (16, [336, 272]), (32, [352, 288])];
         let found = TRIALS.into_iter().find(|(_, size)| self.runs_at(*size));
         Some(found.map_or(64, |(multiple, _)| multiple))
     }
 
     fn runs_at(&mut self, [width, height]: [u32; 2]) -> bool {
-        let input = ImageInput {
-            resize: ResizeRule::Stretch { width, height },
-            ..self.input.clone()
-        };
-        prepare(&input, &patch([width, height], PATCH_X[0]))
-            .is_ok_and(|tensor| (self.run)(&tensor).is_ok())
+        let input = ImageInput { resize: ResizeRule::Stretch { width, height }, ..self.input.clone() };
+        prepare(&input, &patch([width, height], PATCH_X[0])).is_ok_and(|tensor| (self.run)(&tensor).is_ok())
     }
 
     pub(super) fn set_batches(&mut self, batches: bool) {
@@ -204,8 +170,7 @@ fn run_probes(
 ) -> Result<Result<Trial, String>, Refusal> {
     let (mut size, mut predictions) = (image_size, Vec::new());
     for x in PATCH_X {
-        let prepared = preprocess(input, &patch(image_size, x))
-            .map_err(|error| Refusal::new(error.to_string()))?;
+        let prepared = preprocess(input, &patch(image_size, x)).map_err(|error| Refusal::new(error.to_string()))?;
         size = prepared.canvas_size;
         match run(&prepared.tensor) {
             Ok(outputs) => predictions.push(outputs),
@@ -254,10 +219,7 @@ fn probe_input(
         let reason = "input.divide_by and input.std must not be 0: pixels are divided by them";
         return Err(Refusal::new(reason).into());
     }
-    if !sides(&input.resize)
-        .iter()
-        .all(|side| (1..=MAX_SIDE).contains(side))
-    {
+    if !sides(&input.resize).iter().all(|side| (1..=MAX_SIDE).contains(side)) {
         return Err(Refusal::new(format!(
             "the sides of the input must be 1 to {MAX_SIDE} pixels, but are {:?}",
             input.resize
@@ -274,25 +236,18 @@ fn sides(rule: &ResizeRule) -> Vec<u32> {
         ResizeRule::Stretch { width, height } | ResizeRule::Letterbox { width, height, .. } => {
             vec![width, height]
         }
-        ResizeRule::ShortSideCrop {
-            short_side,
-            crop_width,
-            crop_height,
-            ..
-        } => vec![short_side, crop_width, crop_height],
-        ResizeRule::ShortSidePad {
-            short_side,
-            max_long_side,
-            pad_to_multiple,
-        } => vec![short_side, max_long_side, pad_to_multiple],
+        ResizeRule::ShortSideCrop { short_side, crop_width, crop_height, .. } => {
+            vec![short_side, crop_width, crop_height]
+        }
+        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple } => {
+            vec![short_side, max_long_side, pad_to_multiple]
+        }
     }
 }
 
 fn prepare(input: &ImageInput, image: &RgbImage) -> Result<Tensor, Refusal> {
     let prepared = preprocess(input, image);
-    prepared
-        .map(|prepared| prepared.tensor)
-        .map_err(|error| Refusal::new(error.to_string()))
+    prepared.map(|prepared| prepared.tensor).map_err(|error| Refusal::new(error.to_string()))
 }
 
 /// Grey noise with a bright patch at a third of the height and at `x` of the width.
@@ -309,11 +264,7 @@ fn patch([width, height]: [u32; 2], x: f64) -> RgbImage {
                 // A linear congruential generator (Numerical Recipes' constants): the same noise on every machine.
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let noise = (state >> 27) as u8;
-                rgb.push(if inside {
-                    240 - 20 * channel
-                } else {
-                    70 + noise
-                });
+                rgb.push(if inside { 240 - 20 * channel } else { 70 + noise });
             }
         }
     }
@@ -329,12 +280,8 @@ fn stack(tensors: &[Tensor]) -> Option<Tensor> {
     let mut shape = first.shape.clone();
     *shape.first_mut()? = 2;
     let data = match (&first.data, &second.data) {
-        (TensorData::F32(left), TensorData::F32(right)) => {
-            TensorData::F32([&left[..], right].concat())
-        }
-        (TensorData::U8(left), TensorData::U8(right)) => {
-            TensorData::U8([&left[..], right].concat())
-        }
+        (TensorData::F32(left), TensorData::F32(right)) => TensorData::F32([&left[..], right].concat()),
+        (TensorData::U8(left), TensorData::U8(right)) => TensorData::U8([&left[..], right].concat()),
         _ => return None,
     };
     Some(Tensor { shape, data })

@@ -87,13 +87,7 @@ impl fmt::Display for PortElement {
 impl fmt::Display for Port {
     /// `image float32 [batch, 3, 224, 224]`
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} {} {}",
-            self.name,
-            self.element,
-            ShapeText(&self.dims)
-        )
+        write!(formatter, "{} {} {}", self.name, self.element, ShapeText(&self.dims))
     }
 }
 

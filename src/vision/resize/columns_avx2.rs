@@ -5,10 +5,10 @@
 //! sums are taken modulo 2^32, in which they are exact: the result fits, whatever overflows on the way.
 
 use std::arch::x86_64::{
-    __m128i, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_packs_epi32, _mm_packus_epi16,
-    _mm_set_epi8, _mm_set_epi64x, _mm_set1_epi32, _mm_shuffle_epi8, _mm_srai_epi32,
-    _mm256_add_epi32, _mm256_castsi256_si128, _mm256_cvtepu8_epi16, _mm256_extracti128_si256,
-    _mm256_madd_epi16, _mm256_set_epi64x, _mm256_setzero_si256, _mm256_slli_epi32,
+    __m128i, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_packs_epi32, _mm_packus_epi16, _mm_set_epi8,
+    _mm_set_epi64x, _mm_set1_epi32, _mm_shuffle_epi8, _mm_srai_epi32, _mm256_add_epi32, _mm256_castsi256_si128,
+    _mm256_cvtepu8_epi16, _mm256_extracti128_si256, _mm256_madd_epi16, _mm256_set_epi64x, _mm256_setzero_si256,
+    _mm256_slli_epi32,
 };
 
 use super::{AxisFilter, CHANNELS, ONE_HALF, PRECISION_BITS, Taps};
@@ -36,10 +36,7 @@ pub(super) fn resize_columns(
     // the very last rows there is nothing to read, so those are copied.
     let read_bytes = rows_bytes + TAPS_A_STEP * CHANNELS + READ_BYTES;
     let mut last_rows = Vec::new();
-    for (number, target_rows) in target
-        .chunks_mut(target_row_bytes * ROWS_A_STEP)
-        .enumerate()
-    {
+    for (number, target_rows) in target.chunks_mut(target_row_bytes * ROWS_A_STEP).enumerate() {
         let start = number * rows_bytes;
         let rows = source.get(start..start + read_bytes).unwrap_or_else(|| {
             last_rows.clear();
@@ -49,10 +46,7 @@ pub(super) fn resize_columns(
         });
         for (column, output) in outputs.iter().enumerate() {
             let pixels = output.pixels(rows, source_row_bytes);
-            for (pixel, row) in pixels
-                .iter()
-                .zip(target_rows.chunks_exact_mut(target_row_bytes))
-            {
+            for (pixel, row) in pixels.iter().zip(target_rows.chunks_exact_mut(target_row_bytes)) {
                 let start = column * CHANNELS;
                 row[start..start + CHANNELS].copy_from_slice(&pixel[..CHANNELS]);
             }
@@ -130,8 +124,7 @@ impl Step {
 #[inline]
 fn paired_levels(bytes: &[u8]) -> __m256i {
     let (low, high) = bytes[..READ_BYTES].split_at(8);
-    let word =
-        |bytes: &[u8]| i64::from_le_bytes(bytes.try_into().expect("both halves have eight bytes"));
+    let word = |bytes: &[u8]| i64::from_le_bytes(bytes.try_into().expect("both halves have eight bytes"));
     let pixels = _mm_set_epi64x(word(high), word(low));
     let order = _mm_set_epi8(-1, -1, 11, 8, 10, 7, 9, 6, -1, -1, 5, 2, 4, 1, 3, 0);
     _mm256_cvtepu8_epi16(_mm_shuffle_epi8(pixels, order))
@@ -141,10 +134,7 @@ fn paired_levels(bytes: &[u8]) -> __m256i {
 #[target_feature(enable = "avx2")]
 #[inline]
 fn levels_of(sums: __m256i) -> [u8; 4] {
-    let sum: __m128i = _mm_add_epi32(
-        _mm256_castsi256_si128(sums),
-        _mm256_extracti128_si256::<1>(sums),
-    );
+    let sum: __m128i = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
     let rounded = _mm_add_epi32(sum, _mm_set1_epi32(ONE_HALF));
     let levels = _mm_srai_epi32::<{ PRECISION_BITS as i32 }>(rounded);
     let words = _mm_packs_epi32(levels, levels);

@@ -12,9 +12,7 @@ use mutations::Mutations;
 /// Every file of `tests/cases/<name>/` is taken, and so many mutations of them are taken or refused.
 #[track_caller]
 fn check(name: &str, parse: fn(&[u8]) -> bool, inputs: usize, tokens: &'static [&'static [u8]]) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/cases")
-        .join(name);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name);
     let mut mutations = Mutations::of(&folder, tokens);
     let is_taken = |bytes: &[u8]| {
         let taken = catch_unwind(AssertUnwindSafe(|| parse(bytes)));
@@ -29,10 +27,8 @@ fn check(name: &str, parse: fn(&[u8]) -> bool, inputs: usize, tokens: &'static [
     assert!((0.01..0.99).contains(&share), "{name}: {share}");
 }
 
-const TOML: &[&[u8]] = &[
-    b"nan", b"inf", b"-1", b"0", b"1e400", b"\"\"", b"\"\"\"", b"[[", b"]]", b"= ", b"\n", b"#",
-    b"'", b"{", b"true",
-];
+const TOML: &[&[u8]] =
+    &[b"nan", b"inf", b"-1", b"0", b"1e400", b"\"\"", b"\"\"\"", b"[[", b"]]", b"= ", b"\n", b"#", b"'", b"{", b"true"];
 const JSON: &[&[u8]] = &[
     b"NaN",
     b"Infinity",
@@ -136,15 +132,7 @@ fn tf_examples() {
         "tf_example",
         parsers::tf_example,
         10_000,
-        &[
-            b"image/encoded",
-            b"image/object/bbox/xmin",
-            b"\x0a",
-            b"\x12",
-            b"\x1a",
-            b"\xff\xff\xff\xff\x0f",
-            b"\x80",
-        ],
+        &[b"image/encoded", b"image/object/bbox/xmin", b"\x0a", b"\x12", b"\x1a", b"\xff\xff\xff\xff\x0f", b"\x80"],
     );
 }
 

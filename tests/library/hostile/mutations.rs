@@ -20,11 +20,7 @@ impl Mutations {
         let corpus = files.iter().map(|file| std::fs::read(file).unwrap());
         let corpus: Vec<Vec<u8>> = corpus.collect();
         assert!(!corpus.is_empty(), "{} is empty", folder.display());
-        Self {
-            corpus,
-            tokens,
-            random: Random(0x9e37_79b9_7f4a_7c15),
-        }
+        Self { corpus, tokens, random: Random(0x9e37_79b9_7f4a_7c15) }
     }
 
     /// The files as they are.

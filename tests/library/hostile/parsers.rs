@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spotcheck::domain::{
-    InferenceLocation, KeepRule, LabelSet, ModelTask, Prediction, Price, Sample, SampleId,
-    SampleUri,
+    InferenceLocation, KeepRule, LabelSet, ModelTask, Prediction, Price, Sample, SampleId, SampleUri,
 };
 use spotcheck::library::{check_card, parse_card, write_card};
 use spotcheck::predict::{ResultSink, SampleResult};
 use spotcheck::remote::outputs::{
-    FoundOutputs, LabelSource, OutputFolder, OutputReader, OutputShape, OutputSink, OutputsPart,
-    ReadingChoice, Recognition,
+    FoundOutputs, LabelSource, OutputFolder, OutputReader, OutputShape, OutputSink, OutputsPart, ReadingChoice,
+    Recognition,
 };
 use spotcheck::remote::transform::{add_price, read_prices};
 use spotcheck::review::{Query, complete};
@@ -37,9 +36,7 @@ fn written(name: &str, bytes: &[u8]) -> PathBuf {
 
 pub(crate) fn query(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
-    let labels: LabelSet = [(1, "cat".to_owned()), (2, "a \"b\\".to_owned())]
-        .into_iter()
-        .collect();
+    let labels: LabelSet = [(1, "cat".to_owned()), (2, "a \"b\\".to_owned())].into_iter().collect();
     for completion in complete(&text, text.len(), &labels, &["night".to_owned()]) {
         assert!(text.get(completion.replaces).is_some());
     }
@@ -74,10 +71,7 @@ pub(crate) fn label_map(bytes: &[u8]) -> bool {
     if let [_, Ok(labels)] = &parsed
         && !labels.is_empty()
     {
-        let lines: Vec<String> = labels
-            .iter()
-            .map(|(id, name)| format!("{id}\t{name}"))
-            .collect();
+        let lines: Vec<String> = labels.iter().map(|(id, name)| format!("{id}\t{name}")).collect();
         assert_eq!(LabelSet::parse(&lines.join("\n")).as_ref(), Ok(labels));
     }
     parsed.iter().any(Result::is_ok)
@@ -94,10 +88,7 @@ pub(crate) fn card(bytes: &[u8]) -> bool {
             true
         }
         Err(error) => {
-            assert!(
-                (1..=text.split('\n').count()).contains(&error.line),
-                "{error}"
-            );
+            assert!((1..=text.split('\n').count()).contains(&error.line), "{error}");
             assert!(error.column >= 1, "{error}");
             false
         }
@@ -132,14 +123,8 @@ fn check_prediction(prediction: &Prediction) {
     let detections = prediction.detections().iter().map(|found| found.score);
     let classes = prediction.classes().iter().map(|found| found.score);
     let scores: Vec<f32> = detections.chain(classes).collect();
-    assert!(
-        scores.iter().all(|score| (0.0..=1.0).contains(score)),
-        "{prediction:?}"
-    );
-    assert!(
-        scores.is_sorted_by(|left, right| left >= right),
-        "{prediction:?}"
-    );
+    assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)), "{prediction:?}");
+    assert!(scores.is_sorted_by(|left, right| left >= right), "{prediction:?}");
     let [width, height] = [prediction.width as f32, prediction.height as f32];
     for detection in prediction.detections() {
         let [left, top, right, bottom]: [f32; 4] = detection.bounds.into();
@@ -219,11 +204,7 @@ fn outputs_in(name: &str, bytes: &[u8]) -> bool {
     let Ok(found) = FoundOutputs::find(parts, &samples, "/photos", &control) else {
         return false;
     };
-    let choice = ReadingChoice {
-        mapping: None,
-        labels: None,
-        keep: KeepRule::default(),
-    };
+    let choice = ReadingChoice { mapping: None, labels: None, keep: KeepRule::default() };
     let Ok(run) = found.describe(InferenceLocation::Here, &choice, |_| None, &control) else {
         return false;
     };
@@ -260,12 +241,7 @@ pub(crate) fn tf_example(bytes: &[u8]) -> bool {
 
 pub(crate) fn project(bytes: &[u8]) -> bool {
     let path = written("p.spotcheck", bytes);
-    let request = OpenRequest {
-        path: &path,
-        root: None,
-        mode: OpenMode::Read,
-        program: "a test",
-    };
+    let request = OpenRequest { path: &path, root: None, mode: OpenMode::Read, program: "a test" };
     let Ok(opened) = Project::open(&request, |_| ()) else {
         return false;
     };
@@ -289,10 +265,6 @@ pub(crate) fn project(bytes: &[u8]) -> bool {
             assert_eq!(predictions.len(), uris.len());
         }
     }
-    assert_eq!(
-        std::fs::read(&path).ok().as_deref(),
-        Some(bytes),
-        "reading leaves a file as it is"
-    );
+    assert_eq!(std::fs::read(&path).ok().as_deref(), Some(bytes), "reading leaves a file as it is");
     is_whole
 }

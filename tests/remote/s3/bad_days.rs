@@ -15,40 +15,20 @@ fn photo(name: &str) -> Vec<u8> {
 fn a_place_that_cannot_be_listed_is_one_message() {
     let bucket = bucket_with_a_photo("refusals");
     let place = bucket.uri("photos/");
-    let skewed = Response::s3_error(
-        "403 Forbidden",
-        "RequestTimeTooSkewed",
-        "The clocks differ.",
-    )
-    .header("Date", "Sat, 21 Nov 2020 10:00:00 GMT");
+    let skewed = Response::s3_error("403 Forbidden", "RequestTimeTooSkewed", "The clocks differ.")
+        .header("Date", "Sat, 21 Nov 2020 10:00:00 GMT");
     let denied = Response::s3_error("403 Forbidden", "AccessDenied", "Access Denied");
-    let redirected =
-        Response::s3_error("301 Moved Permanently", "PermanentRedirect", "Redirected.");
+    let redirected = Response::s3_error("301 Moved Permanently", "PermanentRedirect", "Redirected.");
     for (prediction, words) in [
         (denied, "s3:ListBucket"),
         (skewed, "the clock of this computer"),
         (redirected, "set the region"),
-        (
-            Response::s3_error("503 Slow Down", "SlowDown", "Slow."),
-            "limits the request rate",
-        ),
-        (
-            Response::s3_error("500 Internal Server Error", "InternalError", "Oh."),
-            "failed",
-        ),
-        (
-            Response::html("200 OK", "Welcome to the hotel"),
-            "is not S3",
-        ),
+        (Response::s3_error("503 Slow Down", "SlowDown", "Slow."), "limits the request rate"),
+        (Response::s3_error("500 Internal Server Error", "InternalError", "Oh."), "failed"),
+        (Response::html("200 OK", "Welcome to the hotel"), "is not S3"),
         (Response::html("403 Forbidden", "Blocked"), "is not S3"),
-        (
-            Response::html("407 Proxy Authentication Required", "Who are you?"),
-            "proxy",
-        ),
-        (
-            Response::html("502 Bad Gateway", "nginx"),
-            "HTTP status 502",
-        ),
+        (Response::html("407 Proxy Authentication Required", "Who are you?"), "proxy"),
+        (Response::html("502 Bad Gateway", "nginx"), "HTTP status 502"),
         (Response::html("404 Not Found", "nothing here"), "is not S3"),
     ] {
         let proxy = FaultProxy::before(Seaweed::shared().address());
@@ -63,10 +43,7 @@ fn a_place_that_cannot_be_listed_is_one_message() {
 fn a_missing_bucket_is_one_message() {
     let endpoint = Seaweed::shared().endpoint();
     let said = refusal(&predict_as_reader("s3://no-such-bucket/photos/", &endpoint));
-    assert!(
-        said.contains("bucket no-such-bucket does not exist"),
-        "{said}"
-    );
+    assert!(said.contains("bucket no-such-bucket does not exist"), "{said}");
 }
 
 #[test]
@@ -74,10 +51,7 @@ fn a_missing_folder_is_reported_with_its_siblings() {
     let bucket = bucket_with_a_photo("misspelt");
     let endpoint = Seaweed::shared().endpoint();
     let said = refusal(&predict_as_reader(&bucket.uri("photo/"), &endpoint));
-    assert!(
-        said.contains("nor as folder") && said.contains(&bucket.uri("photos/")),
-        "{said}"
-    );
+    assert!(said.contains("nor as folder") && said.contains(&bucket.uri("photos/")), "{said}");
 }
 
 #[test]
@@ -86,10 +60,9 @@ fn a_missing_server_is_one_message() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     };
-    for (endpoint, words) in [
-        (closed.as_str(), "refused the connection"),
-        ("http://s3.no-such-place.invalid", "was not found"),
-    ] {
+    for (endpoint, words) in
+        [(closed.as_str(), "refused the connection"), ("http://s3.no-such-place.invalid", "was not found")]
+    {
         let said = refusal(&predict_as_reader("s3://photos/cats/", endpoint));
         assert!(said.contains(words) && said.contains(endpoint), "{said}");
     }
@@ -117,11 +90,7 @@ fn a_bucket_in_another_region_is_found_and_its_region_remembered() {
         let output = predict_as_reader(&place, &proxy.endpoint());
         assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(lines(&output)[0]["status"], "ok");
-        assert_eq!(
-            proxy.count(is_wrong),
-            1,
-            "it was asked in the wrong region again"
-        );
+        assert_eq!(proxy.count(is_wrong), 1, "it was asked in the wrong region again");
     }
 }
 
@@ -147,21 +116,14 @@ fn an_incomplete_listing_is_reported_and_its_images_are_predicted() {
     let server = Seaweed::shared();
     let bucket = server.bucket("unfinished");
     bucket.put("photos/0000.jpg", &photo("rocket.jpg"));
-    bucket.fill(
-        1500,
-        |number| format!("photos/{:04}.jpg", number + 1),
-        b"no image",
-    );
+    bucket.fill(1500, |number| format!("photos/{:04}.jpg", number + 1), b"no image");
     let proxy = FaultProxy::before(server.address());
     let denied = Fault::error("403 Forbidden", "AccessDenied");
     proxy.inject(Request::lists, Often::After(1), denied);
     let output = predict_as_reader(&bucket.uri("photos/"), &proxy.endpoint());
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(
-        said.contains("The list of images is not complete"),
-        "{said}"
-    );
+    assert!(said.contains("The list of images is not complete"), "{said}");
     let lines = lines(&output);
     assert_eq!(lines.len(), 1000);
     assert_eq!(lines[0]["status"], "ok");
@@ -213,14 +175,8 @@ fn with_many_faults_each_image_has_its_own_error_and_good_ones_are_predicted() {
     assert_eq!(proxy.count(|request| request.method == "HEAD"), 0);
     // A byte of an object that was read shows whether a failure is about all of them.
     let is_whole = |request: &Request| request.header("range").is_none();
-    assert_eq!(
-        proxy.count(|request| request.reads_key("photos/good.jpg") && is_whole(request)),
-        1
-    );
-    assert_eq!(
-        proxy.count(|request| request.reads_key("photos/denied.jpg")),
-        1
-    );
+    assert_eq!(proxy.count(|request| request.reads_key("photos/good.jpg") && is_whole(request)), 1);
+    assert_eq!(proxy.count(|request| request.reads_key("photos/denied.jpg")), 1);
 }
 
 fn inject_all(proxy: &FaultProxy, bucket: &Bucket) {
@@ -242,26 +198,15 @@ fn inject_all(proxy: &FaultProxy, bucket: &Bucket) {
     };
     let failed = Fault::error("500 Internal Server Error", "InternalError");
     let hotel = Fault::Response(Response::html("200 OK", "Welcome to the hotel"));
-    on(
-        "busy.jpg",
-        Often::First(2),
-        Fault::error("503 Slow Down", "SlowDown"),
-    );
+    on("busy.jpg", Often::First(2), Fault::error("503 Slow Down", "SlowDown"));
     on("cut.jpg", Often::First(2), Fault::CutAfter(10_000));
-    on(
-        "denied.jpg",
-        Often::Always,
-        Fault::error("403 Forbidden", "AccessDenied"),
-    );
+    on("denied.jpg", Often::Always, Fault::error("403 Forbidden", "AccessDenied"));
     on("failing.jpg", Often::Always, failed);
     on("hotel.jpg", Often::Always, hotel);
     on("hung-up.jpg", Often::First(2), Fault::HangUp);
     on("never-whole.jpg", Often::Always, Fault::CutAfter(0));
     on("replaced.jpg", Often::First(1), Fault::CutAfter(5000));
-    let slow = Fault::Trickle {
-        bytes: 8192,
-        pause: std::time::Duration::from_millis(20),
-    };
+    let slow = Fault::Trickle { bytes: 8192, pause: std::time::Duration::from_millis(20) };
     on("slow.jpg", Often::Always, slow);
 }
 

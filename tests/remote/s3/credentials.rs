@@ -28,11 +28,9 @@ fn with_permissions_predict_works_and_missing_ones_are_named() {
         predicts_one(command);
     }
     let lacking = format!("s3:ListBucket on the bucket {}", bucket.name);
-    for (login, words) in [
-        (BLIND, lacking.as_str()),
-        (STRANGER, "does not know the access key"),
-        (IMPOSTOR, "the secret key"),
-    ] {
+    for (login, words) in
+        [(BLIND, lacking.as_str()), (STRANGER, "does not know the access key"), (IMPOSTOR, "the secret key")]
+    {
         let mut command = predict(&place);
         login.sign_in(&mut command, &endpoint);
         let said = refusal(&command.output().unwrap());
@@ -59,10 +57,7 @@ fn profiles_and_roles_of_the_aws_configuration_are_used() {
         predicts_one(command);
     }
     let with_token = |request: &Request| request.header("x-amz-security-token").is_some();
-    assert!(
-        proxy.count(|request| with_token(request) && request.reads()) > 0,
-        "the role's session was not used"
-    );
+    assert!(proxy.count(|request| with_token(request) && request.reads()) > 0, "the role's session was not used");
 }
 
 #[test]
@@ -86,10 +81,7 @@ fn without_credentials_the_way_to_sign_in_is_reported() {
     let mut command = predict(&bucket.uri("photos/"));
     without_aws(&mut command, &Seaweed::shared().endpoint());
     let said = refusal(&command.output().unwrap());
-    assert!(
-        said.contains("No AWS credentials found") && said.contains("aws configure"),
-        "{said}"
-    );
+    assert!(said.contains("No AWS credentials found") && said.contains("aws configure"), "{said}");
 }
 
 #[test]

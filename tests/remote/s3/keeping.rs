@@ -39,8 +39,7 @@ fn proxy() -> FaultProxy {
 /// A source as a window opens it, whose cache is in `folder`.
 fn open_keeping(bucket: &Bucket, proxy: &FaultProxy, folder: &Path, max_bytes: u64) -> S3Source {
     let cache = DiskCache::new(folder.to_owned(), max_bytes);
-    open(&public_place(bucket, "photos/", &proxy.endpoint()))
-        .with_cache(Arc::new(cache), |error| panic!("{error}"))
+    open(&public_place(bucket, "photos/", &proxy.endpoint())).with_cache(Arc::new(cache), |error| panic!("{error}"))
 }
 
 fn listed(source: &dyn Source) -> Vec<Sample> {
@@ -195,14 +194,7 @@ fn the_images_in_a_tfrecord_object_are_kept_and_the_list_of_them_is_not() {
     let photos = std::fs::read(path).unwrap();
     bucket.put("photos/photos.tfrecord", &photos);
     let count = || proxy.count(|request| request.reads_key("photos/photos.tfrecord"));
-    let open = || {
-        WithRecords::over(Arc::new(open_keeping(
-            &bucket,
-            &proxy,
-            folder.path(),
-            PLENTY,
-        )))
-    };
+    let open = || WithRecords::over(Arc::new(open_keeping(&bucket, &proxy, folder.path(), PLENTY)));
     let source = open();
     let relisted = Arc::<Mutex<Vec<usize>>>::default();
     let hears = Arc::clone(&relisted);
@@ -215,9 +207,7 @@ fn the_images_in_a_tfrecord_object_are_kept_and_the_list_of_them_is_not() {
     assert_eq!((samples.len(), count()), (6, LISTING));
     let read = |source: &dyn Source| -> Vec<Vec<u8>> {
         let samples = samples.iter();
-        samples
-            .map(|sample| source.read(&sample.uri).unwrap())
-            .collect()
+        samples.map(|sample| source.read(&sample.uri).unwrap()).collect()
     };
     let images = read(&source);
     assert!(read(&source) == images);

@@ -33,20 +33,13 @@ fn a_hundred_thousand_keys_are_listed_page_by_page_in_order_and_each_is_requeste
     assert_eq!(listed.len(), MANY);
     for (number, sample) in listed.iter().enumerate() {
         assert_eq!(sample.name, format!("{number:06}.jpg"));
-        assert_eq!(
-            sample.uri.as_str(),
-            bucket.uri(&format!("photos/{number:06}.jpg"))
-        );
+        assert_eq!(sample.uri.as_str(), bucket.uri(&format!("photos/{number:06}.jpg")));
     }
     let one = &listed[MANY / 2];
     assert_eq!(one.size_bytes, 7);
     assert!(one.modified_ns.is_some() && one.etag.is_some(), "{one:?}");
     assert_eq!(proxy.count(Request::lists), MANY / PAGE);
-    assert_eq!(
-        proxy.requests().len(),
-        MANY / PAGE,
-        "nothing but the listing was asked for"
-    );
+    assert_eq!(proxy.requests().len(), MANY / PAGE, "nothing but the listing was asked for");
 }
 
 #[test]
@@ -98,12 +91,7 @@ fn names_of_all_scripts_and_signs_are_listed_in_the_order_of_their_bytes_and_rea
 fn a_sibling_whose_name_only_begins_the_same_is_not_listed() {
     let server = Seaweed::shared();
     let bucket = server.public_bucket("siblings");
-    for key in [
-        "photos/in.jpg",
-        "photos/sub/deep.jpg",
-        "photos-old/out.jpg",
-        "photos.jpg",
-    ] {
+    for key in ["photos/in.jpg", "photos/sub/deep.jpg", "photos-old/out.jpg", "photos.jpg"] {
         bucket.put(key, b"x");
     }
     for prefix in ["photos", "photos/"] {

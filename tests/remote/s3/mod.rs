@@ -44,14 +44,7 @@ fn bucket_with_a_photo(name: &str) -> Bucket {
 
 /// `spotcheck predict` over a source, its predictions on stdout; without credentials yet.
 fn predict(place: &str) -> Command {
-    spotcheck(&[
-        "predict",
-        place,
-        "--model",
-        "efficientnet-lite0",
-        "--out",
-        "-",
-    ])
+    spotcheck(&["predict", place, "--model", "efficientnet-lite0", "--out", "-"])
 }
 
 /// `spotcheck predict` with the permissions to list and read.
@@ -72,9 +65,7 @@ fn refusal(output: &Output) -> String {
 
 fn lines(output: &Output) -> Vec<Value> {
     let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn stderr(output: &Output) -> String {

@@ -39,17 +39,11 @@ impl Object {
         let proxy = FaultProxy::before(server.address());
         let place = public_place(&bucket, "photos/", &proxy.endpoint());
         let source = S3Source::open(&Aws::with_retry_policy(SHORT), &place, None).unwrap();
-        Self {
-            uri: SampleUri::new(bucket.uri(KEY)),
-            source: Arc::new(source),
-            bucket,
-            proxy,
-        }
+        Self { uri: SampleUri::new(bucket.uri(KEY)), source: Arc::new(source), bucket, proxy }
     }
 
     fn inject(&self, often: Often, fault: Fault) {
-        self.proxy
-            .inject(|request| request.reads_key(KEY), often, fault);
+        self.proxy.inject(|request| request.reads_key(KEY), often, fault);
     }
 
     fn read_well(&self) {
@@ -76,9 +70,7 @@ impl Object {
 
 /// Larger than any buffer, and without two equal parts.
 fn content() -> Vec<u8> {
-    (0..400_003_u32)
-        .flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes())
-        .collect()
+    (0..400_003_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
 }
 
 #[test]
@@ -87,19 +79,10 @@ fn an_object_that_is_cut_twice_is_read_on_from_where_it_was() {
     object.inject(Often::First(2), Fault::CutAfter(600_000));
     object.read_well();
     let ranges = object.ranges();
-    assert_eq!(
-        ranges,
-        [
-            None,
-            Some("bytes=600000-".to_owned()),
-            Some("bytes=1200000-".to_owned())
-        ]
-    );
+    assert_eq!(ranges, [None, Some("bytes=600000-".to_owned()), Some("bytes=1200000-".to_owned())]);
     let requests = object.proxy.requests();
     assert!(
-        requests[2..]
-            .iter()
-            .all(|request| request.header("if-match").is_some()),
+        requests[2..].iter().all(|request| request.header("if-match").is_some()),
         "a later part must be of the same object"
     );
 }
@@ -142,10 +125,7 @@ fn an_object_that_vanished_after_the_listing_is_reported_as_gone() {
 fn a_server_that_asks_to_slow_down_or_fails_or_hangs_up_is_asked_again() {
     for (name, fault) in [
         ("slow-down", Fault::error("503 Slow Down", "SlowDown")),
-        (
-            "failing",
-            Fault::error("500 Internal Server Error", "InternalError"),
-        ),
+        ("failing", Fault::error("500 Internal Server Error", "InternalError")),
         ("hanging-up", Fault::HangUp),
     ] {
         let object = Object::new(name);
@@ -169,10 +149,7 @@ fn a_slow_connection_is_waited_for() {
     object.inject(Often::First(1), Fault::Late(Duration::from_millis(300)));
     object.read_well();
     object.proxy.heal();
-    let trickle = Fault::Trickle {
-        bytes: 100_000,
-        pause: Duration::from_millis(20),
-    };
+    let trickle = Fault::Trickle { bytes: 100_000, pause: Duration::from_millis(20) };
     object.inject(Often::Always, trickle);
     object.read_well();
     assert_eq!(object.ranges(), [None, None]);
@@ -221,9 +198,6 @@ fn a_read_that_stalls_ends_at_once_when_its_task_is_cancelled() {
 #[test]
 fn the_page_of_a_portal_instead_of_an_object_is_not_an_image() {
     let object = Object::new("portal");
-    object.inject(
-        Often::Always,
-        Fault::Response(Response::html("403 Forbidden", "Blocked by your company")),
-    );
+    object.inject(Often::Always, Fault::Response(Response::html("403 Forbidden", "Blocked by your company")));
     assert_eq!(object.read_badly(), AwsErrorKind::NotS3);
 }

@@ -24,14 +24,11 @@ const PLACE_VARIABLE: &str = "SPOTCHECK_TEST_PLACE";
 
 /// Everything secret that a test has used.
 fn secrets(proxy: &FaultProxy) -> Vec<String> {
-    let mut secrets: Vec<String> = [ADMIN, READER, BLIND, STRANGER, IMPOSTOR]
-        .map(|login: Login| login.secret_key.to_owned())
-        .to_vec();
+    let mut secrets: Vec<String> =
+        [ADMIN, READER, BLIND, STRANGER, IMPOSTOR].map(|login: Login| login.secret_key.to_owned()).to_vec();
     secrets.push(TOKEN.to_owned());
     let requests = proxy.requests();
-    let tokens = requests
-        .iter()
-        .filter_map(|request| request.header("x-amz-security-token"));
+    let tokens = requests.iter().filter_map(|request| request.header("x-amz-security-token"));
     secrets.extend(tokens.map(str::to_owned));
     let kinds = secrets.iter().collect::<std::collections::HashSet<_>>();
     assert!(kinds.len() > 6, "no session of a role was seen");
@@ -40,9 +37,7 @@ fn secrets(proxy: &FaultProxy) -> Vec<String> {
 
 fn assert_none(secrets: &[String], place: &str, text: &[u8]) {
     for secret in secrets {
-        let found = text
-            .windows(secret.len())
-            .any(|part| part == secret.as_bytes());
+        let found = text.windows(secret.len()).any(|part| part == secret.as_bytes());
         assert!(!found, "{secret} is in {place}");
     }
 }
@@ -66,11 +61,7 @@ fn as_everybody(proxy: &FaultProxy, with: &mut dyn FnMut(&SignIn<'_>)) {
         ("400 Bad Request", "ExpiredToken"),
         ("403 Forbidden", "RequestTimeTooSkewed"),
     ] {
-        proxy.inject(
-            |request| request.method == "GET",
-            Often::Always,
-            Fault::error(status, code),
-        );
+        proxy.inject(|request| request.method == "GET", Often::Always, Fault::error(status, code));
         with(&|command| use_profile(command, ROLE_PROFILE, &proxy.endpoint()));
         proxy.heal();
     }
@@ -85,11 +76,7 @@ fn no_secret_is_in_what_a_command_says_or_writes() {
     let mut said = Vec::new();
     as_everybody(&proxy, &mut |sign_in| {
         let mut command = predict(&bucket.uri("photos/"));
-        command
-            .arg("--project")
-            .arg(&project)
-            .env("RUST_LOG", "trace")
-            .env("RUST_BACKTRACE", "1");
+        command.arg("--project").arg(&project).env("RUST_LOG", "trace").env("RUST_BACKTRACE", "1");
         sign_in(&mut command);
         let output = command.output().unwrap();
         said.extend(output.stdout);
@@ -135,10 +122,7 @@ fn no_secret_is_logged() {
 }
 
 fn use_s3(place: &str) {
-    let place = S3Place {
-        access: S3Access::default(),
-        ..S3Place::new(S3Address::parse(place).unwrap())
-    };
+    let place = S3Place { access: S3Access::default(), ..S3Place::new(S3Address::parse(place).unwrap()) };
     let aws = Aws::new();
     // What comes of it is not the question here.
     let _ = aws.s3(&place.access).identity(None);

@@ -60,10 +60,7 @@ impl Container {
         environment: &[(String, String)],
         sink: &Sink,
     ) -> Result<Self, Trouble> {
-        let folder = tempfile::Builder::new()
-            .prefix("spotcheck-container-")
-            .tempdir()
-            .unwrap();
+        let folder = tempfile::Builder::new().prefix("spotcheck-container-").tempdir().unwrap();
         tar::Archive::new(flate2::read::GzDecoder::new(archive))
             .unpack(folder.path())
             .map_err(|error| Trouble::Archive(error.to_string()))?;
@@ -91,9 +88,7 @@ impl Container {
             if world.closing {
                 lifeline.lock().unwrap().take();
             }
-            world
-                .lifelines
-                .push((owner.to_owned(), Arc::clone(&lifeline)));
+            world.lifelines.push((owner.to_owned(), Arc::clone(&lifeline)));
         });
         let errors = auto_delete.stderr.take().unwrap();
         log_lines(shared, errors, sink);
@@ -118,10 +113,7 @@ impl Container {
 
     fn wait_until_ready(&mut self) -> Result<(), Trouble> {
         let begun = Instant::now();
-        while self
-            .get("/ping")
-            .is_none_or(|response| response.status != 200)
-        {
+        while self.get("/ping").is_none_or(|response| response.status != 200) {
             if self.auto_delete.try_wait().unwrap().is_some() {
                 return Err(Trouble::Ended);
             }

@@ -31,17 +31,11 @@ pub(super) struct Endpoint {
 }
 
 fn no_such_config(name: &str) -> Refusal {
-    Refusal::validation(&format!(
-        "Could not find endpoint configuration \"{}\".",
-        arn("endpoint-config", name)
-    ))
+    Refusal::validation(&format!("Could not find endpoint configuration \"{}\".", arn("endpoint-config", name)))
 }
 
 fn no_such_endpoint(name: &str) -> Refusal {
-    Refusal::validation(&format!(
-        "Could not find endpoint \"{}\".",
-        arn("endpoint", name)
-    ))
+    Refusal::validation(&format!("Could not find endpoint \"{}\".", arn("endpoint", name)))
 }
 
 impl Shared {
@@ -49,11 +43,7 @@ impl Shared {
         let name = text(request, "EndpointConfigName");
         let arn = arn("endpoint-config", name);
         self.change(|world| {
-            for variant in request["ProductionVariants"]
-                .as_array()
-                .into_iter()
-                .flatten()
-            {
+            for variant in request["ProductionVariants"].as_array().into_iter().flatten() {
                 let model = text(variant, "ModelName");
                 if !world.models.contains_key(model) {
                     return Err(no_such_model(model));
@@ -67,13 +57,7 @@ impl Shared {
             let birth = world.birth();
             let mut kept = request.clone();
             kept.as_object_mut().unwrap().remove("Tags");
-            world.configs.insert(
-                name.to_owned(),
-                EndpointConfig {
-                    request: kept,
-                    birth,
-                },
-            );
+            world.configs.insert(name.to_owned(), EndpointConfig { request: kept, birth });
             tag(world, &arn, request);
             Ok(json!({"EndpointConfigArn": arn}))
         })
@@ -82,19 +66,12 @@ impl Shared {
     pub(super) fn describe_endpoint_config(&self, request: &Value) -> Result<Value, Refusal> {
         let name = text(request, "EndpointConfigName");
         let world = self.world();
-        let config = world
-            .configs
-            .get(name)
-            .ok_or_else(|| no_such_config(name))?;
+        let config = world.configs.get(name).ok_or_else(|| no_such_config(name))?;
         let mut response = config.request.clone();
         response["EndpointConfigArn"] = arn("endpoint-config", name).into();
         response["CreationTime"] = config.birth.at_s.into();
         response["EnableNetworkIsolation"] = false.into();
-        for variant in response["ProductionVariants"]
-            .as_array_mut()
-            .into_iter()
-            .flatten()
-        {
+        for variant in response["ProductionVariants"].as_array_mut().into_iter().flatten() {
             if variant["InitialVariantWeight"].is_null() {
                 variant["InitialVariantWeight"] = 1.0.into();
             }
@@ -105,10 +82,7 @@ impl Shared {
     pub(super) fn delete_endpoint_config(&self, request: &Value) -> Result<Value, Refusal> {
         let name = text(request, "EndpointConfigName");
         self.change(|world| {
-            world
-                .configs
-                .remove(name)
-                .ok_or_else(|| no_such_config(name))?;
+            world.configs.remove(name).ok_or_else(|| no_such_config(name))?;
             world.tags.remove(&arn("endpoint-config", name));
             Ok(Value::Null)
         })
@@ -137,37 +111,18 @@ impl Shared {
         let arn = arn("endpoint", &name);
         let usage = {
             let world = self.world();
-            let config = world
-                .configs
-                .get(config_name)
-                .ok_or_else(|| no_such_config(config_name))?;
+            let config = world.configs.get(config_name).ok_or_else(|| no_such_config(config_name))?;
             let variant = &config.request["ProductionVariants"][0];
-            (
-                text(variant, "InstanceType").to_owned(),
-                variant["InitialInstanceCount"].to_string(),
-            )
+            (text(variant, "InstanceType").to_owned(), variant["InitialInstanceCount"].to_string())
         };
-        self.failures
-            .lock()
-            .unwrap()
-            .limit(&usage.0, &usage.1, "endpoint usage")?;
+        self.failures.lock().unwrap().limit(&usage.0, &usage.1, "endpoint usage")?;
         self.change(|world| {
-            let config = world
-                .configs
-                .get(config_name)
-                .ok_or_else(|| no_such_config(config_name))?;
+            let config = world.configs.get(config_name).ok_or_else(|| no_such_config(config_name))?;
             let variants = config.request["ProductionVariants"].clone();
             let model = text(&variants[0], "ModelName");
-            let image = world
-                .models
-                .get(model)
-                .ok_or_else(|| no_such_model(model))?
-                .image()
-                .to_owned();
+            let image = world.models.get(model).ok_or_else(|| no_such_model(model))?.image().to_owned();
             if world.endpoints.contains_key(&name) {
-                return Err(Refusal::validation(&format!(
-                    "Cannot create already existing endpoint \"{arn}\"."
-                )));
+                return Err(Refusal::validation(&format!("Cannot create already existing endpoint \"{arn}\".")));
             }
             let birth = world.birth();
             world.endpoints.insert(
@@ -229,11 +184,7 @@ impl Shared {
             let Some(model) = world.models.get(text(variant, "ModelName")) else {
                 return Err("The model was deleted before the endpoint was created.".to_owned());
             };
-            (
-                model.archive().to_owned(),
-                model.environment(),
-                text(variant, "VariantName").to_owned(),
-            )
+            (model.archive().to_owned(), model.environment(), text(variant, "VariantName").to_owned())
         };
         let archive = Place::parse(&archive).unwrap();
         let archive = self.objects.get(&archive).map_err(|code| {
@@ -262,10 +213,7 @@ impl Shared {
     pub(super) fn describe_endpoint(&self, request: &Value) -> Result<Value, Refusal> {
         let name = text(request, "EndpointName");
         let world = self.world();
-        let endpoint = world
-            .endpoints
-            .get(name)
-            .ok_or_else(|| no_such_endpoint(name))?;
+        let endpoint = world.endpoints.get(name).ok_or_else(|| no_such_endpoint(name))?;
         let mut response = json!({
             "EndpointName": name,
             "EndpointArn": arn("endpoint", name),
@@ -319,10 +267,7 @@ impl Shared {
     pub(super) fn delete_endpoint(self: &Arc<Self>, request: &Value) -> Result<Value, Refusal> {
         let name = text(request, "EndpointName").to_owned();
         let container = self.change(|world| {
-            let endpoint = world
-                .endpoints
-                .get_mut(&name)
-                .ok_or_else(|| no_such_endpoint(&name))?;
+            let endpoint = world.endpoints.get_mut(&name).ok_or_else(|| no_such_endpoint(&name))?;
             endpoint.status = "Deleting";
             Ok(endpoint.container.take())
         })?;

@@ -83,33 +83,18 @@ impl Failures {
     pub(super) fn before(&mut self, operation: &str) -> Option<Before> {
         for failure in &mut self.0 {
             match failure {
-                Failure::Throttling {
-                    operation: name,
-                    times,
-                } if *name == operation && *times > 0 => {
+                Failure::Throttling { operation: name, times } if *name == operation && *times > 0 => {
                     *times -= 1;
-                    return Some(Before::Refuse(Refusal::of(
-                        "ThrottlingException",
-                        "Rate exceeded",
-                    )));
+                    return Some(Before::Refuse(Refusal::of("ThrottlingException", "Rate exceeded")));
                 }
-                Failure::ServerError {
-                    operation: name,
-                    times,
-                } if *name == operation && *times > 0 => {
+                Failure::ServerError { operation: name, times } if *name == operation && *times > 0 => {
                     *times -= 1;
                     return Some(Before::Refuse(Refusal {
                         status: 500,
-                        ..Refusal::of(
-                            "InternalFailure",
-                            "We encountered an internal error.  Please try again.",
-                        )
+                        ..Refusal::of("InternalFailure", "We encountered an internal error.  Please try again.")
                     }));
                 }
-                Failure::HangUp {
-                    operation: name,
-                    times,
-                } if *name == operation && *times > 0 => {
+                Failure::HangUp { operation: name, times } if *name == operation && *times > 0 => {
                     *times -= 1;
                     return Some(Before::HangUp);
                 }
@@ -120,10 +105,7 @@ impl Failures {
                     };
                     return Some(Before::Refuse(Refusal::denied("admin", service, operation)));
                 }
-                Failure::SessionOverAfter {
-                    operation: name,
-                    times,
-                } if *name == operation => {
+                Failure::SessionOverAfter { operation: name, times } if *name == operation => {
                     if *times == 0 {
                         return Some(Before::Refuse(Refusal::of(
                             "ExpiredTokenException",
@@ -132,10 +114,7 @@ impl Failures {
                     }
                     *times -= 1;
                 }
-                Failure::Validation {
-                    operation: name,
-                    message,
-                } if *name == operation => {
+                Failure::Validation { operation: name, message } if *name == operation => {
                     return Some(Before::Refuse(Refusal::validation(message)));
                 }
                 _ => {}
@@ -146,23 +125,12 @@ impl Failures {
 
     pub(super) fn is_held(&self, operation: &str) -> bool {
         let mut failures = self.0.iter();
-        failures.any(
-            |failure| matches!(failure, Failure::Held { operation: name } if *name == operation),
-        )
+        failures.any(|failure| matches!(failure, Failure::Held { operation: name } if *name == operation))
     }
 
     /// `usage` is "transform job usage" or "endpoint usage".
-    pub(super) fn limit(
-        &self,
-        instance_type: &str,
-        count: &str,
-        usage: &str,
-    ) -> Result<(), Refusal> {
-        if !self
-            .0
-            .iter()
-            .any(|failure| matches!(failure, Failure::ResourceLimit))
-        {
+    pub(super) fn limit(&self, instance_type: &str, count: &str, usage: &str) -> Result<(), Refusal> {
+        if !self.0.iter().any(|failure| matches!(failure, Failure::ResourceLimit)) {
             return Ok(());
         }
         Err(Refusal::of(
@@ -189,21 +157,15 @@ impl Failures {
     }
 
     pub(super) fn no_capacity(&self) -> bool {
-        self.0
-            .iter()
-            .any(|failure| matches!(failure, Failure::NoCapacity))
+        self.0.iter().any(|failure| matches!(failure, Failure::NoCapacity))
     }
 
     pub(super) fn no_start_time(&self) -> bool {
-        self.0
-            .iter()
-            .any(|failure| matches!(failure, Failure::NoStartTime))
+        self.0.iter().any(|failure| matches!(failure, Failure::NoStartTime))
     }
 
     pub(super) fn no_ping(&self) -> bool {
-        self.0
-            .iter()
-            .any(|failure| matches!(failure, Failure::NoPing))
+        self.0.iter().any(|failure| matches!(failure, Failure::NoPing))
     }
 
     pub(super) fn stopped_after(&self) -> Option<usize> {

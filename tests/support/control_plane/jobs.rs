@@ -47,20 +47,11 @@ impl Job {
 }
 
 fn no_such_job(name: &str) -> Refusal {
-    Refusal::of(
-        "ResourceNotFound",
-        &format!(
-            "Could not find transform job \"{}\".",
-            arn("transform-job", name)
-        ),
-    )
+    Refusal::of("ResourceNotFound", &format!("Could not find transform job \"{}\".", arn("transform-job", name)))
 }
 
 impl Shared {
-    pub(super) fn create_transform_job(
-        self: &Arc<Self>,
-        request: &Value,
-    ) -> Result<Value, Refusal> {
+    pub(super) fn create_transform_job(self: &Arc<Self>, request: &Value) -> Result<Value, Refusal> {
         let name = text(request, "TransformJobName");
         let resources = &request["TransformResources"];
         let payload = request["MaxPayloadInMB"].as_u64();
@@ -77,21 +68,14 @@ impl Shared {
                 "The product of MaxPayloadInMB and MaxConcurrentTransforms must not exceed 100 MB.",
             ));
         }
-        if resources["InstanceCount"]
-            .as_u64()
-            .is_some_and(|count| count > 100)
-        {
+        if resources["InstanceCount"].as_u64().is_some_and(|count| count > 100) {
             return Err(Refusal::validation(
                 "1 validation error detected: Value at 'transformResources.instanceCount' failed to satisfy \
                  constraint: Member must have value less than or equal to 100",
             ));
         }
         let count = resources["InstanceCount"].to_string();
-        self.failures.lock().unwrap().limit(
-            text(resources, "InstanceType"),
-            &count,
-            "transform job usage",
-        )?;
+        self.failures.lock().unwrap().limit(text(resources, "InstanceType"), &count, "transform job usage")?;
         let arn = arn("transform-job", name);
         self.change(|world| {
             let model = text(request, "ModelName");
@@ -181,13 +165,7 @@ impl Shared {
             if let Some(failure) = &job.failure {
                 summary["FailureReason"] = failure.clone().into();
             }
-            Row {
-                name: name.clone(),
-                birth: job.birth,
-                changed_s: job.changed_s,
-                status: job.status,
-                summary,
-            }
+            Row { name: name.clone(), birth: job.birth, changed_s: job.changed_s, status: job.status, summary }
         });
         let (list, next) = page(rows.collect(), request)?;
         Ok(listing("TransformJobSummaries", list, next))

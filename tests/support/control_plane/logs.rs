@@ -42,20 +42,13 @@ impl Logs {
         self.events += 1;
         let id = self.events;
         let stream = self.groups.get_mut(group).unwrap().get_mut(stream).unwrap();
-        stream.events.push(Event {
-            id,
-            at_ms,
-            message: message.to_owned(),
-        });
+        stream.events.push(Event { id, at_ms, message: message.to_owned() });
     }
 
     /// Makes a stream, which has no events yet.
     pub(super) fn open(&mut self, group: &str, stream: &str) {
         let streams = self.groups.entry(group.to_owned()).or_default();
-        streams.entry(stream.to_owned()).or_insert_with(|| Stream {
-            created_ms: now_ms(),
-            events: Vec::new(),
-        });
+        streams.entry(stream.to_owned()).or_insert_with(|| Stream { created_ms: now_ms(), events: Vec::new() });
     }
 
     pub(super) fn open_for_job(&mut self, stream: &str) {
@@ -73,10 +66,7 @@ impl Logs {
         self.write(JOBS, stream, &format!("{time}:[sagemaker logs]: {message}"));
     }
 
-    pub(super) fn streams_of_jobs<'l>(
-        &'l self,
-        job: &str,
-    ) -> impl Iterator<Item = (&'l String, &'l Stream)> + use<'l> {
+    pub(super) fn streams_of_jobs<'l>(&'l self, job: &str) -> impl Iterator<Item = (&'l String, &'l Stream)> + use<'l> {
         let prefix = format!("{job}/");
         let streams = self.groups.get(JOBS).into_iter().flatten();
         streams.filter(move |(name, _)| name.starts_with(&prefix))
@@ -87,9 +77,7 @@ impl Logs {
             Some(identifier) => identifier.rsplit(":log-group:").next().unwrap_or_default(),
             None => text(request, "logGroupName"),
         };
-        self.groups
-            .get(name)
-            .ok_or_else(|| not_found("The specified log group does not exist."))
+        self.groups.get(name).ok_or_else(|| not_found("The specified log group does not exist."))
     }
 }
 
@@ -134,9 +122,7 @@ fn in_time(event: &Event, request: &Value) -> bool {
 }
 
 fn limit(request: &Value, most: usize) -> usize {
-    request["limit"]
-        .as_u64()
-        .map_or(most, |limit| most.min(limit as usize))
+    request["limit"].as_u64().map_or(most, |limit| most.min(limit as usize))
 }
 
 impl Shared {
@@ -145,15 +131,10 @@ impl Shared {
         let prefix = text(request, "logStreamNamePrefix");
         let by_time = text(request, "orderBy") == "LastEventTime";
         if by_time && !prefix.is_empty() {
-            return Err(invalid(
-                "Cannot order by LastEventTime with a logStreamNamePrefix.",
-            ));
+            return Err(invalid("Cannot order by LastEventTime with a logStreamNamePrefix."));
         }
         let group = world.logs.group(request)?;
-        let mut streams: Vec<_> = group
-            .iter()
-            .filter(|(name, _)| name.starts_with(prefix))
-            .collect();
+        let mut streams: Vec<_> = group.iter().filter(|(name, _)| name.starts_with(prefix)).collect();
         if by_time {
             streams.sort_by_key(|(_, stream)| stream.events.last().map(|event| event.id));
         }
@@ -163,18 +144,13 @@ impl Shared {
         let start = match request["nextToken"].as_str() {
             None => 0,
             Some(token) => {
-                let last = streams
-                    .iter()
-                    .position(|(name, _)| format!("after:{name}") == token);
+                let last = streams.iter().position(|(name, _)| format!("after:{name}") == token);
                 last.ok_or_else(|| invalid("The specified nextToken is invalid."))? + 1
             }
         };
         let end = (start + limit(request, 50)).min(streams.len());
         let group_name = text(request, "logGroupName");
-        let page: Vec<_> = streams[start..end]
-            .iter()
-            .map(|(name, stream)| stream.describe(group_name, name))
-            .collect();
+        let page: Vec<_> = streams[start..end].iter().map(|(name, stream)| stream.describe(group_name, name)).collect();
         let mut response = json!({"logStreams": page});
         if end < streams.len() {
             response["nextToken"] = format!("after:{}", streams[end - 1].0).into();
@@ -189,11 +165,7 @@ impl Shared {
             .group(request)?
             .get(text(request, "logStreamName"))
             .ok_or_else(|| not_found("The specified log stream does not exist."))?;
-        let events: Vec<&Event> = stream
-            .events
-            .iter()
-            .filter(|event| in_time(event, request))
-            .collect();
+        let events: Vec<&Event> = stream.events.iter().filter(|event| in_time(event, request)).collect();
         let limit = limit(request, PAGE);
         // A token names the event after which, or before which, the page is.
         let position = |id: usize| events.partition_point(|event| event.id <= id);
@@ -217,9 +189,7 @@ impl Shared {
             0 => 0,
             end => events[end - 1].id,
         };
-        let backward = events
-            .get(range.start)
-            .map_or(forward + 1, |event| event.id);
+        let backward = events.get(range.start).map_or(forward + 1, |event| event.id);
         let page: Vec<_> = events[range]
             .iter()
             .map(|event| json!({"timestamp": event.at_ms, "message": event.message, "ingestionTime": event.at_ms}))
@@ -251,9 +221,7 @@ impl Shared {
         events.sort_by_key(|(_, event)| event.id);
         let after: usize = match request["nextToken"].as_str() {
             None => 0,
-            Some(token) => token
-                .parse()
-                .map_err(|_| invalid("The specified nextToken is invalid."))?,
+            Some(token) => token.parse().map_err(|_| invalid("The specified nextToken is invalid."))?,
         };
         events.retain(|(_, event)| event.id > after);
         let limit = limit(request, PAGE);

@@ -49,8 +49,7 @@ pub(crate) const ACCOUNT: &str = "123456789012";
 /// A role that the control plane accepts.
 pub(crate) const ROLE: &str = "arn:aws:iam::123456789012:role/spotcheck-transform";
 /// An image that it accepts; the handler of the archive runs in its place.
-pub(crate) const IMAGE: &str =
-    "763104351884.dkr.ecr.us-east-1.amazonaws.com/ray:serve-ml-sagemaker-cpu-v1.4";
+pub(crate) const IMAGE: &str = "763104351884.dkr.ecr.us-east-1.amazonaws.com/ray:serve-ml-sagemaker-cpu-v1.4";
 
 /// Takes requests until the test program ends. Its jobs and endpoints end when it is dropped, and the test fails then
 /// if a request or a response was not as AWS describes them.
@@ -105,9 +104,7 @@ impl ControlPlane {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
-            objects: Objects {
-                server: seaweed.address(),
-            },
+            objects: Objects { server: seaweed.address() },
             world: Mutex::default(),
             changed: Condvar::new(),
             failures: Mutex::default(),
@@ -123,11 +120,7 @@ impl ControlPlane {
                 std::thread::spawn(move || plane.serve(&connection.ok()?));
             }
         });
-        Self {
-            address,
-            s3_endpoint: seaweed.endpoint(),
-            shared,
-        }
+        Self { address, s3_endpoint: seaweed.endpoint(), shared }
     }
 
     /// `http://127.0.0.1:PORT`
@@ -179,10 +172,7 @@ impl ControlPlane {
     /// How many requests for this operation came so far.
     pub(crate) fn count(&self, operation: &str) -> usize {
         let requests = self.shared.requests.lock().unwrap();
-        requests
-            .iter()
-            .filter(|request| request.operation == operation)
-            .count()
+        requests.iter().filter(|request| request.operation == operation).count()
     }
 
     /// Adds a model of two containers, which Spotcheck cannot use.
@@ -246,16 +236,8 @@ impl ControlPlane {
     fn wait(&self, mut until: impl FnMut(&World) -> bool) -> MutexGuard<'_, World> {
         let world = self.shared.world();
         let patience = world::PATIENCE;
-        let (world, waited) = self
-            .shared
-            .changed
-            .wait_timeout_while(world, patience, |world| !until(world))
-            .unwrap();
-        assert!(
-            !waited.timed_out(),
-            "not reached after {patience:?}: {:#?}",
-            world.jobs
-        );
+        let (world, waited) = self.shared.changed.wait_timeout_while(world, patience, |world| !until(world)).unwrap();
+        assert!(!waited.timed_out(), "not reached after {patience:?}: {:#?}", world.jobs);
         world
     }
 }
@@ -272,11 +254,7 @@ impl Drop for ControlPlane {
         self.shared.change(World::close);
         let violations = self.take_violations();
         if !std::thread::panicking() {
-            assert!(
-                violations.is_empty(),
-                "not as AWS describes it:\n{}",
-                violations.join("\n")
-            );
+            assert!(violations.is_empty(), "not as AWS describes it:\n{}", violations.join("\n"));
         }
     }
 }
@@ -327,16 +305,9 @@ impl Shared {
                 // As if no server ran here.
                 return client.shutdown(std::net::Shutdown::Both).ok();
             };
-            let id = format!(
-                "{:08x}-0000-4000-8000-000000000000",
-                self.requests.lock().unwrap().len()
-            );
+            let id = format!("{:08x}-0000-4000-8000-000000000000", self.requests.lock().unwrap().len());
             response.fields.push(("x-amzn-RequestId", id));
-            let mut message = format!(
-                "HTTP/1.1 {} {}\r\n",
-                response.status,
-                reason(response.status)
-            );
+            let mut message = format!("HTTP/1.1 {} {}\r\n", response.status, reason(response.status));
             for (name, value) in &response.fields {
                 message.extend([name, ": ", value, "\r\n"]);
             }
@@ -367,15 +338,11 @@ Content-Length: ",
 
     /// `None`: not even that.
     fn response(self: &Arc<Self>, head: &Head, body: &[u8]) -> Option<Response> {
-        let target = head
-            .get("x-amz-target")
-            .and_then(|name| name.split_once('.'));
+        let target = head.get("x-amz-target").and_then(|name| name.split_once('.'));
         let (service, operation) = match target {
             Some(("SageMaker", operation)) => ("sagemaker", operation),
             Some(("Logs_20140328", operation)) => ("logs", operation),
-            _ if head.target().starts_with("/endpoints/") => {
-                ("sagemaker-runtime", "InvokeEndpoint")
-            }
+            _ if head.target().starts_with("/endpoints/") => ("sagemaker-runtime", "InvokeEndpoint"),
             _ => ("sagemaker", "nothing"),
         };
         let number = {
@@ -397,13 +364,7 @@ Content-Length: ",
         response
     }
 
-    fn response_json(
-        self: &Arc<Self>,
-        service: &str,
-        operation: &str,
-        head: &Head,
-        body: &[u8],
-    ) -> Option<Response> {
+    fn response_json(self: &Arc<Self>, service: &str, operation: &str, head: &Head, body: &[u8]) -> Option<Response> {
         self.wait_while_asked_in_vain(operation)?;
         let before = self.failures.lock().unwrap().before(operation);
         let outcome = match before {
@@ -430,17 +391,9 @@ Content-Length: ",
             Ok(response) => Response {
                 status: 200,
                 fields,
-                body: if response.is_null() {
-                    Vec::new()
-                } else {
-                    response.to_string().into_bytes()
-                },
+                body: if response.is_null() { Vec::new() } else { response.to_string().into_bytes() },
             },
-            Err(refusal) => Response {
-                status: refusal.status,
-                fields,
-                body: refusal.body().to_string().into_bytes(),
-            },
+            Err(refusal) => Response { status: refusal.status, fields, body: refusal.body().to_string().into_bytes() },
         })
     }
 
@@ -456,30 +409,17 @@ Content-Length: ",
         Some(())
     }
 
-    fn hear(
-        self: &Arc<Self>,
-        service: &str,
-        operation: &str,
-        head: &Head,
-        body: &[u8],
-    ) -> Result<Value, Refusal> {
+    fn hear(self: &Arc<Self>, service: &str, operation: &str, head: &Head, body: &[u8]) -> Result<Value, Refusal> {
         let login = self.signer(head, body, service)?;
         if head.method() != "POST"
             || head.target() != "/"
             || head.get("content-type") != Some("application/x-amz-json-1.1")
         {
-            self.violation(format!(
-                "{operation}: {} {:?}",
-                head.first,
-                head.get("content-type")
-            ));
+            self.violation(format!("{operation}: {} {:?}", head.first, head.get("content-type")));
         }
         let Ok(request) = serde_json::from_slice::<Value>(body) else {
             self.violation(format!("{operation}: its body is not JSON"));
-            return Err(Refusal::of(
-                "SerializationException",
-                "Unable to parse the request.",
-            ));
+            return Err(Refusal::of("SerializationException", "Unable to parse the request."));
         };
         authorise(login, service, operation)?;
         self.perform(service, operation, &request)
@@ -488,22 +428,14 @@ Content-Length: ",
     /// The login that signed a request for `service`.
     fn signer(&self, head: &Head, body: &[u8], service: &str) -> Result<Login, Refusal> {
         let expected = Expected {
-            scope: Scope {
-                region: REGION,
-                service,
-            },
+            scope: Scope { region: REGION, service },
             session: *self.session.lock().unwrap(),
             now: self.now(),
         };
         sigv4::signer(head, body, &expected)
     }
 
-    fn perform(
-        self: &Arc<Self>,
-        service: &str,
-        operation: &str,
-        request: &Value,
-    ) -> Result<Value, Refusal> {
+    fn perform(self: &Arc<Self>, service: &str, operation: &str, request: &Value) -> Result<Value, Refusal> {
         let question = json!({"service": service, "operation": operation, "request": request});
         let unsatisfied = self.check("asks", operation, &question);
         if !unsatisfied.is_empty() {
@@ -537,9 +469,7 @@ Content-Length: ",
             "GetLogEvents" => self.get_log_events(request),
             "FilterLogEvents" => self.filter_log_events(request),
             _ => {
-                self.violation(format!(
-                    "{operation}: the control plane of the tests knows none"
-                ));
+                self.violation(format!("{operation}: the control plane of the tests knows none"));
                 Err(Refusal::of("UnknownOperationException", ""))
             }
         }
@@ -575,19 +505,11 @@ fn authorise(login: Login, service: &str, operation: &str) -> Result<(), Refusal
 
 impl Refusal {
     fn of(code: &str, message: &str) -> Self {
-        Self {
-            status: 400,
-            code: code.to_owned(),
-            message: message.to_owned(),
-            more: Map::new(),
-        }
+        Self { status: 400, code: code.to_owned(), message: message.to_owned(), more: Map::new() }
     }
 
     fn forbidden(code: &str, message: &str) -> Self {
-        Self {
-            status: 403,
-            ..Self::of(code, message)
-        }
+        Self { status: 403, ..Self::of(code, message) }
     }
 
     fn validation(message: &str) -> Self {
@@ -634,10 +556,7 @@ fn reason(status: u16) -> &'static str {
 
 fn arn(kind: &str, name: &str) -> String {
     // AWS writes them small.
-    format!(
-        "arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind}/{}",
-        name.to_ascii_lowercase()
-    )
+    format!("arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind}/{}", name.to_ascii_lowercase())
 }
 
 /// A member that must be there: the request was checked.

@@ -33,8 +33,7 @@ impl Model {
 
 pub(super) fn environment(map: &Value) -> Vec<(String, String)> {
     let map = map.as_object().into_iter().flatten();
-    map.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
-        .collect()
+    map.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
 }
 
 pub(super) fn no_such_model(name: &str) -> Refusal {
@@ -53,15 +52,11 @@ impl Shared {
         }
         let role = text(request, "ExecutionRoleArn");
         if !role.starts_with(&format!("arn:aws:iam::{ACCOUNT}:")) {
-            return Err(Refusal::validation(
-                "RoleArn: Cross-account pass role is not allowed.",
-            ));
+            return Err(Refusal::validation("RoleArn: Cross-account pass role is not allowed."));
         }
         let archive = text(container, "ModelDataUrl");
         let readable = Place::parse(archive).is_some_and(|place| {
-            self.objects
-                .list(&place)
-                .is_ok_and(|listed| listed.iter().any(|object| object.key == place.key))
+            self.objects.list(&place).is_ok_and(|listed| listed.iter().any(|object| object.key == place.key))
         });
         if !readable {
             return Err(Refusal::validation(&format!(
@@ -74,20 +69,12 @@ impl Shared {
         self.change(|world| {
             let arn = arn("model", name);
             if world.models.contains_key(name) {
-                return Err(Refusal::validation(&format!(
-                    "Cannot create already existing model \"{arn}\"."
-                )));
+                return Err(Refusal::validation(&format!("Cannot create already existing model \"{arn}\".")));
             }
             let birth = world.birth();
             let mut kept = request.clone();
             kept.as_object_mut().unwrap().remove("Tags");
-            world.models.insert(
-                name.to_owned(),
-                Model {
-                    request: kept,
-                    birth,
-                },
-            );
+            world.models.insert(name.to_owned(), Model { request: kept, birth });
             tag(world, &arn, request);
             Ok(json!({"ModelArn": arn}))
         })
@@ -103,9 +90,7 @@ impl Shared {
         });
         self.change(|world| {
             let birth = world.birth();
-            world
-                .models
-                .insert(name.to_owned(), Model { request, birth });
+            world.models.insert(name.to_owned(), Model { request, birth });
         });
     }
 
@@ -123,10 +108,7 @@ impl Shared {
     pub(super) fn delete_model(&self, request: &Value) -> Result<Value, Refusal> {
         let name = text(request, "ModelName");
         self.change(|world| {
-            world
-                .models
-                .remove(name)
-                .ok_or_else(|| no_such_model(name))?;
+            world.models.remove(name).ok_or_else(|| no_such_model(name))?;
             world.tags.remove(&arn("model", name));
             Ok(Value::Null)
         })

@@ -33,10 +33,7 @@ impl Place {
             Some(parts) => parts,
             None => (&uri[5..], ""),
         };
-        Some(Self {
-            bucket: bucket.to_owned(),
-            key: key.to_owned(),
-        })
+        Some(Self { bucket: bucket.to_owned(), key: key.to_owned() })
     }
 }
 
@@ -73,9 +70,8 @@ impl Objects {
 
     pub(super) fn put(&self, place: &Place, content: &[u8]) -> Result<(), String> {
         let mut connection = Connection::open(self.server).map_err(|error| error.to_string())?;
-        let (status, response) = connection
-            .exchange("PUT", &path(place), content)
-            .map_err(|error| error.to_string())?;
+        let (status, response) =
+            connection.exchange("PUT", &path(place), content).map_err(|error| error.to_string())?;
         match status {
             200 => Ok(()),
             _ => Err(code(&response)),
@@ -84,19 +80,11 @@ impl Objects {
 
     fn ask(&self, path: &str, query: &str) -> Result<Vec<u8>, String> {
         let fields = sigv4::s3_fields(&ADMIN, &self.server.to_string(), path, query);
-        let fields: Vec<_> = fields
-            .iter()
-            .map(|(name, value)| (*name, &**value))
-            .collect();
-        let target = if query.is_empty() {
-            path.to_owned()
-        } else {
-            format!("{path}?{query}")
-        };
+        let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, &**value)).collect();
+        let target = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
         let mut connection = Connection::open(self.server).map_err(|error| error.to_string())?;
-        let response = connection
-            .send("GET", &target, &fields, &[], Transfer::Whole)
-            .map_err(|error| error.to_string())?;
+        let response =
+            connection.send("GET", &target, &fields, &[], Transfer::Whole).map_err(|error| error.to_string())?;
         match response.status {
             200 => Ok(response.content),
             _ => Err(code(&response.content)),
@@ -109,9 +97,7 @@ fn path(place: &Place) -> String {
 }
 
 fn encode(value: &str) -> String {
-    utf8_percent_encode(value, KEY)
-        .to_string()
-        .replace('/', "%2F")
+    utf8_percent_encode(value, KEY).to_string().replace('/', "%2F")
 }
 
 fn code(response: &[u8]) -> String {

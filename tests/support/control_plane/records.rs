@@ -18,16 +18,10 @@ pub(super) struct Body {
 /// `split` is that of `TransformInput`. An error is said as the data-log says it.
 pub(super) fn split<'a>(object: &'a [u8], split: &str) -> Result<Vec<Record<'a>>, String> {
     match split {
-        "None" => Ok(vec![Record {
-            framed: object,
-            content: object,
-        }]),
+        "None" => Ok(vec![Record { framed: object, content: object }]),
         "Line" => Ok(object
             .split_inclusive(|byte| *byte == b'\n')
-            .map(|line| Record {
-                framed: line,
-                content: line.trim_ascii_end(),
-            })
+            .map(|line| Record { framed: line, content: line.trim_ascii_end() })
             .filter(|record| !record.content.is_empty())
             .collect()),
         "TFRecord" => framed(object, tfrecord),
@@ -37,11 +31,7 @@ pub(super) fn split<'a>(object: &'a [u8], split: &str) -> Result<Vec<Record<'a>>
 }
 
 /// `max_bytes` is the largest body; `None` has no limit.
-pub(super) fn pack(
-    records: &[Record],
-    strategy: &str,
-    max_bytes: Option<usize>,
-) -> Result<Vec<Body>, String> {
+pub(super) fn pack(records: &[Record], strategy: &str, max_bytes: Option<usize>) -> Result<Vec<Body>, String> {
     let limit = max_bytes.unwrap_or(usize::MAX);
     let mut bodies: Vec<Body> = Vec::new();
     for record in records {
@@ -57,10 +47,7 @@ pub(super) fn pack(
                 last.bytes.extend_from_slice(bytes);
                 last.records += 1;
             }
-            _ => bodies.push(Body {
-                bytes: bytes.to_vec(),
-                records: 1,
-            }),
+            _ => bodies.push(Body { bytes: bytes.to_vec(), records: 1 }),
         }
     }
     Ok(bodies)

@@ -96,22 +96,18 @@ impl Run {
             let Some(model) = world.models.get(text(&self.request, "ModelName")) else {
                 return Err("ClientError: The model was deleted before the job started.".to_owned());
             };
-            (
-                model.archive().to_owned(),
-                model.role().to_owned(),
-                model.environment(),
-            )
+            (model.archive().to_owned(), model.role().to_owned(), model.environment())
         };
         self.shared.changed.notify_all();
         let archive = Place::parse(&archive_uri).unwrap();
-        let archive = self.shared.objects.get(&archive).map_err(|code| {
-            format!("ClientError: Failed to download model data from {archive_uri}: {code}")
-        })?;
+        let archive = self
+            .shared
+            .objects
+            .get(&archive)
+            .map_err(|code| format!("ClientError: Failed to download model data from {archive_uri}: {code}"))?;
         let inputs = self.inputs(&role)?;
 
-        let instances = self.request["TransformResources"]["InstanceCount"]
-            .as_u64()
-            .unwrap_or(1) as usize;
+        let instances = self.request["TransformResources"]["InstanceCount"].as_u64().unwrap_or(1) as usize;
         let instances = instances.min(inputs.len());
         let mut shares: Vec<VecDeque<Input>> = (0..instances).map(|_| VecDeque::new()).collect();
         for (number, input) in inputs.into_iter().enumerate() {
@@ -126,10 +122,7 @@ impl Run {
                     scope.spawn(move || self.run_instance(instance, share, archive, variables))
                 })
                 .collect();
-            instances
-                .into_iter()
-                .map(|instance| instance.join().unwrap())
-                .collect()
+            instances.into_iter().map(|instance| instance.join().unwrap()).collect()
         });
         outcomes.into_iter().collect::<Result<(), _>>()?;
         let troubles = self.troubles.lock().unwrap();
@@ -180,8 +173,7 @@ impl Run {
         let said = |code: String| nothing(&format!(" Error message from S3: {code}"));
         let inputs = if source["S3DataType"] == "ManifestFile" {
             let manifest = self.shared.objects.get(&place).map_err(said)?;
-            of_manifest(&manifest)
-                .ok_or_else(|| format!("ClientError: Manifest file {uri} is malformed"))?
+            of_manifest(&manifest).ok_or_else(|| format!("ClientError: Manifest file {uri} is malformed"))?
         } else {
             let listed = self.shared.objects.list(&place).map_err(said)?;
             of_listing(&place, listed)
@@ -200,64 +192,40 @@ impl Run {
         of_model: &[(String, String)],
     ) -> Result<(), String> {
         let birth = self.shared.world().jobs[&self.name].birth;
-        let stream = format!(
-            "{}/i-0{:016x}-{}",
-            self.name,
-            birth.number * 1000 + instance as u64,
-            birth.at_s as u64
-        );
+        let stream = format!("{}/i-0{:016x}-{}", self.name, birth.number * 1000 + instance as u64, birth.at_s as u64);
         let data_log = format!("{stream}/data-log");
         let asked = Manner::of(&self.request, &Value::Null);
         let mut variables = of_model.to_vec();
         variables.extend(environment(&self.request["Environment"]));
         variables.extend([
             ("SAGEMAKER_BATCH".to_owned(), "true".to_owned()),
-            (
-                "SAGEMAKER_MAX_PAYLOAD_IN_MB".to_owned(),
-                asked.payload_mb.to_string(),
-            ),
-            (
-                "SAGEMAKER_MAX_CONCURRENT_TRANSFORMS".to_owned(),
-                asked.concurrent.to_string(),
-            ),
-            (
-                "SAGEMAKER_BATCH_STRATEGY".to_owned(),
-                asked.shouted_strategy().to_owned(),
-            ),
+            ("SAGEMAKER_MAX_PAYLOAD_IN_MB".to_owned(), asked.payload_mb.to_string()),
+            ("SAGEMAKER_MAX_CONCURRENT_TRANSFORMS".to_owned(), asked.concurrent.to_string()),
+            ("SAGEMAKER_BATCH_STRATEGY".to_owned(), asked.shouted_strategy().to_owned()),
         ]);
         self.shared.change(|world| world.logs.open_for_job(&stream));
         let sink: Sink = Arc::new(move |shared, line| {
             shared.change(|world| world.logs.write_for_job(&stream, line));
         });
-        let container = match Container::start(
-            &self.shared,
-            &arn("transform-job", &self.name),
-            archive,
-            &variables,
-            &sink,
-        ) {
-            Ok(container) => container,
-            Err(Trouble::Archive(error)) => {
-                return Err(format!(
-                    "ClientError: Failed to extract model data archive for container: {error}"
-                ));
-            }
-            Err(Trouble::Ended) => {
-                return Err("AlgorithmError: See job logs for more information".to_owned());
-            }
-            Err(Trouble::NoPing) => {
-                return Err(
-                    "AlgorithmError: The primary container did not pass the ping health check. Please check \
+        let container =
+            match Container::start(&self.shared, &arn("transform-job", &self.name), archive, &variables, &sink) {
+                Ok(container) => container,
+                Err(Trouble::Archive(error)) => {
+                    return Err(format!("ClientError: Failed to extract model data archive for container: {error}"));
+                }
+                Err(Trouble::Ended) => {
+                    return Err("AlgorithmError: See job logs for more information".to_owned());
+                }
+                Err(Trouble::NoPing) => {
+                    return Err(
+                        "AlgorithmError: The primary container did not pass the ping health check. Please check \
                      CloudWatch logs for this job."
-                        .to_owned(),
-                );
-            }
-        };
-        let parameters = container
-            .get("/execution-parameters")
-            .filter(|response| response.status == 200);
-        let parameters =
-            parameters.and_then(|response| serde_json::from_slice(&response.content).ok());
+                            .to_owned(),
+                    );
+                }
+            };
+        let parameters = container.get("/execution-parameters").filter(|response| response.status == 200);
+        let parameters = parameters.and_then(|response| serde_json::from_slice(&response.content).ok());
         let manner = Manner::of(&self.request, &parameters.unwrap_or_default());
         self.shared.change(|world| {
             let said = format!(
@@ -331,25 +299,11 @@ impl Run {
     }
 
     /// An object on its way through the container to its output.
-    fn transform(
-        &self,
-        input: &Input,
-        container: &Container,
-        manner: &Manner,
-        at_once: usize,
-    ) -> Result<(), Failed> {
+    fn transform(&self, input: &Input, container: &Container, manner: &Manner, at_once: usize) -> Result<(), Failed> {
         let of_client = |message: String| (Blame::Client, vec![message]);
-        let failure = self
-            .shared
-            .failures
-            .lock()
-            .unwrap()
-            .of_object(&input.place.key);
-        let mut content = self
-            .shared
-            .objects
-            .get(&input.place)
-            .map_err(|code| of_client(format!("ClientError: {code}")))?;
+        let failure = self.shared.failures.lock().unwrap().of_object(&input.place.key);
+        let mut content =
+            self.shared.objects.get(&input.place).map_err(|code| of_client(format!("ClientError: {code}")))?;
         match failure {
             Some(ObjectFailure::Container) => {
                 return Err(refused(500, "{\"error\": \"as the test wants it\"}"));
@@ -364,14 +318,11 @@ impl Run {
             let mut plain = Vec::new();
             flate2::read::MultiGzDecoder::new(content.as_slice())
                 .read_to_end(&mut plain)
-                .map_err(|_| {
-                    of_client("ClientError: Unable to decompress the object as gzip".to_owned())
-                })?;
+                .map_err(|_| of_client("ClientError: Unable to decompress the object as gzip".to_owned()))?;
             content = plain;
         }
         let split = of_input["SplitType"].as_str().unwrap_or("None");
-        let records = records::split(&content, split)
-            .map_err(|reason| of_client(format!("ClientError: {reason}")))?;
+        let records = records::split(&content, split).map_err(|reason| of_client(format!("ClientError: {reason}")))?;
         let limit = (manner.payload_mb > 0).then_some(manner.payload_mb * 1024 * 1024);
         let bodies = records::pack(&records, &manner.strategy, limit).map_err(of_client)?;
         let responses = self.invoke_all(&bodies, container, manner, at_once)?;
@@ -386,14 +337,8 @@ impl Run {
         } else {
             format!("{folder_key}/{}.out", input.relative)
         };
-        let place = Place {
-            bucket: folder.bucket,
-            key,
-        };
-        self.shared
-            .objects
-            .put(&place, &output)
-            .map_err(|code| of_client(format!("ClientError: {code}")))
+        let place = Place { bucket: folder.bucket, key };
+        self.shared.objects.put(&place, &output).map_err(|code| of_client(format!("ClientError: {code}")))
     }
 
     /// The responses in the order of the bodies.
@@ -411,36 +356,22 @@ impl Run {
                 scope.spawn(|| {
                     loop {
                         let number = next.fetch_add(1, Ordering::SeqCst);
-                        let (Some(body), Some(response)) =
-                            (bodies.get(number), responses.get(number))
-                        else {
+                        let (Some(body), Some(response)) = (bodies.get(number), responses.get(number)) else {
                             break;
                         };
-                        *response.lock().unwrap() =
-                            Some(self.invoke(&body.bytes, container, manner));
+                        *response.lock().unwrap() = Some(self.invoke(&body.bytes, container, manner));
                     }
                 });
             }
         });
         let responses = responses.into_iter();
-        responses
-            .map(|response| response.into_inner().unwrap().unwrap())
-            .collect()
+        responses.map(|response| response.into_inner().unwrap().unwrap()).collect()
     }
 
-    fn invoke(
-        &self,
-        body: &[u8],
-        container: &Container,
-        manner: &Manner,
-    ) -> Result<Vec<u8>, Failed> {
+    fn invoke(&self, body: &[u8], container: &Container, manner: &Manner) -> Result<Vec<u8>, Failed> {
         let client = &self.request["ModelClientConfig"];
         let retries = client["InvocationsMaxRetries"].as_u64().unwrap_or(3);
-        let patience = Duration::from_secs(
-            client["InvocationsTimeoutInSeconds"]
-                .as_u64()
-                .unwrap_or(600),
-        );
+        let patience = Duration::from_secs(client["InvocationsTimeoutInSeconds"].as_u64().unwrap_or(600));
         let mut fields = Vec::new();
         if let Some(kind) = self.request["TransformInput"]["ContentType"].as_str() {
             fields.push(("Content-Type", kind));
@@ -456,13 +387,8 @@ impl Run {
         loop {
             let outcome = match container.invoke(&fields, body, transfer, patience) {
                 Ok(response) if response.status == 200 => return Ok(response.content),
-                Ok(response) => {
-                    refused(response.status, &String::from_utf8_lossy(&response.content))
-                }
-                Err(_) => (
-                    Blame::Algorithm,
-                    vec!["Unable to get response from algorithm".to_owned()],
-                ),
+                Ok(response) => refused(response.status, &String::from_utf8_lossy(&response.content)),
+                Err(_) => (Blame::Algorithm, vec!["Unable to get response from algorithm".to_owned()]),
             };
             if left == 0 || outcome.0 == Blame::Client {
                 return Err(outcome);
@@ -481,8 +407,7 @@ impl Run {
             } else {
                 output.extend_from_slice(response);
             }
-            if self.request["TransformOutput"]["AssembleWith"] == "Line" && !output.ends_with(b"\n")
-            {
+            if self.request["TransformOutput"]["AssembleWith"] == "Line" && !output.ends_with(b"\n") {
                 output.push(b'\n');
             }
         }
@@ -494,14 +419,10 @@ impl Manner {
     /// Values that the job does not set come from the container's `/execution-parameters`, or are AWS's defaults.
     fn of(request: &Value, parameters: &Value) -> Self {
         let number = |name: &str| {
-            let asked = request[name]
-                .as_u64()
-                .filter(|number| name != "MaxConcurrentTransforms" || *number > 0);
+            let asked = request[name].as_u64().filter(|number| name != "MaxConcurrentTransforms" || *number > 0);
             asked.or_else(|| parameters[name].as_u64())
         };
-        let strategy = request["BatchStrategy"]
-            .as_str()
-            .or_else(|| parameters["BatchStrategy"].as_str());
+        let strategy = request["BatchStrategy"].as_str().or_else(|| parameters["BatchStrategy"].as_str());
         Self {
             concurrent: number("MaxConcurrentTransforms").unwrap_or(1).max(1) as usize,
             payload_mb: number("MaxPayloadInMB").unwrap_or(6) as usize,
@@ -525,10 +446,7 @@ impl Manner {
 fn refused(status: u16, content: &str) -> Failed {
     let (blame, first) = match status {
         400..500 => (Blame::Client, format!("ClientError: {status}")),
-        _ => (
-            Blame::Algorithm,
-            format!("Bad HTTP status received from algorithm: {status}"),
-        ),
+        _ => (Blame::Algorithm, format!("Bad HTTP status received from algorithm: {status}")),
     };
     let mut lines = vec![first, String::new(), "Message:".to_owned()];
     lines.extend(content.lines().map(str::to_owned));
@@ -547,17 +465,10 @@ fn stem(prefix: &str, keys: &[String]) -> usize {
 
 fn of_listing(prefix: &Place, listed: Vec<Listed>) -> Vec<Input> {
     // A key with a `/` at its end is what the console makes where it makes a folder.
-    let keys: Vec<String> = listed
-        .into_iter()
-        .map(|object| object.key)
-        .filter(|key| !key.ends_with('/'))
-        .collect();
+    let keys: Vec<String> = listed.into_iter().map(|object| object.key).filter(|key| !key.ends_with('/')).collect();
     let stem = stem(&prefix.key, &keys);
     let inputs = keys.iter().map(|key| Input {
-        place: Place {
-            bucket: prefix.bucket.clone(),
-            key: key.clone(),
-        },
+        place: Place { bucket: prefix.bucket.clone(), key: key.clone() },
         relative: key[stem..].to_owned(),
     });
     inputs.collect()
@@ -571,10 +482,7 @@ fn of_manifest(content: &[u8]) -> Option<Vec<Input>> {
     let inputs = rest.iter().map(|entry| {
         let relative = entry.as_str()?.to_owned();
         Some(Input {
-            place: Place {
-                bucket: prefix.bucket.clone(),
-                key: format!("{}{relative}", prefix.key),
-            },
+            place: Place { bucket: prefix.bucket.clone(), key: format!("{}{relative}", prefix.key) },
             relative,
         })
     });
@@ -597,19 +505,12 @@ fn join(body: &[u8], response: &[u8]) -> Vec<u8> {
     };
     let lines = |text: &[u8]| -> Vec<Vec<u8>> {
         let lines = text.split(|byte| *byte == b'\n');
-        lines
-            .filter(|line| !line.is_empty())
-            .map(<[u8]>::to_vec)
-            .collect()
+        lines.filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
     };
     let (inputs, outputs) = (lines(body), lines(response));
     if inputs.len() != outputs.len() {
         return one(body, response);
     }
-    let joined: Vec<_> = inputs
-        .iter()
-        .zip(&outputs)
-        .map(|(input, output)| one(input, output))
-        .collect();
+    let joined: Vec<_> = inputs.iter().zip(&outputs).map(|(input, output)| one(input, output)).collect();
     joined.join(&b'\n')
 }

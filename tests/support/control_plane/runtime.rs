@@ -47,10 +47,7 @@ impl Shared {
                     ("Content-Type", "application/json".to_owned()),
                     (
                         "x-amzn-ErrorType",
-                        format!(
-                            "{}:http://internal.amazon.com/coral/com.amazon.coral.validate/",
-                            refusal.code
-                        ),
+                        format!("{}:http://internal.amazon.com/coral/com.amazon.coral.validate/", refusal.code),
                     ),
                 ],
                 body: Value::Object(body.clone()).to_string().into_bytes(),
@@ -69,22 +66,11 @@ impl Shared {
         if body.len() > LIMIT_BYTES {
             return Err(Refusal {
                 status: 413,
-                ..Refusal::of(
-                    "413",
-                    &format!("HTTP content length exceeded {LIMIT_BYTES} bytes."),
-                )
+                ..Refusal::of("413", &format!("HTTP content length exceeded {LIMIT_BYTES} bytes."))
             });
         }
-        let fields: Vec<_> = head
-            .fields
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.clone()))
-            .collect();
-        let unsatisfied = self.check(
-            "asks",
-            OPERATION,
-            &said("request", head, &fields, body.len()),
-        );
+        let fields: Vec<_> = head.fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        let unsatisfied = self.check("asks", OPERATION, &said("request", head, &fields, body.len()));
         if !unsatisfied.is_empty() {
             return Err(Refusal::of("ValidationError", &unsatisfied.join("; ")));
         }
@@ -92,43 +78,24 @@ impl Shared {
         let (container, variant) = {
             let world = self.world();
             let endpoint = world.endpoints.get(name).and_then(|endpoint| {
-                Some((
-                    Arc::clone(endpoint.container.as_ref()?),
-                    text(&endpoint.variants[0], "VariantName").to_owned(),
-                ))
+                Some((Arc::clone(endpoint.container.as_ref()?), text(&endpoint.variants[0], "VariantName").to_owned()))
             });
             endpoint.ok_or_else(|| {
-                Refusal::of(
-                    "ValidationError",
-                    &format!("Endpoint {name} of account {ACCOUNT} not found."),
-                )
+                Refusal::of("ValidationError", &format!("Endpoint {name} of account {ACCOUNT} not found."))
             })?
         };
-        let passed: Vec<_> = ["Content-Type", "Accept"]
-            .into_iter()
-            .filter_map(|name| Some((name, head.get(name)?)))
-            .collect();
+        let passed: Vec<_> =
+            ["Content-Type", "Accept"].into_iter().filter_map(|name| Some((name, head.get(name)?))).collect();
         match container.invoke(&passed, body, Transfer::Whole, PATIENCE) {
             Ok(response) if response.status == 200 => Ok(Response {
                 status: 200,
                 fields: vec![
-                    (
-                        "Content-Type",
-                        response
-                            .head
-                            .get("content-type")
-                            .unwrap_or("application/json")
-                            .to_owned(),
-                    ),
+                    ("Content-Type", response.head.get("content-type").unwrap_or("application/json").to_owned()),
                     ("x-Amzn-Invoked-Production-Variant", variant),
                 ],
                 body: response.content,
             }),
-            Ok(response) => Err(model_error(
-                name,
-                response.status,
-                &String::from_utf8_lossy(&response.content),
-            )),
+            Ok(response) => Err(model_error(name, response.status, &String::from_utf8_lossy(&response.content))),
             Err(_) => Err(model_error(
                 name,
                 0,
@@ -170,10 +137,8 @@ fn model_error(endpoint: &str, status: u16, said: &str) -> Refusal {
 
 /// For the validator.
 fn said(side: &str, head: &Head, fields: &[(&str, String)], body_len: usize) -> Value {
-    let headers: serde_json::Map<String, Value> = fields
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), value.clone().into()))
-        .collect();
+    let headers: serde_json::Map<String, Value> =
+        fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();
     json!({
         "service": "sagemaker-runtime", "operation": OPERATION,
         side: {"path": head.target(), "headers": headers, "body_len": body_len},

@@ -50,27 +50,16 @@ pub(super) struct Expected<'a> {
 pub(super) fn signer(
     head: &Head,
     body: &[u8],
-    Expected {
-        scope: expected,
-        session,
-        now,
-    }: &Expected,
+    Expected { scope: expected, session, now }: &Expected,
 ) -> Result<Login, Refusal> {
     let Some(authorization) = head.get("authorization") else {
-        return Err(Refusal::forbidden(
-            "MissingAuthenticationTokenException",
-            "Missing Authentication Token",
-        ));
+        return Err(Refusal::forbidden("MissingAuthenticationTokenException", "Missing Authentication Token"));
     };
     let incomplete = || Refusal::forbidden("IncompleteSignatureException", authorization);
-    let fields = authorization
-        .strip_prefix(ALGORITHM)
-        .ok_or_else(incomplete)?;
+    let fields = authorization.strip_prefix(ALGORITHM).ok_or_else(incomplete)?;
     let field = |name: &str| {
         let mut fields = fields.split(',').map(str::trim);
-        fields
-            .find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
-            .ok_or_else(incomplete)
+        fields.find_map(|field| field.strip_prefix(name)?.strip_prefix('=')).ok_or_else(incomplete)
     };
     let credential: Vec<&str> = field("Credential")?.split('/').collect();
     let [access_key, date, region, service, "aws4_request"] = credential[..] else {
@@ -78,9 +67,7 @@ pub(super) fn signer(
     };
     let signed: Vec<&str> = field("SignedHeaders")?.split(';').collect();
     let time = head.get("x-amz-date").ok_or_else(incomplete)?;
-    let names_are_signed = ["host", "x-amz-date"]
-        .iter()
-        .all(|name| signed.contains(name));
+    let names_are_signed = ["host", "x-amz-date"].iter().all(|name| signed.contains(name));
     if !names_are_signed || !time.starts_with(date) {
         return Err(incomplete());
     }
@@ -94,10 +81,7 @@ pub(super) fn signer(
         return Err(invalid("Credential should be scoped to a valid region. "));
     }
     if service != expected.service {
-        return Err(invalid(&format!(
-            "Credential should be scoped to correct service: '{}'. ",
-            expected.service
-        )));
+        return Err(invalid(&format!("Credential should be scoped to correct service: '{}'. ", expected.service)));
     }
     check_time(time, *now)?;
 
@@ -118,24 +102,12 @@ pub(super) fn signer(
 }
 
 /// The fields that sign a request without a body for S3. `query` is sorted and encoded.
-pub(super) fn s3_fields(
-    login: &Login,
-    host: &str,
-    path: &str,
-    query: &str,
-) -> Vec<(&'static str, String)> {
+pub(super) fn s3_fields(login: &Login, host: &str, path: &str, query: &str) -> Vec<(&'static str, String)> {
     let time = format_time(SystemTime::now());
     let content = hash(&[]);
-    let headers = [
-        ("host", host),
-        ("x-amz-content-sha256", &content),
-        ("x-amz-date", &time),
-    ];
+    let headers = [("host", host), ("x-amz-content-sha256", &content), ("x-amz-date", &time)];
     let canonical = canonical_request("GET", path, query, &headers, &content);
-    let scope = Scope {
-        region: super::REGION,
-        service: "s3",
-    };
+    let scope = Scope { region: super::REGION, service: "s3" };
     let authorization = format!(
         "{ALGORITHM} Credential={}/{}/{}/s3/aws4_request, \
          SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature={}",
@@ -144,11 +116,7 @@ pub(super) fn s3_fields(
         scope.region,
         signature(login.secret_key, &time, &scope, &canonical)
     );
-    vec![
-        ("x-amz-content-sha256", content),
-        ("x-amz-date", time),
-        ("Authorization", authorization),
-    ]
+    vec![("x-amz-content-sha256", content), ("x-amz-date", time), ("Authorization", authorization)]
 }
 
 fn invalid(message: &str) -> Refusal {
@@ -156,10 +124,7 @@ fn invalid(message: &str) -> Refusal {
 }
 
 fn unknown_token() -> Refusal {
-    Refusal::of(
-        "UnrecognizedClientException",
-        "The security token included in the request is invalid.",
-    )
+    Refusal::of("UnrecognizedClientException", "The security token included in the request is invalid.")
 }
 
 fn check_session(head: &Head, signed: &[&str], session: Session) -> Result<(), Refusal> {
@@ -171,10 +136,9 @@ fn check_session(head: &Head, signed: &[&str], session: Session) -> Result<(), R
     match (session, sent) {
         (Session::None, None) => Ok(()),
         (Session::Open(token), Some(sent)) if sent == token => Ok(()),
-        (Session::Over(token), Some(sent)) if sent == token => Err(Refusal::of(
-            "ExpiredTokenException",
-            "The security token included in the request is expired",
-        )),
+        (Session::Over(token), Some(sent)) if sent == token => {
+            Err(Refusal::of("ExpiredTokenException", "The security token included in the request is expired"))
+        }
         _ => Err(unknown_token()),
     }
 }
@@ -189,9 +153,7 @@ fn check_time(text: &str, now: SystemTime) -> Result<(), Refusal> {
     let latest = now + TOLERANCE;
     if time < earliest {
         let earliest = format_time(earliest);
-        return Err(invalid(&format!(
-            "Signature expired: {text} is now earlier than {earliest} ({shown} - 5 min.)"
-        )));
+        return Err(invalid(&format!("Signature expired: {text} is now earlier than {earliest} ({shown} - 5 min.)")));
     }
     if time > latest {
         let latest = format_time(latest);
@@ -207,13 +169,7 @@ fn format_time(time: SystemTime) -> String {
     time.to_zoned(TimeZone::UTC).strftime(TIME).to_string()
 }
 
-fn canonical_request(
-    method: &str,
-    path: &str,
-    query: &str,
-    headers: &[(&str, &str)],
-    content: &str,
-) -> String {
+fn canonical_request(method: &str, path: &str, query: &str, headers: &[(&str, &str)], content: &str) -> String {
     let mut text = format!("{method}\n{path}\n{query}\n");
     for (name, value) in headers {
         let value: Vec<&str> = value.split_whitespace().collect();

@@ -33,15 +33,12 @@ pub(super) fn tag(world: &mut World, arn: &str, request: &Value) {
 
 fn tags(world: &World, arn: &str) -> Vec<Value> {
     let tags = world.tags[arn].iter();
-    tags.map(|(key, value)| json!({"Key": key, "Value": value}))
-        .collect()
+    tags.map(|(key, value)| json!({"Key": key, "Value": value})).collect()
 }
 
 fn must_exist(world: &World, arn: &str) -> Result<(), Refusal> {
     if world.tags.contains_key(arn) {
         return Ok(());
     }
-    Err(Refusal::validation(&format!(
-        "Could not find resource \"{arn}\"."
-    )))
+    Err(Refusal::validation(&format!("Could not find resource \"{arn}\".")))
 }

@@ -66,10 +66,7 @@ pub(super) struct Row {
 impl World {
     pub(super) fn birth(&mut self) -> Birth {
         self.created += 1;
-        Birth {
-            at_s: seconds(SystemTime::now()),
-            number: self.created,
-        }
+        Birth { at_s: seconds(SystemTime::now()), number: self.created }
     }
 
     pub(super) fn is_paused(&self) -> bool {
@@ -97,19 +94,14 @@ impl World {
 }
 
 /// The page of a list that `request` asks for: the rows, and the token of the next page.
-pub(super) fn page(
-    mut rows: Vec<Row>,
-    request: &Value,
-) -> Result<(Vec<Value>, Option<String>), Refusal> {
+pub(super) fn page(mut rows: Vec<Row>, request: &Value) -> Result<(Vec<Value>, Option<String>), Refusal> {
     let wanted = |row: &Row| {
         let after = |name: &str| request[name].as_f64().unwrap_or(f64::NEG_INFINITY);
         let before = |name: &str| request[name].as_f64().unwrap_or(f64::INFINITY);
         let created = after("CreationTimeAfter")..before("CreationTimeBefore");
         let changed = after("LastModifiedTimeAfter")..before("LastModifiedTimeBefore");
         row.name.contains(text(request, "NameContains"))
-            && request["StatusEquals"]
-                .as_str()
-                .is_none_or(|status| status == row.status)
+            && request["StatusEquals"].as_str().is_none_or(|status| status == row.status)
             && created.contains(&row.birth.at_s)
             && changed.contains(&row.changed_s)
     };
@@ -126,15 +118,12 @@ pub(super) fn page(
         None => 0,
         // What comes after the row that the last page ended with, wherever it is now.
         Some(token) => {
-            let last = rows
-                .iter()
-                .position(|row| format!("after-{}", row.birth.number) == token);
+            let last = rows.iter().position(|row| format!("after-{}", row.birth.number) == token);
             last.ok_or_else(|| Refusal::validation("The pagination token is invalid."))? + 1
         }
     };
     let count = request["MaxResults"].as_u64().unwrap_or(10) as usize;
-    let next = (rows.len() > start + count)
-        .then(|| format!("after-{}", rows[start + count - 1].birth.number));
+    let next = (rows.len() > start + count).then(|| format!("after-{}", rows[start + count - 1].birth.number));
     let rows = rows.into_iter().skip(start).take(count);
     Ok((rows.map(|row| row.summary).collect(), next))
 }

@@ -13,13 +13,7 @@ use crate::domain::RgbImage;
 
 const FACTORS: [ScalingFactor; 2] = [ScalingFactor::ONE_QUARTER, ScalingFactor::ONE_EIGHTH];
 
-const SAMPLINGS: [Subsamp; 5] = [
-    Subsamp::None,
-    Subsamp::Sub2x1,
-    Subsamp::Sub1x2,
-    Subsamp::Sub2x2,
-    Subsamp::Gray,
-];
+const SAMPLINGS: [Subsamp; 5] = [Subsamp::None, Subsamp::Sub2x1, Subsamp::Sub1x2, Subsamp::Sub2x2, Subsamp::Gray];
 
 /// libjpeg rounds each sample before it becomes a colour.
 const ROUNDING: f64 = 2.0;
@@ -41,9 +35,7 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
 /// The sample images, each cut down to at most this size.
 fn sample_images(width: u32, height: u32) -> Vec<RgbImage> {
     let folders = ["assets/samples", "tests/tfrecord/photos"];
-    let paths = folders
-        .iter()
-        .flat_map(|folder| files_in(&root().join(folder)));
+    let paths = folders.iter().flat_map(|folder| files_in(&root().join(folder)));
     let images = paths.filter(|path| path.extension().is_some_and(|kind| kind != "md"));
     let sample_images: Vec<RgbImage> = images
         .map(|path| {
@@ -61,9 +53,7 @@ fn cut(image: &RgbImage, width: u32, height: u32) -> RgbImage {
     let [width, height] = [width.min(image.width()), height.min(image.height())];
     let [left, top] = [(image.width() - width) / 2, (image.height() - height) / 2];
     let pixels = (top..top + height).flat_map(|y| (left..left + width).map(move |x| (x, y)));
-    let rgb = pixels
-        .flat_map(|(x, y)| image.pixel(x, y).unwrap())
-        .collect();
+    let rgb = pixels.flat_map(|(x, y)| image.pixel(x, y).unwrap()).collect();
     RgbImage::new(width, height, rgb).unwrap()
 }
 
@@ -77,9 +67,7 @@ fn encoded(image: &RgbImage, quality: i32, sampling: Subsamp, codes: Codes) -> V
     let mut compressor = Compressor::new().unwrap();
     compressor.set_quality(quality).unwrap();
     compressor.set_subsamp(sampling).unwrap();
-    compressor
-        .set_optimize(matches!(codes, Codes::OfTheFile))
-        .unwrap();
+    compressor.set_optimize(matches!(codes, Codes::OfTheFile)).unwrap();
     let image = Image {
         pixels: image.rgb(),
         width: image.width() as usize,
@@ -106,9 +94,8 @@ fn differences(got: &[u8], expected: &[u8]) -> [f64; 2] {
     assert_eq!(got.len(), expected.len());
     let pairs = got.iter().zip(expected);
     let differences = pairs.map(|(got, expected)| f64::from(got.abs_diff(*expected)));
-    let [sum, largest] = differences.fold([0.0, 0.0], |[sum, largest], difference| {
-        [sum + difference, difference.max(largest)]
-    });
+    let [sum, largest] =
+        differences.fold([0.0, 0.0], |[sum, largest], difference| [sum + difference, difference.max(largest)]);
     [sum / got.len() as f64, largest]
 }
 
@@ -138,10 +125,7 @@ fn check_low_frequencies(file: &[u8], sampling: Subsamp, what: &str) {
         let file = with_low_frequencies_only(file, [[size, size], chroma]);
         let got = reduced(&file, factor).expect(what);
         let [_, largest] = differences(&got, &reduced_by_libjpeg(&file, factor));
-        assert!(
-            largest <= ROUNDING,
-            "{what} at {factor}: {largest}, not {ROUNDING}"
-        );
+        assert!(largest <= ROUNDING, "{what} at {factor}: {largest}, not {ROUNDING}");
     }
 }
 
@@ -184,10 +168,7 @@ fn colours_that_are_halved_in_one_direction_lie_in_their_places() {
         for factor in FACTORS {
             let got = reduced(&file, factor).unwrap();
             let [_, largest] = differences(&got, &reduced_by_libjpeg(&file, factor));
-            assert!(
-                largest <= SMOOTH,
-                "{sampling:?} at {factor}: {largest}, not {SMOOTH}"
-            );
+            assert!(largest <= SMOOTH, "{sampling:?} at {factor}: {largest}, not {SMOOTH}");
         }
     }
 }
@@ -225,18 +206,13 @@ fn check_likeness(file: &[u8], what: &str) {
     for factor in FACTORS {
         let got = reduced(file, factor).expect(what);
         let [mean, largest] = differences(&got, &reduced_by_libjpeg(file, factor));
-        assert!(
-            mean <= mean_tolerance && largest <= largest_tolerance,
-            "{what} at {factor}: {mean} and {largest}"
-        );
+        assert!(mean <= mean_tolerance && largest <= largest_tolerance, "{what} at {factor}: {mean} and {largest}");
     }
 }
 
 fn case(name: &str) -> Vec<u8> {
     let files = files_in(&root().join("tests/cases/decode").join(name));
-    let image = files
-        .iter()
-        .find(|path| path.file_stem().unwrap() == "image");
+    let image = files.iter().find(|path| path.file_stem().unwrap() == "image");
     std::fs::read(image.unwrap()).unwrap()
 }
 
@@ -253,8 +229,7 @@ fn restart_markers_are_followed() {
     }
     // The same coefficients, whatever the interval.
     for factor in FACTORS {
-        let of_interval =
-            |units| reduced(&case(&format!("jpeg-restart-422-every-{units}")), factor);
+        let of_interval = |units| reduced(&case(&format!("jpeg-restart-422-every-{units}")), factor);
         let each_unit = of_interval(1).unwrap();
         assert!(of_interval(3).unwrap() == each_unit, "3 at {factor}");
         assert!(of_interval(7).unwrap() == each_unit, "7 at {factor}");
@@ -264,9 +239,7 @@ fn restart_markers_are_followed() {
 #[test]
 fn whatever_is_not_of_the_common_kind_is_left_to_libjpeg() {
     let all = files_in(&root().join("tests/cases/decode"));
-    let names = all
-        .iter()
-        .map(|path| path.file_name().unwrap().to_str().unwrap());
+    let names = all.iter().map(|path| path.file_name().unwrap().to_str().unwrap());
     let left: Vec<&str> = names
         .filter(|name| name.starts_with("jpeg-"))
         .filter(|name| reduced(&case(name), ScalingFactor::ONE_QUARTER).is_none())
@@ -320,10 +293,8 @@ impl Random {
 /// Small files with much in them.
 fn small_files() -> Vec<Vec<u8>> {
     let sample_image = sample_images(60, 45).swap_remove(0);
-    let mut files: Vec<Vec<u8>> = SAMPLINGS
-        .iter()
-        .map(|&sampling| encoded(&sample_image, 90, sampling, Codes::OfTheFile))
-        .collect();
+    let mut files: Vec<Vec<u8>> =
+        SAMPLINGS.iter().map(|&sampling| encoded(&sample_image, 90, sampling, Codes::OfTheFile)).collect();
     files.push(case("jpeg-restart-each-unit"));
     files
 }

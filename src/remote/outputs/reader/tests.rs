@@ -54,17 +54,12 @@ fn read(output: &str) -> Result<Prediction, String> {
 fn mapped(toml: &str, labels: &str) -> OutputReader {
     let mapping = parse_mapping(toml, std::path::Path::new("m.toml")).unwrap();
     let labels = LabelSource::Known(LabelSet::parse(labels).unwrap());
-    OutputReader::new(
-        OutputShape::Mapped(Box::new(mapping)),
-        labels,
-        KeepRule::default(),
-    )
+    OutputReader::new(OutputShape::Mapped(Box::new(mapping)), labels, KeepRule::default())
 }
 
 #[test]
 fn outputs_of_other_containers_are_read_as_numpy_reads_them() {
-    let cases: Vec<Case> =
-        serde_json::from_str(include_str!("../../../../tests/outputs/cases.json")).unwrap();
+    let cases: Vec<Case> = serde_json::from_str(include_str!("../../../../tests/outputs/cases.json")).unwrap();
     for case in cases {
         let name = &case.name;
         let reader = reader_of(&case.output);
@@ -73,9 +68,7 @@ fn outputs_of_other_containers_are_read_as_numpy_reads_them() {
             panic!("{name} is not our own");
         };
         assert_eq!(mapping.labels, case.labels, "{name}");
-        let found = reader
-            .read(case.output.as_bytes(), Some(case.size))
-            .unwrap();
+        let found = reader.read(case.output.as_bytes(), Some(case.size)).unwrap();
         assert_eq!([found.width, found.height], case.size, "{name}");
         if let Some(expected) = &case.classes {
             let classes = found.classes();
@@ -93,10 +86,7 @@ fn outputs_of_other_containers_are_read_as_numpy_reads_them() {
                 assert_eq!(got.class_id, expected.class_id, "{name}");
                 assert!((got.score - expected.score).abs() < CLOSE_SCORE, "{name}");
                 for (edge, wanted) in <[f32; 4]>::from(got.bounds).iter().zip(expected.bounds) {
-                    assert!(
-                        (edge - wanted).abs() < CLOSE_EDGE,
-                        "{name}: {edge} {wanted}"
-                    );
+                    assert!((edge - wanted).abs() < CLOSE_EDGE, "{name}: {edge} {wanted}");
                 }
             }
         }
@@ -105,20 +95,13 @@ fn outputs_of_other_containers_are_read_as_numpy_reads_them() {
 
 #[test]
 fn what_was_assumed_is_said() {
-    let assumed = |output: &str| {
-        Recognition::of(output.as_bytes())
-            .unwrap()
-            .assumed
-            .join("; ")
-    };
+    let assumed = |output: &str| Recognition::of(output.as_bytes()).unwrap().assumed.join("; ");
     let logits = assumed(r#"{"predictions": [[3.5, -1.0, 0.5]]}"#);
     assert!(logits.contains("logits"), "{logits}");
-    let boxes = assumed(
-        r#"{"predictions": [{"detection_boxes": [], "detection_classes": [], "detection_scores": []}]}"#,
-    );
+    let boxes =
+        assumed(r#"{"predictions": [{"detection_boxes": [], "detection_classes": [], "detection_scores": []}]}"#);
     assert!(boxes.contains("upright according to EXIF"), "{boxes}");
-    let own =
-        r#"{"status":"ok","width":4,"height":3,"model":"m","task":"detection","detections":[]}"#;
+    let own = r#"{"status":"ok","width":4,"height":3,"model":"m","task":"detection","detections":[]}"#;
     assert_eq!(assumed(own), "");
 }
 
@@ -131,18 +114,12 @@ fn what_predict_writes_reads_back_bit_for_bit() {
     let [cat] = found.detections() else {
         panic!("{found:?}");
     };
-    assert_eq!(
-        <[f32; 4]>::from(cat.bounds),
-        [-1.25, 2.1, 30.333_334, 299.999_97]
-    );
+    assert_eq!(<[f32; 4]>::from(cat.bounds), [-1.25, 2.1, 30.333_334, 299.999_97]);
     assert_eq!((cat.score, cat.label.as_str()), (0.960_000_04, "cat"));
     assert_eq!(reader.labels().get(17), Some("cat"));
     let other = line.replace("\"cat\"", "\"lynx\"");
     let error = reader.read(other.as_bytes(), None).unwrap_err();
-    assert!(
-        error.contains("names class 17 “lynx”, other outputs “cat”"),
-        "{error}"
-    );
+    assert!(error.contains("names class 17 “lynx”, other outputs “cat”"), "{error}");
     let failed = r#"{"status":"failed","error":"the image is truncated"}"#;
     let error = reader.read(failed.as_bytes(), None).unwrap_err();
     assert!(error.contains("the image is truncated"), "{error}");
@@ -162,72 +139,30 @@ fn hostile_outputs_are_problems_and_never_predictions() {
         )
     };
     for (output, reason) in [
-        (
-            boxes("[[0,0,1,1]]", "[1,2]", "[0.5]"),
-            "1 boxes, 2 classes and 1 scores",
-        ),
+        (boxes("[[0,0,1,1]]", "[1,2]", "[0.5]"), "1 boxes, 2 classes and 1 scores"),
         (boxes("[[0,0,1]]", "[1]", "[0.5]"), "3 numbers instead of 4"),
-        (
-            boxes("[[0.5,0,0.1,1]]", "[1]", "[0.5]"),
-            "ends before it begins",
-        ),
-        (
-            boxes("[[-9,0,1,1]]", "[1]", "[0.5]"),
-            "far outside the image",
-        ),
-        (
-            boxes("[[10,20,300,400]]", "[1]", "[0.5]"),
-            "far outside the image",
-        ),
-        (
-            boxes("[[0,0,1e300,1]]", "[1]", "[0.5]"),
-            "far outside the image",
-        ),
+        (boxes("[[0.5,0,0.1,1]]", "[1]", "[0.5]"), "ends before it begins"),
+        (boxes("[[-9,0,1,1]]", "[1]", "[0.5]"), "far outside the image"),
+        (boxes("[[10,20,300,400]]", "[1]", "[0.5]"), "far outside the image"),
+        (boxes("[[0,0,1e300,1]]", "[1]", "[0.5]"), "far outside the image"),
         (boxes("[[0,0,null,1]]", "[1]", "[0.5]"), "expected a box"),
         (boxes("[[0,0,1,1]]", "[1.5]", "[0.5]"), "invalid class 1.5"),
         (boxes("[[0,0,1,1]]", "[-1]", "[0.5]"), "invalid class -1"),
         (boxes("[[0,0,1,1]]", "[1e18]", "[0.5]"), "invalid class"),
         (boxes("[[0,0,1,1]]", "[1]", "[1.5]"), "not between 0 and 1"),
-        (
-            boxes("[[0,0,1,1]]", "[\"cat\"]", "[0.5]"),
-            "which is not in the labels",
-        ),
-        (
-            r#"{"predictions": [[0.5, 0.5], [0.5, 0.5]]}"#.to_owned(),
-            "2 responses for one image",
-        ),
+        (boxes("[[0,0,1,1]]", "[\"cat\"]", "[0.5]"), "which is not in the labels"),
+        (r#"{"predictions": [[0.5, 0.5], [0.5, 0.5]]}"#.to_owned(), "2 responses for one image"),
         (
             r#"{"predictions": [{"probabilities": [0.25, 0.75], "classes": 0}]}"#.to_owned(),
             "does not have the highest score",
         ),
-        (
-            r#"{"predictions": [{"probabilities": [0.25, 0.75], "classes": 7}]}"#.to_owned(),
-            "not one of its classes",
-        ),
-        (
-            own(r#"{"box":[0,0,1],"class_id":1,"label":"a","score":1}"#),
-            "3 numbers instead of 4",
-        ),
-        (
-            own(r#"{"box":[0,0,1,1],"class_id":1,"label":"a","score":7}"#),
-            "not between 0 and 1",
-        ),
-        (
-            own(r#"{"box":[0,0,1,1],"class_id":1,"score":1}"#),
-            "no “label”",
-        ),
-        (
-            own("").replace("100", "99"),
-            "an image of 99 x 50 pixels, but this one has 100 x 50",
-        ),
-        (
-            own("").replace("100", "0"),
-            "width is not a number of pixels",
-        ),
-        (
-            own("").replace("100", "1e9"),
-            "width is not a number of pixels",
-        ),
+        (r#"{"predictions": [{"probabilities": [0.25, 0.75], "classes": 7}]}"#.to_owned(), "not one of its classes"),
+        (own(r#"{"box":[0,0,1],"class_id":1,"label":"a","score":1}"#), "3 numbers instead of 4"),
+        (own(r#"{"box":[0,0,1,1],"class_id":1,"label":"a","score":7}"#), "not between 0 and 1"),
+        (own(r#"{"box":[0,0,1,1],"class_id":1,"score":1}"#), "no “label”"),
+        (own("").replace("100", "99"), "an image of 99 x 50 pixels, but this one has 100 x 50"),
+        (own("").replace("100", "0"), "width is not a number of pixels"),
+        (own("").replace("100", "1e9"), "width is not a number of pixels"),
     ] {
         let error = read(&output).unwrap_err();
         assert!(error.contains(reason), "{output}: {error}");
@@ -247,11 +182,7 @@ fn an_output_of_another_model_or_about_an_image_of_another_size_is_a_problem() {
         let error = reader.read(output.as_bytes(), size).unwrap_err();
         assert!(error.contains(says), "{output}: {error}");
     };
-    check(
-        &of("other", cat),
-        None,
-        "from model “other”, the first one from “m”",
-    );
+    check(&of("other", cat), None, "from model “other”, the first one from “m”");
     check(&of("m", cat), Some([50, 100]), "this one has 50 x 100");
     let twice = format!(r#"{cat},{{"index":3,"label":"cat","score":0.125}}"#);
     check(&of("m", &twice), None, "contains class 3 twice");
@@ -272,10 +203,9 @@ fn lists_of_classes_are_never_empty_and_name_none_twice() {
         "#,
         "cat\ndog",
     );
-    for (output, says) in [
-        (r#"{"top": []}"#, "contains no class"),
-        (r#"{"top": [[1, 0.5], [1, 0.25]]}"#, "class 1 twice"),
-    ] {
+    for (output, says) in
+        [(r#"{"top": []}"#, "contains no class"), (r#"{"top": [[1, 0.5], [1, 0.25]]}"#, "class 1 twice")]
+    {
         let error = reader.read(output.as_bytes(), Some([4, 4])).unwrap_err();
         assert!(error.contains(says), "{output}: {error}");
     }
@@ -285,10 +215,7 @@ fn lists_of_classes_are_never_empty_and_name_none_twice() {
 fn a_box_without_an_area_counts_as_it_does_on_this_machine() {
     let output = r#"{"status":"ok","width":100,"height":50,"model":"m","task":"detection","detections":[{"box":[100,10,100,20],"class_id":1,"label":"a","score":0.5}]}"#;
     let found = read(output).unwrap();
-    assert_eq!(
-        <[f32; 4]>::from(found.detections()[0].bounds),
-        [100.0, 10.0, 100.0, 20.0]
-    );
+    assert_eq!(<[f32; 4]>::from(found.detections()[0].bounds), [100.0, 10.0, 100.0, 20.0]);
 }
 
 #[test]
@@ -301,10 +228,7 @@ fn an_output_of_another_shape_than_the_first_is_a_problem() {
         r#"{"predictions": [[5.0, -3.0]]}"#,
         "[]",
     ] {
-        assert!(
-            reader.read(output.as_bytes(), Some([4, 4])).is_err(),
-            "{output}"
-        );
+        assert!(reader.read(output.as_bytes(), Some([4, 4])).is_err(), "{output}");
     }
 }
 
@@ -312,17 +236,9 @@ fn an_output_of_another_shape_than_the_first_is_a_problem() {
 fn what_cannot_be_read_is_told_apart_from_what_is_unknown() {
     for output in ["", "{", "NaN", r#"{"error": "no such model"}"#] {
         let error = Recognition::of(output.as_bytes()).unwrap_err();
-        assert!(
-            matches!(error, Unrecognised::Broken(_)),
-            "{output}: {error}"
-        );
+        assert!(matches!(error, Unrecognised::Broken(_)), "{output}: {error}");
     }
-    for output in [
-        r#"{"boxes": [[1, 2, 3, 4]]}"#,
-        "7",
-        r#"{"predictions": []}"#,
-        r#"["cat"]"#,
-    ] {
+    for output in [r#"{"boxes": [[1, 2, 3, 4]]}"#, "7", r#"{"predictions": []}"#, r#"["cat"]"#] {
         let error = Recognition::of(output.as_bytes()).unwrap_err();
         let Unrecognised::Unknown(text) = &error else {
             panic!("{output}: {error}");
@@ -370,11 +286,7 @@ fn a_mapping_reads_an_unknown_format() {
     );
     let output = r#"{"top": [[2, 0.125], [0, 0.25], [1, 0.5]]}"#;
     let found = classifier.read(output.as_bytes(), Some([4, 4])).unwrap();
-    let classes: Vec<(&str, f32)> = found
-        .classes()
-        .iter()
-        .map(|class| (class.label.as_str(), class.score))
-        .collect();
+    let classes: Vec<(&str, f32)> = found.classes().iter().map(|class| (class.label.as_str(), class.score)).collect();
     assert_eq!(classes, [("cat", 0.5), ("dog", 0.125)]);
 
     let centred = mapped(
@@ -393,14 +305,8 @@ fn a_mapping_reads_an_unknown_format() {
     );
     let output = r#"{"b": [[0.5, 0.5, 0.5, 1.0]], "c": [0], "s": [1]}"#;
     let found = centred.read(output.as_bytes(), Some([100, 50])).unwrap();
-    assert_eq!(
-        <[f32; 4]>::from(found.detections()[0].bounds),
-        [25.0, 0.0, 75.0, 50.0]
-    );
+    assert_eq!(<[f32; 4]>::from(found.detections()[0].bounds), [25.0, 0.0, 75.0, 50.0]);
     assert_eq!(found.detections()[0].label, "cat");
-    let foreign = centred.read(
-        output.replace("\"c\": [0]", "\"c\": [1]").as_bytes(),
-        Some([100, 50]),
-    );
+    let foreign = centred.read(output.replace("\"c\": [0]", "\"c\": [1]").as_bytes(), Some([100, 50]));
     assert!(foreign.unwrap_err().contains("labels end at 1"));
 }

@@ -6,8 +6,7 @@ use super::requests::Content;
 use super::{Checks, counted, unless_cancelled};
 use crate::aws::{Aws, ListRequest, ObjectInfo, S3};
 use crate::domain::{
-    CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, SplitType, TransformPlan,
-    human_bytes,
+    CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, SplitType, TransformPlan, human_bytes,
 };
 use crate::remote::transform::JobError;
 use crate::remote::transform::inputs::Inputs;
@@ -23,11 +22,7 @@ const TEXTS: [&str; 6] = [".json", ".jsonl", ".jsonlines", ".ndjson", ".csv", ".
 ///
 /// # Errors
 /// The task was cancelled.
-pub fn has_input(
-    aws: &Aws,
-    plan: &TransformPlan,
-    control: &TaskControl,
-) -> Result<bool, Cancelled> {
+pub fn has_input(aws: &Aws, plan: &TransformPlan, control: &TaskControl) -> Result<bool, Cancelled> {
     if let Some(folder) = &plan.input_folder {
         control.set_step(format!("listing {}", folder.display()));
         return match files_below(folder, control) {
@@ -62,11 +57,7 @@ pub(super) fn check_input(
         (Some(folder), _) => survey_of_folder(folder, objects.address(), control),
         (None, Some(manifest)) if !plan.input_files.is_empty() => {
             let from = format!("Local files will be uploaded to {}", manifest.folder);
-            Ok((
-                survey_of_files(&plan.input_files),
-                KeySample::default(),
-                from,
-            ))
+            Ok((survey_of_files(&plan.input_files), KeySample::default(), from))
         }
         (None, Some(manifest)) => Inputs::of_manifest(s3, manifest, control).map(|inputs| {
             let from = manifest.folder.to_string();
@@ -87,10 +78,7 @@ pub(super) fn check_input(
     if missing.count > 0 {
         checks.problem(
             CheckPoint::Input,
-            format!(
-                "{} of the manifest do not exist: {missing}",
-                counted(missing.count, "object")
-            ),
+            format!("{} of the manifest do not exist: {missing}", counted(missing.count, "object")),
             "Remove them from the manifest, or upload them",
         );
     } else if survey.objects == 0 {
@@ -116,38 +104,20 @@ pub(super) fn check_input(
 }
 
 /// SageMaker takes every key that begins with the prefix: `photos` also takes `photos-old/`.
-fn check_prefix(
-    checks: &mut Checks,
-    s3: &S3,
-    prefix: &S3Address,
-    control: &TaskControl,
-) -> Result<(), Cancelled> {
+fn check_prefix(checks: &mut Checks, s3: &S3, prefix: &S3Address, control: &TaskControl) -> Result<(), Cancelled> {
     if prefix.is_folder() {
-        checks.ok(
-            CheckPoint::Prefix,
-            "It ends in a slash, so it matches nothing else",
-        );
+        checks.ok(CheckPoint::Prefix, "It ends in a slash, so it matches nothing else");
         return Ok(());
     }
-    let request = ListRequest {
-        by_folder: true,
-        max_keys: Some(EXAMPLES + 1),
-        ..ListRequest::of(prefix)
-    };
+    let request = ListRequest { by_folder: true, max_keys: Some(EXAMPLES + 1), ..ListRequest::of(prefix) };
     let listed = s3.list_page(&request, Some(control));
     let Ok(listed) = unless_cancelled(listed.map_err(JobError::from))? else {
         // Listing the input fails in the same way, and tells.
         return Ok(());
     };
     let itself = prefix.as_folder().prefix;
-    let folders = listed
-        .folders
-        .into_iter()
-        .filter(|folder| *folder != itself);
-    let is_object = listed
-        .objects
-        .iter()
-        .any(|object| object.key == prefix.prefix);
+    let folders = listed.folders.into_iter().filter(|folder| *folder != itself);
+    let is_object = listed.objects.iter().any(|object| object.key == prefix.prefix);
     let objects = listed.objects.into_iter().map(|object| object.key);
     let siblings: Vec<String> = folders
         .chain(objects.filter(|key| *key != prefix.prefix))
@@ -160,23 +130,13 @@ fn check_prefix(
         format!("Write {}", prefix.as_folder())
     };
     if siblings.is_empty() && is_object {
-        checks.ok(
-            CheckPoint::Prefix,
-            "It is a single object, and no other name begins with its name",
-        );
+        checks.ok(CheckPoint::Prefix, "It is a single object, and no other name begins with its name");
     } else if siblings.is_empty() {
-        checks.warning(
-            CheckPoint::Prefix,
-            "It does not end in a slash. Later objects may match it, too",
-            advice,
-        );
+        checks.warning(CheckPoint::Prefix, "It does not end in a slash. Later objects may match it, too", advice);
     } else {
         checks.problem(
             CheckPoint::Prefix,
-            format!(
-                "It does not end in a slash, so the job would also read {}",
-                siblings.join(", ")
-            ),
+            format!("It does not end in a slash, so the job would also read {}", siblings.join(", ")),
             advice,
         );
     }
@@ -185,11 +145,7 @@ fn check_prefix(
 
 type Surveyed = (InputSurvey, KeySample, String);
 
-fn survey_of_folder(
-    folder: &Path,
-    target: &S3Address,
-    control: &TaskControl,
-) -> Result<Surveyed, JobError> {
+fn survey_of_folder(folder: &Path, target: &S3Address, control: &TaskControl) -> Result<Surveyed, JobError> {
     let files = files_below(folder, control)
         .map_err(|error| JobError::of_source("Could not read the folder", folder, &error))?;
     let survey = survey_of_files(&files.files);
@@ -206,10 +162,7 @@ fn survey_of_files(files: &[Sample]) -> InputSurvey {
 }
 
 fn survey_of(inputs: &Inputs) -> InputSurvey {
-    let mut survey = InputSurvey {
-        folder_markers: inputs.markers.len() as u64,
-        ..InputSurvey::default()
-    };
+    let mut survey = InputSurvey { folder_markers: inputs.markers.len() as u64, ..InputSurvey::default() };
     for object in &inputs.objects {
         add(&mut survey, &object.key, object.size_bytes);
         let name = object.key.strip_prefix(&inputs.place.prefix);
@@ -223,11 +176,7 @@ fn survey_of(inputs: &Inputs) -> InputSurvey {
 fn add(survey: &mut InputSurvey, key: &str, size_bytes: u64) {
     survey.objects += 1;
     survey.bytes += size_bytes;
-    if survey
-        .largest
-        .as_ref()
-        .is_none_or(|(_, largest)| size_bytes > *largest)
-    {
+    if survey.largest.as_ref().is_none_or(|(_, largest)| size_bytes > *largest) {
         survey.largest = Some((key.to_owned(), size_bytes));
     }
     if size_bytes == 0 {
@@ -252,18 +201,12 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
     let largest = survey
         .largest
         .as_ref()
-        .map_or_else(String::new, |(key, size)| {
-            format!(", the largest {}: {key}", human_bytes(*size))
-        });
+        .map_or_else(String::new, |(key, size)| format!(", the largest {}: {key}", human_bytes(*size)));
     let markers = match survey.folder_markers {
         0 => String::new(),
         count => format!("; {}, not counted", counted(count, "folder marker")),
     };
-    let summary = format!(
-        "{}, {}{largest}{markers}",
-        counted(survey.objects, "object"),
-        human_bytes(survey.bytes)
-    );
+    let summary = format!("{}, {}{largest}{markers}", counted(survey.objects, "object"), human_bytes(survey.bytes));
     let odd = misplaced(survey);
     let whole = plan.inside.filter(|inside| inside.chosen < inside.all);
     let whole = whole.map(|inside| {
@@ -279,9 +222,7 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
     let mut advice = Vec::new();
     let hidden = hidden_text(survey);
     if hidden.is_some() {
-        advice.push(
-            "Send only the listed images, as a list; outputs of others cannot be shown".to_owned(),
-        );
+        advice.push("Send only the listed images, as a list; outputs of others cannot be shown".to_owned());
     }
     if !odd.is_empty() {
         let meant = Content::of(survey, &plan.spec).map_or("images", Content::words);
@@ -316,11 +257,7 @@ fn hidden_text(survey: &InputSurvey) -> Option<String> {
 fn misplaced(survey: &InputSurvey) -> Vec<String> {
     let mut odd = Vec::new();
     if survey.empty.count > 0 {
-        odd.push(format!(
-            "{} without content: {}",
-            counted(survey.empty.count, "object"),
-            survey.empty
-        ));
+        odd.push(format!("{} without content: {}", counted(survey.empty.count, "object"), survey.empty));
     }
     let kinds = [survey.images, survey.records, survey.texts];
     let is_mixed = kinds.iter().filter(|count| **count > 0).count() > 1;

@@ -14,9 +14,9 @@ use requests::IsSuggested;
 use super::JobError;
 use crate::aws::Aws;
 use crate::domain::{
-    ArchiveContent, Check, CheckGrade, CheckPoint, CostEstimate, EcrImage, HEADLINE, InputSurvey,
-    InstanceType, ModelSource, PayloadSuggestion, Preflight, Price, PriceTable, S3Access,
-    SageMakerAccess, SplitType, TransformPlan, TransformSpec, human_usd,
+    ArchiveContent, Check, CheckGrade, CheckPoint, CostEstimate, EcrImage, HEADLINE, InputSurvey, InstanceType,
+    ModelSource, PayloadSuggestion, Preflight, Price, PriceTable, S3Access, SageMakerAccess, SplitType, TransformPlan,
+    TransformSpec, human_usd,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -59,11 +59,8 @@ fn run_checks(
     let content = match &region {
         Ok(region) => {
             model::check_job_name(&mut checks, &sagemaker, plan, region, control)?;
-            let of_model = ModelPlan {
-                name: &plan.spec.model_name,
-                source: &plan.model,
-                instance_type: &plan.spec.instance_type,
-            };
+            let of_model =
+                ModelPlan { name: &plan.spec.model_name, source: &plan.model, instance_type: &plan.spec.instance_type };
             model::check_model(&mut checks, &sagemaker, &s3, of_model, region, control)?
         }
         Err(why) => {
@@ -81,15 +78,9 @@ fn run_checks(
     if let Some(suggestion) = suggestion {
         suggestion.fill_in(&mut filled_in);
     }
-    let was_chosen = if filled_in.max_concurrent == plan.spec.max_concurrent {
-        IsSuggested::No
-    } else {
-        IsSuggested::Yes
-    };
-    let known = requests::Known {
-        survey: survey.as_ref(),
-        archive: content,
-    };
+    let was_chosen =
+        if filled_in.max_concurrent == plan.spec.max_concurrent { IsSuggested::No } else { IsSuggested::Yes };
+    let known = requests::Known { survey: survey.as_ref(), archive: content };
     requests::check_requests(&mut checks, &filled_in, known, suggestion, was_chosen);
     checks.limits(&filled_in, &plan.model);
     checks.instance(plan, survey.as_ref());
@@ -100,11 +91,7 @@ fn run_checks(
     let estimate = checks.cost(plan, records, known.as_ref());
     checks.add_unchecked();
     checks.0.sort_by_key(|check| check.point);
-    let preflight = Preflight {
-        checks: checks.0,
-        survey,
-        estimate,
-    };
+    let preflight = Preflight { checks: checks.0, survey, estimate };
     Ok((preflight, filled_in))
 }
 
@@ -137,10 +124,7 @@ pub fn preflight_model(
         Err(why) => checks.problem(CheckPoint::Model, why, ""),
     }
     checks.0.sort_by_key(|check| check.point);
-    Ok(Preflight {
-        checks: checks.0,
-        ..Preflight::default()
-    })
+    Ok(Preflight { checks: checks.0, ..Preflight::default() })
 }
 
 /// The price of an instance per hour, from the user or the price table.
@@ -150,26 +134,11 @@ struct KnownPrice {
     source: String,
 }
 
-fn known_price(
-    plan: &TransformPlan,
-    prices: &PriceTable,
-    region: Option<&str>,
-) -> Option<KnownPrice> {
-    let given = plan.usd_per_hour.map(|usd_per_hour| KnownPrice {
-        usd_per_hour,
-        source: "as given".to_owned(),
-    });
+fn known_price(plan: &TransformPlan, prices: &PriceTable, region: Option<&str>) -> Option<KnownPrice> {
+    let given = plan.usd_per_hour.map(|usd_per_hour| KnownPrice { usd_per_hour, source: "as given".to_owned() });
     given.or_else(|| {
-        let Price {
-            usd_per_hour,
-            source,
-            date,
-            ..
-        } = prices.find(&plan.spec.instance_type, region)?;
-        Some(KnownPrice {
-            usd_per_hour: *usd_per_hour,
-            source: format!("of {date}, from {source}"),
-        })
+        let Price { usd_per_hour, source, date, .. } = prices.find(&plan.spec.instance_type, region)?;
+        Some(KnownPrice { usd_per_hour: *usd_per_hour, source: format!("of {date}, from {source}") })
     })
 }
 
@@ -218,11 +187,7 @@ fn suggestion(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<Payl
     let largest = match plan.spec.input.split {
         SplitType::None => survey?.largest.as_ref()?.1,
         SplitType::Line | SplitType::RecordIO | SplitType::TFRecord => {
-            u64::from(
-                plan.spec
-                    .max_payload_mb
-                    .unwrap_or(crate::domain::DEFAULT_PAYLOAD_MB),
-            ) * 1_000_000
+            u64::from(plan.spec.max_payload_mb.unwrap_or(crate::domain::DEFAULT_PAYLOAD_MB)) * 1_000_000
         }
     };
     PayloadSuggestion::of(largest, vcpus)
@@ -245,37 +210,16 @@ impl Checks {
         self.add(point, CheckGrade::Ok, finding, "");
     }
 
-    fn warning(
-        &mut self,
-        point: CheckPoint,
-        finding: impl Into<String>,
-        advice: impl Into<String>,
-    ) {
+    fn warning(&mut self, point: CheckPoint, finding: impl Into<String>, advice: impl Into<String>) {
         self.add(point, CheckGrade::Warning, finding, advice);
     }
 
-    fn problem(
-        &mut self,
-        point: CheckPoint,
-        finding: impl Into<String>,
-        advice: impl Into<String>,
-    ) {
+    fn problem(&mut self, point: CheckPoint, finding: impl Into<String>, advice: impl Into<String>) {
         self.add(point, CheckGrade::Problem, finding, advice);
     }
 
-    fn add(
-        &mut self,
-        point: CheckPoint,
-        grade: CheckGrade,
-        finding: impl Into<String>,
-        advice: impl Into<String>,
-    ) {
-        self.0.push(Check {
-            point,
-            grade,
-            finding: finding.into(),
-            advice: advice.into(),
-        });
+    fn add(&mut self, point: CheckPoint, grade: CheckGrade, finding: impl Into<String>, advice: impl Into<String>) {
+        self.0.push(Check { point, grade, finding: finding.into(), advice: advice.into() });
     }
 
     /// A missing check would look like a passed one.
@@ -330,14 +274,8 @@ impl Checks {
                 "Instance types look like ml.m5.xlarge",
             );
         };
-        let gpu = if instance.has_gpu() {
-            ", with a GPU"
-        } else {
-            ""
-        };
-        let size = instance
-            .vcpus()
-            .map_or_else(String::new, |vcpus| format!(": {vcpus} vCPUs{gpu}"));
+        let gpu = if instance.has_gpu() { ", with a GPU" } else { "" };
+        let size = instance.vcpus().map_or_else(String::new, |vcpus| format!(": {vcpus} vCPUs{gpu}"));
         match instance.known_sizes() {
             _ if instance.is_known() => {
                 let count = plan.spec.instance_count;
@@ -357,14 +295,8 @@ impl Checks {
             }
             Some(sizes) => self.warning(
                 CheckPoint::Instance,
-                format!(
-                    "This version of Spotcheck does not know this size of ml.{}",
-                    instance.family
-                ),
-                format!(
-                    "Known sizes: {}; SageMaker checks the type at the start",
-                    sizes.join(", ")
-                ),
+                format!("This version of Spotcheck does not know this size of ml.{}", instance.family),
+                format!("Known sizes: {}; SageMaker checks the type at the start", sizes.join(", ")),
             ),
             None => self.warning(
                 CheckPoint::Instance,
@@ -383,9 +315,9 @@ impl Checks {
         let spec = &plan.spec;
         let records = records?;
         let usd_per_hour = price.map(|price| price.usd_per_hour);
-        let estimate = plan.images_per_s.and_then(|rate| {
-            CostEstimate::of(records.count()?, rate, spec.instance_count, usd_per_hour)
-        });
+        let estimate = plan
+            .images_per_s
+            .and_then(|rate| CostEstimate::of(records.count()?, rate, spec.instance_count, usd_per_hour));
         let time = estimate.as_ref().map(|estimate| {
             format!(
                 "{} at {} per second and instance: about {}",
@@ -448,11 +380,7 @@ fn counted(count: u64, what: &str) -> String {
 
 /// “0.05”, “12.3”: as exact as it matters.
 fn human_rate(per_s: f64) -> String {
-    if per_s < 1.0 {
-        format!("{per_s:.2}")
-    } else {
-        format!("{per_s:.1}")
-    }
+    if per_s < 1.0 { format!("{per_s:.2}") } else { format!("{per_s:.1}") }
 }
 
 /// “40 s”, “12 min”, “3.5 h”.

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::{Checks, ModelPlan, unless_cancelled};
 use crate::aws::{AwsErrorKind, S3, SageMaker};
 use crate::domain::{
-    ArchiveContent, CheckPoint, EcrImage, InstanceType, ModelSource, ModelSpec, S3Address,
-    TransformPlan, default_image, human_bytes, image_problem, name_problem, role_problem,
+    ArchiveContent, CheckPoint, EcrImage, InstanceType, ModelSource, ModelSpec, S3Address, TransformPlan,
+    default_image, human_bytes, image_problem, name_problem, role_problem,
 };
 use crate::remote::package::peek_file;
 use crate::remote::transform::JobError;
@@ -38,10 +38,7 @@ pub(super) fn check_job_name(
         Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(Cancelled),
         Ok(job) => checks.problem(
             CheckPoint::JobName,
-            format!(
-                "Job {name} already exists ({}), and job names cannot be reused",
-                job.status.into_str()
-            ),
+            format!("Job {name} already exists ({}), and job names cannot be reused", job.status.into_str()),
             "Choose another name",
         ),
         Err(error) => checks.problem(CheckPoint::JobName, error.to_string(), ""),
@@ -73,22 +70,12 @@ pub(super) fn check_model(
         );
         return Ok(None);
     }
-    let place = Place {
-        instance_type: plan.instance_type,
-        region,
-    };
-    let content = match (
-        plan.source,
-        unless_cancelled(known.map_err(JobError::from))?,
-    ) {
+    let place = Place { instance_type: plan.instance_type, region };
+    let content = match (plan.source, unless_cancelled(known.map_err(JobError::from))?) {
         (source, Err(why)) => {
             checks.problem(CheckPoint::Model, why, "");
             // These checks need no request to SageMaker.
-            if let ModelSource::New {
-                spec,
-                local_archive,
-            } = source
-            {
+            if let ModelSource::New { spec, local_archive } = source {
                 check_role(checks, &spec.role);
                 let path = local_archive.as_deref();
                 let content = path.and_then(|path| peek_file(path).ok().flatten());
@@ -117,21 +104,12 @@ pub(super) fn check_model(
         (ModelSource::New { spec, .. }, Ok(Some(model))) if !is_same_model(spec, &model) => {
             checks.problem(
                 CheckPoint::Model,
-                format!(
-                    "Another model {name} already exists, from {} in {}",
-                    model.archive, model.image
-                ),
+                format!("Another model {name} already exists, from {} in {}", model.archive, model.image),
                 "Choose another name, or use that model",
             );
             None
         }
-        (
-            ModelSource::New {
-                spec,
-                local_archive,
-            },
-            Ok(_),
-        ) => {
+        (ModelSource::New { spec, local_archive }, Ok(_)) => {
             check_role(checks, &spec.role);
             let content = match local_archive {
                 Some(path) => peek_file(path).ok().flatten(),
@@ -166,10 +144,7 @@ pub(in crate::remote::transform) fn is_same_model(wanted: &ModelSpec, there: &Mo
 fn check_role(checks: &mut Checks, role: &str) {
     match role_problem(role) {
         Some(problem) => checks.problem(CheckPoint::Role, format!("The role {problem}"), ""),
-        None => checks.ok(
-            CheckPoint::Role,
-            format!("{role}; its S3 permissions are checked at the start"),
-        ),
+        None => checks.ok(CheckPoint::Role, format!("{role}; its S3 permissions are checked at the start")),
     }
 }
 
@@ -177,10 +152,7 @@ fn check_image(
     checks: &mut Checks,
     image: &str,
     content: Option<ArchiveContent>,
-    Place {
-        instance_type: instance,
-        region,
-    }: Place<'_>,
+    Place { instance_type: instance, region }: Place<'_>,
 ) {
     if let Some(problem) = image_problem(image) {
         return checks.problem(CheckPoint::Image, format!("The container {problem}"), "");
@@ -195,8 +167,11 @@ fn check_image(
     if ecr.region != region {
         return checks.problem(
             CheckPoint::Image,
-            format!("The container is in {}, but the model would run in {region}; SageMaker pulls from its own region \
-                only", ecr.region),
+            format!(
+                "The container is in {}, but the model would run in {region}; SageMaker pulls from its own region \
+                only",
+                ecr.region
+            ),
             "Use the container of that region, or run in the other region",
         );
     }
@@ -205,14 +180,8 @@ fn check_image(
     {
         return checks.problem(
             CheckPoint::Image,
-            format!(
-                "The archive contains {}, which {image} cannot serve",
-                content.words()
-            ),
-            format!(
-                "Remove the container, or set {}",
-                default_image(region, instance, content)
-            ),
+            format!("The archive contains {}, which {image} cannot serve", content.words()),
+            format!("Remove the container, or set {}", default_image(region, instance, content)),
         );
     }
     let has_gpu = InstanceType::parse(instance).is_some_and(|instance| instance.has_gpu());
@@ -250,11 +219,7 @@ fn check_archive(
     match unless_cancelled(object.map_err(JobError::from))? {
         Ok(object) => checks.ok(
             CheckPoint::Model,
-            format!(
-                "{archive} ({}), {}",
-                human_bytes(object.size_bytes),
-                content_words(content)
-            ),
+            format!("{archive} ({}), {}", human_bytes(object.size_bytes), content_words(content)),
         ),
         Err(why) => checks.problem(CheckPoint::Model, why, "Package the model and upload it"),
     }
@@ -268,12 +233,7 @@ fn content_words(content: Option<ArchiveContent>) -> &'static str {
     )
 }
 
-fn check_local_archive(
-    checks: &mut Checks,
-    path: &Path,
-    archive: &S3Address,
-    content: Option<ArchiveContent>,
-) {
+fn check_local_archive(checks: &mut Checks, path: &Path, archive: &S3Address, content: Option<ArchiveContent>) {
     let begins = || -> std::io::Result<(u64, [u8; 2])> {
         let mut file = File::open(path)?;
         let mut begin = [0; 2];
@@ -283,18 +243,11 @@ fn check_local_archive(
     match begins() {
         Ok((size, GZIP)) => checks.ok(
             CheckPoint::Model,
-            format!(
-                "The archive ({}), {}, will be uploaded to {archive}",
-                human_bytes(size),
-                content_words(content)
-            ),
+            format!("The archive ({}), {}, will be uploaded to {archive}", human_bytes(size), content_words(content)),
         ),
         Ok(_) => checks.problem(
             CheckPoint::Model,
-            format!(
-                "{} is not a gzip file; SageMaker accepts only model.tar.gz",
-                path.display()
-            ),
+            format!("{} is not a gzip file; SageMaker accepts only model.tar.gz", path.display()),
             "Package the model first",
         ),
         Err(error) => checks.problem(

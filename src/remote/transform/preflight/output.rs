@@ -29,18 +29,14 @@ pub(super) fn check_output(
     {
         checks.problem(
             CheckPoint::Output,
-            format!(
-                "The captured data would be inside the input, {input}: jobs would read it as images"
-            ),
+            format!("The captured data would be inside the input, {input}: jobs would read it as images"),
             "Choose a folder for captured data outside the input",
         );
     }
     if folder.last_part() != spec.job_name {
         checks.warning(
             CheckPoint::Output,
-            format!(
-                "{folder} does not have the name of the job, so other jobs may write there, too"
-            ),
+            format!("{folder} does not have the name of the job, so other jobs may write there, too"),
             format!("Write {}{}/", folder, spec.job_name),
         );
     }
@@ -49,19 +45,13 @@ pub(super) fn check_output(
         Ok(None) => {}
         Ok(Some(object)) => checks.problem(
             CheckPoint::Output,
-            format!(
-                "{folder} is not empty: {} would mix with the outputs of this job",
-                object.key
-            ),
+            format!("{folder} is not empty: {} would mix with the outputs of this job", object.key),
             "Choose an empty folder",
         ),
         Err(why) => checks.problem(CheckPoint::Output, why, ""),
     }
     if checks.0.len() == before {
-        checks.ok(
-            CheckPoint::Output,
-            format!("{folder} is empty and outside the input"),
-        );
+        checks.ok(CheckPoint::Output, format!("{folder} is empty and outside the input"));
     }
     Ok(())
 }

@@ -26,12 +26,9 @@ pub(super) fn check_regions(
     for used in buckets(plan) {
         let asked = s3.bucket_region(used.bucket, Some(control));
         // A missing or forbidden bucket is reported by its own check.
-        let is_told = asked.as_ref().is_err_and(|error| {
-            matches!(
-                error.kind,
-                AwsErrorKind::NotFound | AwsErrorKind::AccessDenied
-            )
-        });
+        let is_told = asked
+            .as_ref()
+            .is_err_and(|error| matches!(error.kind, AwsErrorKind::NotFound | AwsErrorKind::AccessDenied));
         match unless_cancelled(asked.map_err(JobError::from))? {
             Ok(Some(found)) if found == region => known.push(used.bucket),
             Ok(Some(found)) => checks.problem(
@@ -53,14 +50,8 @@ pub(super) fn check_regions(
         return Ok(());
     }
     let finding = match (known.is_empty(), silent.is_empty()) {
-        (_, true) => format!(
-            "The job runs in {region}, the region of {}",
-            known.join(", ")
-        ),
-        (true, false) => format!(
-            "The job runs in {region}; the region of {} is unknown",
-            silent.join(", ")
-        ),
+        (_, true) => format!("The job runs in {region}, the region of {}", known.join(", ")),
+        (true, false) => format!("The job runs in {region}; the region of {} is unknown", silent.join(", ")),
         (false, false) => format!(
             "The job runs in {region}, the region of {}; the region of {} is unknown",
             known.join(", "),
@@ -79,21 +70,14 @@ fn buckets(plan: &TransformPlan) -> Vec<BucketUse<'_>> {
     };
     let images = plan.manifest.as_ref().map(|plan| (&plan.folder, "input"));
     let spec = &plan.spec;
-    let all: [Option<(&S3Address, &'static str)>; 4] = [
-        archive,
-        images,
-        Some((spec.input.objects.address(), "input")),
-        Some((&spec.output.folder, "outputs")),
-    ];
+    let all: [Option<(&S3Address, &'static str)>; 4] =
+        [archive, images, Some((spec.input.objects.address(), "input")), Some((&spec.output.folder, "outputs"))];
     let mut used: Vec<BucketUse<'_>> = Vec::new();
     for (address, purpose) in all.into_iter().flatten() {
         match used.iter_mut().find(|used| used.bucket == address.bucket) {
             Some(known) if known.purposes.contains(&purpose) => {}
             Some(known) => known.purposes.push(purpose),
-            None => used.push(BucketUse {
-                bucket: &address.bucket,
-                purposes: vec![purpose],
-            }),
+            None => used.push(BucketUse { bucket: &address.bucket, purposes: vec![purpose] }),
         }
     }
     used

@@ -2,10 +2,9 @@
 
 use super::Checks;
 use crate::domain::{
-    ArchiveContent, AssembleWith, BatchStrategy, Check, CheckPoint, Compression,
-    DEFAULT_PAYLOAD_MB, EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, InputSurvey, LINES_CONTENT_TYPE,
-    MAX_PAYLOAD_IN_FLIGHT_MB, PayloadSuggestion, SplitType, TransformSpec, human_bytes,
-    needed_payload_mb,
+    ArchiveContent, AssembleWith, BatchStrategy, Check, CheckPoint, Compression, DEFAULT_PAYLOAD_MB,
+    EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, InputSurvey, LINES_CONTENT_TYPE, MAX_PAYLOAD_IN_FLIGHT_MB,
+    PayloadSuggestion, SplitType, TransformSpec, human_bytes, needed_payload_mb,
 };
 
 /// Whether concurrency and payload were suggested by the preflight, not set by the user.
@@ -40,10 +39,7 @@ pub(super) fn check_requests(
     }
     checks.warning(
         CheckPoint::ContentType,
-        format!(
-            "The names do not show whether the objects are {}",
-            content_type_text(spec)
-        ),
+        format!("The names do not show whether the objects are {}", content_type_text(spec)),
         "Check what the model's handler accepts",
     );
     check_unknown_splitting(checks, spec);
@@ -71,10 +67,8 @@ fn check_payload(
         );
     }
     if spec.input.split != SplitType::None {
-        return checks.ok(
-            CheckPoint::Payload,
-            format!("Requests of up to {payload} MB; each record must fit into one"),
-        );
+        return checks
+            .ok(CheckPoint::Payload, format!("Requests of up to {payload} MB; each record must fit into one"));
     }
     let Some((key, size)) = survey.and_then(|survey| survey.largest.as_ref()) else {
         return;
@@ -99,19 +93,15 @@ fn check_payload(
             }),
         );
     } else {
-        checks.ok(
-            CheckPoint::Payload,
-            format!("{largest}; it fits into requests of up to {payload} MB"),
-        );
+        checks.ok(CheckPoint::Payload, format!("{largest}; it fits into requests of up to {payload} MB"));
     }
 }
 
 fn check_concurrency(checks: &mut Checks, spec: &TransformSpec, was_chosen: IsSuggested) {
     match (spec.max_concurrent.filter(|count| *count > 0), was_chosen) {
-        (Some(count), IsSuggested::No) => checks.ok(
-            CheckPoint::Concurrency,
-            format!("{count} requests at once on each instance"),
-        ),
+        (Some(count), IsSuggested::No) => {
+            checks.ok(CheckPoint::Concurrency, format!("{count} requests at once on each instance"));
+        }
         (Some(count), IsSuggested::Yes) => checks.ok(
             CheckPoint::Concurrency,
             format!(
@@ -141,15 +131,9 @@ impl Content {
     /// The kind that the job says it is about, where there are several; otherwise the one that is there. `None` where
     /// no name says anything.
     pub(super) fn of(survey: &InputSurvey, spec: &TransformSpec) -> Option<Self> {
-        let kinds = [
-            (survey.images, Self::Images),
-            (survey.records, Self::Records),
-            (survey.texts, Self::Texts),
-        ];
+        let kinds = [(survey.images, Self::Images), (survey.records, Self::Records), (survey.texts, Self::Texts)];
         let there = kinds.into_iter().filter(|(count, _)| *count > 0);
-        let meant = there
-            .clone()
-            .find(|(_, kind)| kind.fits(&spec.input.content_type));
+        let meant = there.clone().find(|(_, kind)| kind.fits(&spec.input.content_type));
         let most = || there.max_by_key(|(count, _)| *count);
         meant.or_else(most).map(|(_, kind)| kind)
     }
@@ -171,13 +155,9 @@ impl Content {
     }
 
     fn fits(self, content_type: &str) -> bool {
-        let is_text = ["json", "csv", "text/"]
-            .iter()
-            .any(|part| content_type.contains(part));
+        let is_text = ["json", "csv", "text/"].iter().any(|part| content_type.contains(part));
         match self {
-            Self::Images => {
-                content_type == IMAGE_CONTENT_TYPE || content_type.starts_with("image/")
-            }
+            Self::Images => content_type == IMAGE_CONTENT_TYPE || content_type.starts_with("image/"),
             Self::Records => content_type == EXAMPLE_CONTENT_TYPE,
             Self::Texts => is_text,
         }
@@ -192,11 +172,7 @@ fn check_processing(checks: &mut Checks, spec: &TransformSpec) {
         unfit.push("JoinSource Input");
     }
     // “$” selects everything, which is SageMaker's default.
-    if processing
-        .input_filter
-        .as_deref()
-        .is_some_and(|filter| filter != "$")
-    {
+    if processing.input_filter.as_deref().is_some_and(|filter| filter != "$") {
         unfit.push("InputFilter");
     }
     let is_text = Content::Texts.fits(&spec.input.content_type);
@@ -227,19 +203,12 @@ fn check_content_type(checks: &mut Checks, spec: &TransformSpec, content: Conten
     if content.fits(content_type) {
         let is_told = |check: &Check| check.point == CheckPoint::ContentType;
         if !checks.0.iter().any(is_told) {
-            checks.ok(
-                CheckPoint::ContentType,
-                format!("{content_type} for {}", content.words()),
-            );
+            checks.ok(CheckPoint::ContentType, format!("{content_type} for {}", content.words()));
         }
     } else {
         checks.warning(
             CheckPoint::ContentType,
-            format!(
-                "{} are sent as {}",
-                content.words(),
-                content_type_text(spec)
-            ),
+            format!("{} are sent as {}", content.words(), content_type_text(spec)),
             format!(
                 "The handler of Spotcheck's archives accepts {}; others may differ",
                 content.default_content_type()
@@ -248,12 +217,7 @@ fn check_content_type(checks: &mut Checks, spec: &TransformSpec, content: Conten
     }
 }
 
-fn check_splitting(
-    checks: &mut Checks,
-    spec: &TransformSpec,
-    content: Content,
-    archive: Option<ArchiveContent>,
-) {
+fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content, archive: Option<ArchiveContent>) {
     let before = checks.0.len();
     let input = &spec.input;
     let (split, strategy) = (input.split, spec.batch_strategy);
@@ -335,9 +299,7 @@ fn check_unknown_splitting(checks: &mut Checks, spec: &TransformSpec) {
         ),
         split @ (SplitType::Line | SplitType::TFRecord) => checks.warning(
             CheckPoint::Splitting,
-            format!(
-                "The names do not show whether SplitType {split:?} finds records in the objects"
-            ),
+            format!("The names do not show whether SplitType {split:?} finds records in the objects"),
             "Check the format of the objects",
         ),
     }
@@ -348,8 +310,7 @@ fn check_records(checks: &mut Checks, spec: &TransformSpec, archive: Option<Arch
         (SplitType::TFRecord, BatchStrategy::SingleRecord) => {}
         // The handler of an archive that Spotcheck packed takes records with their framing, and responses each on a
         // line.
-        (SplitType::TFRecord, BatchStrategy::MultiRecord)
-            if archive == Some(ArchiveContent::Onnx) => {}
+        (SplitType::TFRecord, BatchStrategy::MultiRecord) if archive == Some(ArchiveContent::Onnx) => {}
         (SplitType::TFRecord, BatchStrategy::MultiRecord) => checks.warning(
             CheckPoint::Splitting,
             "BatchStrategy MultiRecord sends several framed records in one request; it is unknown whether the model's \

@@ -3,18 +3,15 @@
 use super::{endpoints, forms};
 use crate::domain::EndpointPlan;
 use crate::state::{
-    Effect, EndpointDraft, EndpointId, EndpointRequest, EndpointsEffect, Failure, FormCheck,
-    Overlay, Queue, State, TaskId, TaskKind,
+    Effect, EndpointDraft, EndpointId, EndpointRequest, EndpointsEffect, Failure, FormCheck, Overlay, Queue, State,
+    TaskId, TaskKind,
 };
 
 pub(in super::super) fn open_form(state: &mut State, effects: &mut Queue<Effect>) {
     let mut draft = state.settings.endpoint.clone();
     // Role and folder of the last job serve here, too.
     let job = &state.settings.job;
-    for (field, known) in [
-        (&mut draft.model.role, &job.model.role),
-        (&mut draft.base, &job.base),
-    ] {
+    for (field, known) in [(&mut draft.model.role, &job.model.role), (&mut draft.base, &job.base)] {
         if field.is_empty() {
             field.clone_from(known);
         }
@@ -23,20 +20,13 @@ pub(in super::super) fn open_form(state: &mut State, effects: &mut Queue<Effect>
 }
 
 /// Checks the form with this draft, and cancels the check before it.
-pub(in super::super) fn check(
-    state: &mut State,
-    draft: EndpointDraft,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn check(state: &mut State, draft: EndpointDraft, effects: &mut Queue<Effect>) {
     forms::forget_check::<EndpointDraft>(state, effects);
     let request = draft.request(state);
     let title = |request: &EndpointRequest| format!("Check the endpoint {}", request.config.name);
     let begun = forms::begin_check(state, draft, request, TaskKind::Endpoints, title);
     if let Some((request, ticket)) = begun {
-        effects.push(EndpointsEffect::Check {
-            request: Box::new(request),
-            ticket,
-        });
+        effects.push(EndpointsEffect::Check { request: Box::new(request), ticket });
     }
 }
 
@@ -51,9 +41,7 @@ pub(in super::super) fn checked(
 /// Uploads the model and starts the endpoint that was checked.
 pub(in super::super) fn deploy(state: &mut State, effects: &mut Queue<Effect>) {
     let title = |plan: &EndpointPlan| format!("Deploy the endpoint {}", plan.config.name);
-    if let Some((plan, ticket)) =
-        forms::begin_start::<EndpointDraft>(state, TaskKind::Endpoints, title)
-    {
+    if let Some((plan, ticket)) = forms::begin_start::<EndpointDraft>(state, TaskKind::Endpoints, title) {
         state.settings.endpoint = state.remote.endpoint_form.draft.for_the_next();
         effects.push(EndpointsEffect::Deploy { plan, ticket });
     }

@@ -4,21 +4,16 @@ use super::super::run_tasks;
 use super::lists::ListOf;
 use super::{begin, end, endpoint_form, settle};
 use crate::domain::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointRecord, EndpointStatus, EndpointSummary,
-    LogLine, Problem, SageMakerAccess,
+    Endpoint, EndpointConfig, EndpointPage, EndpointRecord, EndpointStatus, EndpointSummary, LogLine, Problem,
+    SageMakerAccess,
 };
 use crate::state::{
-    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand,
-    EndpointsEffect, EndpointsEvent, Failure, Loadable, Overlay, Queue, State, TaskId, TaskKind,
-    TaskOutcome, TaskSignal,
+    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand, EndpointsEffect,
+    EndpointsEvent, Failure, Loadable, Overlay, Queue, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
-pub(in super::super) fn on_command(
-    state: &mut State,
-    command: EndpointsCommand,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn on_command(state: &mut State, command: EndpointsCommand, effects: &mut Queue<Effect>) {
     match command {
         EndpointsCommand::Check(draft) => endpoint_form::check(state, *draft, effects),
         EndpointsCommand::Deploy => endpoint_form::deploy(state, effects),
@@ -42,17 +37,11 @@ pub(in super::super) fn on_command(
     }
 }
 
-pub(in super::super) fn on_event(
-    state: &mut State,
-    event: EndpointsEvent,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn on_event(state: &mut State, event: EndpointsEvent, effects: &mut Queue<Effect>) {
     match event {
-        EndpointsEvent::RecordsRead {
-            records,
-            unreadable,
-            due,
-        } => records_read(state, records, unreadable, &due, effects),
+        EndpointsEvent::RecordsRead { records, unreadable, due } => {
+            records_read(state, records, unreadable, &due, effects);
+        }
         EndpointsEvent::Outdated => watch_deployed(state, effects),
         EndpointsEvent::Checked { task, result } => {
             endpoint_form::checked(state, task, result);
@@ -60,18 +49,8 @@ pub(in super::super) fn on_event(
         EndpointsEvent::Deployed { task, result } => {
             endpoint_form::deployed(state, task, result, effects);
         }
-        EndpointsEvent::Listed {
-            task,
-            is_first,
-            result,
-        } => listed(state, task, is_first, result),
-        EndpointsEvent::Seen {
-            id,
-            task,
-            endpoint,
-            config,
-            usd_per_hour,
-        } => {
+        EndpointsEvent::Listed { task, is_first, result } => listed(state, task, is_first, result),
+        EndpointsEvent::Seen { id, task, endpoint, config, usd_per_hour } => {
             let known = (config, usd_per_hour);
             polled(state, &id, task, endpoint, known);
         }
@@ -84,12 +63,7 @@ pub(in super::super) fn on_event(
         EndpointsEvent::LogRead { id, task, result } => {
             log_read(state, &id, task, result);
         }
-        EndpointsEvent::Deleted {
-            id,
-            task,
-            cause,
-            result,
-        } => deleted(state, &id, task, cause, result),
+        EndpointsEvent::Deleted { id, task, cause, result } => deleted(state, &id, task, cause, result),
     }
 }
 
@@ -98,25 +72,14 @@ const LIST: ListOf<EndpointStatus, EndpointSummary> = ListOf {
     kind: TaskKind::Endpoints,
     title: "List the endpoints of SageMaker",
     place: |state| &mut state.remote.endpoints.list,
-    effect: |access, query, ticket| {
-        Effect::Endpoints(EndpointsEffect::List {
-            access,
-            query,
-            ticket,
-        })
-    },
+    effect: |access, query, ticket| Effect::Endpoints(EndpointsEffect::List { access, query, ticket }),
 };
 
 pub(in super::super) fn open_endpoints(state: &mut State, effects: &mut Queue<Effect>) {
     LIST.toggle_dialog(state, effects);
 }
 
-fn listed(
-    state: &mut State,
-    task: TaskId,
-    is_first: bool,
-    result: Result<(SageMakerAccess, EndpointPage), Failure>,
-) {
+fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<(SageMakerAccess, EndpointPage), Failure>) {
     let (page, listed_in) = match result {
         Ok((sagemaker, page)) => (Ok(page), Some(sagemaker)),
         Err(failure) => (Err(failure), None),
@@ -156,9 +119,8 @@ fn records_read(
 ) {
     for problem in &unreadable {
         if !state.remote.endpoints.unreadable.contains(problem) {
-            let text = format!(
-                "{problem}. Check in “Endpoints…” or the AWS console whether that endpoint still costs money"
-            );
+            let text =
+                format!("{problem}. Check in “Endpoints…” or the AWS console whether that endpoint still costs money");
             state.problems.add(Problem::general(text), None);
         }
     }
@@ -208,10 +170,7 @@ pub(in super::super) fn watch(state: &mut State, id: &EndpointId, effects: &mut 
     let endpoint = state.remote.endpoints.of(id);
     endpoint.watching = Some(ticket.id);
     endpoint.failure = None;
-    effects.push(EndpointsEffect::Watch {
-        id: endpoint.id.clone(),
-        ticket,
-    });
+    effects.push(EndpointsEffect::Watch { id: endpoint.id.clone(), ticket });
 }
 
 fn stop_watching(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
@@ -252,12 +211,7 @@ fn polled(
 }
 
 /// Shows a notice if the status of an endpoint that was deployed from here has changed.
-fn show_change(
-    state: &mut State,
-    id: &EndpointId,
-    before: &EndpointPresence,
-    now: &EndpointPresence,
-) {
+fn show_change(state: &mut State, id: &EndpointId, before: &EndpointPresence, now: &EndpointPresence) {
     let (name, is_on_screen) = (&id.name, is_on_screen(state, id));
     match (before, now) {
         (_, EndpointPresence::Present(endpoint)) => match endpoint.status {
@@ -315,30 +269,15 @@ fn read_log(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
     let endpoint = state.remote.endpoints.of(id);
     endpoint.log = Loadable::Loading(ticket.id);
-    effects.push(EndpointsEffect::ReadLog {
-        id: endpoint.id.clone(),
-        ticket,
-    });
+    effects.push(EndpointsEffect::ReadLog { id: endpoint.id.clone(), ticket });
 }
 
-fn log_read(
-    state: &mut State,
-    id: &EndpointId,
-    task: TaskId,
-    result: Result<Vec<LogLine>, Failure>,
-) {
-    settle(state, task, result, |state| {
-        Some(&mut state.remote.endpoints.get_mut(id)?.log)
-    });
+fn log_read(state: &mut State, id: &EndpointId, task: TaskId, result: Result<Vec<LogLine>, Failure>) {
+    settle(state, task, result, |state| Some(&mut state.remote.endpoints.get_mut(id)?.log));
 }
 
 /// Changes the time of the automatic deletion.
-fn set_end(
-    state: &mut State,
-    id: EndpointId,
-    delete_at_ms: Option<i64>,
-    effects: &mut Queue<Effect>,
-) {
+fn set_end(state: &mut State, id: EndpointId, delete_at_ms: Option<i64>, effects: &mut Queue<Effect>) {
     if let Some(endpoint) = state.remote.endpoints.get_mut(&id) {
         endpoint.undeleted = None;
     }
@@ -364,11 +303,7 @@ fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause, effects: &mu
     }
     let endpoint = endpoints.of(id);
     endpoint.deleting = Some(ticket.id);
-    effects.push(EndpointsEffect::Delete {
-        id: endpoint.id.clone(),
-        cause,
-        ticket,
-    });
+    effects.push(EndpointsEffect::Delete { id: endpoint.id.clone(), cause, ticket });
 }
 
 fn deleted(
@@ -393,13 +328,7 @@ fn deleted(
     }
 }
 
-fn deletion_done(
-    state: &mut State,
-    id: &EndpointId,
-    task: TaskId,
-    cause: DeletionCause,
-    deletion: EndpointDeletion,
-) {
+fn deletion_done(state: &mut State, id: &EndpointId, task: TaskId, cause: DeletionCause, deletion: EndpointDeletion) {
     let said = words_of_deletion(&id.name, cause, &deletion);
     drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
     list_as(state, id, EndpointStatus::Deleting);

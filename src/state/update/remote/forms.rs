@@ -6,18 +6,13 @@ use super::super::{run_tasks, s3};
 use super::{begin, settle};
 use crate::domain::Problem;
 use crate::state::{
-    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, Queue, S3Effect, State,
-    TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket,
+    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, Queue, S3Effect, State, TaskId, TaskKind,
+    TaskOutcome, TaskSignal, Ticket,
 };
 use crate::tasks::ProgressUnit;
 
 /// Opens the form with this draft, for the chosen model and with the access to the images that are open.
-pub(super) fn open<D: Draft>(
-    state: &mut State,
-    mut draft: D,
-    overlay: Overlay,
-    effects: &mut Queue<Effect>,
-) {
+pub(super) fn open<D: Draft>(state: &mut State, mut draft: D, overlay: Overlay, effects: &mut Queue<Effect>) {
     let place = state.source.as_ref().and_then(|open| open.place.clone());
     if let Some(place) = place {
         if draft.base().is_empty() {
@@ -74,11 +69,7 @@ pub(super) fn begin_check<D: Draft, R>(
 }
 
 /// Stores the result of a check, unless a newer one has begun.
-pub(super) fn checked<D: Draft>(
-    state: &mut State,
-    task: TaskId,
-    result: Result<Box<FormCheck<D::Plan>>, Failure>,
-) {
+pub(super) fn checked<D: Draft>(state: &mut State, task: TaskId, result: Result<Box<FormCheck<D::Plan>>, Failure>) {
     let result = result.map(|found| *found);
     settle(state, task, result, |state| Some(&mut D::form(state).check));
 }
@@ -125,9 +116,7 @@ pub(super) fn started<D: Draft, I>(
                 state.problems.add(Problem::general(message.clone()), None);
                 state.show_notice(message.clone());
             }
-            settle(state, task, Err(failure), |state| {
-                Some(&mut D::form(state).start)
-            });
+            settle(state, task, Err(failure), |state| Some(&mut D::form(state).start));
             None
         }
     }

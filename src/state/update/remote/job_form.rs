@@ -4,9 +4,8 @@ use super::super::run_tasks;
 use super::{begin, forms, jobs, settle};
 use crate::domain::TransformPlan;
 use crate::state::{
-    Effect, ExportScope, Failure, FormCheck, JobDraft, JobId, JobsEffect, Loadable, Overlay, Queue,
-    RehearsalOptions, RehearsalReport, RehearsalRequest, State, TaskId, TaskKind, TaskOutcome,
-    TaskSignal,
+    Effect, ExportScope, Failure, FormCheck, JobDraft, JobId, JobsEffect, Loadable, Overlay, Queue, RehearsalOptions,
+    RehearsalReport, RehearsalRequest, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
@@ -34,14 +33,10 @@ pub(in super::super) fn check(state: &mut State, draft: JobDraft, effects: &mut 
     forms::forget_check::<JobDraft>(state, effects);
     forget_rehearsal(state, effects);
     let request = draft.request(state);
-    let title =
-        |request: &crate::state::JobRequest| format!("Check the job {}", request.spec.job_name);
+    let title = |request: &crate::state::JobRequest| format!("Check the job {}", request.spec.job_name);
     let begun = forms::begin_check(state, draft, request, TaskKind::CheckJob, title);
     if let Some((request, ticket)) = begun {
-        effects.push(JobsEffect::Check {
-            request: Box::new(request),
-            ticket,
-        });
+        effects.push(JobsEffect::Check { request: Box::new(request), ticket });
     }
 }
 
@@ -54,18 +49,13 @@ pub(in super::super) fn checked(
 }
 
 /// Tries the archive on this machine, with some of the images, as Batch Transform would run it.
-pub(in super::super) fn rehearse(
-    state: &mut State,
-    options: RehearsalOptions,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn rehearse(state: &mut State, options: RehearsalOptions, effects: &mut Queue<Effect>) {
     if state.remote.rehearsal.is_loading() {
         return;
     }
-    let (Some(source), Ok(mut job)) = (
-        state.source.as_ref().map(|open| open.id),
-        state.remote.job_form.draft.request(state),
-    ) else {
+    let (Some(source), Ok(mut job)) =
+        (state.source.as_ref().map(|open| open.id), state.remote.job_form.draft.request(state))
+    else {
         return;
     };
     // The rehearsal uses the job's settings, including those that the check has set.
@@ -76,31 +66,17 @@ pub(in super::super) fn rehearse(
     let title = format!("Rehearse {} on this machine", job.model.model.name());
     let ticket = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
     state.remote.rehearsal = Loadable::Loading(ticket.id);
-    let request = RehearsalRequest {
-        source,
-        job,
-        options,
-        runtime_library: state.settings.runtime_library.clone(),
-    };
-    effects.push(JobsEffect::Rehearse {
-        request: Box::new(request),
-        ticket,
-    });
+    let request = RehearsalRequest { source, job, options, runtime_library: state.settings.runtime_library.clone() };
+    effects.push(JobsEffect::Rehearse { request: Box::new(request), ticket });
 }
 
-pub(in super::super) fn rehearsed(
-    state: &mut State,
-    task: TaskId,
-    result: Result<Box<RehearsalReport>, Failure>,
-) {
+pub(in super::super) fn rehearsed(state: &mut State, task: TaskId, result: Result<Box<RehearsalReport>, Failure>) {
     if let Ok(report) = &result {
         let summary = report.summary.clone();
         drop(state.tasks.end(task, TaskOutcome::Done(summary)));
     }
     let result = result.map(|report| *report);
-    settle(state, task, result, |state| {
-        Some(&mut state.remote.rehearsal)
-    });
+    settle(state, task, result, |state| Some(&mut state.remote.rehearsal));
 }
 
 /// Packs, uploads and starts what was checked.

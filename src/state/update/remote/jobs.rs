@@ -6,20 +6,15 @@ use super::super::run_tasks;
 use super::lists::ListOf;
 use super::{begin, end, job_form, prices, settle};
 use crate::domain::{
-    JobOutcome, JobProgress, JobRetry, Leftover, Problem, SageMakerAccess, TransformStatus,
-    TransformSummary,
+    JobOutcome, JobProgress, JobRetry, Leftover, Problem, SageMakerAccess, TransformStatus, TransformSummary,
 };
 use crate::state::{
-    Effect, Failure, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable,
-    Overlay, Queue, RetryPlan, State, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket, WatchEnd,
+    Effect, Failure, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable, Overlay, Queue,
+    RetryPlan, State, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket, WatchEnd,
 };
 use crate::tasks::ProgressUnit;
 
-pub(in super::super) fn on_command(
-    state: &mut State,
-    command: JobsCommand,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn on_command(state: &mut State, command: JobsCommand, effects: &mut Queue<Effect>) {
     match command {
         JobsCommand::Check(draft) => job_form::check(state, *draft, effects),
         JobsCommand::Rehearse(request) => job_form::rehearse(state, request, effects),
@@ -48,18 +43,10 @@ pub(in super::super) fn on_event(state: &mut State, event: JobsEvent, effects: &
         JobsEvent::Checked { task, result } => job_form::checked(state, task, result),
         JobsEvent::Rehearsed { task, result } => job_form::rehearsed(state, task, result),
         JobsEvent::Started { task, result } => job_form::started(state, task, result, effects),
-        JobsEvent::Listed {
-            task,
-            is_first,
-            result,
-        } => drop(LIST.take(state, task, is_first, result)),
+        JobsEvent::Listed { task, is_first, result } => drop(LIST.take(state, task, is_first, result)),
         JobsEvent::Seen { id, task, progress } => polled(state, &id, task, *progress),
         JobsEvent::Trouble { id, task, text } => trouble(state, &id, task, text),
-        JobsEvent::WatchEnded {
-            id,
-            task,
-            end: ending,
-        } => {
+        JobsEvent::WatchEnded { id, task, end: ending } => {
             watch_ended(state, &id, task, ending, effects);
         }
         JobsEvent::StopRequested { id, task, result } => {
@@ -88,13 +75,7 @@ const LIST: ListOf<TransformStatus, TransformSummary> = ListOf {
     kind: TaskKind::Jobs,
     title: "List the jobs of SageMaker",
     place: |state| &mut state.remote.list,
-    effect: |access, query, ticket| {
-        Effect::Jobs(JobsEffect::List {
-            access,
-            query,
-            ticket,
-        })
-    },
+    effect: |access, query, ticket| Effect::Jobs(JobsEffect::List { access, query, ticket }),
 };
 
 pub(in super::super) fn open_jobs(state: &mut State, effects: &mut Queue<Effect>) {
@@ -140,10 +121,7 @@ pub(in super::super) fn watch(state: &mut State, id: &JobId, effects: &mut Queue
     if !state.settings.watched_jobs.contains(id) {
         state.settings.watched_jobs.push(id.clone());
     }
-    effects.push(JobsEffect::Watch {
-        id: id.clone(),
-        ticket,
-    });
+    effects.push(JobsEffect::Watch { id: id.clone(), ticket });
 }
 
 /// Looks at a job from the beginning: what it is counted with has changed.
@@ -178,14 +156,8 @@ fn polled(state: &mut State, id: &JobId, task: TaskId, progress: JobProgress) {
     let status = progress.job.status;
     job.progress = Some(progress);
     let list = &mut state.remote.list;
-    let is_listed = list
-        .requested
-        .as_ref()
-        .is_some_and(|(access, _)| SageMakerAccess::from(access) == id.sagemaker);
-    let same = list
-        .rows
-        .iter_mut()
-        .filter(|job| is_listed && job.name == id.name);
+    let is_listed = list.requested.as_ref().is_some_and(|(access, _)| SageMakerAccess::from(access) == id.sagemaker);
+    let same = list.rows.iter_mut().filter(|job| is_listed && job.name == id.name);
     for job in same {
         job.status = status;
     }
@@ -198,13 +170,7 @@ fn trouble(state: &mut State, id: &JobId, task: TaskId, text: String) {
     }
 }
 
-fn watch_ended(
-    state: &mut State,
-    id: &JobId,
-    task: TaskId,
-    ending: WatchEnd,
-    effects: &mut Queue<Effect>,
-) {
+fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: WatchEnd, effects: &mut Queue<Effect>) {
     let failure = match &ending {
         WatchEnd::JobOver => None,
         WatchEnd::NoSuchJob(failure) | WatchEnd::Failed(failure) => Some(failure),
@@ -313,9 +279,7 @@ fn find_outcome(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
 }
 
 fn outcome_found(state: &mut State, id: &JobId, task: TaskId, result: Result<JobOutcome, Failure>) {
-    settle(state, task, result, |state| {
-        Some(&mut state.remote.job_mut(id)?.outcome)
-    });
+    settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.outcome));
 }
 
 /// Plans a job of its own for only what failed.
@@ -329,26 +293,13 @@ fn plan_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
         id,
         format!("Plan a retry of the job {}", id.name),
         |job, task| job.retry = Loadable::Loading(task),
-        |id, ticket| {
-            Effect::Jobs(JobsEffect::PlanRetry {
-                id,
-                outcome,
-                ticket,
-            })
-        },
+        |id, ticket| Effect::Jobs(JobsEffect::PlanRetry { id, outcome, ticket }),
     ));
 }
 
-fn retry_planned(
-    state: &mut State,
-    id: &JobId,
-    task: TaskId,
-    result: Result<Box<RetryPlan>, Failure>,
-) {
+fn retry_planned(state: &mut State, id: &JobId, task: TaskId, result: Result<Box<RetryPlan>, Failure>) {
     let result = result.map(|plan| *plan);
-    settle(state, task, result, |state| {
-        Some(&mut state.remote.job_mut(id)?.retry)
-    });
+    settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.retry));
 }
 
 fn drop_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
@@ -426,15 +377,8 @@ fn find_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     ));
 }
 
-fn leftovers_found(
-    state: &mut State,
-    id: &JobId,
-    task: TaskId,
-    result: Result<Leftovers, Failure>,
-) {
-    settle(state, task, result, |state| {
-        Some(&mut state.remote.job_mut(id)?.left)
-    });
+fn leftovers_found(state: &mut State, id: &JobId, task: TaskId, result: Result<Leftovers, Failure>) {
+    settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.left));
 }
 
 /// Only what was listed before.
@@ -453,12 +397,7 @@ fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) 
     ));
 }
 
-fn leftovers_deleted(
-    state: &mut State,
-    id: &JobId,
-    task: TaskId,
-    result: Result<(String, Vec<Leftover>), Failure>,
-) {
+fn leftovers_deleted(state: &mut State, id: &JobId, task: TaskId, result: Result<(String, Vec<Leftover>), Failure>) {
     match &result {
         Ok((said, _)) => drop(state.tasks.end(task, TaskOutcome::Done(said.clone()))),
         Err(failure) => end(state, task, Some(failure)),

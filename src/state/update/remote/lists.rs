@@ -3,9 +3,7 @@
 use super::super::{run_tasks, s3};
 use super::{begin, end};
 use crate::domain::{Credentials, ListPage, ListQuery, S3Access};
-use crate::state::{
-    Effect, Failure, Overlay, Queue, RemoteList, State, TaskId, TaskKind, TaskSignal, Ticket,
-};
+use crate::state::{Effect, Failure, Overlay, Queue, RemoteList, State, TaskId, TaskKind, TaskSignal, Ticket};
 use crate::tasks::ProgressUnit;
 
 /// A remote list: `S` is the status of a row, `T` a row.
@@ -45,10 +43,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         if access.credentials != Credentials::Anonymous {
             s3::check_sign_in(state, &access, effects);
         }
-        let query = ListQuery {
-            page_token: None,
-            ..query
-        };
+        let query = ListQuery { page_token: None, ..query };
         (self.place)(state).begin_anew(access, query);
         self.read_page(state, None, effects);
     }
@@ -59,19 +54,11 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         }
     }
 
-    fn read_page(
-        &self,
-        state: &mut State,
-        page_token: Option<String>,
-        effects: &mut Queue<Effect>,
-    ) {
+    fn read_page(&self, state: &mut State, page_token: Option<String>, effects: &mut Queue<Effect>) {
         let Some((access, query)) = (self.place)(state).requested.clone() else {
             return;
         };
-        let query = ListQuery {
-            page_token,
-            ..query
-        };
+        let query = ListQuery { page_token, ..query };
         let (kind, title) = (self.kind.clone(), self.title.to_owned());
         let ticket = begin(state, kind, ProgressUnit::Steps, title);
         (self.place)(state).task = Some(ticket.id);

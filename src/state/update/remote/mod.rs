@@ -17,8 +17,8 @@ pub(super) use jobs::{open_jobs, watch_again};
 pub(super) use outputs::{compare_with_local, outputs_dialog};
 pub(super) use remote_inference::{connect, connected, measured, predicted};
 pub(super) use remote_model::{
-    check as check_remote_model, checked as remote_model_checked, edit as edit_remote_model,
-    edit_endpoint, edit_tf_serving, response_shown, show_response,
+    check as check_remote_model, checked as remote_model_checked, edit as edit_remote_model, edit_endpoint,
+    edit_tf_serving, response_shown, show_response,
 };
 
 use super::run_tasks::{begin, end, settle};

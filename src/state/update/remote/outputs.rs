@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use super::super::{task_ends, project_requests, compare, predict};
+use super::super::{compare, predict, project_requests, task_ends};
 use super::{begin, reading};
 use crate::domain::{Change, InferenceLocation, LabelSet, Problem, ResponseExamples, RunId, RunInfo};
-use crate::state::{Effect, FoundRun, OpenOutputsRequest, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Queue, Run, SourceId, State, TaskId, TaskKind, TaskOutcome};
+use crate::state::{
+    Effect, FoundRun, OpenOutputsRequest, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd, OutputsEvent,
+    OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Queue, Run, SourceId, State, TaskId, TaskKind, TaskOutcome,
+};
 use crate::tasks::ProgressUnit;
 
-pub(in super::super) fn on_command(
-    state: &mut State,
-    command: OutputsCommand,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn on_command(state: &mut State, command: OutputsCommand, effects: &mut Queue<Effect>) {
     match command {
         OutputsCommand::Open(request) => open_outputs(state, *request, effects),
         OutputsCommand::Preview(at) => preview_outputs(state, *at, effects),
@@ -24,30 +23,12 @@ pub(in super::super) fn on_command(
     }
 }
 
-pub(in super::super) fn on_event(
-    state: &mut State,
-    event: OutputsEvent,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn on_event(state: &mut State, event: OutputsEvent, effects: &mut Queue<Effect>) {
     match event {
-        OutputsEvent::Found {
-            source, run, found, ..
-        } => outputs_found(state, source, run, *found, effects),
-        OutputsEvent::Labelled {
-            source,
-            run,
-            labels,
-        } => labelled(state, source, run, *labels, effects),
-        OutputsEvent::Read {
-            source,
-            task,
-            result,
-        } => outputs_read(state, source, task, result, effects),
-        OutputsEvent::Previewed {
-            source,
-            task,
-            result,
-        } => outputs_previewed(state, source, task, result, effects),
+        OutputsEvent::Found { source, run, found, .. } => outputs_found(state, source, run, *found, effects),
+        OutputsEvent::Labelled { source, run, labels } => labelled(state, source, run, *labels, effects),
+        OutputsEvent::Read { source, task, result } => outputs_read(state, source, task, result, effects),
+        OutputsEvent::Previewed { source, task, result } => outputs_previewed(state, source, task, result, effects),
         OutputsEvent::Tried { question, trial } => {
             reading::tried(state, question, *trial);
         }
@@ -87,12 +68,7 @@ fn preview_outputs(state: &mut State, at: OutputsAt, effects: &mut Queue<Effect>
     let ticket = begin(state, TaskKind::ReadOutputs, ProgressUnit::Images, title);
     state.remote.outputs.task = Some(ticket.id);
     state.remote.outputs.failure = None;
-    let place = OutputsPlace {
-        source,
-        root,
-        samples: state.samples.snapshot(),
-        at,
-    };
+    let place = OutputsPlace { source, root, samples: state.samples.snapshot(), at };
     effects.push(OutputsEffect::Preview { place, ticket });
 }
 
@@ -130,10 +106,7 @@ fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<
         return;
     }
     if let Err(reason) = state.project.check_writable() {
-        state.remote.outputs.failure = Some(OutputsFailure::Failed {
-            message: reason.to_owned(),
-            examples: None,
-        });
+        state.remote.outputs.failure = Some(OutputsFailure::Failed { message: reason.to_owned(), examples: None });
         return;
     }
     let Some(open) = &state.source else {
@@ -145,19 +118,12 @@ fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<
     let kind = TaskKind::ReadOutputs;
     let ticket = begin(state, kind, ProgressUnit::Images, title);
     let runs = state.runs.iter();
-    let known = runs
-        .map(|run| (run.info.key.clone(), run.id(), run.info.labels.clone()))
-        .collect();
+    let known = runs.map(|run| (run.info.key.clone(), run.id(), run.info.labels.clone())).collect();
     state.remote.outputs.task = Some(ticket.id);
     state.remote.outputs.request = Some(request.clone());
     state.remote.outputs.failure = None;
     let request = OpenOutputsRequest {
-        place: OutputsPlace {
-            source,
-            root,
-            samples: state.samples.snapshot(),
-            at: request.at,
-        },
+        place: OutputsPlace { source, root, samples: state.samples.snapshot(), at: request.at },
         reading: request.reading,
         known,
         new_run,
@@ -166,13 +132,7 @@ fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<
 }
 
 /// The run is there, and its predictions follow.
-fn outputs_found(
-    state: &mut State,
-    source: SourceId,
-    run: RunId,
-    found: FoundRun,
-    effects: &mut Queue<Effect>,
-) {
+fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRun, effects: &mut Queue<Effect>) {
     if state.source.as_ref().is_none_or(|open| open.id != source) {
         return;
     }
@@ -198,13 +158,7 @@ fn outputs_found(
 }
 
 /// The names of the classes are learnt with the predictions.
-fn labelled(
-    state: &mut State,
-    source: SourceId,
-    run: RunId,
-    labels: LabelSet,
-    effects: &mut Queue<Effect>,
-) {
+fn labelled(state: &mut State, source: SourceId, run: RunId, labels: LabelSet, effects: &mut Queue<Effect>) {
     let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
     let Some(run) = state.runs.get_mut(run).filter(|_| is_open) else {
         return;
@@ -237,11 +191,7 @@ fn outputs_read(
     task_ends::ended(state, task, outcome, Vec::new(), effects);
     if is_wanted {
         state.remote.outputs.task = None;
-        if let Err(OutputsFailure::Failed {
-            examples: Some(examples),
-            ..
-        }) = &result
-        {
+        if let Err(OutputsFailure::Failed { examples: Some(examples), .. }) = &result {
             reading::set_examples(state, source, None, Arc::clone(examples), effects);
         }
         state.remote.outputs.failure = result.err();
@@ -267,10 +217,7 @@ impl State {
         let current = self.run()?;
         let is_here = |run: &Run| run.info.key.made == InferenceLocation::Here;
         let others = || {
-            let all = self
-                .runs
-                .iter()
-                .filter(|run| is_here(run) != is_here(current));
+            let all = self.runs.iter().filter(|run| is_here(run) != is_here(current));
             all.filter(|run| run.task() == current.task())
         };
         let same = others().filter(|run| run.info.card.id == current.info.card.id);

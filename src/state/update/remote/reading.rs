@@ -26,21 +26,13 @@ pub(in super::super) fn set_examples(
 }
 
 /// Finds out what the examples say when they are read so.
-pub(in super::super) fn try_it(
-    state: &mut State,
-    request: ReadingRequest,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn try_it(state: &mut State, request: ReadingRequest, effects: &mut Queue<Effect>) {
     let question = state.ids.next();
     let reading = &mut state.remote.reading;
     reading.requested = Some(request.clone());
     reading.question = question;
     if let Some(examples) = &reading.examples {
-        effects.push(OutputsEffect::TryReading {
-            question,
-            examples: Arc::clone(examples),
-            request,
-        });
+        effects.push(OutputsEffect::TryReading { question, examples: Arc::clone(examples), request });
     }
 }
 
@@ -56,11 +48,7 @@ pub(in super::super) fn listed(state: &mut State, saved: Vec<SavedMapping>, prob
     state.remote.reading.problems = problems;
 }
 
-pub(in super::super) fn save(
-    state: &mut State,
-    request: ReadingRequest,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn save(state: &mut State, request: ReadingRequest, effects: &mut Queue<Effect>) {
     state.remote.reading.failure = None;
     effects.push(OutputsEffect::SaveMapping(request));
 }
@@ -80,17 +68,9 @@ pub(in super::super) fn loaded(state: &mut State, result: Result<SavedMapping, S
     }
 }
 
-pub(in super::super) fn saved(
-    state: &mut State,
-    result: Result<SavedMapping, String>,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn saved(state: &mut State, result: Result<SavedMapping, String>, effects: &mut Queue<Effect>) {
     if let Ok(saved) = &result {
-        state.show_notice(format!(
-            "Saved the mapping {}: {}",
-            saved.mapping.name,
-            saved.path.display()
-        ));
+        state.show_notice(format!("Saved the mapping {}: {}", saved.mapping.name, saved.path.display()));
         effects.push(OutputsEffect::ListMappings);
     }
     loaded(state, result);
@@ -102,11 +82,7 @@ pub(in super::super) fn delete(state: &mut State, path: PathBuf, effects: &mut Q
 }
 
 /// The fields of a deleted mapping stay in the form, so that it can be saved again.
-pub(in super::super) fn deleted(
-    state: &mut State,
-    result: Result<String, String>,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn deleted(state: &mut State, result: Result<String, String>, effects: &mut Queue<Effect>) {
     match result {
         Ok(name) => state.show_notice(format!("Deleted the mapping {name}")),
         Err(reason) => state.remote.reading.failure = Some(reason),

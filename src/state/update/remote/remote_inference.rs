@@ -2,10 +2,13 @@
 //!
 //! Only the image in view and what the user asks for is sent: no neighbours, and no image twice.
 
-use super::super::{project_requests, engine, predict, shown};
+use super::super::{engine, predict, project_requests, shown};
 use super::begin;
 use crate::domain::{LatencyMs, Problem, RunInfo, RunKey, Sample, SampleId};
-use crate::state::{ConnectFailure, ConnectRequest, Effect, EngineFailure, FoundModel, InferenceEffect, Loadable, Offer, Queue, QueuedImages, RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State, TaskId, TaskKind, TaskOutcome};
+use crate::state::{
+    ConnectFailure, ConnectRequest, Effect, EngineFailure, FoundModel, InferenceEffect, Loadable, Offer, Queue,
+    QueuedImages, RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State, TaskId, TaskKind, TaskOutcome,
+};
 use crate::tasks::ProgressUnit;
 
 /// How many of the queued images are tried to find out what a model responds with.
@@ -22,23 +25,12 @@ pub(in super::super) fn connect(state: &mut State, effects: &mut Queue<Effect>) 
     }
     let (source, model) = (source.id, remote.model.clone());
     let runs = state.runs.iter().map(|run| &run.info);
-    let known: Vec<RunInfo> = runs
-        .filter(|info| model.is_where(&info.key.made))
-        .cloned()
-        .collect();
+    let known: Vec<RunInfo> = runs.filter(|info| model.is_where(&info.key.made)).cloned().collect();
     let title = format!("Connect to {}", model.name());
     let ticket = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
-    state.inference.remote = Some(RemoteEngine {
-        status: Loadable::Loading(ticket.id),
-        ..RemoteEngine::new(model.clone())
-    });
-    effects.push(InferenceEffect::Connect(ConnectRequest {
-        source,
-        model,
-        samples,
-        known,
-        ticket,
-    }));
+    state.inference.remote =
+        Some(RemoteEngine { status: Loadable::Loading(ticket.id), ..RemoteEngine::new(model.clone()) });
+    effects.push(InferenceEffect::Connect(ConnectRequest { source, model, samples, known, ticket }));
 }
 
 fn samples_to_try(state: &State) -> Vec<(SampleId, Sample)> {
@@ -46,11 +38,7 @@ fn samples_to_try(state: &State) -> Vec<(SampleId, Sample)> {
     let queued = predict::queued_samples(state, run);
     let requested = queued.unwrap_or_else(|| state.selection.shown().into_iter().collect());
     let with_entry = |sample: SampleId| Some((sample, state.samples.get(sample)?.clone()));
-    requested
-        .iter()
-        .take(PROBES)
-        .filter_map(with_entry)
-        .collect()
+    requested.iter().take(PROBES).filter_map(with_entry).collect()
 }
 
 pub(in super::super) fn connected(
@@ -83,13 +71,7 @@ pub(in super::super) fn connected(
     }
 }
 
-fn model_found(
-    state: &mut State,
-    source: SourceId,
-    at_ms: i64,
-    found: FoundModel,
-    effects: &mut Queue<Effect>,
-) {
+fn model_found(state: &mut State, source: SourceId, at_ms: i64, found: FoundModel, effects: &mut Queue<Effect>) {
     let Some(remote) = &mut state.inference.remote else {
         return;
     };
@@ -133,16 +115,9 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Queue<
                 let problem = Problem::of_sample(entry.uri.clone(), message.clone());
                 state.problems.add(problem, Some(sample));
             }
-            EngineFailure {
-                sample: Some(sample),
-                ..EngineFailure::new(message, Offer::TryAgain)
-            }
+            EngineFailure { sample: Some(sample), ..EngineFailure::new(message, Offer::TryAgain) }
         }
-        ConnectFailure::Failed {
-            message,
-            examples,
-            renewal,
-        } => {
+        ConnectFailure::Failed { message, examples, renewal } => {
             state.problems.add(Problem::general(message.clone()), None);
             let offer = match examples {
                 Some(_) => Offer::SetResponseMapping,
@@ -157,17 +132,8 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Queue<
     predict::predict_shown_if_wanted(state, effects);
 }
 
-pub(in super::super) fn predicted(
-    state: &mut State,
-    prediction: RemotePrediction,
-    effects: &mut Queue<Effect>,
-) {
-    let RemotePrediction {
-        image,
-        task,
-        at_ms,
-        outcome,
-    } = prediction;
+pub(in super::super) fn predicted(state: &mut State, prediction: RemotePrediction, effects: &mut Queue<Effect>) {
+    let RemotePrediction { image, task, at_ms, outcome } = prediction;
     let (source, run, sample) = (image.source, image.run, image.sample);
     let is_open = state.is_open(source);
     let is_predicted = matches!(outcome, RemoteOutcome::Predicted { .. });
@@ -175,10 +141,7 @@ pub(in super::super) fn predicted(
         run.predictions.stop_waiting(std::iter::once(sample));
     }
     match outcome {
-        RemoteOutcome::Predicted {
-            prediction,
-            took_ms,
-        } => {
+        RemoteOutcome::Predicted { prediction, took_ms } => {
             state.tasks.forget(task);
             if !is_open {
                 return;

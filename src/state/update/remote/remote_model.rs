@@ -6,8 +6,8 @@ use super::super::{run_tasks, s3};
 use super::{begin, reading, settle};
 use crate::domain::{RemoteAddress, RemoteModel, ResponseExamples, S3Access};
 use crate::state::{
-    Effect, Failure, InferenceEffect, Loadable, OutputsEffect, Overlay, Queue, RemoteCheck,
-    S3Effect, SourceId, State, TaskId, TaskKind, TaskSignal,
+    Effect, Failure, InferenceEffect, Loadable, OutputsEffect, Overlay, Queue, RemoteCheck, S3Effect, SourceId, State,
+    TaskId, TaskKind, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
@@ -38,11 +38,8 @@ fn last_of(state: &State, is_it: impl Fn(&&RemoteModel) -> bool) -> Option<Remot
 pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mut Queue<Effect>) {
     stop_checking(state, effects);
     if let RemoteAddress::Endpoint { access, .. } = &model.at {
-        let access = S3Access {
-            credentials: access.credentials.clone(),
-            region: access.region.clone(),
-            ..S3Access::default()
-        };
+        let access =
+            S3Access { credentials: access.credentials.clone(), region: access.region.clone(), ..S3Access::default() };
         s3::set_access(state, access, effects);
         effects.push(S3Effect::ReadSetup);
     }
@@ -61,9 +58,7 @@ pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mu
 /// A mapping is tried on the first response of this model, not on those of other models.
 fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut Queue<Effect>) {
     let remote = state.inference.remote.as_ref();
-    let first = remote
-        .filter(|remote| remote.model.at == model.at)
-        .and_then(|remote| remote.first_response.clone());
+    let first = remote.filter(|remote| remote.model.at == model.at).and_then(|remote| remote.first_response.clone());
     if state.remote.reading.examples_of.as_ref() != Some(&model.at) || first.is_some() {
         state.remote.reading.forget_examples();
     }
@@ -74,11 +69,7 @@ fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut Q
 }
 
 /// Requests a prediction of the shown image, only to see how the response is read.
-pub(in super::super) fn show_response(
-    state: &mut State,
-    model: RemoteModel,
-    effects: &mut Queue<Effect>,
-) {
+pub(in super::super) fn show_response(state: &mut State, model: RemoteModel, effects: &mut Queue<Effect>) {
     let (false, Some(source), Some(sample)) = (
         state.remote.remote_model.response.is_loading(),
         state.source.as_ref().map(|open| open.id),
@@ -93,12 +84,7 @@ pub(in super::super) fn show_response(
     let ticket = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
     let form = &mut state.remote.remote_model;
     form.response = Loadable::Loading(ticket.id);
-    effects.push(InferenceEffect::ShowResponse {
-        source,
-        model,
-        entry,
-        ticket,
-    });
+    effects.push(InferenceEffect::ShowResponse { source, model, entry, ticket });
 }
 
 pub(in super::super) fn response_shown(
@@ -110,9 +96,7 @@ pub(in super::super) fn response_shown(
     effects: &mut Queue<Effect>,
 ) {
     let examples = result.as_ref().ok().cloned();
-    let is_wanted = settle(state, task, result.map(drop), |state| {
-        Some(&mut state.remote.remote_model.response)
-    });
+    let is_wanted = settle(state, task, result.map(drop), |state| Some(&mut state.remote.remote_model.response));
     if let (true, Some(examples)) = (is_wanted, examples) {
         reading::set_examples(state, source, Some(of), examples, effects);
     }
@@ -140,11 +124,7 @@ pub(in super::super) fn check(state: &mut State, model: RemoteModel, effects: &m
 }
 
 /// A failure is shown in the dialog alone, not listed as a problem: the name may be half typed.
-pub(in super::super) fn checked(
-    state: &mut State,
-    task: TaskId,
-    result: Result<RemoteCheck, Failure>,
-) {
+pub(in super::super) fn checked(state: &mut State, task: TaskId, result: Result<RemoteCheck, Failure>) {
     state.tasks.forget(task);
     state.remote.remote_model.check.settle(task, result);
 }

@@ -4,8 +4,7 @@ use super::*;
 use crate::domain::SampleSet;
 use crate::review::{ArrangeRequest, Direction, Query, Sort, SortBy, arrange, statistics};
 use crate::state::{
-    ArrangeId, BrowseCommand, BrowseEvent, Pace, ProjectEvent, ReviewCommand, ReviewEffect,
-    ReviewEvent,
+    ArrangeId, BrowseCommand, BrowseEvent, Pace, ProjectEvent, ReviewCommand, ReviewEffect, ReviewEvent,
 };
 
 /// An order that was asked for.
@@ -16,14 +15,12 @@ struct RequestedArrangement {
 }
 
 fn send(state: &mut State, message: Message) -> Option<RequestedArrangement> {
-    let mut asked = update(state, message)
-        .into_iter()
-        .filter_map(|effect| match effect {
-            Effect::Review(ReviewEffect::Arrange {
-                id, pace, request, ..
-            }) => Some(RequestedArrangement { id, pace, request }),
-            _ => None,
-        });
+    let mut asked = update(state, message).into_iter().filter_map(|effect| match effect {
+        Effect::Review(ReviewEffect::Arrange { id, pace, request, .. }) => {
+            Some(RequestedArrangement { id, pace, request })
+        }
+        _ => None,
+    });
     let first = asked.next();
     assert!(asked.next().is_none(), "one order at a time");
     first
@@ -37,23 +34,12 @@ fn on(state: &mut State, requested: impl Into<Command>) -> Option<RequestedArran
 fn respond(state: &mut State, asked: &RequestedArrangement) -> Option<RequestedArrangement> {
     let arrangement = arrange(&asked.request, &|| false).unwrap();
     let id = asked.id;
-    let next = send(
-        state,
-        Message::Event(Event::Review(ReviewEvent::Arranged {
-            id,
-            arrangement,
-            suppressed: None,
-        })),
-    );
+    let next = send(state, Message::Event(Event::Review(ReviewEvent::Arranged { id, arrangement, suppressed: None })));
     assert!(next.is_none(), "the statistics are still to come");
     let predictions = asked.request.predictions.as_ref();
     let (view, marks) = (&asked.request.view, &asked.request.marks);
-    let statistics =
-        predictions.and_then(|predictions| statistics(predictions, view, None, marks, &|| false));
-    send(
-        state,
-        Message::Event(Event::Review(ReviewEvent::Counted { id, statistics })),
-    )
+    let statistics = predictions.and_then(|predictions| statistics(predictions, view, None, marks, &|| false));
+    send(state, Message::Event(Event::Review(ReviewEvent::Counted { id, statistics })))
 }
 
 /// Responds until nothing more is requested.
@@ -71,10 +57,7 @@ fn arranged(names: &[&str]) -> (State, SourceId) {
     let open = Command::Browse(BrowseCommand::Open(PathBuf::from("/photos")));
     let source = source_of(&update(&mut state, Message::Command(open)));
     let page = page(names);
-    send(
-        &mut state,
-        Message::Event(Event::Browse(BrowseEvent::Listed { source, page })),
-    );
+    send(&mut state, Message::Event(Event::Browse(BrowseEvent::Listed { source, page })));
     settle_pending(&mut state);
     (state, source)
 }
@@ -94,19 +77,12 @@ fn on_screen(state: &State) -> Vec<u32> {
 }
 
 const NAMES: [&str; 4] = ["d.jpg", "a.jpg", "c.png", "b.jpg"];
-const BY_NAME: Sort = Sort {
-    by: SortBy::Name,
-    direction: Direction::Ascending,
-};
+const BY_NAME: Sort = Sort { by: SortBy::Name, direction: Direction::Ascending };
 
 #[test]
 fn a_search_leaves_images_out_and_the_old_order_holds_until_it_is_done() {
     let (mut state, _) = arranged(&NAMES);
-    let asked = on(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("jpg".to_owned())),
-    )
-    .unwrap();
+    let asked = on(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned()))).unwrap();
     assert_eq!(asked.pace, Pace::AtOnce);
     assert_eq!(on_screen(&state), [0, 1, 2, 3]);
     settle(&mut state, Some(asked));
@@ -120,22 +96,13 @@ fn a_search_leaves_images_out_and_the_old_order_holds_until_it_is_done() {
 #[test]
 fn another_sort_shows_its_first_image_and_new_images_do_not() {
     let (mut state, source) = arranged(&NAMES);
-    update(
-        &mut state,
-        Message::Command(Command::Browse(BrowseCommand::Show(SampleId(2)))),
-    );
+    update(&mut state, Message::Command(Command::Browse(BrowseCommand::Show(SampleId(2)))));
     settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
     assert_eq!(state.arranging.scroll_resets(), 1);
-    settle_command(
-        &mut state,
-        Command::Browse(BrowseCommand::Show(SampleId(3))),
-    );
+    settle_command(&mut state, Command::Browse(BrowseCommand::Show(SampleId(3))));
     let page = page(&["0.jpg"]);
-    let asked = send(
-        &mut state,
-        Message::Event(Event::Browse(BrowseEvent::Listed { source, page })),
-    );
+    let asked = send(&mut state, Message::Event(Event::Browse(BrowseEvent::Listed { source, page })));
     settle(&mut state, asked);
     assert_eq!(on_screen(&state)[0], 4);
     assert_eq!(state.shown_sample(), Some(SampleId(3)));
@@ -147,10 +114,7 @@ fn another_sort_shows_its_first_image_and_new_images_do_not() {
 fn undoing_comes_back_to_an_image_that_the_search_does_not_find() {
     let (mut state, source) = arranged(&NAMES);
     update(&mut state, Message::Event(empty_project(source)));
-    settle_command(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("!verdict".to_owned())),
-    );
+    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("!verdict".to_owned())));
     settle_command(&mut state, Action::Accept);
     assert_eq!(on_screen(&state), [1, 2, 3]);
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
@@ -167,16 +131,8 @@ fn settle_command(state: &mut State, requested: impl Into<Command>) {
 #[test]
 fn a_late_order_is_dropped() {
     let (mut state, _) = arranged(&NAMES);
-    let early = on(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("png".to_owned())),
-    )
-    .unwrap();
-    let late = on(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("a.".to_owned())),
-    )
-    .unwrap();
+    let early = on(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned()))).unwrap();
+    let late = on(&mut state, Command::Review(ReviewCommand::SetQuery("a.".to_owned()))).unwrap();
     assert!(respond(&mut state, &early).is_none());
     assert_eq!(on_screen(&state), [0, 1, 2, 3]);
     settle(&mut state, Some(late));
@@ -186,24 +142,12 @@ fn a_late_order_is_dropped() {
 #[test]
 fn a_mistake_in_the_text_is_told_and_the_search_before_it_holds() {
     let (mut state, _) = arranged(&NAMES);
-    settle_command(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("png".to_owned())),
-    );
-    assert!(
-        on(
-            &mut state,
-            Command::Review(ReviewCommand::SetQuery("png (".to_owned()))
-        )
-        .is_none()
-    );
+    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned())));
+    assert!(on(&mut state, Command::Review(ReviewCommand::SetQuery("png (".to_owned()))).is_none());
     assert_eq!(state.arranging.text(), "png (");
     assert!(state.arranging.error().is_some());
     assert_eq!(on_screen(&state), [2]);
-    settle_command(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("png".to_owned())),
-    );
+    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned())));
     assert!(state.arranging.error().is_none());
 }
 
@@ -211,20 +155,11 @@ fn a_mistake_in_the_text_is_told_and_the_search_before_it_holds() {
 fn keys_walk_and_select_in_the_order_on_screen() {
     let (mut state, _) = arranged(&NAMES);
     settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
-    on(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::First)),
-    );
+    on(&mut state, Command::Browse(BrowseCommand::Walk(Step::First)));
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
-    on(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::By(1))),
-    );
+    on(&mut state, Command::Browse(BrowseCommand::Walk(Step::By(1))));
     assert_eq!(state.shown_sample(), Some(SampleId(3)));
-    on(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::ExtendBy(1))),
-    );
+    on(&mut state, Command::Browse(BrowseCommand::Walk(Step::ExtendBy(1))));
     let selected: Vec<u32> = state.selection.selected().iter().map(|id| id.0).collect();
     assert_eq!(selected, [2, 3]);
 }
@@ -232,10 +167,7 @@ fn keys_walk_and_select_in_the_order_on_screen() {
 #[test]
 fn select_all_selects_what_the_search_shows() {
     let (mut state, _) = arranged(&NAMES);
-    settle_command(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("jpg".to_owned())),
-    );
+    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned())));
     on(&mut state, Action::SelectAll);
     let selected: Vec<u32> = state.selection.selected().iter().map(|id| id.0).collect();
     assert_eq!(selected, [0, 1, 3]);
@@ -245,19 +177,10 @@ fn select_all_selects_what_the_search_shows() {
 fn an_image_that_drops_out_stays_shown_and_the_next_one_is_where_it_would_have_been() {
     let check = |by: i64, expected: u32| {
         let (mut state, _) = arranged(&NAMES);
-        on(
-            &mut state,
-            Command::Browse(BrowseCommand::Show(SampleId(2))),
-        );
-        settle_command(
-            &mut state,
-            Command::Review(ReviewCommand::SetQuery("jpg".to_owned())),
-        );
+        on(&mut state, Command::Browse(BrowseCommand::Show(SampleId(2))));
+        settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned())));
         assert_eq!(state.shown_sample(), Some(SampleId(2)));
-        on(
-            &mut state,
-            Command::Browse(BrowseCommand::Walk(Step::By(by))),
-        );
+        on(&mut state, Command::Browse(BrowseCommand::Walk(Step::By(by))));
         assert_eq!(state.shown_sample(), Some(SampleId(expected)), "{by}");
     };
     check(1, 3);
@@ -267,18 +190,9 @@ fn an_image_that_drops_out_stays_shown_and_the_next_one_is_where_it_would_have_b
 #[test]
 fn an_image_that_drops_out_behind_the_last_one_goes_on_with_the_last_one() {
     let (mut state, _) = arranged(&NAMES);
-    on(
-        &mut state,
-        Command::Browse(BrowseCommand::Show(SampleId(3))),
-    );
-    settle_command(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("!b.".to_owned())),
-    );
-    on(
-        &mut state,
-        Command::Browse(BrowseCommand::Walk(Step::By(1))),
-    );
+    on(&mut state, Command::Browse(BrowseCommand::Show(SampleId(3))));
+    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("!b.".to_owned())));
+    on(&mut state, Command::Browse(BrowseCommand::Walk(Step::By(1))));
     assert_eq!(state.shown_sample(), Some(SampleId(2)));
 }
 
@@ -302,12 +216,7 @@ fn new_images_are_on_screen_at_once_and_take_their_place_in_a_sorted_order() {
 #[test]
 fn what_comes_while_an_order_is_made_is_asked_for_once_it_is_done() {
     let (mut state, source) = arranged(&NAMES);
-    let page_of = |name: &str| {
-        Message::Event(Event::Browse(BrowseEvent::Listed {
-            source,
-            page: page(&[name]),
-        }))
-    };
+    let page_of = |name: &str| Message::Event(Event::Browse(BrowseEvent::Listed { source, page: page(&[name]) }));
     let first = send(&mut state, page_of("e.jpg")).unwrap();
     assert!(send(&mut state, page_of("f.jpg")).is_none());
     assert!(send(&mut state, page_of("g.jpg")).is_none());
@@ -319,22 +228,12 @@ fn what_comes_while_an_order_is_made_is_asked_for_once_it_is_done() {
 #[test]
 fn a_worker_that_fails_is_told_once_and_not_asked_the_same_again() {
     let (mut state, _) = arranged(&NAMES);
-    let asked = on(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("png".to_owned())),
-    )
-    .unwrap();
+    let asked = on(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned()))).unwrap();
     let (id, reason) = (asked.id, "a mistake".to_owned());
-    let next = send(
-        &mut state,
-        Message::Event(Event::Review(ReviewEvent::ArrangeFailed { id, reason })),
-    );
+    let next = send(&mut state, Message::Event(Event::Review(ReviewEvent::ArrangeFailed { id, reason })));
     assert!(next.is_none());
     assert_eq!(state.problems.len(), 1);
-    settle_command(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("jpg".to_owned())),
-    );
+    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned())));
     assert_eq!(on_screen(&state), [0, 1, 3]);
 }
 
@@ -342,14 +241,8 @@ fn a_worker_that_fails_is_told_once_and_not_asked_the_same_again() {
 fn another_folder_begins_with_an_empty_search_field_and_keeps_the_sort() {
     let (mut state, _) = arranged(&NAMES);
     settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
-    settle_command(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("png".to_owned())),
-    );
-    on(
-        &mut state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from("/other"))),
-    );
+    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned())));
+    on(&mut state, Command::Browse(BrowseCommand::Open(PathBuf::from("/other"))));
     assert_eq!(state.arranging.text(), "");
     assert_eq!(state.arranging.sort(), BY_NAME);
     assert!(!state.arranging.is_filtered());
@@ -359,10 +252,7 @@ fn another_folder_begins_with_an_empty_search_field_and_keeps_the_sort() {
 fn a_search_of_the_project_that_no_field_holds_is_left_out() {
     let restored = |letters: usize| {
         let (mut state, _) = arranged(&NAMES);
-        let source = source_of(&command(
-            &mut state,
-            BrowseCommand::Open(PathBuf::from("/other")),
-        ));
+        let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/other"))));
         let Event::Project(ProjectEvent::Opened { mut content, .. }) = empty_project(source) else {
             panic!("a project is opened");
         };
@@ -382,26 +272,11 @@ fn a_search_of_the_project_that_no_field_holds_is_left_out() {
 #[test]
 fn the_filtered_images_without_a_prediction_are_predicted() {
     let (mut state, source, _) = opened();
-    event(
-        &mut state,
-        BrowseEvent::ListingEnded {
-            source,
-            task: TaskId(0),
-            result: Ok(()),
-        },
-    );
+    event(&mut state, BrowseEvent::ListingEnded { source, task: TaskId(0), result: Ok(()) });
     settle_pending(&mut state);
-    settle_command(
-        &mut state,
-        Command::Review(ReviewCommand::SetQuery("!b.jpg".to_owned())),
-    );
+    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("!b.jpg".to_owned())));
     command(&mut state, Action::PredictFiltered);
     let queued = &state.inference.queued;
     let expected: SampleSet = [0, 2].map(SampleId).into_iter().collect();
-    assert_eq!(
-        *queued,
-        Some(crate::state::inference::QueuedImages::UnpredictedOf(
-            expected
-        ))
-    );
+    assert_eq!(*queued, Some(crate::state::inference::QueuedImages::UnpredictedOf(expected)));
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::{command, event};
 use crate::domain::{
-    EndpointConfig, EndpointPlan, EndpointRecord, EndpointStatus, ModelSource, Preflight, S3Access,
-    SageMakerAccess, default_ami,
+    EndpointConfig, EndpointPlan, EndpointRecord, EndpointStatus, ModelSource, Preflight, S3Access, SageMakerAccess,
+    default_ami,
 };
 use crate::state::{
-    Action, DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId, EndpointPresence,
-    EndpointsCommand, EndpointsEffect, EndpointsEvent, Event, Failure, FormCheck, KnownEndpoint,
-    Overlay, State, TaskId, TaskOutcome, TaskSignal,
+    Action, DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId, EndpointPresence, EndpointsCommand,
+    EndpointsEffect, EndpointsEvent, Event, Failure, FormCheck, KnownEndpoint, Overlay, State, TaskId, TaskOutcome,
+    TaskSignal,
 };
 
 fn record() -> EndpointRecord {
@@ -23,14 +23,7 @@ fn id() -> EndpointId {
 }
 
 fn read(state: &mut State, records: Vec<EndpointRecord>, due: Vec<EndpointId>) -> Vec<Effect> {
-    event(
-        state,
-        Event::Endpoints(EndpointsEvent::RecordsRead {
-            records,
-            unreadable: Vec::new(),
-            due,
-        }),
-    )
+    event(state, Event::Endpoints(EndpointsEvent::RecordsRead { records, unreadable: Vec::new(), due }))
 }
 
 fn known(state: &State) -> &KnownEndpoint {
@@ -44,28 +37,12 @@ fn see(state: &mut State, presence: EndpointPresence) {
         EndpointPresence::Present(endpoint) => Some(endpoint),
         EndpointPresence::Unknown | EndpointPresence::Absent => None,
     };
-    event(
-        state,
-        Event::Endpoints(EndpointsEvent::Seen {
-            id: id(),
-            task,
-            endpoint,
-            config: None,
-            usd_per_hour: None,
-        }),
-    );
+    event(state, Event::Endpoints(EndpointsEvent::Seen { id: id(), task, endpoint, config: None, usd_per_hour: None }));
 }
 
 fn end_watching(state: &mut State) {
     let task = known(state).watching.expect("it is watched");
-    event(
-        state,
-        Event::Endpoints(EndpointsEvent::WatchEnded {
-            id: id(),
-            task,
-            result: Ok(()),
-        }),
-    );
+    event(state, Event::Endpoints(EndpointsEvent::WatchEnded { id: id(), task, result: Ok(()) }));
 }
 
 fn deleting(state: &State) -> TaskId {
@@ -76,12 +53,7 @@ fn end_deletion(state: &mut State, result: Result<EndpointDeletion, Failure>) {
     let task = deleting(state);
     event(
         state,
-        Event::Endpoints(EndpointsEvent::Deleted {
-            id: id(),
-            task,
-            cause: DeletionCause::TimeIsOver,
-            result,
-        }),
+        Event::Endpoints(EndpointsEvent::Deleted { id: id(), task, cause: DeletionCause::TimeIsOver, result }),
     );
 }
 
@@ -90,67 +62,43 @@ fn notice(state: &mut State) -> Option<String> {
 }
 
 fn refused() -> Failure {
-    Failure::Failed {
-        message: "Could not delete the endpoint cats: no".to_owned(),
-        renewal: None,
-    }
+    Failure::Failed { message: "Could not delete the endpoint cats: no".to_owned(), renewal: None }
 }
 
 #[test]
 fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it_changes() {
     let mut state = State::default();
     let effects = read(&mut state, vec![record()], Vec::new());
-    assert!(
-        has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"), "{effects:?}");
     // Read again, it is nothing new.
     let effects = read(&mut state, vec![record()], Vec::new());
     assert!(effects.is_empty(), "{effects:?}");
-    see(
-        &mut state,
-        EndpointPresence::example(EndpointStatus::Creating),
-    );
+    see(&mut state, EndpointPresence::example(EndpointStatus::Creating));
     assert_eq!(notice(&mut state), None);
-    see(
-        &mut state,
-        EndpointPresence::example(EndpointStatus::InService),
-    );
+    see(&mut state, EndpointPresence::example(EndpointStatus::InService));
     let text = notice(&mut state).expect("a notice");
     assert_eq!(text, "The endpoint cats is in service");
     assert_eq!(state.endpoints_at_our_cost().count(), 1);
 
     end_watching(&mut state);
     let effects = event(&mut state, EndpointsEvent::Outdated);
-    assert!(
-        has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"), "{effects:?}");
     see(&mut state, EndpointPresence::Absent);
     let text = notice(&mut state).expect("that is unexpected");
     assert!(text.contains("was deleted outside this window"), "{text}");
     assert_eq!(state.endpoints_at_our_cost().count(), 0);
-    assert_eq!(
-        known(&state).goes_with_it(),
-        ["its configuration cats", "its model cats"]
-    );
+    assert_eq!(known(&state).goes_with_it(), ["its configuration cats", "its model cats"]);
 }
 
 #[test]
 fn an_endpoint_that_sagemaker_never_took_costs_nothing_and_is_not_looked_for() {
     let mut state = State::default();
-    let half = EndpointRecord {
-        is_started: false,
-        ..record()
-    };
+    let half = EndpointRecord { is_started: false, ..record() };
     let effects = read(&mut state, vec![half], Vec::new());
     assert!(effects.is_empty(), "{effects:?}");
     assert_eq!(state.endpoints_at_our_cost().count(), 0);
     let effects = read(&mut state, vec![record()], Vec::new());
-    assert!(
-        has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"), "{effects:?}");
 }
 
 #[test]
@@ -163,10 +111,7 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
         "{effects:?}"
     );
     let effects = read(&mut state, vec![record()], vec![id()]);
-    assert!(
-        !has!(effects, Effect::Endpoints(EndpointsEffect::Delete { .. })),
-        "{effects:?}"
-    );
+    assert!(!has!(effects, Effect::Endpoints(EndpointsEffect::Delete { .. })), "{effects:?}");
 
     end_deletion(&mut state, Err(refused()));
     let text = notice(&mut state).expect("it still costs money");
@@ -175,25 +120,16 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
     assert_eq!(state.endpoints_at_our_cost().count(), 1);
 
     let effects = read(&mut state, vec![record()], vec![id()]);
-    assert!(
-        has!(effects, Effect::Endpoints(EndpointsEffect::Delete { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Endpoints(EndpointsEffect::Delete { .. })), "{effects:?}");
     end_deletion(&mut state, Err(refused()));
     assert_eq!(notice(&mut state), None);
     assert_eq!(state.problems.len(), 1);
 
     read(&mut state, vec![record()], vec![id()]);
-    let done = EndpointDeletion {
-        deleted: vec!["endpoint cats".to_owned()],
-        kept: Vec::new(),
-    };
+    let done = EndpointDeletion { deleted: vec!["endpoint cats".to_owned()], kept: Vec::new() };
     end_deletion(&mut state, Ok(done));
     let text = notice(&mut state).expect("it is done");
-    assert_eq!(
-        text,
-        "The endpoint cats has reached its deletion time. Deleted: endpoint cats"
-    );
+    assert_eq!(text, "The endpoint cats has reached its deletion time. Deleted: endpoint cats");
     assert_eq!(state.endpoints_at_our_cost().count(), 0);
     let last = state.tasks.finished().next().expect("it is listed");
     assert_eq!(last.outcome, TaskOutcome::Done(text));
@@ -215,10 +151,7 @@ fn nothing_is_deleted_before_that_is_confirmed() {
     let mut state = State::default();
     read(&mut state, vec![record()], Vec::new());
     let effects = command(&mut state, EndpointsCommand::ConfirmDeletion(id()));
-    assert!(
-        !has!(effects, Effect::Endpoints(EndpointsEffect::Delete { .. })),
-        "{effects:?}"
-    );
+    assert!(!has!(effects, Effect::Endpoints(EndpointsEffect::Delete { .. })), "{effects:?}");
     assert_eq!(state.overlay, Overlay::Endpoints);
     command(&mut state, EndpointsCommand::Keep);
     assert_eq!(state.remote.endpoints.confirming, None);
@@ -230,10 +163,7 @@ fn nothing_is_deleted_before_that_is_confirmed() {
         "{effects:?}"
     );
     // It is not looked at meanwhile: what it says would be out of date.
-    assert!(
-        has!(effects, Effect::Signal(_, TaskSignal::Cancel)),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Signal(_, TaskSignal::Cancel)), "{effects:?}");
 }
 
 #[test]
@@ -256,16 +186,10 @@ fn a_record_that_cannot_be_read_is_a_problem_and_told_once() {
 fn the_list_is_not_requested_before_the_user_opens_it() {
     let mut state = State::default();
     let effects = command(&mut state, Action::Endpoints);
-    assert!(
-        !has!(effects, Effect::Endpoints(EndpointsEffect::List { .. })),
-        "{effects:?}"
-    );
+    assert!(!has!(effects, Effect::Endpoints(EndpointsEffect::List { .. })), "{effects:?}");
     let query = crate::domain::EndpointQuery::default();
     let effects = command(&mut state, EndpointsCommand::List(query));
-    assert!(
-        has!(effects, Effect::Endpoints(EndpointsEffect::List { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Endpoints(EndpointsEffect::List { .. })), "{effects:?}");
 }
 
 #[test]
@@ -285,16 +209,10 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
         request.archive.map(|archive| archive.to_string()),
         Some("s3://bucket/models/spotcheck-files/cats/model.tar.gz".to_owned())
     );
-    assert_eq!(
-        request.config.ami_version.as_deref(),
-        default_ami("ml.g5.xlarge")
-    );
+    assert_eq!(request.config.ami_version.as_deref(), default_ami("ml.g5.xlarge"));
     assert_eq!(request.delete_after_ms, Some(2 * 3_600_000));
 
-    let for_good = EndpointDraft {
-        delete_after_h: None,
-        ..draft
-    };
+    let for_good = EndpointDraft { delete_after_h: None, ..draft };
     let effects = command(&mut state, EndpointsCommand::Check(Box::new(for_good)));
     let task = effects.iter().find_map(|effect| match effect {
         Effect::Endpoints(EndpointsEffect::Check { ticket, .. }) => Some(ticket.id),
@@ -308,20 +226,10 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
         usd_per_hour: Some(0.25),
         delete_after_ms: None,
     });
-    let check = FormCheck {
-        preflight: Preflight::default(),
-        commands: Vec::new(),
-        plan: Arc::clone(&plan),
-    };
+    let check = FormCheck { preflight: Preflight::default(), commands: Vec::new(), plan: Arc::clone(&plan) };
     // Nothing is deployed that was not checked.
     assert!(command(&mut state, EndpointsCommand::Deploy).is_empty());
-    event(
-        &mut state,
-        EndpointsEvent::Checked {
-            task: task.expect("it is checked"),
-            result: Ok(Box::new(check)),
-        },
-    );
+    event(&mut state, EndpointsEvent::Checked { task: task.expect("it is checked"), result: Ok(Box::new(check)) });
     let effects = command(&mut state, EndpointsCommand::Deploy);
     let deployed = effects.into_iter().find_map(|effect| match effect {
         Effect::Endpoints(EndpointsEffect::Deploy { plan, .. }) => Some(plan),

@@ -28,10 +28,7 @@ fn ticket(effects: &[Effect]) -> u64 {
 fn set_verdict(name: &str, run: Option<RunId>, verdict: Option<Verdict>) -> Change {
     Change::SetVerdict {
         sample: SampleUri::new(format!("/photos/{name}")),
-        target: VerdictTarget {
-            run,
-            box_index: None,
-        },
+        target: VerdictTarget { run, box_index: None },
         verdict,
     }
 }
@@ -55,15 +52,7 @@ fn boxes(count: usize) -> Prediction {
 fn with_boxes() -> (State, RunId) {
     let (mut state, source, run) = ready();
     let predictions = vec![new_prediction(SampleId(0), Ok(boxes(2)))];
-    event(
-        &mut state,
-        InferenceEvent::Predicted {
-            source,
-            run,
-            at_ms: 1,
-            predictions,
-        },
-    );
+    event(&mut state, InferenceEvent::Predicted { source, run, at_ms: 1, predictions });
     (state, run)
 }
 
@@ -78,10 +67,7 @@ fn a_verdict_is_sent_to_the_project_at_once_and_is_saving_until_it_is_there() {
     let up_to = ticket(&effects);
     event(&mut state, ProjectEvent::Saved { source, up_to });
     assert!(!state.judgements.is_saving(SampleId(0)));
-    assert_eq!(
-        state.judgements.verdict(SampleId(0)),
-        Some(&Verdict::Accept)
-    );
+    assert_eq!(state.judgements.verdict(SampleId(0)), Some(&Verdict::Accept));
 }
 
 #[test]
@@ -120,13 +106,7 @@ fn predicted(source: SourceId, run: RunId, prediction: Prediction) -> Event {
 fn a_prediction_that_was_judged_is_not_replaced_when_its_file_has_changed() {
     let (mut state, source, run) = judged_and_outdated();
     let effects = command(&mut state, Action::PredictShown);
-    assert!(
-        !has!(
-            effects,
-            Effect::Inference(InferenceEffect::PredictOne { .. })
-        ),
-        "{effects:?}"
-    );
+    assert!(!has!(effects, Effect::Inference(InferenceEffect::PredictOne { .. })), "{effects:?}");
     let notice = &state.notice.as_ref().unwrap().text;
     assert!(notice.contains("keeps its judged prediction"), "{notice}");
     command(&mut state, Action::SelectAll);
@@ -182,25 +162,14 @@ fn verdicts_that_are_brought_back_before_the_new_prediction_is_there_keep_the_ol
 fn a_judged_outdated_prediction_is_there_when_the_project_is_opened_again() {
     let mut state = State::default();
     event(&mut state, models(&["small"]));
-    let source = source_of(&command(
-        &mut state,
-        BrowseCommand::Open(PathBuf::from("/photos")),
-    ));
+    let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
     let run = RunId(7);
-    let Event::Project(ProjectEvent::Opened { mut content, .. }) =
-        project_with(source, vec![stored_run(run)])
-    else {
+    let Event::Project(ProjectEvent::Opened { mut content, .. }) = project_with(source, vec![stored_run(run)]) else {
         unreachable!("that is what it makes");
     };
     content.judgements = vec![JudgedSample {
         sample: SampleUri::new("/photos/a.jpg"),
-        verdicts: vec![(
-            VerdictTarget {
-                run: Some(run),
-                box_index: None,
-            },
-            Verdict::Accept,
-        )],
+        verdicts: vec![(VerdictTarget { run: Some(run), box_index: None }, Verdict::Accept)],
         note: String::new(),
         tags: Vec::new(),
     }];
@@ -209,33 +178,14 @@ fn a_judged_outdated_prediction_is_there_when_the_project_is_opened_again() {
     event(&mut state, BrowseEvent::Listed { source, page });
     // The prediction there is not about this file; nothing is known of the others yet.
     let predictions = vec![(run, SampleId(0), None)];
-    let effects = event(
-        &mut state,
-        ProjectEvent::PredictionsLoaded {
-            source,
-            predictions,
-        },
-    );
-    assert!(
-        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "{effects:?}"
-    );
+    let effects = event(&mut state, ProjectEvent::PredictionsLoaded { source, predictions });
+    assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
     let task = state.tasks.running()[0].id;
     let result = Ok(());
-    event(
-        &mut state,
-        BrowseEvent::ListingEnded {
-            source,
-            task,
-            result,
-        },
-    );
+    event(&mut state, BrowseEvent::ListingEnded { source, task, result });
     let row = |name: &str| StoredRow {
         sample: SampleUri::new(format!("/photos/{name}")),
-        stamp: Some(FileStamp {
-            size_bytes: 99,
-            ..FileStamp::default()
-        }),
+        stamp: Some(FileStamp { size_bytes: 99, ..FileStamp::default() }),
         prediction: StoredPrediction::Predicted {
             width: 3,
             height: 2,
@@ -245,26 +195,11 @@ fn a_judged_outdated_prediction_is_there_when_the_project_is_opened_again() {
         },
     };
     let predictions = vec![row("a.jpg"), row("b.jpg")];
-    event(
-        &mut state,
-        ProjectEvent::RunLoaded {
-            source,
-            run,
-            predictions,
-        },
-    );
+    event(&mut state, ProjectEvent::RunLoaded { source, run, predictions });
     let task = state.tasks.running()[0].id;
-    let ended = Event::Project(ProjectEvent::RunLoadingEnded {
-        source,
-        run,
-        task,
-        result: Ok(()),
-    });
+    let ended = Event::Project(ProjectEvent::RunLoadingEnded { source, run, task, result: Ok(()) });
     let effects = event(&mut state, ended);
-    assert!(
-        !has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })),
-        "{effects:?}"
-    );
+    assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
     let any_version = effects.iter().any(|effect| {
         matches!(effect, Effect::Project(ProjectEffect::LoadPredictions { requested, .. })
             if requested[0].stamp.is_none())
@@ -273,32 +208,16 @@ fn a_judged_outdated_prediction_is_there_when_the_project_is_opened_again() {
     let run = state.run().unwrap();
     assert!(run.is_outdated(SampleId(0)));
     assert_eq!(run.status(SampleId(0)), PredictionStatus::Predicted);
-    assert_eq!(
-        run.status(SampleId(1)),
-        PredictionStatus::Unpredicted,
-        "it has no verdict"
-    );
-    let said: Vec<&str> = state
-        .problems
-        .entries()
-        .iter()
-        .map(|entry| entry.problem.message.as_str())
-        .collect();
-    assert!(
-        said.iter()
-            .any(|text| text.contains("The prediction is kept")),
-        "{said:?}"
-    );
+    assert_eq!(run.status(SampleId(1)), PredictionStatus::Unpredicted, "it has no verdict");
+    let said: Vec<&str> = state.problems.entries().iter().map(|entry| entry.problem.message.as_str()).collect();
+    assert!(said.iter().any(|text| text.contains("The prediction is kept")), "{said:?}");
 }
 
 #[test]
 fn an_image_without_a_prediction_can_be_judged() {
     let (mut state, ..) = ready();
     let effects = command(&mut state, Action::Unsure);
-    assert_eq!(
-        changes(&effects),
-        [set_verdict("a.jpg", None, Some(Verdict::Unsure))]
-    );
+    assert_eq!(changes(&effects), [set_verdict("a.jpg", None, Some(Verdict::Unsure))]);
 }
 
 #[test]
@@ -336,27 +255,14 @@ fn a_selected_box_is_judged_and_the_next_one_selected() {
     assert_eq!(state.shown.selected_box, Some(0));
     let wrong = Verdict::WrongClass("dog".to_owned());
     let effects = command(&mut state, ReviewCommand::SetVerdict(Some(wrong.clone())));
-    let target = VerdictTarget {
-        run: Some(run),
-        box_index: Some(0),
-    };
+    let target = VerdictTarget { run: Some(run), box_index: Some(0) };
     let sample = SampleUri::new("/photos/a.jpg");
     let verdict = Some(wrong.clone());
-    assert_eq!(
-        changes(&effects),
-        [Change::SetVerdict {
-            sample,
-            target,
-            verdict
-        }]
-    );
+    assert_eq!(changes(&effects), [Change::SetVerdict { sample, target, verdict }]);
     assert_eq!(state.judgements.box_verdict(SampleId(0), 0), Some(&wrong));
     assert_eq!(state.judgements.verdict(SampleId(0)), None);
     assert_eq!(state.shown.selected_box, Some(1));
-    assert_eq!(
-        state.judgements.undo_label(),
-        Some("set the class of the cat in a.jpg to “dog”")
-    );
+    assert_eq!(state.judgements.undo_label(), Some("set the class of the cat in a.jpg to “dog”"));
     assert!(verdicts(&state).is_empty(), "one of two boxes is judged");
     command(&mut state, Action::Accept);
     assert_eq!(verdicts(&state), [VerdictKind::WrongClass]);
@@ -413,10 +319,7 @@ fn clearing_also_deletes_verdicts_from_before_there_was_a_prediction() {
     command(&mut state, Action::ClearVerdict);
     assert_eq!(state.judgements.verdict(SampleId(0)), None);
     command(&mut state, Action::Undo);
-    assert_eq!(
-        state.judgements.verdict(SampleId(0)),
-        Some(&Verdict::Reject)
-    );
+    assert_eq!(state.judgements.verdict(SampleId(0)), Some(&Verdict::Reject));
 }
 
 #[test]
@@ -431,10 +334,7 @@ fn notes_and_tags_are_written_for_the_selection() {
     let effects = command(&mut state, ReviewCommand::SetNote { samples, text });
     assert_eq!(
         changes(&effects),
-        [Change::SetNote {
-            sample: SampleUri::new("/photos/b.jpg"),
-            text: "look again".to_owned()
-        }]
+        [Change::SetNote { sample: SampleUri::new("/photos/b.jpg"), text: "look again".to_owned() }]
     );
     command(&mut state, BrowseCommand::Show(SampleId(2)));
     command(&mut state, ReviewCommand::RemoveTag("night".to_owned()));
@@ -463,13 +363,7 @@ fn the_least_certain_prediction_comes_first() {
     let (mut state, source, run) = ready();
     let sure = |first: f32| Prediction {
         content: PredictionContent::Classes(
-            [(0, first), (1, 0.1)]
-                .map(|(index, score)| ClassScore {
-                    index,
-                    label: "cat".to_owned(),
-                    score,
-                })
-                .into(),
+            [(0, first), (1, 0.1)].map(|(index, score)| ClassScore { index, label: "cat".to_owned(), score }).into(),
         ),
         ..cat()
     };
@@ -480,9 +374,7 @@ fn the_least_certain_prediction_comes_first() {
             source,
             run,
             at_ms: 1,
-            predictions: predictions
-                .map(|(id, first)| new_prediction(SampleId(id), Ok(sure(first))))
-                .into(),
+            predictions: predictions.map(|(id, first)| new_prediction(SampleId(id), Ok(sure(first)))).into(),
         },
     );
     let mut visited = Vec::new();
@@ -498,28 +390,14 @@ fn the_least_certain_prediction_comes_first() {
 fn what_the_project_holds_is_there_whether_it_or_the_listing_comes_first() {
     let judged = |name: &str| JudgedSample {
         sample: SampleUri::new(format!("/photos/{name}")),
-        verdicts: vec![(
-            VerdictTarget {
-                run: None,
-                box_index: None,
-            },
-            Verdict::Reject,
-        )],
+        verdicts: vec![(VerdictTarget { run: None, box_index: None }, Verdict::Reject)],
         note: "seen".to_owned(),
         tags: vec!["t".to_owned()],
     };
     let mut state = State::default();
     event(&mut state, models(&["small"]));
-    let source = source_of(&command(
-        &mut state,
-        BrowseCommand::Open(PathBuf::from("/photos")),
-    ));
-    let listed = |names: &[&str]| {
-        Event::Browse(BrowseEvent::Listed {
-            source,
-            page: page(names),
-        })
-    };
+    let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
+    let listed = |names: &[&str]| Event::Browse(BrowseEvent::Listed { source, page: page(names) });
     event(&mut state, listed(&["a.jpg"]));
     let Event::Project(ProjectEvent::Opened { mut content, .. }) = empty_project(source) else {
         panic!("it is the event of an opened project");
@@ -538,9 +416,7 @@ fn what_the_project_holds_is_there_whether_it_or_the_listing_comes_first() {
 #[test]
 fn a_project_that_another_program_holds_is_not_judged() {
     let (mut state, ..) = ready();
-    state.project.status = ProjectStatus::ReadOnly {
-        reason: "it is open in another window".to_owned(),
-    };
+    state.project.status = ProjectStatus::ReadOnly { reason: "it is open in another window".to_owned() };
     let effects = command(&mut state, Action::Accept);
     assert!(changes(&effects).is_empty());
     assert_eq!(verdicts(&state).len(), 0);

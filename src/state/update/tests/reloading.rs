@@ -9,30 +9,18 @@ use crate::state::{BrowseCommand, BrowseEffect, BrowseEvent, Relisting};
 fn listed() -> (State, SourceId) {
     let (mut state, source, _) = opened();
     let task = list_task(&state).unwrap();
-    event(
-        &mut state,
-        BrowseEvent::ListingEnded {
-            source,
-            task,
-            result: Ok(()),
-        },
-    );
+    event(&mut state, BrowseEvent::ListingEnded { source, task, result: Ok(()) });
     (state, source)
 }
 
 fn list_task(state: &State) -> Option<TaskId> {
     let mut running = state.tasks.running().iter();
-    running
-        .find(|task| task.kind == TaskKind::List)
-        .map(|task| task.id)
+    running.find(|task| task.kind == TaskKind::List).map(|task| task.id)
 }
 
 fn reload(state: &mut State) -> TaskId {
     let effects = command(state, Action::Reload);
-    assert!(matches!(
-        effects.as_slice(),
-        [Effect::Browse(BrowseEffect::ListAgain { .. })]
-    ));
+    assert!(matches!(effects.as_slice(), [Effect::Browse(BrowseEffect::ListAgain { .. })]));
     list_task(state).unwrap()
 }
 
@@ -42,14 +30,7 @@ fn uris(names: &[&str]) -> HashSet<SampleUri> {
 }
 
 fn listed_again(state: &mut State, source: SourceId, task: TaskId, found: Relisting) {
-    event(
-        state,
-        Event::Browse(BrowseEvent::ListedAgain {
-            source,
-            task,
-            result: Ok(found),
-        }),
-    );
+    event(state, Event::Browse(BrowseEvent::ListedAgain { source, task, result: Ok(found) }));
 }
 
 #[test]
@@ -58,13 +39,7 @@ fn reloading_marks_what_is_gone_and_keeps_every_place() {
     command(&mut state, BrowseCommand::Show(SampleId(1)));
     let task = reload(&mut state);
     let seen = page(&["a.jpg", "b.jpg", "new.jpg"]).samples;
-    event(
-        &mut state,
-        BrowseEvent::ListingChanged {
-            source,
-            change: ListingChange::Seen(seen),
-        },
-    );
+    event(&mut state, BrowseEvent::ListingChanged { source, change: ListingChange::Seen(seen) });
     let found = Relisting {
         present: Some(uris(&["a.jpg", "b.jpg", "new.jpg"])),
         notes: vec!["One object was left out".to_owned()],
@@ -83,10 +58,8 @@ fn reloading_marks_what_is_gone_and_keeps_every_place() {
 fn nothing_is_gone_where_not_everything_could_be_listed() {
     let (mut state, source) = listed();
     let task = reload(&mut state);
-    let found = Relisting {
-        problems: vec![Problem::general("The list of images is not complete")],
-        ..Relisting::default()
-    };
+    let found =
+        Relisting { problems: vec![Problem::general("The list of images is not complete")], ..Relisting::default() };
     listed_again(&mut state, source, task, found);
     assert!(state.samples.ids().all(|id| !state.samples.is_gone(id)));
     assert_eq!(state.problems.len(), 1);
@@ -98,30 +71,14 @@ fn what_could_not_be_read_is_tried_again_after_reloading() {
     let shown = SampleId(0);
     event(
         &mut state,
-        BrowseEvent::Displayed {
-            source,
-            sample: shown,
-            result: Err("the request timed out".to_owned()),
-        },
+        BrowseEvent::Displayed { source, sample: shown, result: Err("the request timed out".to_owned()) },
     );
     assert!(state.samples.unreadable(shown).is_some());
     let task = reload(&mut state);
-    let found = Relisting {
-        present: Some(uris(&["a.jpg", "b.jpg", "c.jpg"])),
-        ..Relisting::default()
-    };
-    let effects = event(
-        &mut state,
-        BrowseEvent::ListedAgain {
-            source,
-            task,
-            result: Ok(found),
-        },
-    );
+    let found = Relisting { present: Some(uris(&["a.jpg", "b.jpg", "c.jpg"])), ..Relisting::default() };
+    let effects = event(&mut state, BrowseEvent::ListedAgain { source, task, result: Ok(found) });
     assert!(state.samples.unreadable(shown).is_none());
-    assert!(
-        has!(effects, Effect::Browse(BrowseEffect::Display { sample, .. }) if *sample == shown)
-    );
+    assert!(has!(effects, Effect::Browse(BrowseEffect::Display { sample, .. }) if *sample == shown));
 }
 
 #[test]
@@ -135,14 +92,7 @@ fn a_listing_under_way_is_not_begun_again() {
 fn a_place_that_could_not_be_opened_is_opened_anew() {
     let (mut state, source, _) = opened();
     let task = list_task(&state).unwrap();
-    event(
-        &mut state,
-        BrowseEvent::ListingEnded {
-            source,
-            task,
-            result: Err("There is no such folder".to_owned()),
-        },
-    );
+    event(&mut state, BrowseEvent::ListingEnded { source, task, result: Err("There is no such folder".to_owned()) });
     let effects = command(&mut state, Action::Reload);
     assert_ne!(source_of(&effects), source);
 }
@@ -154,21 +104,13 @@ fn the_neighbours_of_the_image_are_read_ahead_the_next_one_first() {
         command(&mut state, BrowseCommand::Show(SampleId(shown)));
         let effects = event(
             &mut state,
-            BrowseEvent::Displayed {
-                source,
-                sample: SampleId(shown),
-                result: Err("whatever comes of it".to_owned()),
-            },
+            BrowseEvent::Displayed { source, sample: SampleId(shown), result: Err("whatever comes of it".to_owned()) },
         );
         let ahead = effects.iter().find_map(|effect| match effect {
             Effect::Browse(BrowseEffect::ReadAhead { samples, .. }) => Some(samples),
             _ => None,
         });
-        let names: Vec<&str> = ahead
-            .unwrap()
-            .iter()
-            .map(|sample| sample.name.as_str())
-            .collect();
+        let names: Vec<&str> = ahead.unwrap().iter().map(|sample| sample.name.as_str()).collect();
         assert_eq!(names, neighbours);
     }
 }

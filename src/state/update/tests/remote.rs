@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use super::{cat, command, event, opened, prediction, ready};
 use crate::domain::{
-    Check, CheckGrade, CheckPoint, FailedObject, InferenceLocation, InputObjects, JobOutcome,
-    JobPage, JobPhase, JobProgress, JobQuery, LabelSet, Leftover, ModelSource, Preflight,
-    ReadingRequest, ResponseExamples, S3Access, S3Address, S3Place, SageMakerAccess, SampleId,
-    TransformJob, TransformPlan, TransformSpec, TransformStatus, TransformSummary, Unexplained,
+    Check, CheckGrade, CheckPoint, FailedObject, InferenceLocation, InputObjects, JobOutcome, JobPage, JobPhase,
+    JobProgress, JobQuery, LabelSet, Leftover, ModelSource, Preflight, ReadingRequest, ResponseExamples, S3Access,
+    S3Address, S3Place, SageMakerAccess, SampleId, TransformJob, TransformPlan, TransformSpec, TransformStatus,
+    TransformSummary, Unexplained,
 };
 use crate::state::{
-    Action, BrowseCommand, BrowseEvent, Command, DisplayInfo, Effect, Event, ExportScope, Failure,
-    FormCheck, ImagesFrom, JobDraft, JobId, JobRequest, JobsCommand, JobsEffect, JobsEvent,
-    Leftovers, Loadable, ModelDraft, OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent,
-    Overlay, ReadingTrial, RetryPlan, S3Effect, State, TaskId, TaskKind, WatchEnd,
+    Action, BrowseCommand, BrowseEvent, Command, DisplayInfo, Effect, Event, ExportScope, Failure, FormCheck,
+    ImagesFrom, JobDraft, JobId, JobRequest, JobsCommand, JobsEffect, JobsEvent, Leftovers, Loadable, ModelDraft,
+    OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent, Overlay, ReadingTrial, RetryPlan, S3Effect, State, TaskId,
+    TaskKind, WatchEnd,
 };
 
 fn id(name: &str) -> JobId {
@@ -24,18 +24,9 @@ fn id(name: &str) -> JobId {
 fn listed() -> State {
     let (mut state, source, _) = opened();
     let running = state.tasks.running().iter();
-    let task = running
-        .map(|task| (task.id, &task.kind))
-        .find(|(_, kind)| **kind == TaskKind::List);
+    let task = running.map(|task| (task.id, &task.kind)).find(|(_, kind)| **kind == TaskKind::List);
     let (task, _) = task.expect("it is being listed");
-    event(
-        &mut state,
-        BrowseEvent::ListingEnded {
-            source,
-            task,
-            result: Ok(()),
-        },
-    );
+    event(&mut state, BrowseEvent::ListingEnded { source, task, result: Ok(()) });
     state
 }
 
@@ -44,14 +35,8 @@ fn draft(state: &State) -> JobDraft {
     let draft = state.remote.job_form.draft.clone();
     JobDraft {
         base: "s3://bucket/out".to_owned(),
-        model: ModelDraft {
-            role: "arn:aws:iam::123456789012:role/r".to_owned(),
-            ..draft.model
-        },
-        spec: TransformSpec {
-            job_name: "cats-1".to_owned(),
-            ..draft.spec
-        },
+        model: ModelDraft { role: "arn:aws:iam::123456789012:role/r".to_owned(), ..draft.model },
+        spec: TransformSpec { job_name: "cats-1".to_owned(), ..draft.spec },
         ..draft
     }
 }
@@ -68,22 +53,14 @@ fn check(state: &mut State, draft: JobDraft) -> (TaskId, JobRequest) {
 fn check_of(request: &JobRequest, grade: CheckGrade) -> Box<FormCheck<TransformPlan>> {
     Box::new(FormCheck {
         preflight: Preflight {
-            checks: vec![Check {
-                point: CheckPoint::Role,
-                grade,
-                finding: String::new(),
-                advice: String::new(),
-            }],
+            checks: vec![Check { point: CheckPoint::Role, grade, finding: String::new(), advice: String::new() }],
             ..Preflight::default()
         },
         commands: Vec::new(),
         plan: Arc::new(TransformPlan {
             sagemaker: SageMakerAccess::from(&request.access),
             s3: request.access.clone(),
-            spec: TransformSpec {
-                max_payload_mb: Some(7),
-                ..request.spec.clone()
-            },
+            spec: TransformSpec { max_payload_mb: Some(7), ..request.spec.clone() },
             model: ModelSource::Existing,
             input_folder: None,
             input_files: Vec::new(),
@@ -138,52 +115,30 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
     command(&mut state, BrowseCommand::ToggleSelected(SampleId(2)));
     let effects = command(&mut state, Action::StartJob);
     assert_eq!(state.overlay, Overlay::StartJob);
-    assert!(
-        has!(effects, Effect::S3(S3Effect::SignIn { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::S3(S3Effect::SignIn { .. })), "{effects:?}");
     let empty = state.remote.job_form.draft.clone();
     assert_eq!(empty.model.library.as_deref(), Some("small"));
     assert_eq!(empty.scope, ExportScope::Selection);
 
     let effects = command(&mut state, JobsCommand::Check(Box::new(empty)));
-    assert!(
-        !has!(effects, Effect::Jobs(JobsEffect::Check { .. })),
-        "{effects:?}"
-    );
+    assert!(!has!(effects, Effect::Jobs(JobsEffect::Check { .. })), "{effects:?}");
     assert!(state.remote.job_form.missing.is_some());
 
     let draft = draft(&state);
     let (task, request) = check(&mut state, draft.clone());
-    let names: Vec<&str> = request
-        .images
-        .samples()
-        .map(|sample| sample.name.as_str())
-        .collect();
+    let names: Vec<&str> = request.images.samples().map(|sample| sample.name.as_str()).collect();
     assert_eq!(names, ["a.jpg", "c.jpg"]);
     let ImagesFrom::Local { root, target, .. } = &request.images.lie else {
         panic!("the images are on this machine");
     };
-    assert_eq!(
-        (root.as_str(), target.to_string().as_str()),
-        ("/photos", "s3://bucket/out/images/photos/")
-    );
-    assert_eq!(
-        request.spec.output.folder.to_string(),
-        "s3://bucket/out/cats-1/"
-    );
+    assert_eq!((root.as_str(), target.to_string().as_str()), ("/photos", "s3://bucket/out/images/photos/"));
+    assert_eq!(request.spec.output.folder.to_string(), "s3://bucket/out/cats-1/");
 
     // Another check takes its place, and the late prediction is dropped.
     let mut two = draft;
     two.spec.instance_count = 2;
     let (second, _) = check(&mut state, two);
-    event(
-        &mut state,
-        JobsEvent::Checked {
-            task,
-            result: Err(Failure::new("late")),
-        },
-    );
+    event(&mut state, JobsEvent::Checked { task, result: Err(Failure::new("late")) });
     assert!(matches!(state.remote.job_form.check, Loadable::Loading(task) if task == second));
 }
 
@@ -193,32 +148,14 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
     command(&mut state, Action::StartJob);
     let draft = draft(&state);
     let (task, request) = check(&mut state, draft.clone());
-    assert!(!has!(
-        command(&mut state, JobsCommand::Start),
-        Effect::Jobs(JobsEffect::Start { .. })
-    ));
+    assert!(!has!(command(&mut state, JobsCommand::Start), Effect::Jobs(JobsEffect::Start { .. })));
     let bad = check_of(&request, CheckGrade::Problem);
-    event(
-        &mut state,
-        JobsEvent::Checked {
-            task,
-            result: Ok(bad),
-        },
-    );
-    assert!(!has!(
-        command(&mut state, JobsCommand::Start),
-        Effect::Jobs(JobsEffect::Start { .. })
-    ));
+    event(&mut state, JobsEvent::Checked { task, result: Ok(bad) });
+    assert!(!has!(command(&mut state, JobsCommand::Start), Effect::Jobs(JobsEffect::Start { .. })));
 
     let (task, request) = check(&mut state, draft.clone());
     let good = check_of(&request, CheckGrade::Warning);
-    event(
-        &mut state,
-        JobsEvent::Checked {
-            task,
-            result: Ok(good),
-        },
-    );
+    event(&mut state, JobsEvent::Checked { task, result: Ok(good) });
     let effects = command(&mut state, JobsCommand::Start);
     let (plan, task) = effects
         .iter()
@@ -230,17 +167,8 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
     assert_eq!(plan.spec.max_payload_mb, Some(7), "as the check suggests");
     assert_eq!(state.settings.job.model.role, draft.model.role);
 
-    let effects = event(
-        &mut state,
-        JobsEvent::Started {
-            task,
-            result: Ok(id("cats-1")),
-        },
-    );
-    assert!(
-        has!(effects, Effect::Jobs(JobsEffect::Watch { .. })),
-        "{effects:?}"
-    );
+    let effects = event(&mut state, JobsEvent::Started { task, result: Ok(id("cats-1")) });
+    assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
     assert_eq!(state.overlay, Overlay::Jobs);
     assert_eq!(state.remote.open, Some(id("cats-1")));
     // The next form begins as this one ended, with another name.
@@ -259,23 +187,14 @@ fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
     let draft = draft(&state);
     let (_, request) = check(&mut state, draft.clone());
     assert_eq!(request.images.lie, ImagesFrom::Prefix);
-    assert_eq!(
-        request.spec.input.objects,
-        InputObjects::Prefix(place.address)
-    );
+    assert_eq!(request.spec.input.objects, InputObjects::Prefix(place.address));
 
-    let some = JobDraft {
-        scope: ExportScope::Selection,
-        ..draft.clone()
-    };
+    let some = JobDraft { scope: ExportScope::Selection, ..draft.clone() };
     let manifest = S3Address::new("bucket", "out/spotcheck-files/cats-1/manifest.json");
     let (_, request) = check(&mut state, some);
     let folder = S3Address::new("bucket", "photos/");
     assert_eq!(request.images.lie, ImagesFrom::Objects { folder });
-    assert_eq!(
-        request.spec.input.objects,
-        InputObjects::Manifest(manifest.clone())
-    );
+    assert_eq!(request.spec.input.objects, InputObjects::Manifest(manifest.clone()));
 
     // Other files beside the images would make the job fail.
     let notes = &mut state.source.as_mut().unwrap().notes;
@@ -294,9 +213,7 @@ fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
     );
     let task_of = |effects: &[Effect]| {
         let found = effects.iter().find_map(|effect| match effect {
-            Effect::Jobs(JobsEffect::List { ticket, query, .. }) => {
-                Some((ticket.id, query.page_token.clone()))
-            }
+            Effect::Jobs(JobsEffect::List { ticket, query, .. }) => Some((ticket.id, query.page_token.clone())),
             _ => None,
         });
         found.expect("jobs are listed")
@@ -314,25 +231,13 @@ fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
     };
     let (late, _) = task_of(&command(&mut state, JobsCommand::List(JobQuery::default())));
     let (first, _) = task_of(&command(&mut state, JobsCommand::List(JobQuery::default())));
-    let listed = |task, is_first, page| {
-        Event::Jobs(JobsEvent::Listed {
-            task,
-            is_first,
-            result: Ok(page),
-        })
-    };
+    let listed = |task, is_first, page| Event::Jobs(JobsEvent::Listed { task, is_first, result: Ok(page) });
     event(&mut state, listed(late, true, page("late", None)));
     event(&mut state, listed(first, true, page("a", Some("more"))));
     let (second, token) = task_of(&command(&mut state, JobsCommand::ListMore));
     assert_eq!(token.as_deref(), Some("more"));
     event(&mut state, listed(second, false, page("b", None)));
-    let names: Vec<&str> = state
-        .remote
-        .list
-        .rows
-        .iter()
-        .map(|job| job.name.as_str())
-        .collect();
+    let names: Vec<&str> = state.remote.list.rows.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     assert_eq!(state.remote.list.next, None);
 }
@@ -343,36 +248,16 @@ fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_ar
     let id = id("cats-1");
     let task = watched(&mut state, &id);
     let progress = progress(TransformStatus::Completed, 3, 2);
-    event(
-        &mut state,
-        JobsEvent::Seen {
-            id: id.clone(),
-            task,
-            progress,
-        },
-    );
-    let ended = Event::Jobs(JobsEvent::WatchEnded {
-        id: id.clone(),
-        task,
-        end: WatchEnd::JobOver,
-    });
+    event(&mut state, JobsEvent::Seen { id: id.clone(), task, progress });
+    let ended = Event::Jobs(JobsEvent::WatchEnded { id: id.clone(), task, end: WatchEnd::JobOver });
     let effects = event(&mut state, ended);
-    assert!(
-        has!(effects, Effect::Jobs(JobsEffect::FindOutcome { .. })),
-        "{effects:?}"
-    );
-    assert!(
-        has!(effects, Effect::Jobs(JobsEffect::FindLeftovers { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Jobs(JobsEffect::FindOutcome { .. })), "{effects:?}");
+    assert!(has!(effects, Effect::Jobs(JobsEffect::FindLeftovers { .. })), "{effects:?}");
     assert!(state.settings.watched_jobs.is_empty());
     let problems = state.problems.entries();
     assert!(problems[0].problem.message.contains("1 missing"));
     // Looking at it again does not watch what is over.
-    assert!(!has!(
-        command(&mut state, JobsCommand::Open(id)),
-        Effect::Jobs(JobsEffect::Watch { .. })
-    ));
+    assert!(!has!(command(&mut state, JobsCommand::Open(id)), Effect::Jobs(JobsEffect::Watch { .. })));
 }
 
 #[test]
@@ -381,10 +266,7 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     let id = id("cats-1");
     watched(&mut state, &id);
     let retry = Command::Jobs(JobsCommand::PlanRetry(id.clone()));
-    assert!(!has!(
-        command(&mut state, retry.clone()),
-        Effect::Jobs(JobsEffect::PlanRetry { .. })
-    ));
+    assert!(!has!(command(&mut state, retry.clone()), Effect::Jobs(JobsEffect::PlanRetry { .. })));
     command(&mut state, JobsCommand::FindOutcome(id.clone()));
     let Loadable::Loading(task) = state.remote.job(&id).unwrap().outcome else {
         panic!("it is looked for");
@@ -394,23 +276,11 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
         inputs: 3,
         outputs: 2,
         retries: Vec::new(),
-        failed: vec![FailedObject {
-            key: "photos/b.jpg".to_owned(),
-            output_key: None,
-            reason: None,
-            size_bytes: 1,
-        }],
+        failed: vec![FailedObject { key: "photos/b.jpg".to_owned(), output_key: None, reason: None, size_bytes: 1 }],
         unexplained: Unexplained::NotInLog,
         notes: Vec::new(),
     };
-    event(
-        &mut state,
-        JobsEvent::OutcomeFound {
-            id: id.clone(),
-            task,
-            result: Ok(outcome),
-        },
-    );
+    event(&mut state, JobsEvent::OutcomeFound { id: id.clone(), task, result: Ok(outcome) });
     let start = Command::Jobs(JobsCommand::StartRetry(id.clone()));
     let plan = |grade: CheckGrade, state: &mut State| {
         assert!(
@@ -419,49 +289,25 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
         let Loadable::Loading(task) = state.remote.job(&id).unwrap().retry else {
             panic!("it is planned");
         };
-        let planned = Event::Jobs(JobsEvent::RetryPlanned {
-            id: id.clone(),
-            task,
-            result: Ok(Box::new(retry_plan(grade))),
-        });
+        let planned =
+            Event::Jobs(JobsEvent::RetryPlanned { id: id.clone(), task, result: Ok(Box::new(retry_plan(grade))) });
         event(state, planned);
     };
     // A job that would fail is not started, nor one that was cancelled.
     plan(CheckGrade::Problem, &mut state);
-    assert!(!has!(
-        command(&mut state, start.clone()),
-        Effect::Jobs(JobsEffect::StartRetry { .. })
-    ));
+    assert!(!has!(command(&mut state, start.clone()), Effect::Jobs(JobsEffect::StartRetry { .. })));
     plan(CheckGrade::Ok, &mut state);
     command(&mut state, JobsCommand::DropRetry(id.clone()));
-    assert!(!has!(
-        command(&mut state, start.clone()),
-        Effect::Jobs(JobsEffect::StartRetry { .. })
-    ));
+    assert!(!has!(command(&mut state, start.clone()), Effect::Jobs(JobsEffect::StartRetry { .. })));
     plan(CheckGrade::Ok, &mut state);
-    assert!(
-        has!(command(&mut state, start.clone()), Effect::Jobs(JobsEffect::StartRetry { plan, .. })
-            if plan.spec.job_name == "cats-2")
-    );
+    assert!(has!(command(&mut state, start.clone()), Effect::Jobs(JobsEffect::StartRetry { plan, .. })
+            if plan.spec.job_name == "cats-2"));
     // Nor twice.
-    assert!(!has!(
-        command(&mut state, start),
-        Effect::Jobs(JobsEffect::StartRetry { .. })
-    ));
+    assert!(!has!(command(&mut state, start), Effect::Jobs(JobsEffect::StartRetry { .. })));
     let task = state.remote.job(&id).unwrap().retrying.unwrap();
     let result = Ok("cats-2".to_owned());
-    let effects = event(
-        &mut state,
-        JobsEvent::RetryStarted {
-            id: id.clone(),
-            task,
-            result,
-        },
-    );
-    assert!(
-        has!(effects, Effect::Jobs(JobsEffect::Watch { .. })),
-        "{effects:?}"
-    );
+    let effects = event(&mut state, JobsEvent::RetryStarted { id: id.clone(), task, result });
+    assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
     assert_eq!(state.remote.open.as_ref().unwrap().name, "cats-2");
 }
 
@@ -469,12 +315,7 @@ fn retry_plan(grade: CheckGrade) -> RetryPlan {
     let objects = InputObjects::Prefix(S3Address::new("bucket", "photos/"));
     let output = S3Address::new("bucket", "out/");
     let spec = TransformSpec::over_images("cats-2", "cats", objects, &output);
-    let check = Check {
-        point: CheckPoint::Payload,
-        grade,
-        finding: String::new(),
-        advice: String::new(),
-    };
+    let check = Check { point: CheckPoint::Payload, grade, finding: String::new(), advice: String::new() };
     RetryPlan {
         plan: Arc::new(TransformPlan {
             sagemaker: SageMakerAccess::default(),
@@ -490,10 +331,7 @@ fn retry_plan(grade: CheckGrade) -> RetryPlan {
             inside: None,
             retry_of: Some("cats-1".to_owned()),
         }),
-        preflight: Preflight {
-            checks: vec![check],
-            ..Preflight::default()
-        },
+        preflight: Preflight { checks: vec![check], ..Preflight::default() },
         notes: Vec::new(),
     }
 }
@@ -504,10 +342,7 @@ fn only_what_was_listed_as_left_behind_is_deleted() {
     let id = id("cats-1");
     watched(&mut state, &id);
     let delete = Command::Jobs(JobsCommand::DeleteLeftovers(id.clone()));
-    assert!(!has!(
-        command(&mut state, delete.clone()),
-        Effect::Jobs(JobsEffect::DeleteLeftovers { .. })
-    ));
+    assert!(!has!(command(&mut state, delete.clone()), Effect::Jobs(JobsEffect::DeleteLeftovers { .. })));
     command(&mut state, JobsCommand::FindLeftovers(id.clone()));
     let Loadable::Loading(task) = state.remote.job(&id).unwrap().left else {
         panic!("it is looked for");
@@ -515,11 +350,7 @@ fn only_what_was_listed_as_left_behind_is_deleted() {
     let left = vec![Leftover::Model("cats-1".to_owned())];
     event(
         &mut state,
-        JobsEvent::LeftoversFound {
-            id: id.clone(),
-            task,
-            result: Ok(Leftovers::Recorded(left.clone())),
-        },
+        JobsEvent::LeftoversFound { id: id.clone(), task, result: Ok(Leftovers::Recorded(left.clone())) },
     );
     let effects = command(&mut state, delete);
     let found = effects.iter().find_map(|effect| match effect {
@@ -535,49 +366,24 @@ fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be
     let id = id("cats-1");
     watched(&mut state, &id);
     let mut state = State::new(state.settings);
-    let start = Command::Start {
-        source: None,
-        model: None,
-    };
+    let start = Command::Start { source: None, model: None };
     let effects = command(&mut state, start);
-    assert!(
-        has!(effects, Effect::Jobs(JobsEffect::Watch { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
     let task = state.remote.job(&id).unwrap().watching.unwrap();
-    let failure = Failure::Failed {
-        message: "The sign-in is over".to_owned(),
-        renewal: None,
-    };
-    event(
-        &mut state,
-        JobsEvent::WatchEnded {
-            id: id.clone(),
-            task,
-            end: WatchEnd::Failed(failure),
-        },
-    );
+    let failure = Failure::Failed { message: "The sign-in is over".to_owned(), renewal: None };
+    event(&mut state, JobsEvent::WatchEnded { id: id.clone(), task, end: WatchEnd::Failed(failure) });
     assert!(state.remote.job(&id).unwrap().failure.is_some());
     // The job itself goes on, so the next start looks at it, too.
     assert!(state.settings.watched_jobs.contains(&id));
     let effects = command(&mut state, JobsCommand::Watch(id.clone()));
-    assert!(
-        has!(effects, Effect::Jobs(JobsEffect::Watch { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
     assert!(state.remote.job(&id).unwrap().failure.is_none());
 }
 
 #[test]
 fn a_job_that_is_missing_or_no_longer_watched_is_not_watched_after_a_restart() {
-    let failure = || Failure::Failed {
-        message: "There is no such job".to_owned(),
-        renewal: None,
-    };
-    for end in [
-        WatchEnd::NoSuchJob(failure()),
-        WatchEnd::Failed(Failure::Cancelled),
-    ] {
+    let failure = || Failure::Failed { message: "There is no such job".to_owned(), renewal: None };
+    for end in [WatchEnd::NoSuchJob(failure()), WatchEnd::Failed(Failure::Cancelled)] {
         let mut state = State::default();
         let id = id("cats-1");
         let task = watched(&mut state, &id);
@@ -588,11 +394,7 @@ fn a_job_that_is_missing_or_no_longer_watched_is_not_watched_after_a_restart() {
     let id = id("cats-1");
     let task = watched(&mut state, &id);
     let end = WatchEnd::Failed(failure());
-    let ended = Event::Jobs(JobsEvent::WatchEnded {
-        id: id.clone(),
-        task,
-        end,
-    });
+    let ended = Event::Jobs(JobsEvent::WatchEnded { id: id.clone(), task, end });
     event(&mut state, ended);
     command(&mut state, JobsCommand::StopWatching(id));
     assert!(state.settings.watched_jobs.is_empty());
@@ -601,66 +403,38 @@ fn a_job_that_is_missing_or_no_longer_watched_is_not_watched_after_a_restart() {
 #[test]
 fn a_prediction_from_remote_about_an_image_of_another_size_is_not_shown() {
     let (mut state, source, run) = ready();
-    state.runs.get_mut(run).unwrap().info.key.made = InferenceLocation::Outputs {
-        folder: "s3://bucket/out/".to_owned(),
-    };
+    state.runs.get_mut(run).unwrap().info.key.made =
+        InferenceLocation::Outputs { folder: "s3://bucket/out/".to_owned() };
     prediction(&mut state, source, run, 0);
     assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
     let mut displayed = |size| {
-        let result = Ok(DisplayInfo {
-            size,
-            ..DisplayInfo::default()
-        });
+        let result = Ok(DisplayInfo { size, ..DisplayInfo::default() });
         let sample = SampleId(0);
-        event(
-            &mut state,
-            BrowseEvent::Displayed {
-                source,
-                sample,
-                result,
-            },
-        );
+        event(&mut state, BrowseEvent::Displayed { source, sample, result });
         let failure = state.shown.failure.clone();
         (state.shown.prediction.is_some(), failure)
     };
     let (is_shown, failure) = displayed([30, 20]);
     assert!(!is_shown);
     let failure = failure.unwrap();
-    assert!(
-        failure.contains("3 x 2 pixels, and this one has 30 x 20"),
-        "{failure}"
-    );
+    assert!(failure.contains("3 x 2 pixels, and this one has 30 x 20"), "{failure}");
     assert_eq!(displayed([3, 2]), (true, None));
 }
 
 #[test]
 fn a_run_that_learns_more_names_of_classes_keeps_those_it_has() {
     let (mut state, source, run) = ready();
-    let named = |names: &[(u32, &str)]| -> LabelSet {
-        names
-            .iter()
-            .map(|(id, name)| (*id, (*name).to_owned()))
-            .collect()
-    };
+    let named =
+        |names: &[(u32, &str)]| -> LabelSet { names.iter().map(|(id, name)| (*id, (*name).to_owned())).collect() };
     state.runs.get_mut(run).unwrap().info.labels = named(&[(1, "cat")]);
     let labels = Box::new(named(&[(1, "lion"), (2, "dog")]));
-    event(
-        &mut state,
-        OutputsEvent::Labelled {
-            source,
-            run,
-            labels,
-        },
-    );
+    event(&mut state, OutputsEvent::Labelled { source, run, labels });
     let known = &state.runs.get(run).unwrap().info.labels;
     assert_eq!(*known, named(&[(1, "cat"), (2, "dog")]));
 }
 
 fn examples() -> Arc<ResponseExamples> {
-    Arc::new(ResponseExamples {
-        shown: "{}".to_owned(),
-        ..ResponseExamples::default()
-    })
+    Arc::new(ResponseExamples { shown: "{}".to_owned(), ..ResponseExamples::default() })
 }
 
 fn trial(request: ReadingRequest) -> Box<ReadingTrial> {
@@ -689,36 +463,19 @@ fn examples_are_read_at_once_and_anew_with_each_request_and_a_late_reading_is_dr
     let (source, task) = effects
         .iter()
         .find_map(|effect| match effect {
-            Effect::Outputs(OutputsEffect::Preview { place, ticket }) => {
-                Some((place.source, ticket.id))
-            }
+            Effect::Outputs(OutputsEffect::Preview { place, ticket }) => Some((place.source, ticket.id)),
             _ => None,
         })
         .unwrap();
-    let effects = event(
-        &mut state,
-        OutputsEvent::Previewed {
-            source,
-            task,
-            result: Ok(examples()),
-        },
-    );
+    let effects = event(&mut state, OutputsEvent::Previewed { source, task, result: Ok(examples()) });
     let first = question(&effects).unwrap();
     assert!(state.remote.outputs.task.is_none());
     assert!(state.remote.reading.is_asking());
 
-    let named = ReadingRequest {
-        labels: "imagenet".to_owned(),
-        ..ReadingRequest::default()
-    };
+    let named = ReadingRequest { labels: "imagenet".to_owned(), ..ReadingRequest::default() };
     let request = Command::Outputs(OutputsCommand::TryReading(Box::new(named.clone())));
     let second = question(&command(&mut state, request)).unwrap();
-    let prediction = |question, request| {
-        Event::Outputs(OutputsEvent::Tried {
-            question,
-            trial: trial(request),
-        })
-    };
+    let prediction = |question, request| Event::Outputs(OutputsEvent::Tried { question, trial: trial(request) });
     event(&mut state, prediction(first, ReadingRequest::default()));
     assert!(state.remote.reading.trial.is_none());
     event(&mut state, prediction(second, named));
@@ -731,14 +488,7 @@ fn examples_of_other_images_are_forgotten() {
     let mut state = listed();
     let source = state.source.as_ref().unwrap().id;
     let looked_at = |state: &mut State| {
-        event(
-            state,
-            Event::Outputs(OutputsEvent::Previewed {
-                source,
-                task: TaskId(0),
-                result: Ok(examples()),
-            }),
-        )
+        event(state, Event::Outputs(OutputsEvent::Previewed { source, task: TaskId(0), result: Ok(examples()) }))
     };
     looked_at(&mut state);
     assert!(state.remote.reading.examples().is_some());

@@ -1,13 +1,11 @@
 use super::{cat, command, event, new_prediction, opened};
 use crate::domain::{
-    DeviceChoice, InferenceLocation, KeepRule, LabelSet, RemoteModel, RunId, RunKey,
-    SageMakerAccess, Sample, SampleId,
+    DeviceChoice, InferenceLocation, KeepRule, LabelSet, RemoteModel, RunId, RunKey, SageMakerAccess, Sample, SampleId,
 };
 use crate::review::PredictionStatus;
 use crate::state::{
-    Action, BrowseCommand, ConnectFailure, Effect, Event, FoundModel, ImageRequest,
-    InferenceCommand, InferenceEffect, InferenceEvent, ProjectCommand, RemoteOutcome,
-    RemotePrediction, RemoteReport, SourceId, State, Step, TaskId,
+    Action, BrowseCommand, ConnectFailure, Effect, Event, FoundModel, ImageRequest, InferenceCommand, InferenceEffect,
+    InferenceEvent, ProjectCommand, RemoteOutcome, RemotePrediction, RemoteReport, SourceId, State, Step, TaskId,
 };
 
 fn cats() -> RemoteModel {
@@ -24,18 +22,11 @@ fn found(sample: Option<SampleId>) -> FoundModel {
             batch: None,
             threads: None,
             keep: KeepRule::default(),
-            made: InferenceLocation::Endpoint {
-                name: "cats".to_owned(),
-                region: "eu-west-1".to_owned(),
-            },
+            made: InferenceLocation::Endpoint { name: "cats".to_owned(), region: "eu-west-1".to_owned() },
         },
         card,
         labels: LabelSet::default(),
-        report: RemoteReport {
-            name: "endpoint cats in eu-west-1".to_owned(),
-            reading: String::new(),
-            latency: None,
-        },
+        report: RemoteReport { name: "endpoint cats in eu-west-1".to_owned(), reading: String::new(), latency: None },
         examples: None,
         first: sample.map(|sample| (new_prediction(sample, Ok(cat())), 83.0)),
     }
@@ -65,49 +56,30 @@ fn requests(effects: &[Effect]) -> Vec<(TaskId, RunId, SampleId)> {
 /// A window with three images, the first one with a remote prediction.
 fn connected() -> (State, SourceId) {
     let (mut state, source, _) = opened();
-    let effects = command(
-        &mut state,
-        InferenceCommand::PredictAt(Some(Box::new(cats()))),
-    );
+    let effects = command(&mut state, InferenceCommand::PredictAt(Some(Box::new(cats()))));
     let (task, samples) = connects(&effects).expect("the image in view is sent");
     assert_eq!(samples, [SampleId(0)]);
-    event(
-        &mut state,
-        ended(source, task, Ok(found(Some(SampleId(0))))),
-    );
+    event(&mut state, ended(source, task, Ok(found(Some(SampleId(0))))));
     (state, source)
 }
 
 fn ended(source: SourceId, task: TaskId, result: Result<FoundModel, ConnectFailure>) -> Event {
-    Event::Inference(InferenceEvent::Connected {
-        source,
-        task,
-        at_ms: 1,
-        result: result.map(Box::new),
-    })
+    Event::Inference(InferenceEvent::Connected { source, task, at_ms: 1, result: result.map(Box::new) })
 }
 
-fn remote_prediction(
-    source: SourceId,
-    task: TaskId,
-    run: RunId,
-    sample: SampleId,
-    outcome: RemoteOutcome,
-) -> Event {
-    Event::Inference(InferenceEvent::RemotePredicted(Box::new(
-        RemotePrediction {
-            image: ImageRequest {
-                source,
-                run,
-                key: found(None).key,
-                sample,
-                entry: super::page(&["a.jpg"]).samples.remove(0),
-            },
-            task,
-            at_ms: 2,
-            outcome,
+fn remote_prediction(source: SourceId, task: TaskId, run: RunId, sample: SampleId, outcome: RemoteOutcome) -> Event {
+    Event::Inference(InferenceEvent::RemotePredicted(Box::new(RemotePrediction {
+        image: ImageRequest {
+            source,
+            run,
+            key: found(None).key,
+            sample,
+            entry: super::page(&["a.jpg"]).samples.remove(0),
         },
-    )))
+        task,
+        at_ms: 2,
+        outcome,
+    })))
 }
 
 #[test]
@@ -135,10 +107,7 @@ fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
     assert!(requests(&command(&mut state, BrowseCommand::Walk(Step::By(1)))).is_empty());
     let ended = remote_prediction(source, task, run, sample, RemoteOutcome::NotSent);
     event(&mut state, ended);
-    assert_eq!(
-        state.run().unwrap().status(SampleId(1)),
-        PredictionStatus::Unpredicted
-    );
+    assert_eq!(state.run().unwrap().status(SampleId(1)), PredictionStatus::Unpredicted);
     assert!(state.tasks.get(task).is_none());
 }
 
@@ -147,14 +116,9 @@ fn a_model_out_of_reach_is_not_asked_again_before_the_user_wants_it() {
     let (mut state, source) = connected();
     let effects = command(&mut state, BrowseCommand::Walk(Step::By(1)));
     let (task, run, sample) = requests(&effects)[0];
-    let out_of_reach = RemoteOutcome::OutOfReach {
-        message: "sign in".to_owned(),
-        renewal: Some("aws sso login".to_owned()),
-    };
-    event(
-        &mut state,
-        remote_prediction(source, task, run, sample, out_of_reach),
-    );
+    let out_of_reach =
+        RemoteOutcome::OutOfReach { message: "sign in".to_owned(), renewal: Some("aws sso login".to_owned()) };
+    event(&mut state, remote_prediction(source, task, run, sample, out_of_reach));
     assert!(state.inference.failure().is_some());
     let remote = state.inference.remote.as_ref().unwrap();
     assert_eq!(remote.renewal.as_deref(), Some("aws sso login"));
@@ -167,10 +131,7 @@ fn a_model_out_of_reach_is_not_asked_again_before_the_user_wants_it() {
 #[test]
 fn an_image_that_could_not_be_predicted_does_not_keep_the_next_one_from_being_tried() {
     let (mut state, source, _) = opened();
-    let effects = command(
-        &mut state,
-        InferenceCommand::PredictAt(Some(Box::new(cats()))),
-    );
+    let effects = command(&mut state, InferenceCommand::PredictAt(Some(Box::new(cats()))));
     let (task, _) = connects(&effects).unwrap();
     let failure = ConnectFailure::OfImage(SampleId(0), "it is too large".to_owned());
     let effects = event(&mut state, ended(source, task, Err(failure)));
@@ -196,20 +157,11 @@ fn a_run_of_this_computer_brings_predicting_back_here_and_sends_nothing() {
 #[test]
 fn a_late_prediction_of_another_place_is_no_connection() {
     let (mut state, source, _) = opened();
-    let effects = command(
-        &mut state,
-        InferenceCommand::PredictAt(Some(Box::new(cats()))),
-    );
+    let effects = command(&mut state, InferenceCommand::PredictAt(Some(Box::new(cats()))));
     let (task, _) = connects(&effects).unwrap();
     let dogs = RemoteModel::at_endpoint("dogs", SageMakerAccess::default());
-    command(
-        &mut state,
-        InferenceCommand::PredictAt(Some(Box::new(dogs))),
-    );
-    event(
-        &mut state,
-        ended(source, task, Ok(found(Some(SampleId(0))))),
-    );
+    command(&mut state, InferenceCommand::PredictAt(Some(Box::new(dogs))));
+    event(&mut state, ended(source, task, Ok(found(Some(SampleId(0))))));
     assert!(state.run().is_none());
     assert!(state.inference.is_preparing());
 }

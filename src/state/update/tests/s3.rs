@@ -5,22 +5,16 @@ use std::path::PathBuf;
 use super::{command, event, page, source_of};
 use crate::domain::{Credentials, Identity, S3Access, S3Address, S3Layout, S3Place, SampleId};
 use crate::state::{
-    Action, BrowseCommand, BrowseEffect, BrowseEvent, Command, Effect, Event, Failure, Overlay,
-    S3Command, S3Effect, S3Event, S3FolderPage, S3RowKind, State, TaskId, TaskSignal,
+    Action, BrowseCommand, BrowseEffect, BrowseEvent, Command, Effect, Event, Failure, Overlay, S3Command, S3Effect,
+    S3Event, S3FolderPage, S3RowKind, State, TaskId, TaskSignal,
 };
 
 fn access(profile: &str) -> S3Access {
-    S3Access {
-        credentials: Credentials::Profile(profile.to_owned()),
-        ..S3Access::default()
-    }
+    S3Access { credentials: Credentials::Profile(profile.to_owned()), ..S3Access::default() }
 }
 
 fn typed(state: &mut State, text: &str) -> Vec<Effect> {
-    command(
-        state,
-        Command::Browse(BrowseCommand::Open(PathBuf::from(text))),
-    )
+    command(state, Command::Browse(BrowseCommand::Open(PathBuf::from(text))))
 }
 
 fn place(state: &State) -> &S3Place {
@@ -36,12 +30,7 @@ fn sign_in_of(effects: &[Effect]) -> TaskId {
     found.expect("it is asked who is signed in")
 }
 
-fn signed_in(
-    state: &mut State,
-    access: &S3Access,
-    task: TaskId,
-    expires_ms: Option<i64>,
-) -> Vec<Effect> {
+fn signed_in(state: &mut State, access: &S3Access, task: TaskId, expires_ms: Option<i64>) -> Vec<Effect> {
     event(
         state,
         Event::S3(S3Event::SignedIn {
@@ -64,14 +53,8 @@ fn expired() -> Failure {
 fn an_address_that_is_typed_opens_as_the_aws_tools_would_and_asks_who_that_is() {
     let mut state = State::default();
     let effects = typed(&mut state, "s3://photos/2024/");
-    assert!(
-        has!(effects, Effect::Browse(BrowseEffect::Open { .. })),
-        "{effects:?}"
-    );
-    assert!(
-        has!(effects, Effect::S3(S3Effect::SignIn { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Browse(BrowseEffect::Open { .. })), "{effects:?}");
+    assert!(has!(effects, Effect::S3(S3Effect::SignIn { .. })), "{effects:?}");
     assert_eq!(place(&state).address.to_string(), "s3://photos/2024/");
     assert_eq!(place(&state).access, S3Access::default());
 }
@@ -79,19 +62,10 @@ fn an_address_that_is_typed_opens_as_the_aws_tools_would_and_asks_who_that_is() 
 #[test]
 fn a_bucket_that_was_opened_before_is_opened_in_the_same_way() {
     let mut state = State::default();
-    let known = S3Place {
-        address: S3Address::new("photos", "2024/"),
-        access: access("work"),
-        layout: S3Layout::Folder,
-    };
-    let effects = command(
-        &mut state,
-        BrowseCommand::OpenPlace(Box::new(known.clone())),
-    );
-    assert!(
-        state.settings.recent_places.is_empty(),
-        "not before it is there"
-    );
+    let known =
+        S3Place { address: S3Address::new("photos", "2024/"), access: access("work"), layout: S3Layout::Folder };
+    let effects = command(&mut state, BrowseCommand::OpenPlace(Box::new(known.clone())));
+    assert!(state.settings.recent_places.is_empty(), "not before it is there");
     event(
         &mut state,
         BrowseEvent::Opened {
@@ -111,10 +85,7 @@ fn a_bucket_that_was_opened_before_is_opened_in_the_same_way() {
 fn an_address_that_is_none_is_shown_in_the_dialog_and_what_is_open_stays() {
     let mut state = State::default();
     let effects = typed(&mut state, "s3://");
-    assert!(
-        has!(effects, Effect::S3(S3Effect::ReadSetup)),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::S3(S3Effect::ReadSetup)), "{effects:?}");
     assert_eq!(state.overlay, Overlay::OpenS3);
     assert_eq!(state.s3.start.address, "s3://");
     assert!(state.source.is_none());
@@ -129,14 +100,8 @@ fn the_dialog_sends_no_request_before_the_user_opens_it() {
     assert_eq!(effects.len(), 1, "{effects:?}");
     assert!(state.tasks.is_idle());
     let effects = command(&mut state, S3Command::ListBuckets);
-    assert!(
-        has!(effects, Effect::S3(S3Effect::SignIn { .. })),
-        "{effects:?}"
-    );
-    assert!(
-        has!(effects, Effect::S3(S3Effect::ListBuckets { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::S3(S3Effect::SignIn { .. })), "{effects:?}");
+    assert!(has!(effects, Effect::S3(S3Effect::ListBuckets { .. })), "{effects:?}");
 }
 
 #[test]
@@ -146,26 +111,14 @@ fn another_profile_forgets_what_the_one_before_saw() {
     command(&mut state, S3Command::SetAccess(access("work")));
     command(&mut state, S3Command::ListBuckets);
     let task = state.s3.tree.bucket_task().unwrap();
-    event(
-        &mut state,
-        S3Event::BucketsListed {
-            task,
-            result: Ok(vec!["photos".to_owned()]),
-        },
-    );
+    event(&mut state, S3Event::BucketsListed { task, result: Ok(vec!["photos".to_owned()]) });
     assert_eq!(state.s3.tree.rows().len(), 1);
     let folder = S3Address::new("photos", "");
     command(&mut state, S3Command::SetFolderOpen(folder, true));
     let effects = command(&mut state, S3Command::SetAccess(access("other")));
-    assert!(
-        has!(effects, Effect::Signal(_, TaskSignal::Cancel)),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Signal(_, TaskSignal::Cancel)), "{effects:?}");
     assert!(state.s3.tree.rows().is_empty());
-    let late = Event::S3(S3Event::BucketsListed {
-        task,
-        result: Ok(vec!["late".to_owned()]),
-    });
+    let late = Event::S3(S3Event::BucketsListed { task, result: Ok(vec!["late".to_owned()]) });
     event(&mut state, late);
     assert!(state.s3.tree.rows().is_empty());
 }
@@ -184,9 +137,7 @@ fn browsing_to_an_address_lists_each_folder_on_the_way() {
     let listed: Vec<(S3Address, TaskId)> = effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::S3(S3Effect::ListFolder { listing, ticket }) => {
-                Some((listing.folder.clone(), ticket.id))
-            }
+            Effect::S3(S3Effect::ListFolder { listing, ticket }) => Some((listing.folder.clone(), ticket.id)),
             _ => None,
         })
         .collect();
@@ -196,27 +147,10 @@ fn browsing_to_an_address_lists_each_folder_on_the_way() {
             "2024/" => vec!["2024/may/".to_owned()],
             _ => Vec::new(),
         };
-        let page = S3FolderPage {
-            objects: u64::from(inner.is_empty()),
-            folders: inner,
-        };
+        let page = S3FolderPage { objects: u64::from(inner.is_empty()), folders: inner };
         let folder = folder.clone();
-        event(
-            &mut state,
-            S3Event::FolderListed {
-                folder: folder.clone(),
-                task,
-                page,
-            },
-        );
-        event(
-            &mut state,
-            S3Event::FolderEnded {
-                folder,
-                task,
-                result: Ok(None),
-            },
-        );
+        event(&mut state, S3Event::FolderListed { folder: folder.clone(), task, page });
+        event(&mut state, S3Event::FolderEnded { folder, task, result: Ok(None) });
     }
     let kinds: Vec<&S3RowKind> = state.s3.tree.rows().iter().map(|row| &row.kind).collect();
     assert_eq!(kinds.len(), 4, "{kinds:?}");
@@ -246,10 +180,7 @@ fn a_sign_in_that_fails_keeps_who_was_known_and_is_tried_again() {
     assert_eq!(known.failure, Some(expired()));
     assert!(state.tasks.is_idle());
     // A place that is opened now asks again, because the user may have renewed it.
-    let place = S3Place {
-        access: work.clone(),
-        ..S3Place::new(S3Address::new("photos", ""))
-    };
+    let place = S3Place { access: work.clone(), ..S3Place::new(S3Address::new("photos", "")) };
     let effects = command(&mut state, BrowseCommand::OpenPlace(Box::new(place)));
     signed_in(&mut state, &work, sign_in_of(&effects), Some(9));
     let known = state.sign_ins.get(&work).unwrap();
@@ -261,10 +192,7 @@ fn a_sign_in_that_fails_keeps_who_was_known_and_is_tried_again() {
 fn images_that_failed_are_read_again_once_the_sign_in_is_renewed() {
     let mut state = State::default();
     let work = access("work");
-    let place = S3Place {
-        access: work.clone(),
-        ..S3Place::new(S3Address::new("photos", ""))
-    };
+    let place = S3Place { access: work.clone(), ..S3Place::new(S3Address::new("photos", "")) };
     let effects = command(&mut state, BrowseCommand::OpenPlace(Box::new(place)));
     let task = sign_in_of(&effects);
     let source = source_of(&effects);
@@ -273,14 +201,7 @@ fn images_that_failed_are_read_again_once_the_sign_in_is_renewed() {
     let failed = |state: &mut State| {
         let result = Err("The sign-in is over".to_owned());
         let sample = SampleId(0);
-        event(
-            state,
-            Event::Browse(BrowseEvent::Displayed {
-                source,
-                sample,
-                result,
-            }),
-        );
+        event(state, Event::Browse(BrowseEvent::Displayed { source, sample, result }));
         assert!(state.samples.unreadable(sample).is_some());
     };
     failed(&mut state);
@@ -288,10 +209,7 @@ fn images_that_failed_are_read_again_once_the_sign_in_is_renewed() {
     assert!(state.samples.unreadable(SampleId(0)).is_some());
     let effects = signed_in(&mut state, &work, task, None);
     assert!(state.samples.unreadable(SampleId(0)).is_none());
-    assert!(
-        has!(effects, Effect::Browse(BrowseEffect::Display { .. })),
-        "{effects:?}"
-    );
+    assert!(has!(effects, Effect::Browse(BrowseEffect::Display { .. })), "{effects:?}");
 }
 
 #[test]
@@ -301,9 +219,6 @@ fn a_place_that_was_opened_before_can_be_forgotten() {
     for bucket in ["a", "b"] {
         state.settings.remember_place(&place(bucket));
     }
-    command(
-        &mut state,
-        BrowseCommand::ForgetRecentPlace(Box::new(place("b"))),
-    );
+    command(&mut state, BrowseCommand::ForgetRecentPlace(Box::new(place("b"))));
     assert_eq!(state.settings.recent_places, [place("a")]);
 }

@@ -3,14 +3,14 @@
 use eframe::egui::{Align, Button, CollapsingHeader, Label, Layout, RichText, ScrollArea, Ui};
 
 use super::super::super::widgets::{
-    Tone, banner_ui, copy_sign_in_ui, delete_endpoint_button, endpoint_cost_text,
-    endpoint_end_text, endpoint_sign, endpoint_word, key_value_ui, strong,
+    Tone, banner_ui, copy_sign_in_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign,
+    endpoint_word, key_value_ui, strong,
 };
 use super::super::log::log_lines_ui;
 use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, RemoteModel, Utc};
 use crate::state::{
-    Command, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand, Failure,
-    InferenceCommand, KnownEndpoint, Loadable, Queue, State,
+    Command, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand, Failure, InferenceCommand,
+    KnownEndpoint, Loadable, Queue, State,
 };
 use crate::tasks::now_ms;
 
@@ -102,10 +102,7 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command
             banner_ui(ui, Tone::Warning, text, |_| {});
         }
         EndpointPresence::Absent => {
-            ui.weak(format!(
-                "There is no endpoint of this name in {}",
-                endpoint.id.region()
-            ));
+            ui.weak(format!("There is no endpoint of this name in {}", endpoint.id.region()));
         }
         EndpointPresence::Unknown => {}
     }
@@ -142,26 +139,15 @@ fn there_ui(ui: &mut Ui, there: &Endpoint) {
 
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// When the endpoint is deleted, and what is deleted with it.
-fn deletion_ui(
-    ui: &mut Ui,
-    state: &State,
-    endpoint: &KnownEndpoint,
-    commands: &mut Queue<Command>,
-) {
+fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     if let Some(deletion) = &endpoint.deletion {
         done_ui(ui, deletion);
     }
-    if let Some(record) = endpoint
-        .record
-        .as_ref()
-        .filter(|_| endpoint.is_at_our_cost())
-    {
+    if let Some(record) = endpoint.record.as_ref().filter(|_| endpoint.is_at_our_cost()) {
         end_ui(ui, endpoint, record, commands);
     }
     let goes = endpoint.goes_with_it();
@@ -181,9 +167,7 @@ fn deletion_ui(
         }
         ui.add_space(2.0);
         if let Some(model) = endpoint.model_that_stays() {
-            let text = format!(
-                "The model {model} is kept: it was not made for this endpoint and is not billed"
-            );
+            let text = format!("The model {model} is kept: it was not made for this endpoint and is not billed");
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         }
         if endpoint.record.is_none() {
@@ -223,16 +207,15 @@ fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
 fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     let EndpointId { sagemaker, name } = &endpoint.id;
     ui.horizontal(|ui| {
-        let predict = ui.button("Predict here").on_hover_text(
-            "Sends the image in view, and images that you predict, to this endpoint; nothing else",
-        );
+        let predict = ui
+            .button("Predict here")
+            .on_hover_text("Sends the image in view, and images that you predict, to this endpoint; nothing else");
         if predict.clicked() {
             let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
             commands.push(InferenceCommand::PredictAt(Some(Box::new(model))));
         }
-        let other = ui
-            .button("Predict here with options…")
-            .on_hover_text("How images are sent, and how predictions are read");
+        let other =
+            ui.button("Predict here with options…").on_hover_text("How images are sent, and how predictions are read");
         if other.clicked() {
             let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
             commands.push(InferenceCommand::EditRemoteModel(Box::new(model)));
@@ -241,12 +224,7 @@ fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<C
 }
 
 /// When Spotcheck deletes it, and buttons for another time.
-fn end_ui(
-    ui: &mut Ui,
-    endpoint: &KnownEndpoint,
-    record: &EndpointRecord,
-    commands: &mut Queue<Command>,
-) {
+fn end_ui(ui: &mut Ui, endpoint: &KnownEndpoint, record: &EndpointRecord, commands: &mut Queue<Command>) {
     let text = endpoint_end_text(endpoint, now_ms());
     ui.label(match record.delete_at_ms {
         Some(at) if at > now_ms() && endpoint.undeleted.is_none() => format!("Will be {text}"),
@@ -311,37 +289,31 @@ fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) 
 
 fn facts_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
     ui.add_space(4.0);
-    CollapsingHeader::new("Details")
-        .default_open(true)
-        .show(ui, |ui| {
-            key_value_ui(ui, "Region", endpoint.id.region());
-            let who = endpoint.id.sagemaker.credentials.to_string();
-            key_value_ui(ui, "Credentials", &who);
-            if let Some(config) = endpoint.config() {
-                key_value_ui(ui, "Model", &config.model_name);
-                key_value_ui(ui, "Configuration", &config.name);
-                let kind = config.instance_type.as_deref().unwrap_or("serverless");
-                let instances = format!("{} × {kind}", config.instance_count);
-                key_value_ui(ui, "Instances", &instances);
-                if let Some(version) = &config.ami_version {
-                    key_value_ui(ui, "AMI", version);
-                }
+    CollapsingHeader::new("Details").default_open(true).show(ui, |ui| {
+        key_value_ui(ui, "Region", endpoint.id.region());
+        let who = endpoint.id.sagemaker.credentials.to_string();
+        key_value_ui(ui, "Credentials", &who);
+        if let Some(config) = endpoint.config() {
+            key_value_ui(ui, "Model", &config.model_name);
+            key_value_ui(ui, "Configuration", &config.name);
+            let kind = config.instance_type.as_deref().unwrap_or("serverless");
+            let instances = format!("{} × {kind}", config.instance_count);
+            key_value_ui(ui, "Instances", &instances);
+            if let Some(version) = &config.ami_version {
+                key_value_ui(ui, "AMI", version);
             }
-            let Some(there) = endpoint.presence.endpoint() else {
-                return;
-            };
-            for variant in &there.variants {
-                if let Some(image) = &variant.image {
-                    key_value_ui(ui, "Container", image);
-                }
+        }
+        let Some(there) = endpoint.presence.endpoint() else {
+            return;
+        };
+        for variant in &there.variants {
+            if let Some(image) = &variant.image {
+                key_value_ui(ui, "Container", image);
             }
-            key_value_ui(ui, "Created", &Utc::of_ms(there.created_ms).to_string());
-            key_value_ui(
-                ui,
-                "Last modified",
-                &Utc::of_ms(there.modified_ms).to_string(),
-            );
-            let log = format!("/aws/sagemaker/Endpoints/{}", there.name);
-            key_value_ui(ui, "Log", &log);
-        });
+        }
+        key_value_ui(ui, "Created", &Utc::of_ms(there.created_ms).to_string());
+        key_value_ui(ui, "Last modified", &Utc::of_ms(there.modified_ms).to_string());
+        let log = format!("/aws/sagemaker/Endpoints/{}", there.name);
+        key_value_ui(ui, "Log", &log);
+    });
 }

@@ -51,8 +51,7 @@ pub(in super::super) fn preflight_ui(ui: &mut Ui, preflight: &Preflight, what: &
         (more, _) => format!("{more} problems would make {what} fail"),
     });
     ui.add_space(4.0);
-    let (mut shown, passed): (Vec<&Check>, Vec<&Check>) =
-        preflight.checks.iter().partition(|check| is_shown(check));
+    let (mut shown, passed): (Vec<&Check>, Vec<&Check>) = preflight.checks.iter().partition(|check| is_shown(check));
     shown.sort_by_key(|check| Reverse(check.grade));
     for point in shown {
         point_ui(ui, point);
@@ -86,14 +85,10 @@ fn point_ui(ui: &mut Ui, check: &Check) {
     };
     let title = format!("{sign} {}", check.point.into_str());
     ui.horizontal_top(|ui| {
-        ui.allocate_ui_with_layout(
-            egui::vec2(128.0, 0.0),
-            Layout::left_to_right(Align::Min),
-            |ui| {
-                ui.set_min_width(128.0);
-                ui.label(strong(title).color(color));
-            },
-        );
+        ui.allocate_ui_with_layout(egui::vec2(128.0, 0.0), Layout::left_to_right(Align::Min), |ui| {
+            ui.set_min_width(128.0);
+            ui.label(strong(title).color(color));
+        });
         ui.vertical(|ui| {
             ui.add(Label::new(&check.finding).wrap());
             if !check.advice.is_empty() {

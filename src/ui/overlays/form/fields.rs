@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use eframe::egui::containers::menu::MenuButton;
-use eframe::egui::{
-    Button, CollapsingHeader, ComboBox, Response, RichText, ScrollArea, TextEdit, Ui, vec2,
-};
+use eframe::egui::{Button, CollapsingHeader, ComboBox, Response, RichText, ScrollArea, TextEdit, Ui, vec2};
 
 use super::super::super::widgets::{checkbox_ui, number_field, strong};
 use super::super::open_s3::problem_text;
@@ -27,23 +25,14 @@ pub(in super::super) struct AmountMemory {
 }
 
 impl AmountMemory {
-    pub(in super::super) fn field_ui(
-        &mut self,
-        ui: &mut Ui,
-        amount: &mut Option<f64>,
-        name: &str,
-        otherwise: &str,
-    ) {
+    pub(in super::super) fn field_ui(&mut self, ui: &mut Ui, amount: &mut Option<f64>, name: &str, otherwise: &str) {
         if *amount != self.amount {
             // The amount was set or cleared outside the field.
             self.text = amount.map_or_else(String::new, |amount| amount.to_string());
         }
         text_ui(ui, &mut self.text, name, otherwise);
         let typed = self.text.trim();
-        *amount = typed
-            .parse()
-            .ok()
-            .filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
+        *amount = typed.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
         self.amount = *amount;
         if amount.is_none() && !typed.is_empty() {
             let text = format!("⚠ Enter a number above zero, not {typed}");
@@ -64,9 +53,7 @@ pub(in super::super) struct PairsMemory {
 
 impl PairsMemory {
     fn take_over(&mut self, pairs: &BTreeMap<String, String>) {
-        let lines = pairs
-            .iter()
-            .map(|(name, value)| format!("{name}={value}\n"));
+        let lines = pairs.iter().map(|(name, value)| format!("{name}={value}\n"));
         self.text = lines.collect();
         self.pairs.clone_from(pairs);
         self.mistake = None;
@@ -91,12 +78,7 @@ impl PairsMemory {
 
 /// Which model: one of the library at first, or one that is packed already or is in SageMaker. `from` names the choice
 /// between those, and `name` that of a model of the library.
-pub(in super::super) fn model_ui(
-    ui: &mut Ui,
-    state: &State,
-    draft: &mut ModelDraft,
-    (from, name): (&str, &str),
-) {
+pub(in super::super) fn model_ui(ui: &mut Ui, state: &State, draft: &mut ModelDraft, (from, name): (&str, &str)) {
     ui.label(strong("Model"));
     let choices = [
         (ModelFrom::Library, "Spotcheck model"),
@@ -112,11 +94,9 @@ pub(in super::super) fn model_ui(
             "Path or address of the archive",
             "model.tar.gz on this machine, or s3://bucket/model.tar.gz",
         ),
-        ModelFrom::SavedModel => (
-            &mut draft.saved_model,
-            "SavedModel folder",
-            "contains saved_model.pb or 1/saved_model.pb",
-        ),
+        ModelFrom::SavedModel => {
+            (&mut draft.saved_model, "SavedModel folder", "contains saved_model.pb or 1/saved_model.pb")
+        }
         ModelFrom::SageMaker => (&mut draft.existing, "SageMaker model name", "ModelName"),
     };
     text_ui(ui, text, name, hint);
@@ -126,17 +106,14 @@ pub(in super::super) fn model_ui(
 fn library_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, name: &str) {
     let chosen = model.as_deref().and_then(|id| state.models.get(id));
     let text = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
-    let combo = ComboBox::from_id_salt(name)
-        .width(ui.available_width())
-        .selected_text(text)
-        .show_ui(ui, |ui| {
-            for task in [ModelTask::Classification, ModelTask::Detection] {
-                for entry in state.models.ready(task) {
-                    let id = Some(entry.card.id.clone());
-                    ui.selectable_value(model, id, &entry.card.name);
-                }
+    let combo = ComboBox::from_id_salt(name).width(ui.available_width()).selected_text(text).show_ui(ui, |ui| {
+        for task in [ModelTask::Classification, ModelTask::Detection] {
+            for entry in state.models.ready(task) {
+                let id = Some(entry.card.id.clone());
+                ui.selectable_value(model, id, &entry.card.name);
             }
-        });
+        }
+    });
     combo.response.accessible_name(name);
 }
 
@@ -144,8 +121,7 @@ fn library_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, name: &str
 pub(in super::super) fn instances_ui(ui: &mut Ui, count: &mut u32, instance_type: &mut String) {
     ui.label(RichText::new("Instances").small().weak());
     ui.horizontal_wrapped(|ui| {
-        ui.add(number_field(count).range(1..=100))
-            .accessible_name("Number of instances");
+        ui.add(number_field(count).range(1..=100)).accessible_name("Number of instances");
         ui.label("×");
         let field = TextEdit::singleline(instance_type).desired_width(150.0);
         ui.add(field).accessible_name("Instance type");
@@ -213,12 +189,7 @@ fn image_ui(ui: &mut Ui, image: &mut Option<String>, region: Option<&str>, insta
     });
 }
 
-fn containers_ui(
-    ui: &mut Ui,
-    image: &mut Option<String>,
-    region: Option<&str>,
-    instance_type: &str,
-) {
+fn containers_ui(ui: &mut Ui, image: &mut Option<String>, region: Option<&str>, instance_type: &str) {
     ui.set_min_width(IMAGES_WIDTH);
     let Some(region) = region else {
         ui.weak("Containers depend on the region: choose one under “Server and region” first");
@@ -226,8 +197,7 @@ fn containers_ui(
     };
     for (uri, what) in known_images(region, instance_type.trim()) {
         let name = uri.split_once('/').map_or(uri.as_str(), |(_, name)| name);
-        let button = Button::selectable(image.as_deref() == Some(&uri), name)
-            .right_text(RichText::new(what).weak());
+        let button = Button::selectable(image.as_deref() == Some(&uri), name).right_text(RichText::new(what).weak());
         if ui.add(button).clicked() {
             *image = Some(uri);
             ui.close();
@@ -240,11 +210,7 @@ fn containers_ui(
 }
 
 /// The price of an instance per hour, if the user knows it.
-pub(in super::super) fn price_ui(
-    ui: &mut Ui,
-    memory: &mut AmountMemory,
-    usd_per_hour: &mut Option<f64>,
-) {
+pub(in super::super) fn price_ui(ui: &mut Ui, memory: &mut AmountMemory, usd_per_hour: &mut Option<f64>) {
     let name = "Price per instance (US dollars per hour)";
     memory.field_ui(ui, usd_per_hour, name, "default: from the price table");
 }
@@ -258,9 +224,7 @@ pub(in super::super) fn address_problem_ui(ui: &mut Ui, text: &str) {
 
 /// A folder in S3.
 pub(in super::super) fn folder_ui(ui: &mut Ui, folder: &mut String, name: &str, is_new: bool) {
-    let field = TextEdit::singleline(folder)
-        .hint_text("s3://bucket/folder/")
-        .desired_width(f32::INFINITY);
+    let field = TextEdit::singleline(folder).hint_text("s3://bucket/folder/").desired_width(f32::INFINITY);
     let field = ui.add(field);
     if is_new && folder.is_empty() {
         field.request_focus();
@@ -270,26 +234,14 @@ pub(in super::super) fn folder_ui(ui: &mut Ui, folder: &mut String, name: &str, 
 }
 
 /// A caption above a field as wide as there is room.
-pub(in super::super) fn text_ui(
-    ui: &mut Ui,
-    text: &mut String,
-    name: &str,
-    hint: &str,
-) -> Response {
+pub(in super::super) fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) -> Response {
     ui.label(RichText::new(name).small().weak());
-    let field = TextEdit::singleline(text)
-        .hint_text(hint)
-        .desired_width(f32::INFINITY);
+    let field = TextEdit::singleline(text).hint_text(hint).desired_width(f32::INFINITY);
     ui.add(field).accessible_name(name)
 }
 
 /// As [`text_ui`], for a text that may be left out.
-pub(in super::super) fn optional_text_ui(
-    ui: &mut Ui,
-    text: &mut Option<String>,
-    name: &str,
-    hint: &str,
-) {
+pub(in super::super) fn optional_text_ui(ui: &mut Ui, text: &mut Option<String>, name: &str, hint: &str) {
     edit_optional(text, |typed| text_ui(ui, typed, name, hint));
 }
 
@@ -297,11 +249,7 @@ pub(in super::super) fn optional_text_ui(
 fn edit_optional(text: &mut Option<String>, field: impl FnOnce(&mut String) -> Response) {
     let mut typed = text.take().unwrap_or_default();
     let has_focus = field(&mut typed).has_focus();
-    let typed = if has_focus {
-        typed.trim_start()
-    } else {
-        typed.trim()
-    };
+    let typed = if has_focus { typed.trim_start() } else { typed.trim() };
     *text = (!typed.is_empty()).then(|| typed.to_owned());
 }
 
@@ -319,8 +267,7 @@ pub(in super::super) fn optional_number_ui<N: eframe::emath::Numeric>(
         checkbox_ui(ui, &mut is_set, name);
         match (is_set, number.as_mut()) {
             (true, Some(value)) => {
-                ui.add(number_field(value).range(range))
-                    .accessible_name(format!("{name}, number"));
+                ui.add(number_field(value).range(range)).accessible_name(format!("{name}, number"));
             }
             (true, None) => *number = Some(usual),
             (false, _) => {
@@ -332,18 +279,11 @@ pub(in super::super) fn optional_number_ui<N: eframe::emath::Numeric>(
 }
 
 pub(in super::super) fn folded_ui(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
-    CollapsingHeader::new(title)
-        .default_open(false)
-        .show(ui, contents);
+    CollapsingHeader::new(title).default_open(false).show(ui, contents);
 }
 
 /// A choice of a few values, with its name before it; one row of a grid if it is drawn in one.
-pub(in super::super) fn choice_ui<T: PartialEq + Copy>(
-    ui: &mut Ui,
-    name: &str,
-    value: &mut T,
-    choices: &[(T, &str)],
-) {
+pub(in super::super) fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, choices: &[(T, &str)]) {
     ui.label(name);
     let chosen = choices.iter().find(|(choice, _)| choice == value);
     let combo = ComboBox::from_id_salt(name)

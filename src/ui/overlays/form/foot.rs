@@ -35,11 +35,7 @@ pub(super) fn foot_ui<D, P>(
             ui.spinner();
             let step = state.tasks.get(task).map(|task| task.control.progress());
             let step = step.map_or_else(String::new, |progress| progress.step);
-            ui.label(if step.is_empty() {
-                words.starting.to_owned()
-            } else {
-                step
-            });
+            ui.label(if step.is_empty() { words.starting.to_owned() } else { step });
             if ui.button(words.cancel).clicked() {
                 commands.push(Command::SignalTask(task, TaskSignal::Cancel));
             }
@@ -68,10 +64,7 @@ fn reason<D, P>(form: &Form<D, P>, words: &FootWords, is_checked: bool) -> Optio
     }
     match &form.check {
         Loadable::Ready(check) if check.is_startable() => None,
-        Loadable::Ready(_) => Some(format!(
-            "The check found a problem that would make {} fail",
-            words.what
-        )),
+        Loadable::Ready(_) => Some(format!("The check found a problem that would make {} fail", words.what)),
         Loadable::Loading(_) => Some("The form is being checked".to_owned()),
         Loadable::NotLoaded | Loadable::Failed(_) => Some("The form is not checked yet".to_owned()),
     }

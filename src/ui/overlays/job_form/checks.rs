@@ -1,16 +1,11 @@
 //! The rehearsal of a job, and its AWS CLI commands.
 
-use eframe::egui::{
-    Button, CollapsingHeader, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui,
-};
+use eframe::egui::{Button, CollapsingHeader, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 
 use super::super::super::widgets::{Tone, banner_ui, number_field, strong};
 use super::super::form::text_ui;
 use crate::domain::TransformPlan;
-use crate::state::{
-    Command, FormCheck, JobsCommand, Loadable, ModelFrom, Queue, RehearsalOptions, State,
-    TaskSignal,
-};
+use crate::state::{Command, FormCheck, JobsCommand, Loadable, ModelFrom, Queue, RehearsalOptions, State, TaskSignal};
 
 /// A rehearsal tries only some images: to predict all of them, use the model here.
 const MOST_REHEARSED: usize = 1000;
@@ -19,12 +14,7 @@ const MOST_REHEARSED: usize = 1000;
 const LONGEST_LINE: usize = 2000;
 
 /// The rehearsal: runs the same archive with some of the images on this machine, before anything is paid for.
-pub(super) fn rehearsal_ui(
-    ui: &mut Ui,
-    state: &State,
-    request: &mut RehearsalOptions,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOptions, commands: &mut Queue<Command>) {
     let rehearsal = &state.remote.rehearsal;
     let model_from = state.remote.job_form.draft.model.from;
     ui.add_space(8.0);
@@ -51,9 +41,7 @@ pub(super) fn rehearsal_ui(
         ui.label("Python");
         let field = TextEdit::singleline(&mut request.python).desired_width(150.0);
         ui.add(field).accessible_name("Python for the rehearsal");
-        let images = number_field(&mut request.images)
-            .range(1..=MOST_REHEARSED)
-            .suffix(" images");
+        let images = number_field(&mut request.images).range(1..=MOST_REHEARSED).suffix(" images");
         let images = ui.add(images).accessible_name("Images to try");
         images.on_hover_text("The first of the images that would be sent");
         let missing = missing_for(model_from, request);
@@ -79,11 +67,7 @@ pub(super) fn rehearsal_ui(
     });
     match rehearsal {
         Loadable::Ready(report) => {
-            let (sign, tone) = if report.is_well {
-                ("✓ ", Tone::Hint)
-            } else {
-                ("", Tone::Warning)
-            };
+            let (sign, tone) = if report.is_well { ("✓ ", Tone::Hint) } else { ("", Tone::Warning) };
             banner_ui(ui, tone, &format!("{sign}{}", report.summary), |ui| {
                 for note in &report.notes {
                     ui.add(Label::new(RichText::new(note).weak()).wrap());
@@ -105,29 +89,25 @@ fn missing_for(model_from: ModelFrom, request: &RehearsalOptions) -> Option<&'st
         .then_some("Start a TensorFlow Serving with this model, and enter its address above")
 }
 
-pub(super) fn commands_ui(
-    ui: &mut Ui,
-    check: &FormCheck<TransformPlan>,
-    commands: &mut Queue<Command>,
-) {
+pub(super) fn commands_ui(ui: &mut Ui, check: &FormCheck<TransformPlan>, commands: &mut Queue<Command>) {
     ui.add_space(6.0);
-    CollapsingHeader::new("AWS CLI commands")
-        .default_open(false)
-        .show(ui, |ui| {
-            if ui.button("Copy commands").clicked() {
-                commands.push(Command::CopyCommand(check.commands.join("\n")));
-            }
-            let height = ui.text_style_height(&TextStyle::Monospace);
-            ScrollArea::both()
-                .id_salt("aws commands")
-                .max_height(220.0)
-                .show_rows(ui, height, check.commands.len(), |ui, rows| {
-                    for line in &check.commands[rows] {
-                        let text = RichText::new(shortened(line)).monospace();
-                        ui.add(Label::new(text).extend());
-                    }
-                });
-        });
+    CollapsingHeader::new("AWS CLI commands").default_open(false).show(ui, |ui| {
+        if ui.button("Copy commands").clicked() {
+            commands.push(Command::CopyCommand(check.commands.join("\n")));
+        }
+        let height = ui.text_style_height(&TextStyle::Monospace);
+        ScrollArea::both().id_salt("aws commands").max_height(220.0).show_rows(
+            ui,
+            height,
+            check.commands.len(),
+            |ui, rows| {
+                for line in &check.commands[rows] {
+                    let text = RichText::new(shortened(line)).monospace();
+                    ui.add(Label::new(text).extend());
+                }
+            },
+        );
+    });
 }
 
 /// The part of a line that is shown; all of it is copied.

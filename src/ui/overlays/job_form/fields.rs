@@ -5,14 +5,14 @@ use strum::VariantArray;
 
 use super::super::super::widgets::{checkbox_ui, grouped, radio_ui, strong};
 use super::super::form::{
-    address_problem_ui, choice_ui, folded_ui, folder_ui, instances_ui, made_model_ui, model_ui,
-    optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
+    address_problem_ui, choice_ui, folded_ui, folder_ui, instances_ui, made_model_ui, model_ui, optional_number_ui,
+    optional_text_ui, pairs_ui, price_ui, text_ui,
 };
 use super::super::prices::{keep_price_ui, price_table_ui};
 use super::JobFormMemory;
 use crate::domain::{
-    AssembleWith, BatchStrategy, Compression, DataProcessing, S3Link, SplitType, TfsBatching,
-    TransformSpec, dated_name, output_folder,
+    AssembleWith, BatchStrategy, Compression, DataProcessing, S3Link, SplitType, TfsBatching, TransformSpec,
+    dated_name, output_folder,
 };
 use crate::state::{Command, ExportScope, JobDraft, Loadable, Queue, State};
 use crate::tasks::now_ms;
@@ -74,12 +74,7 @@ fn images_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
         return;
     }
     ui.weak("On this machine; uploaded first. Files that are already there are not sent again");
-    text_ui(
-        ui,
-        &mut draft.upload_to,
-        "Upload the images to",
-        "default: a folder below the output folder",
-    );
+    text_ui(ui, &mut draft.upload_to, "Upload the images to", "default: a folder below the output folder");
     address_problem_ui(ui, &draft.upload_to);
 }
 
@@ -95,12 +90,7 @@ fn outputs_ui(ui: &mut Ui, draft: &mut JobDraft, is_new: bool) {
 
 fn job_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
     ui.label(strong("Job"));
-    text_ui(
-        ui,
-        &mut draft.spec.job_name,
-        "Name of the job",
-        "letters, digits and hyphens",
-    );
+    text_ui(ui, &mut draft.spec.job_name, "Name of the job", "letters, digits and hyphens");
     let checked = state.remote.job_form.check.ready();
     let image = checked.and_then(|check| check.plan.model.image());
     let spec = &mut draft.spec;
@@ -135,28 +125,22 @@ fn cost_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, commands: &mu
 /// The rates that were measured, on this machine and on such an instance, the newest job first.
 fn measured(state: &State, draft: &JobDraft) -> Vec<(f64, String)> {
     let rehearsed = match &state.remote.rehearsal {
-        Loadable::Ready(report) => report
-            .images_per_s
-            .map(|rate| (rate, "measured in the rehearsal on this machine".to_owned())),
+        Loadable::Ready(report) => {
+            report.images_per_s.map(|rate| (rate, "measured in the rehearsal on this machine".to_owned()))
+        }
         _ => None,
     };
     let of_jobs = state.remote.known.iter().rev().filter_map(|job| {
         let progress = job.progress.as_ref()?;
         let spec = &progress.job.spec;
         let is_such = spec.instance_type == draft.spec.instance_type.trim();
-        let rate = progress
-            .outputs_per_s
-            .filter(|_| is_such && spec.input.split == SplitType::None)?;
-        Some((
-            rate / f64::from(spec.instance_count),
-            format!("measured in job {}", job.id.name),
-        ))
+        let rate = progress.outputs_per_s.filter(|_| is_such && spec.input.split == SplitType::None)?;
+        Some((rate / f64::from(spec.instance_count), format!("measured in job {}", job.id.name)))
     });
     let all = rehearsed.into_iter().chain(of_jobs.take(OFFERED_JOBS));
     // Rounded as it is shown.
     let all = all.map(|(rate, from)| ((rate * 10.0).round() / 10.0, from));
-    all.filter(|(rate, _)| rate.is_finite() && *rate > 0.0)
-        .collect()
+    all.filter(|(rate, _)| rate.is_finite() && *rate > 0.0).collect()
 }
 
 fn requests_ui(ui: &mut Ui, draft: &mut JobDraft) {
@@ -176,22 +160,8 @@ fn requests_ui(ui: &mut Ui, draft: &mut JobDraft) {
         0..=100,
         "default: as the check suggests",
     );
-    optional_number_ui(
-        ui,
-        &mut draft.spec.model_client.timeout_s,
-        "Request timeout (s)",
-        600,
-        1..=3600,
-        "default 600",
-    );
-    optional_number_ui(
-        ui,
-        &mut draft.spec.model_client.max_retries,
-        "Retries per request",
-        3,
-        0..=3,
-        "default 3",
-    );
+    optional_number_ui(ui, &mut draft.spec.model_client.timeout_s, "Request timeout (s)", 600, 1..=3600, "default 600");
+    optional_number_ui(ui, &mut draft.spec.model_client.max_retries, "Retries per request", 3, 0..=3, "default 3");
     Grid::new("records").num_columns(2).show(ui, |ui| {
         choice_ui(
             ui,
@@ -218,39 +188,18 @@ fn requests_ui(ui: &mut Ui, draft: &mut JobDraft) {
             ui,
             "Assemble with",
             &mut draft.assemble,
-            &[
-                (None, "Automatic"),
-                (Some(AssembleWith::None), "None"),
-                (Some(AssembleWith::Line), "Line"),
-            ],
+            &[(None, "Automatic"), (Some(AssembleWith::None), "None"), (Some(AssembleWith::Line), "Line")],
         );
     });
-    optional_text_ui(
-        ui,
-        &mut draft.content_type,
-        "Content type",
-        "default: by the images",
-    );
-    optional_text_ui(
-        ui,
-        &mut draft.spec.output.accept,
-        "Accept",
-        "default: chosen by the model",
-    );
+    optional_text_ui(ui, &mut draft.content_type, "Content type", "default: by the images");
+    optional_text_ui(ui, &mut draft.spec.output.accept, "Accept", "default: chosen by the model");
 }
 
 fn environment_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
     ui.label("Batching of TensorFlow Serving");
     ui.horizontal_wrapped(|ui| {
-        for (preset, name) in [
-            (TfsBatching::Small, "Small batches"),
-            (TfsBatching::Large, "Large batches"),
-        ] {
-            if ui
-                .button(name)
-                .on_hover_text("Sets the variables of the container below")
-                .clicked()
-            {
+        for (preset, name) in [(TfsBatching::Small, "Small batches"), (TfsBatching::Large, "Large batches")] {
+            if ui.button(name).on_hover_text("Sets the variables of the container below").clicked() {
                 memory.draft.spec.environment.extend(preset.environment());
             }
         }
@@ -291,16 +240,9 @@ fn advanced_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
     let name = "ManifestFile: existing list of objects, instead of the images above";
     text_ui(ui, &mut draft.manifest, name, "s3://bucket/list.json");
     address_problem_ui(ui, &draft.manifest);
-    let compressions = [
-        (Compression::None, "not compressed"),
-        (Compression::Gzip, "Gzip: unpacked before they are sent"),
-    ];
-    choice_ui(
-        ui,
-        "CompressionType of the objects",
-        &mut spec.input.compression,
-        &compressions,
-    );
+    let compressions =
+        [(Compression::None, "not compressed"), (Compression::Gzip, "Gzip: unpacked before they are sent")];
+    choice_ui(ui, "CompressionType of the objects", &mut spec.input.compression, &compressions);
     ui.label("Instances");
     let name = "TransformAmiVersion: operating system of the instances";
     optional_text_ui(ui, &mut spec.ami_version, name, "AWS default");
@@ -320,10 +262,7 @@ fn advanced_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
     for (text, name) in [
         (&mut experiment.experiment, "ExperimentName"),
         (&mut experiment.trial, "TrialName"),
-        (
-            &mut experiment.trial_component,
-            "TrialComponentDisplayName: name shown for the job",
-        ),
+        (&mut experiment.trial_component, "TrialComponentDisplayName: name shown for the job"),
         (&mut experiment.run, "RunName: run of the experiment"),
     ] {
         optional_text_ui(ui, text, name, "none");
@@ -335,10 +274,6 @@ fn filters_ui(ui: &mut Ui, processing: &mut DataProcessing) {
     let hint = "JSONPath; default: everything";
     optional_text_ui(ui, &mut processing.input_filter, "Input filter", hint);
     optional_text_ui(ui, &mut processing.output_filter, "Output filter", hint);
-    checkbox_ui(
-        ui,
-        &mut processing.join_input,
-        "Join each prediction with its input",
-    )
-    .on_hover_text("For inputs of JSON or CSV; images cannot be joined");
+    checkbox_ui(ui, &mut processing.join_input, "Join each prediction with its input")
+        .on_hover_text("For inputs of JSON or CSV; images cannot be joined");
 }

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use eframe::egui::{
-    self, Align, Button, CollapsingHeader, Label, Layout, ProgressBar, RichText, ScrollArea, Ui,
-};
+use eframe::egui::{self, Align, Button, CollapsingHeader, Label, Layout, ProgressBar, RichText, ScrollArea, Ui};
 use strum::VariantArray;
 
 use super::super::super::theme;
@@ -16,12 +14,12 @@ use super::super::log::log_lines_ui;
 use super::super::prices::{PriceMemory, keep_price_ui, price_problem_ui};
 use super::status_sign;
 use crate::domain::{
-    DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, Leftover, ReadingRequest,
-    S3Place, TransformJob, TransformSpec, TransformStatus, Utc, human_usd,
+    DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, Leftover, ReadingRequest, S3Place,
+    TransformJob, TransformSpec, TransformStatus, Utc, human_usd,
 };
 use crate::state::{
-    Action, BrowseCommand, Command, Failure, JobId, JobsCommand, KnownJob, Leftovers, Loadable,
-    OutputsAt, OutputsCommand, OutputsRequest, Queue, RetryPlan, State,
+    Action, BrowseCommand, Command, Failure, JobId, JobsCommand, KnownJob, Leftovers, Loadable, OutputsAt,
+    OutputsCommand, OutputsRequest, Queue, RetryPlan, State,
 };
 use crate::tasks::now_ms;
 
@@ -92,9 +90,8 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Comm
                 }
                 if state.settings.watched_jobs.contains(&job.id) {
                     let forget = ui.button("Stop watching");
-                    let forget = forget.on_hover_text(
-                        "Otherwise it is checked again at the next start; the job keeps running",
-                    );
+                    let forget =
+                        forget.on_hover_text("Otherwise it is checked again at the next start; the job keeps running");
                     if forget.clicked() {
                         commands.push(JobsCommand::StopWatching(job.id.clone()));
                     }
@@ -140,25 +137,12 @@ fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
     match (progress.job.status, &progress.job.failure) {
         (TransformStatus::Failed, failure) => {
             let why = failure.as_deref().unwrap_or("SageMaker gives no reason");
-            let rest = if missing > 0 {
-                format!(". {missing_text}; the existing outputs are valid")
-            } else {
-                String::new()
-            };
-            banner_ui(
-                ui,
-                Tone::Error,
-                &format!("The job failed: {why}{rest}"),
-                |_| {},
-            );
+            let rest =
+                if missing > 0 { format!(". {missing_text}; the existing outputs are valid") } else { String::new() };
+            banner_ui(ui, Tone::Error, &format!("The job failed: {why}{rest}"), |_| {});
         }
         (TransformStatus::Stopped, _) if missing > 0 => {
-            banner_ui(
-                ui,
-                Tone::Warning,
-                &format!("The job was stopped; {missing_text}"),
-                |_| {},
-            );
+            banner_ui(ui, Tone::Warning, &format!("The job was stopped; {missing_text}"), |_| {});
         }
         _ => {}
     }
@@ -167,11 +151,7 @@ fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
 fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
     ui.horizontal_wrapped(|ui| {
         let status = progress.job.status;
-        ui.label(strong(format!(
-            "{} {}",
-            status_sign(status),
-            status.into_str()
-        )));
+        ui.label(strong(format!("{} {}", status_sign(status), status.into_str())));
         ui.weak("·");
         for (index, phase) in JobPhase::VARIANTS.iter().copied().enumerate() {
             if index > 0 {
@@ -186,23 +166,13 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
         }
     });
     ui.add(ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_height(8.0));
-    let outputs = progress
-        .outputs
-        .map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
-    let inputs = progress
-        .inputs
-        .map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
+    let outputs = progress.outputs.map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
+    let inputs = progress.inputs.map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
     let mut parts = vec![format!("{outputs} of {inputs} outputs")];
-    parts.extend(
-        progress
-            .outputs_per_s
-            .map(|rate| format!("{rate:.1} a second")),
-    );
+    parts.extend(progress.outputs_per_s.map(|rate| format!("{rate:.1} a second")));
     if !progress.job.status.is_over() {
         let now = now_ms();
-        let left = progress
-            .seconds_left(now)
-            .filter(|secs| secs.is_finite() && *secs >= 0.0);
+        let left = progress.seconds_left(now).filter(|secs| secs.is_finite() && *secs >= 0.0);
         let left = left.map(|secs| human_duration(Duration::from_secs_f64(secs.min(1e9))));
         parts.extend(left.map(|left| format!("{left} left")));
         parts.extend(progress.count_age_text(now));
@@ -233,40 +203,24 @@ fn missing_price_ui(
         memory.usd_per_hour = None;
     }
     let instance_type = &progress.job.spec.instance_type;
-    CollapsingHeader::new(format!("Enter the price of {instance_type}"))
-        .default_open(false)
-        .show(ui, |ui| {
-            price_ui(ui, &mut memory.price.amount, &mut memory.usd_per_hour);
-            let region = job.id.sagemaker.region.as_deref();
-            let amount = memory.usd_per_hour;
-            keep_price_ui(
-                ui,
-                &mut memory.price,
-                instance_type,
-                region,
-                amount,
-                commands,
-            );
-            price_problem_ui(ui, state);
-        });
+    CollapsingHeader::new(format!("Enter the price of {instance_type}")).default_open(false).show(ui, |ui| {
+        price_ui(ui, &mut memory.price.amount, &mut memory.usd_per_hour);
+        let region = job.id.sagemaker.region.as_deref();
+        let amount = memory.usd_per_hour;
+        keep_price_ui(ui, &mut memory.price, instance_type, region, amount, commands);
+        price_problem_ui(ui, state);
+    });
 }
 
 /// “$0.08, 12 min 3 s of 2 × ml.m5.xlarge”.
 fn cost_text(progress: &JobProgress) -> String {
     let spec = &progress.job.spec;
     let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
-    let Some(billed) = progress
-        .billed_s
-        .filter(|secs| secs.is_finite() && *secs >= 0.0)
-    else {
+    let Some(billed) = progress.billed_s.filter(|secs| secs.is_finite() && *secs >= 0.0) else {
         return format!("Nothing is billed yet ({instances})");
     };
     let time = human_duration(Duration::from_secs_f64(billed.min(1e9)));
-    let so_far = if progress.job.status.is_over() {
-        ""
-    } else {
-        " so far"
-    };
+    let so_far = if progress.job.status.is_over() { "" } else { " so far" };
     match progress.cost_usd {
         Some(usd) => format!("{}{so_far}: {time} of {instances}", human_usd(usd)),
         None => format!("{time} of {instances} billed{so_far}; no price is known"),
@@ -299,8 +253,7 @@ fn actions_ui(
         }
         return;
     }
-    let message =
-        "Stop this job? Existing outputs are kept. Images without an output can be sent again";
+    let message = "Stop this job? Existing outputs are kept. Images without an output can be sent again";
     banner_ui(ui, Tone::Warning, message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Stop it").clicked() {
@@ -336,20 +289,11 @@ fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<C
 }
 
 /// The button that opens the folder of its images.
-fn images_ui(
-    ui: &mut Ui,
-    state: &State,
-    job: &KnownJob,
-    progress: &JobProgress,
-    commands: &mut Queue<Command>,
-) {
+fn images_ui(ui: &mut Ui, state: &State, job: &KnownJob, progress: &JobProgress, commands: &mut Queue<Command>) {
     let Some(address) = &progress.images_in else {
         return;
     };
-    let place = S3Place {
-        access: job.id.s3.clone(),
-        ..S3Place::new(address.clone())
-    };
+    let place = S3Place { access: job.id.s3.clone(), ..S3Place::new(address.clone()) };
     if super::super::super::open_place(state) == Some(&place) {
         return;
     }
@@ -367,39 +311,29 @@ fn images_ui(
 }
 
 fn facts_ui(ui: &mut Ui, progress: &JobProgress) {
-    let TransformJob {
-        spec,
-        created_ms,
-        started_ms,
-        ended_ms,
-        ..
-    } = &progress.job;
-    CollapsingHeader::new("Details")
-        .default_open(false)
-        .show(ui, |ui| {
-            key_value_ui(ui, "Model", &spec.model_name);
-            let (input, address) = match &spec.input.objects {
-                InputObjects::Prefix(address) => ("Prefix", address),
-                InputObjects::Manifest(address) => ("Manifest", address),
-            };
-            key_value_ui(ui, input, &address.to_string());
-            key_value_ui(ui, "Outputs", &spec.output.folder.to_string());
-            key_value_ui(ui, "Created", &Utc::of_ms(*created_ms).to_string());
-            if let Some(started) = started_ms {
-                key_value_ui(ui, "Billed from", &Utc::of_ms(*started).to_string());
-            }
-            if let Some(ended) = ended_ms {
-                key_value_ui(ui, "Billed until", &Utc::of_ms(*ended).to_string());
-            }
-        });
+    let TransformJob { spec, created_ms, started_ms, ended_ms, .. } = &progress.job;
+    CollapsingHeader::new("Details").default_open(false).show(ui, |ui| {
+        key_value_ui(ui, "Model", &spec.model_name);
+        let (input, address) = match &spec.input.objects {
+            InputObjects::Prefix(address) => ("Prefix", address),
+            InputObjects::Manifest(address) => ("Manifest", address),
+        };
+        key_value_ui(ui, input, &address.to_string());
+        key_value_ui(ui, "Outputs", &spec.output.folder.to_string());
+        key_value_ui(ui, "Created", &Utc::of_ms(*created_ms).to_string());
+        if let Some(started) = started_ms {
+            key_value_ui(ui, "Billed from", &Utc::of_ms(*started).to_string());
+        }
+        if let Some(ended) = ended_ms {
+            key_value_ui(ui, "Billed until", &Utc::of_ms(*ended).to_string());
+        }
+    });
 }
 
 fn log_ui(ui: &mut Ui, progress: &JobProgress) {
-    CollapsingHeader::new("Container log")
-        .default_open(false)
-        .show(ui, |ui| {
-            log_lines_ui(ui, &progress.log_tail);
-        });
+    CollapsingHeader::new("Container log").default_open(false).show(ui, |ui| {
+        log_lines_ui(ui, &progress.log_tail);
+    });
 }
 
 fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mut Queue<Command>) {
@@ -429,19 +363,11 @@ fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mu
     }
 }
 
-fn known_outcome_ui(
-    ui: &mut Ui,
-    job: &KnownJob,
-    outcome: &JobOutcome,
-    commands: &mut Queue<Command>,
-) {
+fn known_outcome_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Queue<Command>) {
     let retried = outcome.retries_text();
     if outcome.failed.is_empty() {
         let retried = retried.map_or_else(String::new, |retried| format!(", {retried}"));
-        ui.label(format!(
-            "All {} images have an output{retried}",
-            grouped(outcome.inputs as usize)
-        ));
+        ui.label(format!("All {} images have an output{retried}", grouped(outcome.inputs as usize)));
         return;
     }
     ui.add_space(4.0);
@@ -454,28 +380,25 @@ fn known_outcome_ui(
     }
     let unexplained = outcome.unexplained.words(&job.id.name);
     let row_height = ui.text_style_height(&egui::TextStyle::Body) + 2.0;
-    ScrollArea::vertical()
-        .id_salt("failed objects")
-        .max_height(FAILED_HEIGHT)
-        .auto_shrink([false, true])
-        .show_rows(ui, row_height, outcome.failed.len(), |ui, rows| {
+    ScrollArea::vertical().id_salt("failed objects").max_height(FAILED_HEIGHT).auto_shrink([false, true]).show_rows(
+        ui,
+        row_height,
+        outcome.failed.len(),
+        |ui, rows| {
             for failed in &outcome.failed[rows] {
                 let why = failed.reason.as_deref().unwrap_or(&unexplained);
                 let text = format!("{}: {why}", failed.key);
                 ui.add(Label::new(text).truncate());
             }
-        });
+        },
+    );
     for note in &outcome.notes {
         ui.add(Label::new(RichText::new(note).weak()).wrap());
     }
     let Some(running) = outcome.retry_under_way() else {
         return retry_ui(ui, job, commands);
     };
-    let text = format!(
-        "Retry {} is running for {} of them",
-        running.job_name,
-        grouped(running.under_way as usize)
-    );
+    let text = format!("Retry {} is running for {} of them", running.job_name, grouped(running.under_way as usize));
     banner_ui(ui, Tone::Hint, &text, |ui| {
         if ui.button("Check its progress").clicked() {
             commands.push(JobsCommand::FindOutcome(job.id.clone()));
@@ -569,10 +492,7 @@ fn tags_text(spec: &TransformSpec) -> String {
     if spec.tags.is_empty() {
         return "none".to_owned();
     }
-    let tags = spec
-        .tags
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"));
+    let tags = spec.tags.iter().map(|(key, value)| format!("{key}={value}"));
     tags.collect::<Vec<String>>().join(", ")
 }
 
@@ -594,9 +514,7 @@ fn left_ui(
     }
     match &job.left {
         Loadable::NotLoaded => {
-            ui.weak(
-                "The model in SageMaker, its archive and the manifest stay until they are deleted",
-            );
+            ui.weak("The model in SageMaker, its archive and the manifest stay until they are deleted");
             if ui.button("Show what is left behind").clicked() {
                 commands.push(JobsCommand::FindLeftovers(job.id.clone()));
             }
@@ -618,9 +536,7 @@ fn left_ui(
         Loadable::Ready(Leftovers::Recorded(left)) if left.is_empty() => {
             drop(ui.weak("Nothing is left behind; images and outputs are kept"));
         }
-        Loadable::Ready(Leftovers::Recorded(left)) => {
-            known_left_ui(ui, job, left, memory, commands)
-        }
+        Loadable::Ready(Leftovers::Recorded(left)) => known_left_ui(ui, job, left, memory, commands),
     }
 }
 
@@ -645,8 +561,7 @@ fn known_left_ui(
         }
         return;
     }
-    let message =
-        "The job cannot be retried with this model afterwards; images and outputs are kept";
+    let message = "The job cannot be retried with this model afterwards; images and outputs are kept";
     banner_ui(ui, Tone::Warning, message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Delete them").clicked() {

@@ -2,9 +2,7 @@
 
 use eframe::egui::{Button, CollapsingHeader, ComboBox, Grid, Key, Label, RichText, TextEdit, Ui};
 
-use super::super::super::widgets::{
-    Tone, banner_ui, checkbox_ui, sign_in_banner_ui, strong, who_text,
-};
+use super::super::super::widgets::{Tone, banner_ui, checkbox_ui, sign_in_banner_ui, strong, who_text};
 use crate::domain::{AwsProfile, AwsSetup, Credentials, EndpointError, S3Access, parse_endpoint};
 use crate::state::{Command, Queue, S3Command, State};
 
@@ -80,11 +78,7 @@ pub(in super::super) fn access_ui(
         banner_ui(ui, Tone::Warning, reason, |_| {});
     }
     sign_in_banner_ui(ui, access, state, commands);
-    let is_special = *access
-        != S3Access {
-            credentials: access.credentials.clone(),
-            ..S3Access::default()
-        };
+    let is_special = *access != S3Access { credentials: access.credentials.clone(), ..S3Access::default() };
     CollapsingHeader::new("Server and region")
         .default_open(is_special)
         .show(ui, |ui| server_ui(ui, access, memory, commands));
@@ -107,13 +101,7 @@ fn credentials_ui(ui: &mut Ui, state: &State, wanted: &mut Credentials) -> bool 
                 "Environment and default profile",
                 &setup.map_or_else(String::new, |setup| setup.ambient.to_string()),
             );
-            option_ui(
-                ui,
-                wanted,
-                Credentials::Anonymous,
-                "Anonymous",
-                "public buckets",
-            );
+            option_ui(ui, wanted, Credentials::Anonymous, "Anonymous", "public buckets");
             ui.separator();
             match setup {
                 None => drop(ui.weak("Reading the AWS configuration…")),
@@ -133,15 +121,8 @@ fn credentials_ui(ui: &mut Ui, state: &State, wanted: &mut Credentials) -> bool 
     *wanted != before
 }
 
-fn option_ui(
-    ui: &mut Ui,
-    wanted: &mut Credentials,
-    credentials: Credentials,
-    name: &str,
-    explanation: &str,
-) {
-    let button = Button::selectable(*wanted == credentials, name)
-        .right_text(RichText::new(explanation).weak());
+fn option_ui(ui: &mut Ui, wanted: &mut Credentials, credentials: Credentials, name: &str, explanation: &str) {
+    let button = Button::selectable(*wanted == credentials, name).right_text(RichText::new(explanation).weak());
     if ui.add(button).clicked() {
         *wanted = credentials;
         ui.close();
@@ -165,33 +146,26 @@ fn credentials_text(credentials: &Credentials, setup: Option<&AwsSetup>) -> Stri
     }
 }
 
-fn server_ui(
-    ui: &mut Ui,
-    access: &S3Access,
-    memory: &mut AccessMemory,
-    commands: &mut Queue<Command>,
-) {
+fn server_ui(ui: &mut Ui, access: &S3Access, memory: &mut AccessMemory, commands: &mut Queue<Command>) {
     let mut wanted = access.clone();
     let mut is_done = false;
-    Grid::new("server and region")
-        .num_columns(2)
-        .show(ui, |ui| {
-            ui.label("Server");
-            let hint = "AWS, or http://127.0.0.1:9000";
-            is_done |= text_ui(ui, &mut memory.endpoint, "Address of the server", hint);
-            ui.end_row();
-            ui.label("Region");
-            let region = &mut memory.region;
-            is_done |= text_ui(ui, region, "Region of the bucket", "automatic");
-            ui.end_row();
-            ui.label("Bucket");
-            path_style_ui(ui, &mut wanted.path_style);
-            ui.end_row();
-            ui.label("");
-            checkbox_ui(ui, &mut wanted.requester_pays, "Requester pays")
-                .on_hover_text("Requests and downloads are charged to your AWS account");
-            ui.end_row();
-        });
+    Grid::new("server and region").num_columns(2).show(ui, |ui| {
+        ui.label("Server");
+        let hint = "AWS, or http://127.0.0.1:9000";
+        is_done |= text_ui(ui, &mut memory.endpoint, "Address of the server", hint);
+        ui.end_row();
+        ui.label("Region");
+        let region = &mut memory.region;
+        is_done |= text_ui(ui, region, "Region of the bucket", "automatic");
+        ui.end_row();
+        ui.label("Bucket");
+        path_style_ui(ui, &mut wanted.path_style);
+        ui.end_row();
+        ui.label("");
+        checkbox_ui(ui, &mut wanted.requester_pays, "Requester pays")
+            .on_hover_text("Requests and downloads are charged to your AWS account");
+        ui.end_row();
+    });
     if let Err(error) = memory.parsed_endpoint() {
         ui.label(RichText::new(format!("⚠ {error}")).color(ui.visuals().error_fg_color));
         is_done = false;
@@ -206,9 +180,7 @@ fn server_ui(
 
 /// Returns true if its text counts: Enter was pressed, or the field was left.
 fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) -> bool {
-    let field = TextEdit::singleline(text)
-        .hint_text(hint)
-        .desired_width(FIELD_WIDTH);
+    let field = TextEdit::singleline(text).hint_text(hint).desired_width(FIELD_WIDTH);
     let response = ui.add(field);
     let is_done = response.lost_focus() && !ui.input(|input| input.key_pressed(Key::Escape));
     response.accessible_name(name);
@@ -216,11 +188,7 @@ fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) -> bool {
 }
 
 fn path_style_ui(ui: &mut Ui, path_style: &mut Option<bool>) {
-    let choices = [
-        (None, "automatic"),
-        (Some(true), "in the path"),
-        (Some(false), "in the host name"),
-    ];
+    let choices = [(None, "automatic"), (Some(true), "in the path"), (Some(false), "in the host name")];
     let chosen = choices.iter().find(|(value, _)| value == path_style);
     let combo = ComboBox::from_id_salt("path style")
         .width(FIELD_WIDTH)
@@ -232,9 +200,7 @@ fn path_style_ui(ui: &mut Ui, path_style: &mut Option<bool>) {
         });
     combo
         .response
-        .on_hover_text(
-            "AWS has the bucket's name in the host name; most other servers have it in the path",
-        )
+        .on_hover_text("AWS has the bucket's name in the host name; most other servers have it in the path")
         .accessible_name("Bucket name");
 }
 

@@ -1,18 +1,15 @@
 //! The tree of buckets and folders: one line each, only those on screen are drawn.
 
 use eframe::egui::{
-    self, Align, Color32, CornerRadius, EventFilter, Frame, Id, Key, Label, Layout, Margin,
-    Modifiers, Rect, RichText, ScrollArea, Sense, Shape, Stroke, StrokeKind, TextStyle, Ui, pos2,
-    vec2,
+    self, Align, Color32, CornerRadius, EventFilter, Frame, Id, Key, Label, Layout, Margin, Modifiers, Rect, RichText,
+    ScrollArea, Sense, Shape, Stroke, StrokeKind, TextStyle, Ui, pos2, vec2,
 };
 
 use super::super::super::theme;
 use super::super::super::widgets::{Tone, banner_ui, grouped, truncated};
 use super::access;
 use crate::domain::S3Address;
-use crate::state::{
-    Command, Failure, Queue, S3Command, S3Row, S3RowKind, State, TaskId, TaskSignal,
-};
+use crate::state::{Command, Failure, Queue, S3Command, S3Row, S3RowKind, State, TaskId, TaskSignal};
 
 const ROW_HEIGHT: f32 = 24.0;
 const INDENT: f32 = 18.0;
@@ -70,18 +67,14 @@ pub(super) fn tree_ui(
     }
     let height = memory.height.max(MIN_HEIGHT);
     let mut picked = None;
-    Frame::new()
-        .fill(theme::sunken_fill(ui.visuals()))
-        .corner_radius(8)
-        .inner_margin(Margin::same(4))
-        .show(ui, |ui| {
-            ui.set_min_size(vec2(ui.available_width(), height));
-            if tree.rows().is_empty() {
-                empty_ui(ui, state);
-            } else {
-                picked = rows_ui(ui, state, memory, current, height, commands);
-            }
-        });
+    Frame::new().fill(theme::sunken_fill(ui.visuals())).corner_radius(8).inner_margin(Margin::same(4)).show(ui, |ui| {
+        ui.set_min_size(vec2(ui.available_width(), height));
+        if tree.rows().is_empty() {
+            empty_ui(ui, state);
+        } else {
+            picked = rows_ui(ui, state, memory, current, height, commands);
+        }
+    });
     picked
 }
 
@@ -95,11 +88,7 @@ fn heading_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
                 ui.spinner();
                 return;
             }
-            let label = if tree.has_listed_buckets() {
-                "List again"
-            } else {
-                "List buckets"
-            };
+            let label = if tree.has_listed_buckets() { "List again" } else { "List buckets" };
             if ui.button(label).clicked() {
                 commands.push(S3Command::ListBuckets);
             }
@@ -156,23 +145,18 @@ fn rows_ui(
     }
     let mut picked = None;
     if focus.has_focus() {
-        let keys = EventFilter {
-            vertical_arrows: true,
-            horizontal_arrows: true,
-            ..EventFilter::default()
-        };
+        let keys = EventFilter { vertical_arrows: true, horizontal_arrows: true, ..EventFilter::default() };
         ui.memory_mut(|memory| memory.set_focus_lock_filter(tree_id, keys));
         picked = take_keys(ui, rows, current, memory, commands);
         let line = Stroke::new(1.0, theme::accent(ui.visuals()));
-        ui.painter()
-            .rect_stroke(frame.expand(3.0), 8.0, line, StrokeKind::Inside);
+        ui.painter().rect_stroke(frame.expand(3.0), 8.0, line, StrokeKind::Inside);
     }
     ui.spacing_mut().item_spacing.y = 0.0;
-    ScrollArea::vertical()
-        .id_salt("tree of buckets")
-        .auto_shrink([false, false])
-        .max_height(height)
-        .show_rows(ui, ROW_HEIGHT, rows.len(), |ui, shown| {
+    ScrollArea::vertical().id_salt("tree of buckets").auto_shrink([false, false]).max_height(height).show_rows(
+        ui,
+        ROW_HEIGHT,
+        rows.len(),
+        |ui, shown| {
             if let Some(row) = memory.scroll_to.take() {
                 let top = ui.max_rect().top() + (row as f32 - shown.start as f32) * ROW_HEIGHT;
                 let place = ui.max_rect().x_range();
@@ -184,7 +168,8 @@ fn rows_ui(
                     focus.request_focus();
                 }
             }
-        });
+        },
+    );
     picked
 }
 
@@ -209,9 +194,7 @@ fn take_keys(
         target = next_folder(rows, None);
     }
     if take(Key::End) {
-        target = (0..rows.len())
-            .rev()
-            .find(|row| folder(&rows[*row]).is_some());
+        target = (0..rows.len()).rev().find(|row| folder(&rows[*row]).is_some());
     }
     if let Some((address, is_open)) = place.and_then(|place| folder(&rows[place])) {
         if take(Key::ArrowRight) {
@@ -246,8 +229,7 @@ fn folder(row: &S3Row) -> Option<(&S3Address, bool)> {
 }
 
 fn place_of(rows: &[S3Row], address: &S3Address) -> Option<usize> {
-    rows.iter()
-        .position(|row| folder(row).is_some_and(|(folder, _)| folder == address))
+    rows.iter().position(|row| folder(row).is_some_and(|(folder, _)| folder == address))
 }
 
 fn next_folder(rows: &[S3Row], place: Option<usize>) -> Option<usize> {
@@ -256,12 +238,7 @@ fn next_folder(rows: &[S3Row], place: Option<usize>) -> Option<usize> {
 }
 
 /// One line. Returns the folder that was clicked.
-fn row_ui(
-    ui: &mut Ui,
-    row: &S3Row,
-    current: Option<&S3Address>,
-    commands: &mut Queue<Command>,
-) -> Option<S3Address> {
+fn row_ui(ui: &mut Ui, row: &S3Row, current: Option<&S3Address>, commands: &mut Queue<Command>) -> Option<S3Address> {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
     let indent = row.depth as f32 * INDENT;
     let content = Rect::from_min_max(pos2(rect.left() + indent, rect.top()), rect.max);
@@ -306,9 +283,7 @@ fn row_ui(
 /// A line that is not a folder, below the names of folders.
 fn line_ui(ui: &mut Ui, content: Rect, contents: impl FnOnce(&mut Ui)) {
     let inner = content.with_min_x(content.left() + TOGGLE_WIDTH);
-    let builder = egui::UiBuilder::new()
-        .max_rect(inner)
-        .layout(Layout::left_to_right(Align::Center));
+    let builder = egui::UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center));
     ui.scope_builder(builder, contents);
 }
 
@@ -327,11 +302,7 @@ fn folder_ui(
     // Not reached with Tab: the tree is, and the arrows go on.
     let response = ui.interact(rect, id, Sense::CLICK);
     response.widget_info(|| {
-        let kind = if address.prefix.is_empty() {
-            "bucket"
-        } else {
-            "folder"
-        };
+        let kind = if address.prefix.is_empty() { "bucket" } else { "folder" };
         let label = format!("{name}, {kind}");
         egui::WidgetInfo::selected(egui::Role::TreeItem, true, is_current, label)
     });
@@ -348,11 +319,7 @@ fn folder_ui(
     } else if response.hovered() {
         painter.rect_filled(rect, CornerRadius::same(4), theme::raised_fill(visuals));
     }
-    let color = if toggle.hovered() {
-        theme::accent(visuals)
-    } else {
-        visuals.weak_text_color()
-    };
+    let color = if toggle.hovered() { theme::accent(visuals) } else { visuals.weak_text_color() };
     painter.add(triangle(toggle_rect, is_open, color));
     let font = TextStyle::Body.resolve(ui.style());
     let text = content.with_min_x(toggle_rect.right());

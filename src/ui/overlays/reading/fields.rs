@@ -6,8 +6,8 @@ use strum::VariantArray;
 use super::super::super::widgets::{checkbox_ui, number_field, radio_ui};
 use super::{fault_ui, menu_ui, width_beside_button};
 use crate::domain::{
-    BoxesDraft, ClassesDraft, JsonPlace, MappedBoxFormat, MappedBoxSpace, MappingDraft,
-    MappingFault, MappingField, ModelTask, ScoreValues, WHOLE_OUTPUT,
+    BoxesDraft, ClassesDraft, JsonPlace, MappedBoxFormat, MappedBoxSpace, MappingDraft, MappingFault, MappingField,
+    ModelTask, ScoreValues, WHOLE_OUTPUT,
 };
 
 /// `places` are those of the first example; `None` if there is none.
@@ -123,30 +123,17 @@ impl Form<'_> {
             fault_ui(ui, self.fault, MappingField::Name);
             let ui = &mut columns[1];
             ui.label(RichText::new("Id and file name").small().weak());
-            let of_name = MappingDraft {
-                id: String::new(),
-                ..draft.clone()
-            };
-            let field = TextEdit::singleline(&mut draft.id)
-                .hint_text(of_name.id())
-                .desired_width(f32::INFINITY);
+            let of_name = MappingDraft { id: String::new(), ..draft.clone() };
+            let field = TextEdit::singleline(&mut draft.id).hint_text(of_name.id()).desired_width(f32::INFINITY);
             ui.add(field).accessible_name("Id of the mapping");
         });
     }
 
     /// A field for a place in the prediction, and a menu of those that suit it.
-    fn place_ui(
-        self,
-        ui: &mut Ui,
-        text: &mut String,
-        field: MappingField,
-        (name, hint): (&str, &str),
-    ) {
+    fn place_ui(self, ui: &mut Ui, text: &mut String, field: MappingField, (name, hint): (&str, &str)) {
         ui.label(RichText::new(name).small().weak());
         ui.horizontal(|ui| {
-            let edit = TextEdit::singleline(text)
-                .hint_text(hint)
-                .desired_width(width_beside_button(ui));
+            let edit = TextEdit::singleline(text).hint_text(hint).desired_width(width_beside_button(ui));
             ui.add(edit)
                 .on_hover_text("A JSON Pointer such as /predictions/0/scores; * matches every element of a list")
                 .accessible_name(name);

@@ -1,8 +1,7 @@
 //! How the first predictions are read, beside the predictions themselves.
 
 use eframe::egui::{
-    Color32, CornerRadius, Frame, Label, Margin, Rect, RichText, ScrollArea, Sense, Stroke,
-    StrokeKind, Ui, pos2, vec2,
+    Color32, CornerRadius, Frame, Label, Margin, Rect, RichText, ScrollArea, Sense, Stroke, StrokeKind, Ui, pos2, vec2,
 };
 
 use super::super::super::textures::Textures;
@@ -72,9 +71,7 @@ fn example_ui(
     read: &Result<Prediction, String>,
 ) {
     ui.add_space(4.0);
-    let name = Label::new(strong(&example.image).size(12.0))
-        .truncate()
-        .show_tooltip_when_elided(false);
+    let name = Label::new(strong(&example.image).size(12.0)).truncate().show_tooltip_when_elided(false);
     ui.add(name).on_hover_text(example.uri.as_str());
     let prediction = match read {
         Ok(prediction) => prediction,
@@ -89,8 +86,7 @@ fn example_ui(
             for class in classes.iter().take(NAMED) {
                 let color = theme::class_color(class.index);
                 let sense = Sense::hover();
-                score_row_ui(ui, &class.label, class.score, color, false, sense)
-                    .on_hover_text(&class.label);
+                score_row_ui(ui, &class.label, class.score, color, false, sense).on_hover_text(&class.label);
             }
         }
         PredictionContent::Detections(boxes) => {
@@ -101,8 +97,7 @@ fn example_ui(
                     for found in boxes.iter().take(NAMED) {
                         let color = theme::class_color(found.class_id);
                         let sense = Sense::hover();
-                        score_row_ui(ui, &found.label, found.score, color, false, sense)
-                            .on_hover_text(&found.label);
+                        score_row_ui(ui, &found.label, found.score, color, false, sense).on_hover_text(&found.label);
                     }
                 });
             });
@@ -146,23 +141,11 @@ fn sketch_ui(
 }
 
 fn raw_ui(ui: &mut Ui, shown: &str) {
-    ui.label(
-        RichText::new("The first prediction, shortened")
-            .small()
-            .weak(),
-    );
-    Frame::new()
-        .fill(theme::sunken_fill(ui.visuals()))
-        .corner_radius(6)
-        .inner_margin(Margin::same(8))
-        .show(ui, |ui| {
-            ui.set_width(ui.available_width());
-            ScrollArea::both()
-                .id_salt("raw prediction")
-                .max_height(RAW_HEIGHT)
-                .auto_shrink([false, true])
-                .show(ui, |ui| {
-                    ui.add(Label::new(RichText::new(shown).monospace().small()).extend());
-                });
+    ui.label(RichText::new("The first prediction, shortened").small().weak());
+    Frame::new().fill(theme::sunken_fill(ui.visuals())).corner_radius(6).inner_margin(Margin::same(8)).show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        ScrollArea::both().id_salt("raw prediction").max_height(RAW_HEIGHT).auto_shrink([false, true]).show(ui, |ui| {
+            ui.add(Label::new(RichText::new(shown).monospace().small()).extend());
         });
+    });
 }
