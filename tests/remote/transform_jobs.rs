@@ -616,7 +616,6 @@ fn buckets_of_another_region_than_the_job_are_a_problem_with_advice() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a list of traps")]
 fn the_preflight_finds_traps_of_model_container_and_instance() {
     let transform = Transform::with_images("model-traps", 1);
     let find = |more: &[&str], point, grade, said| {
