@@ -129,8 +129,7 @@ fn a_server_that_goes_away_leaves_images_unpredicted_and_not_failed() {
     window.state_mut().command(Action::PredictAll);
     wait_until(&mut window, "the end of the task", |window| {
         let mut finished = window.state().state().tasks.finished();
-        finished
-            .any(|task| matches!(&task.outcome, TaskOutcome::Failed(why) if why.contains("cannot be read any more")))
+        finished.any(|task| matches!(&task.outcome, TaskOutcome::Failed(why) if why.contains("can no longer be read")))
     });
     wait_until_idle(&mut window);
     let predictions = &window.state().state().run().unwrap().predictions;

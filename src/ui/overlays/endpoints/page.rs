@@ -121,7 +121,7 @@ fn there_ui(ui: &mut Ui, there: &Endpoint) {
         EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
             let why = there.failure_words();
             let text = format!(
-                "The endpoint failed: {why}. Its log below may say more. Delete it, solve the problem, then \
+                "The endpoint failed: {why}. Check its log below. Delete the endpoint, solve the problem, then \
                  deploy again"
             );
             banner_ui(ui, Tone::Error, &text, |_| {});
