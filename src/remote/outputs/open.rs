@@ -242,7 +242,7 @@ impl FoundOutputs {
         (!texts.is_empty()).then(|| texts.join(", "))
     }
 
-    /// Images of which [`Self::why_without_output`] knows why, as places in the listing.
+    /// Images without an output for which [`Self::missing_reason`] has a reason, as places in the listing.
     pub fn permanently_missing(&self) -> impl Iterator<Item = usize> + '_ {
         let without = self.joined.without_output.iter().copied();
         without.filter(|place| self.missing_reason(*place).is_some())

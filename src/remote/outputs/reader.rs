@@ -91,9 +91,9 @@ impl OutputReader {
         }
     }
 
-    /// Reads the response about one image of `image_size` (width, height of the upright image, in pixels). Without it
-    /// only outputs that say the size themselves can be read ([`OutputShape::says_size`]); with it they must say the
-    /// same.
+    /// Reads the response about one image of `image_size` (width, height of the upright image, in pixels). Without it,
+    /// only outputs that contain the size can be read ([`OutputShape::contains_size`]); with it, they must agree with
+    /// it.
     ///
     /// # Errors
     /// Why there is no prediction: the model said so, or what is there cannot be believed.
