@@ -12,7 +12,7 @@ use crate::domain::{
     DeviceChoice, InferenceLocation, LabelSet, ModelCard, OutputMapping, RemoteAddress, RemoteModel, RunKey,
     endpoint_name_problem,
 };
-use crate::library::{Library, built_in_labels};
+use crate::library::Library;
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
@@ -119,10 +119,7 @@ impl RemoteClient {
                 }
             }
             (None, None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
-            (None, None, OutputShape::Mapped(mapping)) => {
-                let named = mapping.labels.as_deref().and_then(built_in_labels);
-                LabelSource::Known(named.unwrap_or_default())
-            }
+            (None, None, OutputShape::Mapped(mapping)) => LabelSource::of_mapping(mapping),
         };
         let reading = shape.description();
         let origin = self.origin(&reading);

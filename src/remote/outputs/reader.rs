@@ -47,7 +47,7 @@ pub enum LabelSource {
 
 impl LabelSource {
     /// The built-in set that a mapping names; classes by number where it names none.
-    pub(super) fn of_mapping(mapping: &OutputMapping) -> Self {
+    pub(in crate::remote) fn of_mapping(mapping: &OutputMapping) -> Self {
         let labels = mapping.labels.as_deref().and_then(built_in_labels);
         Self::Known(labels.unwrap_or_default())
     }

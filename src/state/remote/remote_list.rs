@@ -1,7 +1,7 @@
 //! A list of things in SageMaker that comes page by page.
 
-use crate::domain::{ListQuery, S3Access};
-use crate::state::{Failure, TaskId};
+use crate::domain::{ListPage, ListQuery, S3Access};
+use crate::state::{Failure, Loadable, TaskId};
 
 /// A list of jobs or endpoints, as far as it was read: `S` is the status of a row, `T` a row.
 #[derive(Debug)]
@@ -12,20 +12,20 @@ pub struct RemoteList<S, T> {
     pub rows: Vec<T>,
     /// The token of the next page, if there is one.
     pub next: Option<String>,
-    pub task: Option<TaskId>,
-    pub failure: Option<Failure>,
+    /// The reading of the last page.
+    pub status: Loadable<()>,
 }
 
 impl<S, T> Default for RemoteList<S, T> {
     fn default() -> Self {
-        Self { requested: None, rows: Vec::new(), next: None, task: None, failure: None }
+        Self { requested: None, rows: Vec::new(), next: None, status: Loadable::NotLoaded }
     }
 }
 
 impl<S: PartialEq, T> RemoteList<S, T> {
     /// Whether it is known that there is nothing.
     pub fn is_known_to_be_empty(&self) -> bool {
-        self.rows.is_empty() && self.task.is_none() && self.failure.is_none()
+        self.rows.is_empty() && self.status.ready().is_some()
     }
 
     /// The list is read from its beginning. If the query is the same as before, the old rows stay on screen until the
@@ -38,32 +38,23 @@ impl<S: PartialEq, T> RemoteList<S, T> {
 
     /// The token of the next page, unless it is being read.
     pub(in crate::state) fn goes_on_at(&self) -> Option<String> {
-        self.next.clone().filter(|_| self.task.is_none())
+        self.next.clone().filter(|_| !self.status.is_loading())
     }
 
-    /// Adds a page and the token of the next one; the first page replaces all rows. False if the list is no longer
-    /// awaited.
-    pub(in crate::state) fn take(
-        &mut self,
-        task: TaskId,
-        is_first: bool,
-        page: Result<(Vec<T>, Option<String>), Failure>,
-    ) -> bool {
-        if self.task != Some(task) {
-            return false;
-        }
-        self.task = None;
-        match page {
-            Ok((rows, next)) => {
-                if is_first {
-                    self.rows.clear();
-                }
-                self.rows.extend(rows);
-                self.next = next;
-                self.failure = None;
+    /// Adds a page; the first one replaces all rows. False if it is late.
+    pub(in crate::state) fn take(&mut self, task: TaskId, is_first: bool, page: Result<ListPage<T>, Failure>) -> bool {
+        let (page, result) = match page {
+            Ok(page) => (Some(page), Ok(())),
+            Err(failure) => (None, Err(failure)),
+        };
+        let is_wanted = self.status.settle(task, result);
+        if let Some(page) = page.filter(|_| is_wanted) {
+            if is_first {
+                self.rows.clear();
             }
-            Err(failure) => self.failure = Some(failure),
+            self.rows.extend(page.items);
+            self.next = page.next;
         }
-        true
+        is_wanted
     }
 }

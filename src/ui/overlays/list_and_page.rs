@@ -6,7 +6,7 @@ use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, strong};
 use super::dialog::dialog;
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{ListQuery, S3Access};
-use crate::state::{Command, Failure, Overlay, Queue, RemoteList, State};
+use crate::state::{Command, Overlay, Queue, RemoteList, State};
 
 const WIDTH: f32 = 1080.0;
 const LIST_WIDTH: f32 = 340.0;
@@ -112,7 +112,7 @@ impl<S: Copy + PartialEq> ListWords<S> {
                 }
                 if list.next.is_some() {
                     let more = Button::new(format!("More {}", self.things));
-                    if ui.add_enabled(list.task.is_none(), more).clicked() {
+                    if ui.add_enabled(!list.status.is_loading(), more).clicked() {
                         request = Some(ListRequest::ReadMore);
                     }
                 }
@@ -150,7 +150,7 @@ impl<S: Copy + PartialEq> ListWords<S> {
             is_asked |= before != memory.status && list.requested.is_some();
             is_asked |= ui.button(format!("List {}", self.things)).clicked();
             beside(ui, name);
-            if list.task.is_some() {
+            if list.status.is_loading() {
                 ui.spinner();
             }
         });
@@ -170,9 +170,9 @@ impl<S: Copy + PartialEq> ListWords<S> {
         list: &'l RemoteList<S, T>,
         commands: &mut Queue<Command>,
     ) -> Option<&'l S3Access> {
-        if let Some(Failure::Failed { message, .. }) = &list.failure {
-            banner_ui(ui, Tone::Error, message, |ui| {
-                copy_sign_in_ui(ui, list.failure.as_ref(), commands);
+        if let Some(failure) = list.status.failure() {
+            banner_ui(ui, Tone::Error, failure.message(), |ui| {
+                copy_sign_in_ui(ui, Some(failure), commands);
             });
         }
         let Some((access, _)) = &list.requested else {

@@ -3,7 +3,9 @@
 use super::super::{run_tasks, s3};
 use super::{begin, end};
 use crate::domain::{Credentials, ListPage, ListQuery, S3Access};
-use crate::state::{Effect, Failure, Overlay, Queue, RemoteList, State, TaskId, TaskKind, TaskSignal, Ticket};
+use crate::state::{
+    Effect, Failure, Loadable, Overlay, Queue, RemoteList, S3Effect, State, TaskId, TaskKind, TaskSignal, Ticket,
+};
 use crate::tasks::ProgressUnit;
 
 /// A remote list: `S` is the status of a row, `T` a row.
@@ -23,7 +25,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
             return;
         }
         state.overlay = self.dialog;
-        effects.push(crate::state::S3Effect::ReadSetup);
+        effects.push(S3Effect::ReadSetup);
         let read = (self.place)(state).requested.as_ref();
         if let Some(query) = read.map(|(_, query)| query.clone()) {
             return self.read(state, query, effects);
@@ -36,7 +38,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
 
     /// Reads the list from its beginning; a reading under way is cancelled.
     pub(super) fn read(&self, state: &mut State, query: ListQuery<S>, effects: &mut Queue<Effect>) {
-        if let Some(task) = (self.place)(state).task {
+        if let Some(task) = (self.place)(state).status.task() {
             run_tasks::signal(state, task, TaskSignal::Cancel, effects);
         }
         let access = state.s3.access.clone();
@@ -61,7 +63,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         let query = ListQuery { page_token, ..query };
         let (kind, title) = (self.kind.clone(), self.title.to_owned());
         let ticket = begin(state, kind, ProgressUnit::Steps, title);
-        (self.place)(state).task = Some(ticket.id);
+        (self.place)(state).status = Loadable::Loading(ticket.id);
         effects.push((self.effect)(access, query, ticket));
     }
 
@@ -74,7 +76,6 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         page: Result<ListPage<T>, Failure>,
     ) -> bool {
         end(state, task, page.as_ref().err());
-        let page = page.map(|page| (page.items, page.next));
         (self.place)(state).take(task, is_first, page)
     }
 }
