@@ -88,8 +88,12 @@ class Model:
             scores = exponentials / exponentials.sum()
         else:
             scores = values / (255 if outputs[name].dtype == np.uint8 else 1)
-        if convention.get("background"):
+        # Cards of earlier versions say `true` for the first class.
+        background = convention.get("background")
+        if background in (True, "first"):
             scores = scores[1:]
+        elif background == "last":
+            scores = scores[:-1]
         best = np.argsort(-scores, kind="stable")[: self.top_k]
         return [
             {"index": int(index), "label": self._label(int(index)), "score": _shortest(scores[index])} for index in best

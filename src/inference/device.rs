@@ -86,7 +86,7 @@ pub fn survey(runtime: &Loaded) -> Result<DeviceSurvey, InferenceError> {
         let zeros = vec![0.0; TINY_INPUT_SHAPE.iter().product()];
         let input = Tensor::f32(TINY_INPUT_SHAPE, zeros);
         let control = TaskControl::new(ProgressUnit::Steps);
-        let prediction = session.run("input", &input, &[], &control);
+        let prediction = session.run(&[("input", &input)], &[], &control);
         prediction.map_err(|error| InferenceError::Device { device, reason: error.to_string() })?;
         Ok(prepared.adapter)
     })?;

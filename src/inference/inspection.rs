@@ -82,11 +82,10 @@ impl Inspection {
             labels: labels.cloned(),
             overrules,
         };
-        let input_name = self.signature.inputs.first().map(|port| port.name.clone()).unwrap_or_default();
         let session = &mut self.session;
         let mut cancelled = false;
-        let recognised = recognise(unknown, &mut |tensor| {
-            session.run(&input_name, tensor, &[], control).map_err(|error| {
+        let recognised = recognise(unknown, &mut |inputs| {
+            session.run(inputs, &[], control).map_err(|error| {
                 cancelled |= error == PredictError::Cancelled;
                 error.to_string()
             })

@@ -84,7 +84,11 @@ impl LaneLayout {
             Device::Cpu => 1,
             Device::Cuda | Device::WebGpu | Device::CoreMl => GRAPHICS_BATCH,
         };
-        let batch = if card.input.batches { options.batch.unwrap_or(usual_batch).max(1) } else { 1 };
+        let batch = match card.input.fixed_batch {
+            Some(fixed) => fixed as usize,
+            None if card.input.batches => options.batch.unwrap_or(usual_batch).max(1),
+            None => 1,
+        };
         let lanes = if device == Device::Cpu && batch == 1 {
             threads.min(usize::try_from(affordable).unwrap_or(threads)).max(1)
         } else {
@@ -168,10 +172,7 @@ impl OnnxPredictor {
     fn used_outputs(&self) -> Vec<&str> {
         match &self.card.output {
             OutputConvention::Classification(output) => output.name.as_deref().into_iter().collect(),
-            OutputConvention::Detection(output) => {
-                let named = [&output.boxes, &output.labels, &output.scores];
-                named.into_iter().chain(&output.count).map(String::as_str).collect()
-            }
+            OutputConvention::Detection(output) => output.output_names(),
         }
     }
 }
@@ -216,36 +217,49 @@ impl OnnxPredictor {
     ) -> Result<Vec<Prediction>, PredictError> {
         let mut lane = self.lanes[lane].lock();
         let lane = &mut *lane;
-        let input = join(batch)?;
+        let images = self.card.input.fixed_batch.map_or(batch.len(), |fixed| fixed as usize);
+        let joined = join(batch, images)?;
+        let mut inputs = vec![(lane.input_name.as_str(), &*joined[0])];
+        let auxiliary = &self.card.input.auxiliary;
+        inputs.extend(auxiliary.iter().zip(&joined[1..]).map(|(input, tensor)| (input.name.as_str(), &**tensor)));
         let start = Instant::now();
-        let outputs = lane.session.run(&lane.input_name, &input, &self.used_outputs(), control)?;
+        let outputs = lane.session.run(&inputs, &self.used_outputs(), control)?;
         let call_ms = start.elapsed().as_secs_f64() * 1e3;
         self.calls.lock().add(call_ms, lane.is_warm);
         lane.is_warm = true;
-        postprocess(&self.card.output, &self.labels, keep, &outputs, batch)
+        postprocess(&self.card.output, &self.labels, keep, &outputs, batch, images)
     }
 }
 
-/// Joins the tensors of several images of the same shape, along the batch dimension.
-fn join(batch: &[Prepared]) -> Result<Cow<'_, Tensor>, PredictError> {
-    let [first, rest @ ..] = batch else {
+/// The image and the auxiliary inputs of a call with `images` images, each joined along the batch dimension. If `batch`
+/// has fewer, its last image fills the call up.
+fn join(batch: &[Prepared], images: usize) -> Result<Vec<Cow<'_, Tensor>>, PredictError> {
+    let (Some(first), Some(last)) = (batch.first(), batch.last()) else {
         return Err(PredictError::Failed("an empty batch".to_owned()));
     };
-    if rest.is_empty() {
-        return Ok(Cow::Borrowed(&first.tensor));
-    }
-    let mut joined = first.tensor.clone();
-    for prepared in rest {
-        match (&mut joined.data, &prepared.tensor.data) {
+    let filled = || batch.iter().chain(std::iter::repeat_n(last, images.saturating_sub(batch.len())));
+    let image = join_tensors(filled().map(|prepared| &prepared.tensor));
+    let auxiliary = (0..first.auxiliary.len())
+        .map(|at| join_tensors(filled().filter_map(move |prepared| Some(&prepared.auxiliary.get(at)?.1))));
+    std::iter::once(image).chain(auxiliary).collect()
+}
+
+fn join_tensors<'t>(mut tensors: impl Iterator<Item = &'t Tensor>) -> Result<Cow<'t, Tensor>, PredictError> {
+    let failed = |reason: &str| PredictError::Failed(reason.to_owned());
+    let mut joined = Cow::Borrowed(tensors.next().ok_or_else(|| failed("an empty batch"))?);
+    for tensor in tensors {
+        if tensor.shape[1..] != joined.shape[1..] {
+            return Err(failed("the images of a batch have different sizes"));
+        }
+        let all = joined.to_mut();
+        match (&mut all.data, &tensor.data) {
             (TensorData::F32(all), TensorData::F32(more)) => all.extend(more),
             (TensorData::U8(all), TensorData::U8(more)) => all.extend(more),
-            _ => {
-                return Err(PredictError::Failed("the images of a batch have different types".to_owned()));
-            }
+            _ => return Err(failed("the images of a batch have different types")),
         }
+        all.shape[0] += 1;
     }
-    joined.shape[0] = batch.len();
-    Ok(Cow::Owned(joined))
+    Ok(joined)
 }
 
 impl CallTimes {

@@ -80,23 +80,15 @@ impl OnnxSession {
         }
     }
 
-    /// Calls the graph with one input. Gives the outputs named in `output_names`, or all if it is empty. 16-bit
-    /// floats and narrow integers come back widened. Ends soon after `control` is cancelled.
+    /// Calls the graph with inputs by name, each converted to the type that the graph declares. Gives the outputs named
+    /// in `output_names`, or all if it is empty. 16-bit floats and narrow integers come back widened. Ends soon after
+    /// `control` is cancelled.
     pub fn run(
         &mut self,
-        input_name: &str,
-        input: &Tensor,
+        inputs: &[(&str, &Tensor)],
         output_names: &[&str],
         control: &TaskControl,
     ) -> Result<BTreeMap<String, Tensor>, PredictError> {
-        let Some(port) = self.session.inputs().iter().find(|port| port.name() == input_name) else {
-            let names: Vec<&str> = self.session.inputs().iter().map(ort::value::Outlet::name).collect();
-            return Err(PredictError::Failed(format!(
-                "the model has no input “{input_name}”; it has {}; correct the model card",
-                names.join(", ")
-            )));
-        };
-        let half_precision = port.dtype().tensor_type() == Some(TensorElementType::Float16);
         let as_predict_error = |error: &ort::Error| predict_error(error, control);
         // A cancelled call leaves its mark on the options. Clear it first: a cancel that comes after this line is seen
         // by the hook, one that came before it by `on_cancel` itself.
@@ -107,23 +99,57 @@ impl OnnxSession {
                 log::error!("could not stop the running model: {error}");
             }
         });
-        let halves;
-        let value: SessionInputValue<'_> = match &input.data {
-            TensorData::F32(values) if half_precision => {
-                halves = values.iter().map(|&value| f16::from_f32(value)).collect::<Vec<_>>();
-                view(&input.shape, &halves)
-            }
-            TensorData::F32(values) => view(&input.shape, values),
-            TensorData::U8(values) => view(&input.shape, values),
-            TensorData::I64(values) => view(&input.shape, values),
-        }
-        .map_err(|error| as_predict_error(&error))?;
-        let inputs = vec![(Cow::Borrowed(input_name), value)];
+        let values = inputs.iter().map(|&(name, tensor)| {
+            let value = self.value(name, tensor)?.map_err(|error| as_predict_error(&error))?;
+            Ok((Cow::Borrowed(name), value))
+        });
+        let inputs: Vec<(Cow<'_, str>, SessionInputValue<'_>)> = values.collect::<Result<_, PredictError>>()?;
         let outputs =
             self.session.run_with_options(inputs, &*self.run_options).map_err(|error| as_predict_error(&error))?;
         let named = outputs.iter().filter(|(name, _)| output_names.is_empty() || output_names.contains(name));
         named.map(|(name, value)| Ok((name.to_owned(), extract(name, &value)?))).collect()
     }
+}
+
+impl OnnxSession {
+    /// A tensor as the value of an input.
+    fn value<'t>(&self, name: &str, tensor: &'t Tensor) -> Result<ort::Result<SessionInputValue<'t>>, PredictError> {
+        let Some(port) = self.session.inputs().iter().find(|port| port.name() == name) else {
+            let names: Vec<&str> = self.session.inputs().iter().map(ort::value::Outlet::name).collect();
+            return Err(PredictError::Failed(format!(
+                "the model has no input “{name}”; it has {}; correct the model card",
+                names.join(", ")
+            )));
+        };
+        let shape = tensor.shape.as_slice();
+        Ok(match (&tensor.data, port.dtype().tensor_type()) {
+            (TensorData::F32(values), Some(TensorElementType::Float16)) => {
+                owned(shape, values.iter().map(|&value| f16::from_f32(value)))
+            }
+            (TensorData::F32(values), Some(TensorElementType::Float64)) => {
+                owned(shape, values.iter().map(|&value| f64::from(value)))
+            }
+            (TensorData::F32(values), Some(TensorElementType::Int64)) => {
+                owned(shape, values.iter().map(|&value| value as i64))
+            }
+            (TensorData::F32(values), Some(TensorElementType::Int32)) => {
+                owned(shape, values.iter().map(|&value| value as i32))
+            }
+            (TensorData::F32(values), Some(TensorElementType::Bool)) => {
+                owned(shape, values.iter().map(|&value| value != 0.0))
+            }
+            (TensorData::F32(values), _) => view(shape, values),
+            (TensorData::U8(values), _) => view(shape, values),
+            (TensorData::I64(values), _) => view(shape, values),
+        })
+    }
+}
+
+fn owned<T>(shape: &[usize], values: impl Iterator<Item = T>) -> ort::Result<SessionInputValue<'static>>
+where
+    T: ort::value::PrimitiveTensorElementType + std::fmt::Debug + Clone + 'static,
+{
+    Ok(ort::value::Tensor::from_array((shape.to_vec(), values.collect::<Vec<T>>()))?.into())
 }
 
 fn view<'t, T>(shape: &'t [usize], values: &'t [T]) -> ort::Result<SessionInputValue<'t>>

@@ -7,7 +7,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::built_in;
 use crate::domain::{
-    DetectionOutput, ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
+    Activation, BoxFormat, BoxSpace, Columns, DetectionOutput, ElementType, Grid, GridCoding, ImageInput, Layout,
+    ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
 };
 
 /// The name of a card's file in its folder.
@@ -15,6 +16,10 @@ pub(super) const CARD_FILE: &str = "model.toml";
 
 /// No model takes a larger side; a card with one would only fill the memory.
 const MAX_SIDE: u32 = 16_384;
+/// No output has more columns.
+const MAX_COLUMNS: u32 = 100_000;
+/// No graph takes more images in one call.
+const MAX_FIXED_BATCH: u32 = 1024;
 
 /// A card that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -133,6 +138,15 @@ fn check_input(input: &ImageInput) -> Result<(), FieldError> {
         "input.batches",
         "a layout without a batch dimension takes one image per call",
     )?;
+    require(
+        input.fixed_batch.is_none_or(|images| (2..=MAX_FIXED_BATCH).contains(&images) && !one_image && !input.batches),
+        "input.fixed_batch",
+        &format!("must be 2 to {MAX_FIXED_BATCH}, with a batch dimension and without input.batches"),
+    )?;
+    let mut names: Vec<&str> = input.auxiliary.iter().map(|input| input.name.as_str()).collect();
+    names.sort_unstable();
+    let differ = names.iter().all(|name| !name.is_empty()) && names.windows(2).all(|pair| pair[0] != pair[1]);
+    require(differ, "input.auxiliary", "each must name another input")?;
     check_resize(&input.resize)
 }
 
@@ -147,9 +161,10 @@ fn check_resize(rule: &ResizeRule) -> Result<(), FieldError> {
             side(width, "input.resize.stretch.width")?;
             side(height, "input.resize.stretch.height")
         }
-        ResizeRule::Letterbox { width, height, .. } => {
+        ResizeRule::Letterbox { width, height, stride, .. } => {
             side(width, "input.resize.letterbox.width")?;
-            side(height, "input.resize.letterbox.height")
+            side(height, "input.resize.letterbox.height")?;
+            stride.map_or(Ok(()), |stride| side(stride, "input.resize.letterbox.stride"))
         }
         ResizeRule::ShortSideCrop { short_side, crop_width, crop_height, .. } => {
             side(short_side, "input.resize.short-side-crop.short_side")?;
@@ -170,10 +185,63 @@ fn check_resize(rule: &ResizeRule) -> Result<(), FieldError> {
 fn check_detection(output: &DetectionOutput) -> Result<(), FieldError> {
     let share = 0.0..=1.0;
     require(share.contains(&output.min_score_in_graph), "output.detection.min_score_in_graph", "must be 0.0 to 1.0")?;
+    for (iou, field) in
+        [(output.nms_iou, "output.detection.nms_iou"), (output.nms_iou_in_graph, "output.detection.nms_iou_in_graph")]
+    {
+        require(iou.is_none_or(|iou| share.contains(&iou)), field, "must be 0.0 to 1.0")?;
+    }
+    for (columns, field) in [
+        (Some(&output.boxes), "output.detection.boxes"),
+        (output.labels.as_ref(), "output.detection.labels"),
+        (Some(&output.scores), "output.detection.scores"),
+        (output.objectness.as_ref(), "output.detection.objectness"),
+        (output.batch_index.as_ref(), "output.detection.batch_index"),
+        (output.angle.as_ref(), "output.detection.angle"),
+    ] {
+        let fits = |columns: &Columns| !columns.outputs.is_empty() && columns.column <= MAX_COLUMNS;
+        require(columns.is_none_or(fits), field, "must name an output, and a column up to 100000")?;
+    }
     require(
-        output.nms_iou_in_graph.is_none_or(|iou| share.contains(&iou)),
-        "output.detection.nms_iou_in_graph",
-        "must be 0.0 to 1.0",
+        output.classes.is_none_or(|classes| (1..=MAX_COLUMNS).contains(&classes)),
+        "output.detection.classes",
+        "must be 1 to 100000",
+    )?;
+    let softmax_of_one = output.activation == Activation::Softmax && output.labels.is_some();
+    require(!softmax_of_one, "output.detection.activation", "softmax needs a score for each class, without labels")?;
+    require(
+        output.angle.is_none() || output.box_format == BoxFormat::Cxcywh,
+        "output.detection.angle",
+        "needs boxes as centre and size: box_format must be cxcywh",
+    )?;
+    output.grid.as_ref().map_or(Ok(()), |grid| check_grid(grid, output))
+}
+
+fn check_grid(grid: &Grid, output: &DetectionOutput) -> Result<(), FieldError> {
+    require(
+        !grid.strides.is_empty() && grid.strides.iter().all(|stride| (1..=MAX_SIDE).contains(stride)),
+        "output.detection.grid.strides",
+        &format!("must be numbers from 1 to {MAX_SIDE}"),
+    )?;
+    let format = match &grid.coding {
+        GridCoding::Offsets {} => BoxFormat::Cxcywh,
+        GridCoding::DistanceBins { bins, .. } => {
+            require((1..=1024).contains(bins), "output.detection.grid.coding.distance-bins.bins", "must be 1 to 1024")?;
+            BoxFormat::Xyxy
+        }
+        GridCoding::Anchors { sizes } => {
+            let levels = grid.strides.len();
+            require(
+                !sizes.is_empty() && sizes.len().is_multiple_of(levels),
+                "output.detection.grid.coding.anchors.sizes",
+                &format!("must be as many sizes for each of the {levels} strides"),
+            )?;
+            BoxFormat::Cxcywh
+        }
+    };
+    require(
+        output.box_format == format && output.box_space == BoxSpace::ModelPixels,
+        "output.detection.grid",
+        &format!("this coding gives boxes as {} in model-pixels", format.into_str()),
     )
 }
 

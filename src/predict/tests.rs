@@ -95,6 +95,7 @@ impl Predictor for TestPredictor {
     fn prepare(&self, image: &RgbImage) -> Result<Prepared, PredictError> {
         Ok(Prepared {
             tensor: Tensor::u8([1, 1, 1, 3], vec![0; 3]),
+            auxiliary: Vec::new(),
             image_from_model: AxisTransform::IDENTITY,
             canvas_size: [1, 1],
             image_size: [image.width(), image.height()],

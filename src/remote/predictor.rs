@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 
 use super::outputs::{LabelSource, OutputReader, OutputShape, Recognition, Unrecognised};
 use crate::domain::{
-    BoxFormat, BoxSpace, ClassValues, ClassificationOutput, DetectionOutput, IMAGE_CONTENT_TYPE, KeepRule, LabelSet,
-    LatencyMs, ModelCard, ModelTask, OutputConvention, Prediction, RequestForm,
+    Background, ClassValues, ClassificationOutput, DetectionOutput, IMAGE_CONTENT_TYPE, KeepRule, LabelSet, LatencyMs,
+    ModelCard, ModelTask, OutputConvention, Prediction, RequestForm,
 };
 use crate::tasks::TaskControl;
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError};
@@ -208,20 +208,9 @@ pub fn card_of_remote(id: &str, task: ModelTask, assumed: &[String], origin: &st
         ModelTask::Classification => OutputConvention::Classification(ClassificationOutput {
             name: None,
             values: ClassValues::Probabilities,
-            background: false,
+            background: Background::None,
         }),
-        ModelTask::Detection => OutputConvention::Detection(DetectionOutput {
-            boxes: "boxes".to_owned(),
-            labels: "labels".to_owned(),
-            scores: "scores".to_owned(),
-            count: None,
-            box_format: BoxFormat::Xyxy,
-            box_space: BoxSpace::ModelPixels,
-            class_offset: 0,
-            min_score_in_graph: 0.0,
-            nms_iou_in_graph: None,
-            max_boxes_in_graph: None,
-        }),
+        ModelTask::Detection => OutputConvention::Detection(DetectionOutput::separate("boxes", "labels", "scores")),
     };
     ModelCard {
         origin: origin.to_owned(),

@@ -283,6 +283,7 @@ mod tests {
             let shape = [1, size[1] as usize, size[0] as usize, 3];
             Ok(Prepared {
                 tensor: Tensor::u8(shape, image.rgb().to_vec()),
+                auxiliary: Vec::new(),
                 image_from_model: AxisTransform::IDENTITY,
                 canvas_size: size,
                 image_size: size,

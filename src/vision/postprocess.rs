@@ -1,14 +1,27 @@
 //! From a model's named outputs to predictions.
 
+mod detections;
+mod grid;
+
 use std::collections::BTreeMap;
 
 use super::{PredictError, Prepared, Tensor};
 use crate::domain::{
-    BoundingBox, BoxFormat, BoxSpace, ClassScore, ClassValues, ClassificationOutput, Detection, DetectionOutput,
-    KeepRule, LabelSet, OutputConvention, Prediction, PredictionContent,
+    Background, ClassScore, ClassValues, ClassificationOutput, KeepRule, LabelSet, OutputConvention, Prediction,
+    PredictionContent,
 };
 
-/// Reads the outputs of one call, which had `batch` as its images: one prediction for each, in order.
+/// One image of a call of the model.
+#[derive(Debug, Clone, Copy)]
+struct Call {
+    /// How many images the call had, those that only filled it up included.
+    images: usize,
+    /// The position of the image.
+    index: usize,
+}
+
+/// Reads the outputs of one call with `images` images, of which `batch` are the first: one prediction for each of
+/// `batch`, in order.
 ///
 /// # Errors
 /// [`PredictError::Failed`] if an output is missing or has another shape than the card says, or if scores are
@@ -19,13 +32,17 @@ pub fn postprocess(
     keep: KeepRule,
     outputs: &BTreeMap<String, Tensor>,
     batch: &[Prepared],
+    images: usize,
 ) -> Result<Vec<Prediction>, PredictError> {
     let predictions = match convention {
-        OutputConvention::Classification(output) => classify(output, labels, keep.top_k, outputs, batch.len())?,
-        OutputConvention::Detection(output) => match batch {
-            [prepared] => vec![detect(output, labels, keep.min_score, outputs, prepared)?],
-            _ => return Err(failed("detectors take one image per call")),
-        },
+        OutputConvention::Classification(output) => classify(output, labels, keep.top_k, outputs, images)?,
+        OutputConvention::Detection(output) => {
+            let detections = batch.iter().enumerate().map(|(index, prepared)| {
+                let call = Call { images, index };
+                detections::detect(output, labels, keep.min_score, outputs, call, prepared)
+            });
+            detections.map(|detections| detections.map(PredictionContent::Detections)).collect::<Result<_, _>>()?
+        }
     };
     let predictions = predictions.into_iter().zip(batch).map(|(prediction, prepared)| {
         let [width, height] = prepared.image_size;
@@ -68,12 +85,12 @@ fn classify(
     let ranked = of_image.map(|values| match convention.values {
         ClassValues::ArgMax => rank_arg_max(values),
         ClassValues::Logits => Ok(softmax(values)),
+        ClassValues::SigmoidLogits => Ok(values.iter().copied().map(detections::sigmoid).collect()),
         ClassValues::Probabilities => Ok(probabilities(tensor, values)),
     });
-    let background = usize::from(convention.background);
     ranked
         .map(|scores| {
-            let classes = rank_classes(&scores?, background, top_k).into_iter();
+            let classes = rank_classes(&scores?, convention.background, top_k).into_iter();
             let classes = classes.map(|(index, score)| ClassScore { index, label: labels.name(index), score });
             Ok(PredictionContent::Classes(classes.collect()))
         })
@@ -107,105 +124,40 @@ fn probabilities(tensor: &Tensor, values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value / full).collect()
 }
 
-/// The best `top_k` classes with their scores, best first: the first `background` left out and subtracted; of equal
-/// scores the lower class comes first.
-pub fn rank_classes(scores: &[f64], background: usize, top_k: usize) -> Vec<(u32, f32)> {
-    let mut order: Vec<usize> = (background..scores.len()).collect();
+/// The best `top_k` classes with their scores, best first, without the background: if it is the first, class 1 becomes
+/// class 0. Of equal scores the lower class comes first.
+pub fn rank_classes(scores: &[f64], background: Background, top_k: usize) -> Vec<(u32, f32)> {
+    let (first, end) = match background {
+        Background::None => (0, scores.len()),
+        Background::First => (1, scores.len()),
+        Background::Last => (0, scores.len().saturating_sub(1)),
+    };
+    let mut order: Vec<usize> = (first..end).collect();
     let by_score = |left: &usize, right: &usize| scores[*right].total_cmp(&scores[*left]).then(left.cmp(right));
     if top_k < order.len() {
         order.select_nth_unstable_by(top_k, by_score);
         order.truncate(top_k);
     }
     order.sort_by(by_score);
-    order.into_iter().map(|class| ((class - background) as u32, scores[class] as f32)).collect()
-}
-
-fn detect(
-    convention: &DetectionOutput,
-    labels: &LabelSet,
-    min_score: f32,
-    outputs: &BTreeMap<String, Tensor>,
-    prepared: &Prepared,
-) -> Result<PredictionContent, PredictError> {
-    let boxes = output(outputs, &convention.boxes)?.to_f64();
-    let classes = output(outputs, &convention.labels)?.to_f64();
-    let scores = output(outputs, &convention.scores)?.to_f64();
-    let given = scores.len();
-    if boxes.len() != given * 4 || classes.len() != given {
-        return Err(failed(format!(
-            "the model's outputs do not fit together: {} numbers for boxes, {} classes and {given} scores",
-            boxes.len(),
-            classes.len()
-        )));
-    }
-    let count = match &convention.count {
-        Some(name) => box_count(output(outputs, name)?, given)?,
-        None => given,
-    };
-    let mut detections = Vec::with_capacity(count);
-    for index in 0..count {
-        let score = scores[index] as f32;
-        let bounds = read_box(convention, &boxes[index * 4..index * 4 + 4], prepared);
-        if !score.is_finite() || !bounds.is_finite() {
-            return Err(failed("the model's boxes or scores are not numbers (NaN or infinite)"));
-        }
-        if score < min_score {
-            continue;
-        }
-        let class_id = class_id(classes[index], convention.class_offset)?;
-        detections.push(Detection { bounds, class_id, label: labels.name(class_id), score });
-    }
-    // Stable: of equal scores the graph's own order stays.
-    detections.sort_by(|left, right| right.score.total_cmp(&left.score));
-    Ok(PredictionContent::Detections(detections))
-}
-
-fn box_count(tensor: &Tensor, given: usize) -> Result<usize, PredictError> {
-    match tensor.to_f64()[..] {
-        [count] if count >= 0.0 && count <= given as f64 => Ok(count as usize),
-        ref other => Err(failed(format!("the model returned {given} boxes but a count of {other:?}"))),
-    }
-}
-
-fn class_id(class: f64, offset: i32) -> Result<u32, PredictError> {
-    let id = class + f64::from(offset);
-    if id >= 0.0 && id <= f64::from(u32::MAX) && id.fract() == 0.0 {
-        Ok(id as u32)
-    } else {
-        Err(failed(format!("the model returned class {class}, which is invalid with an offset of {offset}")))
-    }
-}
-
-/// Brings a box of the graph to pixels of the upright image.
-fn read_box(convention: &DetectionOutput, values: &[f64], prepared: &Prepared) -> BoundingBox {
-    let [x1, y1, x2, y2] = match convention.box_format {
-        BoxFormat::Xyxy => [values[0], values[1], values[2], values[3]],
-        BoxFormat::Yxyx => [values[1], values[0], values[3], values[2]],
-    };
-    let [width, height] = match convention.box_space {
-        BoxSpace::ModelPixels => [1.0, 1.0],
-        BoxSpace::Normalised => prepared.canvas_size.map(f64::from),
-    };
-    let in_model =
-        BoundingBox::new((x1 * width) as f32, (y1 * height) as f32, (x2 * width) as f32, (y2 * height) as f32);
-    prepared.image_from_model.apply(in_model)
+    order.into_iter().map(|class| ((class - first) as u32, scores[class] as f32)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::AxisTransform;
+    use crate::domain::{AxisTransform, BoxFormat, BoxSpace, DetectionOutput};
 
     fn prepared() -> Prepared {
         Prepared {
             tensor: Tensor::u8([1, 1, 1, 3], vec![0; 3]),
+            auxiliary: Vec::new(),
             image_from_model: AxisTransform { scale: [2.0, 2.0], offset: [0.0, 0.0] },
             canvas_size: [100, 50],
             image_size: [200, 100],
         }
     }
 
-    fn classifier(values: ClassValues, background: bool) -> OutputConvention {
+    fn classifier(values: ClassValues, background: Background) -> OutputConvention {
         OutputConvention::Classification(ClassificationOutput { name: None, values, background })
     }
 
@@ -215,23 +167,12 @@ mod tests {
     ) -> Result<Prediction, PredictError> {
         let outputs = outputs.into_iter().map(|(name, tensor)| (name.to_owned(), tensor)).collect();
         let labels = LabelSet::parse("zero\none\ntwo").unwrap();
-        postprocess(convention, &labels, KeepRule::default(), &outputs, &[prepared()])
+        postprocess(convention, &labels, KeepRule::default(), &outputs, &[prepared()], 1)
             .map(|mut predictions| predictions.remove(0))
     }
 
     fn detector() -> DetectionOutput {
-        DetectionOutput {
-            boxes: "b".to_owned(),
-            labels: "l".to_owned(),
-            scores: "s".to_owned(),
-            count: None,
-            box_format: BoxFormat::Xyxy,
-            box_space: BoxSpace::ModelPixels,
-            class_offset: 0,
-            min_score_in_graph: 0.0,
-            nms_iou_in_graph: None,
-            max_boxes_in_graph: None,
-        }
+        DetectionOutput::separate("b", "l", "s")
     }
 
     fn tops(prediction: &Prediction) -> Vec<(u32, &str)> {
@@ -241,7 +182,7 @@ mod tests {
     #[test]
     fn logits_get_a_softmax_and_come_best_first() {
         let outputs = [("y", Tensor::f32([1, 3], vec![0.0, 2.0, 1.0]))];
-        let prediction = run(&classifier(ClassValues::Logits, false), outputs).unwrap();
+        let prediction = run(&classifier(ClassValues::Logits, Background::None), outputs).unwrap();
         assert_eq!(tops(&prediction), [(1, "one"), (2, "two"), (0, "zero")]);
         assert!((prediction.classes()[0].score - 0.665_240_9).abs() < 1e-6);
     }
@@ -249,7 +190,7 @@ mod tests {
     #[test]
     fn background_is_left_out_and_subtracted() {
         let outputs = [("y", Tensor::u8([1, 4], vec![200, 0, 51, 255]))];
-        let prediction = run(&classifier(ClassValues::Probabilities, true), outputs).unwrap();
+        let prediction = run(&classifier(ClassValues::Probabilities, Background::First), outputs).unwrap();
         assert_eq!(tops(&prediction), [(2, "two"), (1, "one"), (0, "zero")]);
         assert!((prediction.classes()[1].score - 0.2).abs() < 1e-6);
     }
@@ -257,16 +198,16 @@ mod tests {
     #[test]
     fn an_arg_max_becomes_one_class_with_score_one() {
         let outputs = [("y", Tensor::i64([1], vec![2]))];
-        let prediction = run(&classifier(ClassValues::ArgMax, true), outputs).unwrap();
+        let prediction = run(&classifier(ClassValues::ArgMax, Background::First), outputs).unwrap();
         assert_eq!(prediction.classes()[0].label, "one");
         let negative = [("y", Tensor::i64([1], vec![-1]))];
-        assert!(run(&classifier(ClassValues::ArgMax, false), negative).is_err());
+        assert!(run(&classifier(ClassValues::ArgMax, Background::None), negative).is_err());
     }
 
     #[test]
     fn scores_that_are_no_numbers_are_an_error_not_a_prediction() {
         let outputs = [("y", Tensor::f32([1, 2], vec![f32::NAN, 1.0]))];
-        let error = run(&classifier(ClassValues::Logits, false), outputs).unwrap_err();
+        let error = run(&classifier(ClassValues::Logits, Background::None), outputs).unwrap_err();
         assert!(error.to_string().contains("not numbers"), "{error}");
     }
 

@@ -94,6 +94,8 @@ pub enum PredictError {
 pub struct Prepared {
     /// The tensor, with a batch dimension of 1 if the layout has one.
     pub tensor: Tensor,
+    /// The graph's other inputs by name, each with a batch dimension of 1.
+    pub auxiliary: Vec<(String, Tensor)>,
     /// The transform from pixels of the resized image to those of the upright image.
     pub image_from_model: AxisTransform,
     /// Width and height of the image inside the tensor, padding included, in pixels; normalised boxes refer to it.

@@ -2,7 +2,9 @@
 
 use super::resize::{ResizeWindow, resize_bilinear};
 use super::{PredictError, Prepared, Tensor, TensorData};
-use crate::domain::{AxisTransform, ChannelOrder, ElementType, ImageInput, Layout, ResizeRule, RgbImage, Rounding};
+use crate::domain::{
+    AxisTransform, ChannelOrder, ElementType, Fill, ImageInput, Layout, Position, ResizeRule, RgbImage, Rounding,
+};
 
 /// Resizes, pads and normalises as the card says.
 ///
@@ -19,13 +21,14 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
     };
     let data = match input.element_type {
         ElementType::Uint8 => {
-            let fill = placement.fill.unwrap_or(0);
-            TensorData::U8(lay_out(input, &placement, pixels, [fill; 3], |_, level| level))
+            let fill = placement.fill.map_or([0; 3], |fill| in_channel_order(input, fill));
+            TensorData::U8(lay_out(input, &placement, pixels, fill, |_, level| level))
         }
         ElementType::Float32 | ElementType::Float16 => {
             let table = normalisation_table(input);
             let value = |channel: usize, level: u8| table[channel][usize::from(level)];
-            let fill = [0, 1, 2].map(|channel| placement.fill.map_or(0.0, |level| value(channel, level)));
+            let fill = placement.fill.map(|fill| in_channel_order(input, fill));
+            let fill = [0, 1, 2].map(|channel| fill.map_or(0.0, |levels| value(channel, levels[channel])));
             TensorData::F32(lay_out(input, &placement, pixels, fill, value))
         }
     };
@@ -38,10 +41,18 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
     };
     Ok(Prepared {
         tensor: Tensor { shape, data },
+        auxiliary: Vec::new(),
         image_from_model: placement.image_from_model,
         canvas_size: placement.canvas_size,
         image_size: [image.width(), image.height()],
     })
+}
+
+fn in_channel_order(input: &ImageInput, Fill([red, green, blue]): Fill) -> [u8; 3] {
+    match input.channels {
+        ChannelOrder::Rgb => [red, green, blue],
+        ChannelOrder::Bgr => [blue, green, red],
+    }
 }
 
 /// The value of every 8-bit level for each of the model's channels: `(level / divide_by - mean) / std`.
@@ -60,8 +71,8 @@ struct Placement {
     canvas_size: [u32; 2],
     /// Left and top of the window in the tensor.
     canvas_offset: [u32; 2],
-    /// The level around the window; `None` for a value of zero after normalisation.
-    fill: Option<u8>,
+    /// The colour around the window; `None` for a value of zero after normalisation.
+    fill: Option<Fill>,
     image_from_model: AxisTransform,
 }
 
@@ -77,8 +88,10 @@ impl Placement {
                 let crop = [crop_width, crop_height];
                 Self::cropped(width, height, full_size, crop, crop_offset)
             }
-            ResizeRule::Letterbox { width: canvas_width, height: canvas_height, fill } => {
-                Ok(Self::letterboxed(width, height, [canvas_width, canvas_height], fill))
+            ResizeRule::Letterbox { width: canvas_width, height: canvas_height, fill, position, rounding, stride } => {
+                let letterbox =
+                    Letterbox { canvas_size: [canvas_width, canvas_height], fill, position, rounding, stride };
+                Ok(letterbox.place(width, height))
             }
             ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple } => {
                 Ok(Self::padded(width, height, short_side, max_long_side, pad_to_multiple))
@@ -127,24 +140,6 @@ impl Placement {
         })
     }
 
-    fn letterboxed(width: u32, height: u32, canvas_size: [u32; 2], fill: u8) -> Self {
-        let scale = ratio(canvas_size[0], width).min(ratio(canvas_size[1], height));
-        let fitted = |side: u32, canvas: u32| ((f64::from(side) * scale).round() as u32).clamp(1, canvas);
-        let size = [fitted(width, canvas_size[0]), fitted(height, canvas_size[1])];
-        let canvas_offset = [(canvas_size[0] - size[0]) / 2, (canvas_size[1] - size[1]) / 2];
-        let scale = [ratio(width, size[0]), ratio(height, size[1])];
-        Self {
-            window: ResizeWindow::whole(size[0], size[1]),
-            canvas_size,
-            canvas_offset,
-            fill: Some(fill),
-            image_from_model: AxisTransform {
-                scale,
-                offset: [-f64::from(canvas_offset[0]) * scale[0], -f64::from(canvas_offset[1]) * scale[1]],
-            },
-        }
-    }
-
     /// As the ONNX Model Zoo's Faster R-CNN: boxes come back through the one ratio of both axes, not through the
     /// rounded sizes.
     fn padded(width: u32, height: u32, short_side: u32, max_long_side: u32, multiple: u32) -> Self {
@@ -157,6 +152,51 @@ impl Placement {
             fill: None,
             image_from_model: AxisTransform { scale: [1.0 / scale; 2], offset: [0.0, 0.0] },
         }
+    }
+}
+
+/// The values of [`ResizeRule::Letterbox`].
+#[derive(Debug, Clone, Copy)]
+struct Letterbox {
+    canvas_size: [u32; 2],
+    fill: Fill,
+    position: Position,
+    rounding: Rounding,
+    stride: Option<u32>,
+}
+
+impl Letterbox {
+    fn place(self, width: u32, height: u32) -> Placement {
+        let gain = ratio(self.canvas_size[0], width).min(ratio(self.canvas_size[1], height));
+        let fitted = |side: u32, canvas: u32| (rounded(f64::from(side) * gain, self.rounding)).clamp(1, canvas);
+        let size = [fitted(width, self.canvas_size[0]), fitted(height, self.canvas_size[1])];
+        let canvas_size = [0, 1].map(|axis| match self.stride {
+            // The rest that a whole number of strides fills is not needed.
+            Some(stride) => size[axis] + (self.canvas_size[axis] - size[axis]) % stride.max(1),
+            None => self.canvas_size[axis],
+        });
+        let canvas_offset = match self.position {
+            Position::Centre => [0, 1].map(|axis| (canvas_size[axis] - size[axis]) / 2),
+            Position::TopLeft => [0, 0],
+        };
+        let scale = 1.0 / gain;
+        Placement {
+            window: ResizeWindow::whole(size[0], size[1]),
+            canvas_size,
+            canvas_offset,
+            fill: Some(self.fill),
+            image_from_model: AxisTransform {
+                scale: [scale; 2],
+                offset: canvas_offset.map(|side| -f64::from(side) * scale),
+            },
+        }
+    }
+}
+
+fn rounded(length: f64, rounding: Rounding) -> u32 {
+    match rounding {
+        Rounding::Down => length as u32,
+        Rounding::HalfEven => length.round_ties_even() as u32,
     }
 }
 
@@ -231,17 +271,7 @@ mod tests {
     use super::*;
 
     fn input(layout: Layout, resize: ResizeRule) -> ImageInput {
-        ImageInput {
-            name: None,
-            layout,
-            element_type: ElementType::Float32,
-            channels: ChannelOrder::Rgb,
-            divide_by: 1.0,
-            mean: [0.0; 3],
-            std: [1.0; 3],
-            batches: false,
-            resize,
-        }
+        ImageInput::new(layout, ElementType::Float32, resize)
     }
 
     fn two_pixels() -> RgbImage {
@@ -286,7 +316,14 @@ mod tests {
 
     #[test]
     fn a_letterbox_is_centred_and_mapped_back() {
-        let rule = ResizeRule::Letterbox { width: 4, height: 4, fill: 9 };
+        let rule = ResizeRule::Letterbox {
+            width: 4,
+            height: 4,
+            fill: Fill([9; 3]),
+            position: Position::Centre,
+            rounding: Rounding::HalfEven,
+            stride: None,
+        };
         let prepared = preprocess(&input(Layout::Nchw, rule), &two_pixels()).unwrap();
         let image_from_model = prepared.image_from_model;
         assert_eq!(image_from_model.offset, [0.0, -0.5]);

@@ -175,7 +175,7 @@ fn a_bare_file_is_predicted_and_says_what_was_recognised_and_assumed() {
     let predicted = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", TENSORFLOW, "--out", "-"]));
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
     for part in [
-        "recognised: output.classification.background = true",
+        "recognised: output.classification.background = first",
         "assumed: input.mean = [123.68, 116.78, 103.94]",
         "assumed: labels = imagenet",
     ] {

@@ -12,10 +12,9 @@ use super::reader::{LabelSource, OutputReader};
 use super::recognise::{OutputShape, Recognition, Unrecognised};
 use super::responses::Responses;
 use crate::aws::{AwsError, AwsErrorKind};
-use crate::domain::{BoxFormat, BoxSpace};
 use crate::domain::{
-    ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, InferenceLocation, KeepRule, LabelSet, ModelCard,
-    ModelTask, OutputConvention, OutputMapping, Problem, RunKey, Sample,
+    Background, ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, InferenceLocation, KeepRule,
+    LabelSet, ModelCard, ModelTask, OutputConvention, OutputMapping, Problem, RunKey, Sample,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -517,20 +516,9 @@ fn card_of(shape: &OutputShape, origin: String, assumed: Vec<String>) -> ModelCa
         ModelTask::Classification => OutputConvention::Classification(ClassificationOutput {
             name: None,
             values: ClassValues::Probabilities,
-            background: false,
+            background: Background::None,
         }),
-        ModelTask::Detection => OutputConvention::Detection(DetectionOutput {
-            boxes: String::new(),
-            labels: String::new(),
-            scores: String::new(),
-            count: None,
-            box_format: BoxFormat::Xyxy,
-            box_space: BoxSpace::ModelPixels,
-            class_offset: 0,
-            min_score_in_graph: 0.0,
-            nms_iou_in_graph: None,
-            max_boxes_in_graph: None,
-        }),
+        ModelTask::Detection => OutputConvention::Detection(DetectionOutput::separate("boxes", "labels", "scores")),
     };
     ModelCard { origin, assumed, labels, ..ModelCard::of_predictions(id, name, output) }
 }

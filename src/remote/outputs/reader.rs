@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use super::json::{Json, Name, excerpt};
 use super::recognise::{OutputShape, own_predictions, response_within};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, JsonPointer, KeepRule, LabelSet, MappedBoxFormat, MappedBoxSpace, MappedBoxes,
-    MappedClasses, MappedContent, ModelTask, OutputMapping, Prediction, PredictionContent, ScoreValues,
+    Background, BoundingBox, ClassScore, Detection, JsonPointer, KeepRule, LabelSet, MappedBoxFormat, MappedBoxSpace,
+    MappedBoxes, MappedClasses, MappedContent, ModelTask, OutputMapping, Prediction, PredictionContent, ScoreValues,
 };
 use crate::library::built_in_labels;
 use crate::vision::{rank_classes, softmax};
@@ -295,7 +295,7 @@ impl OutputReader {
                     "the output has scores of {count} classes, the first that was read has {first}: another model"
                 ));
             }
-            let best = rank_classes(&scores, background, self.keep.top_k);
+            let best = rank_classes(&scores, Background::first_if(mapping.background), self.keep.top_k);
             return Ok(best.into_iter().map(|(index, score)| class(index, score)).collect());
         };
         let ids = class_ids(output, classes, -i64::from(mapping.background), labels)?;

@@ -5,7 +5,7 @@ use super::labels::{self, LABEL_FILE, label_count, misfit};
 use super::probe::Prober;
 use super::signature::Port;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
-use crate::domain::{ClassValues, ClassificationOutput, LabelSet, OutputConvention};
+use crate::domain::{Background, ClassValues, ClassificationOutput, LabelSet, OutputConvention};
 use crate::vision::{Tensor, TensorData};
 
 /// How far the sum of probabilities may be from 1.
@@ -169,7 +169,11 @@ fn from_scores(
     findings.recognised("output.classification.values", word, because);
     let naming = name_classes(model, classes, findings)?;
     Ok(Classes {
-        convention: ClassificationOutput { name: Some(port.name.clone()), values, background: naming.background },
+        convention: ClassificationOutput {
+            name: Some(port.name.clone()),
+            values,
+            background: Background::first_if(naming.background),
+        },
         label_set: naming.label_set,
         labels_to_store: naming.labels_to_store,
     })
@@ -203,7 +207,7 @@ fn from_arg_max(
         convention: ClassificationOutput {
             name: Some(port.name.clone()),
             values: ClassValues::ArgMax,
-            background: naming.background,
+            background: Background::first_if(naming.background),
         },
         label_set: naming.label_set,
         labels_to_store: naming.labels_to_store,
@@ -226,7 +230,11 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
             return Err(misfit(format!("has {classes} classes"), count));
         }
         let because = format!("the label file names {count} classes and the model has {classes}");
-        findings.recognised("output.classification.background", background, because.clone());
+        findings.recognised(
+            "output.classification.background",
+            Background::first_if(background).into_str(),
+            because.clone(),
+        );
         findings.recognised("labels", LABEL_FILE, because);
         return Ok(Naming {
             background,
@@ -242,7 +250,7 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
     if background {
         findings.recognised(
             "output.classification.background",
-            true,
+            "first",
             "1001 classes are the background and ImageNet's 1000",
         );
     }
@@ -267,7 +275,7 @@ fn name_arg_max(model: &RecognitionRequest<'_>, highest: usize, findings: &mut F
     let Some(labels) = &model.labels else {
         findings.assumed(
             "output.classification.background",
-            false,
+            "none",
             "a class number does not show whether 0 is the background",
         );
         findings.assumed(
@@ -286,13 +294,13 @@ fn name_arg_max(model: &RecognitionRequest<'_>, highest: usize, findings: &mut F
     if background {
         findings.recognised(
             "output.classification.background",
-            true,
+            "first",
             format!("the model returned class {highest} and the label file names {count}"),
         );
     } else {
         findings.assumed(
             "output.classification.background",
-            false,
+            "none",
             "a class number does not show whether 0 is the background",
         );
     }

@@ -188,16 +188,12 @@ impl<'g> Detector<'g> {
         Ok(OutputPrediction {
             ignored_outputs: self.ignored(model),
             convention: OutputConvention::Detection(DetectionOutput {
-                boxes: self.boxes.name.clone(),
-                labels: self.labels.port.name.clone(),
-                scores: self.scores.port.name.clone(),
                 count: self.count.map(|port| port.name.clone()),
                 box_format,
                 box_space,
                 class_offset: naming.offset,
-                min_score_in_graph: 0.0,
-                nms_iou_in_graph: None,
                 max_boxes_in_graph: max_boxes,
+                ..DetectionOutput::separate(&self.boxes.name, &self.labels.port.name, &self.scores.port.name)
             }),
             label_set: naming.label_set,
             labels_to_store: naming.labels_to_store,
@@ -411,36 +407,29 @@ fn recognise_format(
 ) -> BoxFormat {
     let field = "output.detection.box_format";
     let extent = match space {
-        BoxSpace::ModelPixels => [f64::from(width), f64::from(height)],
+        BoxSpace::ModelPixels | BoxSpace::ImagePixels => [f64::from(width), f64::from(height)],
         BoxSpace::Normalised => [1.0, 1.0],
     };
     if let Some((format, because)) = format_by_motion(runs, extent[0].max(extent[1])) {
-        findings.recognised(field, format_word(format), because);
+        findings.recognised(field, format.into_str(), because);
         return format;
     }
     if let Some((format, because)) = format_by_extent(runs, extent) {
-        findings.recognised(field, format_word(format), because);
+        findings.recognised(field, format.into_str(), because);
         return format;
     }
     if let Some((format, because)) = format_by_mirror(runs, extent[0]) {
-        findings.recognised(field, format_word(format), because);
+        findings.recognised(field, format.into_str(), because);
         return format;
     }
     let (format, because) = match space {
         BoxSpace::Normalised => (BoxFormat::Yxyx, "the values allow both; normalised boxes are mostly TensorFlow's"),
-        BoxSpace::ModelPixels => {
+        BoxSpace::ModelPixels | BoxSpace::ImagePixels => {
             (BoxFormat::Xyxy, "the values allow both; boxes in pixels are mostly left, top, right, bottom")
         }
     };
-    findings.assumed(field, format_word(format), because);
+    findings.assumed(field, format.into_str(), because);
     format
-}
-
-fn format_word(format: BoxFormat) -> &'static str {
-    match format {
-        BoxFormat::Xyxy => "xyxy",
-        BoxFormat::Yxyx => "yxyx",
-    }
 }
 
 /// Which coordinate of the best box followed the patch to the right.

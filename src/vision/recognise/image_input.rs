@@ -6,7 +6,8 @@ use super::finding::{Findings, Refusal};
 use super::signature::{Dimension, Port, PortElement, ShapeText};
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{
-    ChannelOrder, ClassValues, ElementType, ImageInput, Layout, OutputConvention, ResizeRule, Rounding,
+    Background, ChannelOrder, ClassValues, ElementType, Fill, ImageInput, Layout, OutputConvention, Position,
+    ResizeRule, Rounding,
 };
 
 /// `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`, as torchvision and timm use them.
@@ -236,7 +237,7 @@ fn assume_pixels(
             "ONNX does not record this; the metadata is from ultralytics, whose models expect 0 to 1"
         }
         OutputConvention::Classification(output)
-            if output.background || (output.values == ClassValues::ArgMax && !planar) =>
+            if output.background == Background::First || (output.values == ClassValues::ArgMax && !planar) =>
         {
             input.mean = TENSORFLOW_MEAN;
             "ONNX does not record this; a background class is typical of TensorFlow, whose ResNets expect 0 to 255 \
@@ -298,7 +299,14 @@ fn detector_resize(
     let letterboxed = model.graph.metadata.contains_key("imgsz");
     match (sizes.width, sizes.height, sizes.preferred) {
         (Some(width), Some(height), _) | (_, _, Some(([width, height], _))) if letterboxed => (
-            ResizeRule::Letterbox { width, height, fill: 114 },
+            ResizeRule::Letterbox {
+                width,
+                height,
+                fill: Fill([114; 3]),
+                position: Position::Centre,
+                rounding: Rounding::HalfEven,
+                stride: None,
+            },
             "the metadata is from ultralytics, which pads images with grey".to_owned(),
         ),
         (Some(width), Some(height), _) => (
@@ -335,8 +343,8 @@ fn resize_text(rule: &ResizeRule) -> String {
         ResizeRule::ShortSideCrop { short_side, crop_width, crop_height, .. } => {
             format!("short-side-crop: short side to {short_side}, middle {crop_width}x{crop_height}")
         }
-        ResizeRule::Letterbox { width, height, fill } => {
-            format!("letterbox into {width}x{height}, filled with {fill}")
+        ResizeRule::Letterbox { width, height, fill, .. } => {
+            format!("letterbox into {width}x{height}, filled with {:?}", fill.0)
         }
         ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple } => {
             format!(

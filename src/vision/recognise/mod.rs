@@ -30,8 +30,8 @@ use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, OutputConvention}
 /// The outputs of a graph by name.
 pub type Outputs = BTreeMap<String, Tensor>;
 
-/// Runs the graph on one input tensor; an error is ONNX Runtime's message.
-pub type RunGraph<'r> = dyn FnMut(&Tensor) -> Result<Outputs, String> + 'r;
+/// Runs the graph on inputs by name; an error is ONNX Runtime's message.
+pub type RunGraph<'r> = dyn FnMut(&[(&str, &Tensor)]) -> Result<Outputs, String> + 'r;
 
 /// A graph without a card, and the user's values for the card.
 #[derive(Debug)]

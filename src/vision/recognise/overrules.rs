@@ -165,19 +165,13 @@ fn as_table<'v>(value: &'v mut Value, place: &str) -> Result<&'v mut Map<String,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ChannelOrder, ElementType, ImageInput, Layout, ResizeRule};
+    use crate::domain::{ChannelOrder, ElementType, Fill, ImageInput, Layout, Position, ResizeRule, Rounding};
 
     fn input() -> ImageInput {
         ImageInput {
-            name: None,
-            layout: Layout::Nchw,
-            element_type: ElementType::Float32,
-            channels: ChannelOrder::Rgb,
             divide_by: 255.0,
             mean: [0.485, 0.456, 0.406],
-            std: [1.0; 3],
-            batches: false,
-            resize: ResizeRule::Stretch { width: 32, height: 32 },
+            ..ImageInput::new(Layout::Nchw, ElementType::Float32, ResizeRule::Stretch { width: 32, height: 32 })
         }
     }
 
@@ -208,7 +202,14 @@ mod tests {
             "input.resize.letterbox.fill=0",
         ])
         .unwrap();
-        let letterbox = ResizeRule::Letterbox { width: 64, height: 48, fill: 0 };
+        let letterbox = ResizeRule::Letterbox {
+            width: 64,
+            height: 48,
+            fill: Fill([0; 3]),
+            position: Position::Centre,
+            rounding: Rounding::HalfEven,
+            stride: None,
+        };
         assert_eq!(changed.resize, letterbox);
     }
 

@@ -78,15 +78,11 @@ mod tests {
         let image = RgbImage::new(2, 1, vec![1, 2, 3, 200, 100, 50]).unwrap();
         for layout in [Layout::Nchw, Layout::Nhwc, Layout::Chw, Layout::Hwc] {
             let input = ImageInput {
-                name: None,
-                layout,
-                element_type: ElementType::Float32,
                 channels: ChannelOrder::Bgr,
                 divide_by: 255.0,
                 mean: [0.4, 0.5, 0.6],
                 std: [0.2, 0.3, 0.25],
-                batches: false,
-                resize: ResizeRule::Keep {},
+                ..ImageInput::new(layout, ElementType::Float32, ResizeRule::Keep {})
             };
             let prepared = preprocess(&input, &image).unwrap();
             let preview = preview(&input, &prepared.tensor).unwrap();
@@ -100,17 +96,7 @@ mod tests {
 
     #[test]
     fn a_tensor_of_another_layout_is_refused() {
-        let input = ImageInput {
-            name: None,
-            layout: Layout::Nchw,
-            element_type: ElementType::Uint8,
-            channels: ChannelOrder::Rgb,
-            divide_by: 1.0,
-            mean: [0.0; 3],
-            std: [1.0; 3],
-            batches: false,
-            resize: ResizeRule::Keep {},
-        };
+        let input = ImageInput::new(Layout::Nchw, ElementType::Uint8, ResizeRule::Keep {});
         assert!(preview(&input, &Tensor::u8([1, 2, 2, 3], vec![0; 12])).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use super::finding::{Findings, Refusal};
 use super::image_input::{ImagePort, Sizes, word};
 use super::{Outputs, Overrules, RecogniseError, RunGraph};
-use crate::domain::{ChannelOrder, ElementType, ImageInput, Layout, ResizeRule, RgbImage};
+use crate::domain::{ElementType, ImageInput, Layout, ResizeRule, RgbImage};
 use crate::vision::{Tensor, TensorData, preprocess};
 
 /// Width and height of the probes if the graph leaves them open, in pixels. First one that is not square, so that x
@@ -100,7 +100,8 @@ impl<'r, 'f> Prober<'r, 'f> {
         }
         let unscaled = ImageInput { divide_by: 1.0, ..self.input.clone() };
         let tensors = PATCH_X.map(|x| prepare(&unscaled, &patch(self.size, x)));
-        let predictions = tensors.into_iter().flatten().map_while(|tensor| (self.run)(&tensor).ok());
+        let predictions =
+            tensors.into_iter().flatten().map_while(|tensor| (self.run)(&[(&self.port.name, &tensor)]).ok());
         let predictions: Vec<Outputs> = predictions.collect();
         if predictions.len() == PATCH_X.len() {
             self.predictions = predictions;
@@ -116,7 +117,7 @@ impl<'r, 'f> Prober<'r, 'f> {
         let tensors: Vec<Tensor> =
             PATCH_X.iter().filter_map(|&x| prepare(&self.input, &patch(self.size, x)).ok()).collect();
         let both = stack(&tensors)?;
-        let prediction = match (self.run)(&both) {
+        let prediction = match (self.run)(&[(&self.port.name, &both)]) {
             Ok(outputs) => outputs,
             Err(text) => {
                 return Some(Err(format!("a test with two images failed: {}", text.trim())));
@@ -147,7 +148,8 @@ impl<'r, 'f> Prober<'r, 'f> {
 
     fn runs_at(&mut self, [width, height]: [u32; 2]) -> bool {
         let input = ImageInput { resize: ResizeRule::Stretch { width, height }, ..self.input.clone() };
-        prepare(&input, &patch([width, height], PATCH_X[0])).is_ok_and(|tensor| (self.run)(&tensor).is_ok())
+        prepare(&input, &patch([width, height], PATCH_X[0]))
+            .is_ok_and(|tensor| (self.run)(&[(&self.port.name, &tensor)]).is_ok())
     }
 
     pub(super) fn set_batches(&mut self, batches: bool) {
@@ -172,7 +174,7 @@ fn run_probes(
     for x in PATCH_X {
         let prepared = preprocess(input, &patch(image_size, x)).map_err(|error| Refusal::new(error.to_string()))?;
         size = prepared.canvas_size;
-        match run(&prepared.tensor) {
+        match run(&[(input.name.as_deref().unwrap_or_default(), &prepared.tensor)]) {
             Ok(outputs) => predictions.push(outputs),
             Err(text) => return Ok(Err(format!("{:?}: {}", prepared.tensor.shape, text.trim()))),
         }
@@ -204,14 +206,8 @@ fn probe_input(
     let takes_levels = port.element_type == ElementType::Uint8;
     let draft = ImageInput {
         name: Some(port.name.clone()),
-        layout,
-        element_type: port.element_type,
-        channels: ChannelOrder::Rgb,
         divide_by: if takes_levels { 1.0 } else { 255.0 },
-        mean: [0.0; 3],
-        std: [1.0; 3],
-        batches: false,
-        resize: ResizeRule::Stretch { width, height },
+        ..ImageInput::new(layout, port.element_type, ResizeRule::Stretch { width, height })
     };
     let input = overrules.apply("input", &draft)?;
     let divides = |number: f32| number.is_finite() && number != 0.0;

@@ -109,7 +109,7 @@ def mlperf_resnet():
             "task": "classification",
             "labels": "imagenet",
             "input": {"layout": "nchw", "type": "float32", "batches": True, "resize": crop(256), **TENSORFLOW_PIXELS},
-            "output": {"classification": {"values": "probabilities", "background": True}},
+            "output": {"classification": {"values": "probabilities", "background": "first"}},
         },
         recognised=["task", "input.layout", "input.type", "input.batches", "output.classification.values", "output.classification.background"],
         assumed=["labels", *PIXEL_FIELDS],
@@ -160,7 +160,7 @@ def tensorflow_resnet():
         card={
             "labels": "imagenet",
             "input": {"layout": "nhwc", "batches": True, "resize": crop(256), **TENSORFLOW_PIXELS},
-            "output": {"classification": {"values": "logits", "background": True}},
+            "output": {"classification": {"values": "logits", "background": "first"}},
         },
         recognised=["task", "input.layout", "output.classification.values", "output.classification.background"],
         assumed=["labels", *PIXEL_FIELDS],
@@ -180,7 +180,7 @@ def quantised_mobilenet():
         card={
             "labels": "imagenet",
             "input": {"layout": "nhwc", "type": "uint8", "resize": crop(256), **RAW_PIXELS},
-            "output": {"classification": {"values": "probabilities", "background": True}},
+            "output": {"classification": {"values": "probabilities", "background": "first"}},
         },
         recognised=["task", "input.layout", "input.type", "input.divide_by", "output.classification.values", "output.classification.background"],
         assumed=["labels", "input.channels", "input.resize"],

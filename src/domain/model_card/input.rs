@@ -1,0 +1,239 @@
+//! How an image becomes the input of a model.
+
+use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
+
+/// How an image becomes the model's input tensor. For each channel:
+/// `value = (pixel / divide_by - mean) / std`, with `pixel` in `0..=255`, computed in 32-bit floats.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageInput {
+    /// The graph's input; the only one if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub layout: Layout,
+    #[serde(rename = "type")]
+    pub element_type: ElementType,
+    #[serde(default)]
+    pub channels: ChannelOrder,
+    /// `1.0` leaves pixels in `0..=255`; `255.0` brings them to `0.0..=1.0`. Must be left at `1.0` for `uint8`.
+    #[serde(default = "one")]
+    pub divide_by: f32,
+    /// In the model's channel order.
+    #[serde(default)]
+    pub mean: [f32; 3],
+    /// In the model's channel order.
+    #[serde(default = "ones")]
+    pub std: [f32; 3],
+    /// Whether the graph takes several images of one size in one call (its first dimension is free).
+    #[serde(default)]
+    pub batches: bool,
+    /// The number of images that the graph takes in every call, if it fixes one above 1. A call with fewer repeats
+    /// its last image, and those predictions are dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed_batch: Option<u32>,
+    #[serde(default, skip_serializing_if = "Interpolation::is_default")]
+    pub interpolation: Interpolation,
+    pub resize: ResizeRule,
+    /// Inputs of the graph besides the image.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub auxiliary: Vec<AuxiliaryInput>,
+}
+
+impl ImageInput {
+    /// RGB pixels in `0..=255`, one image per call.
+    pub fn new(layout: Layout, element_type: ElementType, resize: ResizeRule) -> Self {
+        Self {
+            name: None,
+            layout,
+            element_type,
+            channels: ChannelOrder::Rgb,
+            divide_by: one(),
+            mean: [0.0; 3],
+            std: ones(),
+            batches: false,
+            fixed_batch: None,
+            interpolation: Interpolation::default(),
+            resize,
+            auxiliary: Vec::new(),
+        }
+    }
+}
+
+fn one() -> f32 {
+    1.0
+}
+
+fn ones() -> [f32; 3] {
+    [1.0; 3]
+}
+
+/// The order of the tensor's dimensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str)]
+pub enum Layout {
+    /// `[batch, channel, row, column]`
+    Nchw,
+    /// `[batch, row, column, channel]`
+    Nhwc,
+    /// `[channel, row, column]`, one image
+    Chw,
+    /// `[row, column, channel]`, one image
+    Hwc,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str)]
+pub enum ElementType {
+    Float32,
+    Float16,
+    Uint8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str)]
+pub enum ChannelOrder {
+    #[default]
+    Rgb,
+    Bgr,
+}
+
+/// How pixels are computed if the image gets another size. Both libraries compute 8-bit values, and differ: Pillow
+/// averages over all pixels that are reduced to one, OpenCV only looks at the two or four nearest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum Interpolation {
+    /// `Image.resize(…, BILINEAR)`
+    #[default]
+    PillowBilinear,
+    /// `Image.resize(…, BICUBIC)`
+    PillowBicubic,
+    /// `Image.resize(…, NEAREST)`
+    PillowNearest,
+    /// `cv2.resize(…, INTER_LINEAR)`
+    OpencvLinear,
+    /// `cv2.resize(…, INTER_CUBIC)`
+    OpencvCubic,
+}
+
+impl Interpolation {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How the image gets the size of the model's input.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ResizeRule {
+    /// The upright image as it is; the graph takes any size.
+    Keep {},
+    /// Resizes both sides to the given size, whatever the aspect ratio.
+    Stretch { width: u32, height: u32 },
+    /// The short side to `short_side`, the long side in proportion and rounded by `long_side`, then the middle
+    /// `crop_width` x `crop_height`, its left and top offset rounded by `crop_offset`.
+    ShortSideCrop { short_side: u32, long_side: Rounding, crop_width: u32, crop_height: u32, crop_offset: Rounding },
+    /// Scaled in proportion to fit into `width` x `height`, its sides rounded by `rounding`; the rest is filled with
+    /// `fill`. Boxes are scaled back by the one ratio of both axes.
+    Letterbox {
+        width: u32,
+        height: u32,
+        fill: Fill,
+        #[serde(default)]
+        position: Position,
+        #[serde(default = "half_even")]
+        rounding: Rounding,
+        /// Cuts the filled part down to the least multiple of this in each direction, in pixels, if given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stride: Option<u32>,
+    },
+    /// Scaled in proportion so that the short side has `short_side` pixels but the long one at most `max_long_side`
+    /// (side lengths rounded down), then zeros (after normalisation) to the right and below up to a multiple of
+    /// `pad_to_multiple`. With a multiple of 1 nothing is padded, and boxes are scaled back by the ratio of each axis.
+    ShortSidePad { short_side: u32, max_long_side: u32, pad_to_multiple: u32 },
+}
+
+fn half_even() -> Rounding {
+    Rounding::HalfEven
+}
+
+/// The colour around a letterboxed image, 8-bit RGB. Written as one number if all three are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "FillForm", into = "FillForm")]
+pub struct Fill(pub [u8; 3]);
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum FillForm {
+    Grey(u8),
+    Rgb([u8; 3]),
+}
+
+impl From<FillForm> for Fill {
+    fn from(form: FillForm) -> Self {
+        match form {
+            FillForm::Grey(level) => Self([level; 3]),
+            FillForm::Rgb(levels) => Self(levels),
+        }
+    }
+}
+
+impl From<Fill> for FillForm {
+    fn from(Fill(levels): Fill) -> Self {
+        let [red, green, blue] = levels;
+        if red == green && green == blue { Self::Grey(red) } else { Self::Rgb(levels) }
+    }
+}
+
+/// The place of a letterboxed image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum Position {
+    /// In the middle; of an odd rest the right and the bottom get one more pixel.
+    #[default]
+    Centre,
+    TopLeft,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum Rounding {
+    /// Towards zero, as Python's `int()` (torchvision's long side).
+    Down,
+    /// Rounds to the nearest, halves to the even neighbour, as Python's `round()` (torchvision's crop offset).
+    HalfEven,
+}
+
+/// An input of the graph besides the image, of any number type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuxiliaryInput {
+    /// The graph's input.
+    pub name: String,
+    pub value: AuxiliaryValue,
+}
+
+/// What an auxiliary input is filled with. All have a batch dimension of 1 in front.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum AuxiliaryValue {
+    /// `[1, 2]`: height and width of the resized image, each divided by that of the upright image (PaddleDetection's
+    /// `scale_factor`).
+    ScaleFactor,
+    /// `[1, 2]`: height and width of the tensor, in pixels (PaddleDetection's `im_shape`).
+    InputHeightWidth,
+    /// `[1, 2]`: height and width of the upright image, in pixels.
+    ImageHeightWidth,
+    /// `[1, 2]`: width and height of the upright image, in pixels (`orig_target_sizes` of RT-DETR and D-FINE).
+    ImageWidthHeight,
+    /// `[1, height, width]` of the tensor: 1 for pixels of the image, 0 for padding (`pixel_mask` of DETR).
+    PixelMask,
+}

@@ -1,0 +1,366 @@
+//! How the outputs of a graph become a prediction.
+
+use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
+
+/// How the graph's outputs are read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputConvention {
+    Classification(ClassificationOutput),
+    Detection(DetectionOutput),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassificationOutput {
+    /// The graph's output, `[batch, classes]` (trailing ones are ignored) or, for `arg-max`, `[batch]`; the only one
+    /// if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub values: ClassValues,
+    /// The class that stands for none of the labels. If it is the first, class `n` stands for label `n - 1`.
+    #[serde(default)]
+    pub background: Background,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum ClassValues {
+    /// Any real numbers; Spotcheck applies the softmax, in 64-bit floats.
+    Logits,
+    /// Any real numbers; Spotcheck applies the sigmoid to each, in 64-bit floats. For classes that do not exclude one
+    /// another.
+    SigmoidLogits,
+    /// Softmax or sigmoid is part of the graph. 8-bit values are divided by 255.
+    Probabilities,
+    /// One class number per image without a score; shown with score 1.
+    ArgMax,
+}
+
+/// The class that means “no object” or “none of the classes”.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(from = "BackgroundForm", rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum Background {
+    #[default]
+    None,
+    First,
+    Last,
+}
+
+impl Background {
+    pub fn first_if(is_first: bool) -> Self {
+        if is_first { Self::First } else { Self::None }
+    }
+}
+
+/// Cards of earlier versions say `true` for the first class.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum BackgroundForm {
+    IsFirst(bool),
+    Word(BackgroundWord),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum BackgroundWord {
+    None,
+    First,
+    Last,
+}
+
+impl From<BackgroundForm> for Background {
+    fn from(form: BackgroundForm) -> Self {
+        match form {
+            BackgroundForm::IsFirst(false) | BackgroundForm::Word(BackgroundWord::None) => Self::None,
+            BackgroundForm::IsFirst(true) | BackgroundForm::Word(BackgroundWord::First) => Self::First,
+            BackgroundForm::Word(BackgroundWord::Last) => Self::Last,
+        }
+    }
+}
+
+/// How boxes, classes and scores are read. A graph gives *candidates*: rows of numbers, each with a box and either
+/// one class and its score, or a score for each class. The numbers of a row may be columns of one output or come from
+/// several outputs with as many rows.
+///
+/// Of an output of rank 3 and more the first dimension is the batch; all others but the columns are flattened into
+/// rows, in the graph's order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetectionOutput {
+    /// The four numbers of each box (`4 x bins` for distance bins).
+    pub boxes: Columns,
+    /// The class number of each candidate, of any number type. Without it, `scores` has a column for each class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Columns>,
+    /// The score of each candidate or, without `labels`, of each of its classes.
+    pub scores: Columns,
+    /// How many columns `scores` has without `labels`, background included; up to the last one if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<u32>,
+    /// A factor of every score of the candidate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objectness: Option<Columns>,
+    /// Applied to scores and objectness.
+    #[serde(default, skip_serializing_if = "Activation::is_none")]
+    pub activation: Activation,
+    /// The column of `scores` without `labels` that means “no object”; it is dropped after the activation. If it is the
+    /// first, the column after it is class 0.
+    #[serde(default, skip_serializing_if = "Background::is_none")]
+    pub background: Background,
+    /// Which classes of a candidate become boxes, without `labels`.
+    #[serde(default, skip_serializing_if = "LabelChoice::is_best")]
+    pub label_choice: LabelChoice,
+    /// Whether candidates are the last dimension of their outputs and columns the one before it: `[batch, columns,
+    /// candidates]`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub candidates_last: bool,
+    /// The position in the batch of the image that a row belongs to, if rows of all images follow one another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch_index: Option<Columns>,
+    /// The rotation of each box around its centre, in radians, clockwise on screen. The upright box around the rotated
+    /// one is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub angle: Option<Columns>,
+    /// The output with the number of valid candidates of each image, if the graph has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<String>,
+    /// Set if boxes are still relative to the cells of a grid. They are decoded to the format of the coding first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid: Option<Grid>,
+    pub box_format: BoxFormat,
+    pub box_space: BoxSpace,
+    /// Added to the graph's class to get the id that the labels know.
+    #[serde(default)]
+    pub class_offset: i32,
+    /// The most boxes of an image that count, best scores first, before any non-maximum suppression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_boxes: Option<u32>,
+    /// Non-maximum suppression within each class that the exporter's own code applies to the graph's outputs, as IoU.
+    /// The default of the view setting; candidates are stored without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nms_iou: Option<f32>,
+    /// Boxes below this score never leave the graph; the threshold's slider ends here.
+    #[serde(default)]
+    pub min_score_in_graph: f32,
+    /// Non-maximum suppression inside the graph, as IoU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nms_iou_in_graph: Option<f32>,
+    /// The most boxes the graph gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_boxes_in_graph: Option<u32>,
+}
+
+impl DetectionOutput {
+    /// One output each for boxes, classes and scores: left, top, right and bottom in pixels of the input.
+    pub fn separate(boxes: &str, labels: &str, scores: &str) -> Self {
+        Self {
+            boxes: Columns::whole(boxes),
+            labels: Some(Columns::whole(labels)),
+            scores: Columns::whole(scores),
+            classes: None,
+            objectness: None,
+            activation: Activation::None,
+            background: Background::None,
+            label_choice: LabelChoice::Best,
+            candidates_last: false,
+            batch_index: None,
+            angle: None,
+            count: None,
+            grid: None,
+            box_format: BoxFormat::Xyxy,
+            box_space: BoxSpace::ModelPixels,
+            class_offset: 0,
+            max_boxes: None,
+            nms_iou: None,
+            min_score_in_graph: 0.0,
+            nms_iou_in_graph: None,
+            max_boxes_in_graph: None,
+        }
+    }
+
+    /// Every output that is read, each once.
+    pub fn output_names(&self) -> Vec<&str> {
+        let columns = [Some(&self.boxes), self.labels.as_ref(), Some(&self.scores), self.objectness.as_ref()];
+        let others = [self.batch_index.as_ref(), self.angle.as_ref()];
+        let all = columns.into_iter().chain(others).flatten().flat_map(|columns| &columns.outputs);
+        let mut names: Vec<&str> = all.chain(&self.count).map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+/// A number, or several in a row, of each candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "ColumnsForm", into = "ColumnsForm")]
+pub struct Columns {
+    /// The graph's outputs; several if each holds the candidates of one level of a grid, in this order. Never empty.
+    pub outputs: Vec<String>,
+    /// The first column, counted from 0.
+    pub column: u32,
+}
+
+impl Columns {
+    /// An output from its first column on.
+    pub fn whole(output: &str) -> Self {
+        Self::at(output, 0)
+    }
+
+    pub fn at(output: &str, column: u32) -> Self {
+        Self { outputs: vec![output.to_owned()], column }
+    }
+}
+
+/// In a card: `"boxes"`, `["boxes_8", "boxes_16"]`, or `{ output = "output0", column = 4 }`.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum ColumnsForm {
+    Whole(OutputNames),
+    At {
+        output: OutputNames,
+        #[serde(default)]
+        column: u32,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum OutputNames {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl From<ColumnsForm> for Columns {
+    fn from(form: ColumnsForm) -> Self {
+        let (names, column) = match form {
+            ColumnsForm::Whole(names) => (names, 0),
+            ColumnsForm::At { output, column } => (output, column),
+        };
+        let outputs = match names {
+            OutputNames::One(name) => vec![name],
+            OutputNames::Several(names) => names,
+        };
+        Self { outputs, column }
+    }
+}
+
+impl From<Columns> for ColumnsForm {
+    fn from(Columns { mut outputs, column }: Columns) -> Self {
+        let names = match (outputs.pop(), outputs.is_empty()) {
+            (Some(only), true) => OutputNames::One(only),
+            (last, _) => {
+                outputs.extend(last);
+                OutputNames::Several(outputs)
+            }
+        };
+        if column == 0 { Self::Whole(names) } else { Self::At { output: names, column } }
+    }
+}
+
+/// What turns the graph's numbers into scores from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum Activation {
+    /// They are scores already.
+    #[default]
+    None,
+    /// Of each number alone.
+    Sigmoid,
+    /// Over the classes of a candidate, background included.
+    Softmax,
+}
+
+/// Which classes of a candidate become boxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum LabelChoice {
+    /// The class with the highest score; of equal ones the first.
+    #[default]
+    Best,
+    /// Every class, each with a box of its own.
+    All,
+}
+
+/// The cells that boxes are relative to. The rows of a level follow one another from left to right and from top to
+/// bottom; the cells of a level are the input's sides divided by its stride, rounded up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grid {
+    /// Sides of a cell of each level, in pixels of the input, in the order of the candidates.
+    pub strides: Vec<u32>,
+    pub coding: GridCoding,
+}
+
+/// How the four numbers of a box become its place; `cell` is the column and row of the cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum GridCoding {
+    /// YOLOX: the centre is `(xy + cell) * stride`, the size `exp(wh) * stride`.
+    Offsets {},
+    /// NanoDet (generalised focal loss): `bins` numbers for each side, whose softmax gives the expected distance from
+    /// the cell's point to the left, top, right and bottom edge, in strides.
+    DistanceBins { bins: u32, point: CellPoint },
+    /// YOLOv5 and YOLOv7: of the sigmoid `s` of each number the centre is `(2 s - 0.5 + cell) * stride`, the size
+    /// `(2 s)^2 * anchor`.
+    Anchors {
+        /// Width and height in pixels of the input: as many for each level, level after level. The candidates of a
+        /// level's first anchor come before those of its second.
+        sizes: Vec<[f32; 2]>,
+    },
+}
+
+/// The point of a cell that distances are counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum CellPoint {
+    Centre,
+    TopLeft,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str)]
+pub enum BoxFormat {
+    /// left, top, right, bottom
+    Xyxy,
+    /// top, left, bottom, right
+    Yxyx,
+    /// centre and size: x, y, width, height
+    Cxcywh,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum BoxSpace {
+    /// Pixels of the image the model was given, before any padding was removed.
+    ModelPixels,
+    /// `0.0..=1.0` of the image the model was given.
+    Normalised,
+    /// Pixels of the upright image: the graph was told its size by an auxiliary input.
+    ImagePixels,
+}
+
+macro_rules! is_default {
+    ($($kind:ident, $name:ident;)*) => {
+        $(impl $kind {
+            #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+            fn $name(&self) -> bool {
+                *self == Self::default()
+            }
+        })*
+    };
+}
+
+is_default! {
+    Activation, is_none;
+    Background, is_none;
+    LabelChoice, is_best;
+}

@@ -1,0 +1,84 @@
+//! Boxes that are relative to the cells of a grid.
+
+use super::detections::sigmoid;
+use crate::domain::{CellPoint, Grid, GridCoding};
+
+/// The cells of every level, for inputs of one size.
+pub(super) struct Cells {
+    levels: Vec<Level>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    first_row: usize,
+    stride: f64,
+    columns: usize,
+    cells: usize,
+    anchors: usize,
+}
+
+impl Cells {
+    /// `canvas_size` are width and height of the input, in pixels.
+    pub(super) fn new(grid: &Grid, canvas_size: [u32; 2]) -> Self {
+        let anchors = match &grid.coding {
+            GridCoding::Anchors { sizes } => sizes.len() / grid.strides.len().max(1),
+            GridCoding::Offsets {} | GridCoding::DistanceBins { .. } => 1,
+        };
+        let mut first_row = 0;
+        let levels = grid.strides.iter().map(|&stride| {
+            let [columns, rows] = canvas_size.map(|side| side.div_ceil(stride.max(1)) as usize);
+            let level = Level { first_row, stride: f64::from(stride), columns, cells: columns * rows, anchors };
+            first_row += level.cells * anchors;
+            level
+        });
+        Self { levels: levels.collect() }
+    }
+
+    /// The candidates of all levels.
+    pub(super) fn rows(&self) -> usize {
+        self.levels.last().map_or(0, |level| level.first_row + level.cells * level.anchors)
+    }
+
+    /// The box of a row, which must be below [`Self::rows`], in pixels of the input: as centre and size, or as corners
+    /// for distances. `numbers` gives those of the graph.
+    pub(super) fn decoded(&self, grid: &Grid, row: usize, numbers: impl Fn(usize) -> f64) -> [f64; 4] {
+        let number = self.levels.partition_point(|level| level.first_row <= row).saturating_sub(1);
+        let level = self.levels[number];
+        let place = row - level.first_row;
+        let (anchor, cell) = (place / level.cells.max(1), place % level.cells.max(1));
+        let cell = [(cell % level.columns) as f64, (cell / level.columns) as f64];
+        let stride = level.stride;
+        match &grid.coding {
+            GridCoding::Offsets {} => [
+                (numbers(0) + cell[0]) * stride,
+                (numbers(1) + cell[1]) * stride,
+                numbers(2).exp() * stride,
+                numbers(3).exp() * stride,
+            ],
+            GridCoding::Anchors { sizes } => {
+                let [width, height] = sizes[number * level.anchors + anchor].map(f64::from);
+                let twice = |at: usize| 2.0 * sigmoid(numbers(at));
+                [
+                    (twice(0) - 0.5 + cell[0]) * stride,
+                    (twice(1) - 0.5 + cell[1]) * stride,
+                    twice(2).powi(2) * width,
+                    twice(3).powi(2) * height,
+                ]
+            }
+            GridCoding::DistanceBins { bins, point } => {
+                let shift = match point {
+                    CellPoint::Centre => 0.5,
+                    CellPoint::TopLeft => 0.0,
+                };
+                let bins = *bins as usize;
+                let distance = |side: usize| {
+                    let logits: Vec<f64> = (0..bins).map(|bin| numbers(side * bins + bin)).collect();
+                    let shares = super::softmax(&logits);
+                    shares.iter().enumerate().map(|(bin, share)| bin as f64 * share).sum::<f64>() * stride
+                };
+                let [x, y] = cell.map(|cell| (cell + shift) * stride);
+                [x - distance(0), y - distance(1), x + distance(2), y + distance(3)]
+            }
+        }
+    }
+}
