@@ -11,6 +11,7 @@ use super::Outcome;
 use super::export::{find_run, list_of_runs, name_below, open_project, open_source, stored_view};
 use super::place::S3Args;
 use super::progress::with_progress;
+use super::values::{NmsIou, parse_nms_iou};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{ComparisonFormat, ModelTask, RunInfo, Sample, SampleId, SampleUri};
@@ -46,6 +47,10 @@ pub(super) struct RunPairArgs {
     /// Minimum score of compared boxes; default: the project's thresholds
     #[arg(long, value_parser = super::values::parse_score)]
     min_score: Option<f32>,
+    /// Overlap above which the worse of two boxes of one class is left out, as IoU; `off` compares both. Default: from
+    /// the project, otherwise as the card of each model says
+    #[arg(long, value_name = "IOU|off", value_parser = parse_nms_iou)]
+    nms_iou: Option<NmsIou>,
     #[command(flatten)]
     s3: S3Args,
 }
@@ -102,6 +107,11 @@ pub(super) fn hold(
         for view in &mut views {
             view.min_score = min_score;
             view.min_score_by_class.clear();
+        }
+    }
+    if let Some(NmsIou(iou)) = args.nms_iou {
+        for view in &mut views {
+            view.nms_iou = iou;
         }
     }
     let control = interruptible(ProgressUnit::Images)?;

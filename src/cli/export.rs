@@ -10,6 +10,7 @@ use clap::Args;
 use super::Outcome;
 use super::place::{Place, S3Args};
 use super::progress::with_progress;
+use super::values::{NmsIou, parse_nms_iou};
 use crate::aws::Aws;
 use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
@@ -46,11 +47,15 @@ pub(super) struct ExportArgs {
     filter: Option<String>,
     /// Export all stored boxes and classes, ignoring the view settings of the project. Accepted and corrected boxes are
     /// always exported
-    #[arg(long, conflicts_with_all = ["min_score", "top_k"])]
+    #[arg(long, conflicts_with_all = ["min_score", "top_k", "nms_iou"])]
     all_boxes: bool,
     /// Minimum score of exported boxes; overrides all thresholds of the project
     #[arg(long, value_parser = super::values::parse_score)]
     min_score: Option<f32>,
+    /// Overlap above which the worse of two boxes of one class is left out, as IoU; `off` exports both. Default: from
+    /// the project, otherwise as the model's card says
+    #[arg(long, value_name = "IOU|off", value_parser = parse_nms_iou)]
+    nms_iou: Option<NmsIou>,
     /// Number of classes per image for classifiers; default: from the project
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: Option<u32>,
@@ -207,15 +212,15 @@ pub(super) fn list_of_runs(runs: &[RunInfo]) -> String {
     lines.collect()
 }
 
-/// The last view settings of the project.
+/// The last view settings of the project for the model of this run.
 pub(super) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<ViewSettings> {
     let name = ViewSettings::name_in_project(&run.key.model_id);
     let Some(json) = project.views()?.remove(&name) else {
-        return Ok(ViewSettings::default());
+        return Ok(ViewSettings::of_model(&run.card));
     };
     Ok(serde_json::from_str(&json).unwrap_or_else(|error| {
         eprintln!("note: could not read the view settings of the project ({error}); using the defaults");
-        ViewSettings::default()
+        ViewSettings::of_model(&run.card)
     }))
 }
 
@@ -226,6 +231,9 @@ fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Resul
         view.min_score = min_score;
         view.min_class_score = min_score;
         view.min_score_by_class.clear();
+    }
+    if let Some(NmsIou(iou)) = args.nms_iou {
+        view.nms_iou = iou;
     }
     if let Some(top_k) = args.top_k {
         view.top_k = top_k as usize;

@@ -55,6 +55,18 @@ pub(in crate::cli) fn parse_score(text: &str) -> Result<f32, String> {
     score.ok_or_else(|| "expected a score from 0 to 1".to_owned())
 }
 
+/// The value of a flag for non-maximum suppression.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::cli) struct NmsIou(pub(in crate::cli) Option<f32>);
+
+pub(in crate::cli) fn parse_nms_iou(text: &str) -> Result<NmsIou, String> {
+    if text == "off" {
+        return Ok(NmsIou(None));
+    }
+    let iou = text.parse().ok().filter(|iou| (0.0..=1.0).contains(iou));
+    iou.map(|iou| NmsIou(Some(iou))).ok_or_else(|| "expected an IoU from 0 to 1, or “off”".to_owned())
+}
+
 pub(in crate::cli) fn parse_endpoint_name(text: &str) -> Result<String, String> {
     match endpoint_name_problem(text) {
         Some(problem) => Err(format!("the name {problem}")),

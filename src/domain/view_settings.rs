@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{BoundingBox, ClassScore, Prediction};
+use super::{BoundingBox, ClassScore, ModelCard, Prediction, PredictionContent};
 
 /// Live filters of the window. `visible_detections` and `visible_classes` are their only implementation: canvas,
 /// grid, lists and exports all ask them. (`review` has the same over columns, and a test that holds it to this.)
@@ -45,6 +45,11 @@ impl Default for ViewSettings {
 const NAME_PREFIX: &str = "filters/";
 
 impl ViewSettings {
+    /// The default for predictions of this model: overlaps are hidden as the exporter's own code hides them.
+    pub fn of_model(card: &ModelCard) -> Self {
+        Self { nms_iou: card.nms_iou(), ..Self::default() }
+    }
+
     /// The key under which a project stores the settings of a model, as JSON.
     pub fn name_in_project(model_id: &str) -> String {
         format!("{NAME_PREFIX}{model_id}")
@@ -108,6 +113,23 @@ impl ViewSettings {
     /// Whether a class of a classifier with this score is listed, as long as it is among the first.
     pub fn lists(&self, score: f32) -> bool {
         score >= self.min_class_score
+    }
+}
+
+impl Prediction {
+    /// The prediction without the boxes that overlap a better one of their class by more than `max_iou`; with all of
+    /// them for `None`.
+    #[must_use]
+    pub fn without_overlaps(mut self, max_iou: Option<f32>) -> Self {
+        let everything = ViewSettings { min_score: f32::NEG_INFINITY, nms_iou: max_iou, ..ViewSettings::default() };
+        let mut kept = everything.visible_detections(&self, &[]);
+        kept.sort_unstable();
+        if let PredictionContent::Detections(detections) = &mut self.content {
+            let mut kept = kept.into_iter().peekable();
+            let mut index = 0..;
+            detections.retain(|_| kept.next_if_eq(&index.next().unwrap_or_default()).is_some());
+        }
+        self
     }
 }
 
@@ -178,6 +200,14 @@ mod tests {
         let prediction = prediction(&[(1, 0.7, SQUARE), (1, 0.9, SQUARE), (2, 0.8, SQUARE)]);
         let view = ViewSettings { nms_iou: Some(0.5), ..Default::default() };
         assert_eq!(view.visible_detections(&prediction, &[]), [1, 2]);
+    }
+
+    #[test]
+    fn a_prediction_without_overlaps_keeps_the_best_boxes_in_their_order() {
+        let boxes = [(1, 0.9, SQUARE), (1, 0.8, SQUARE), (2, 0.001, SQUARE), (1, 0.0, [20.0, 0.0, 30.0, 10.0])];
+        let all = prediction(&boxes);
+        assert_eq!(all.clone().without_overlaps(None), all);
+        assert_eq!(all.without_overlaps(Some(0.5)), prediction(&[boxes[0], boxes[2], boxes[3]]));
     }
 
     #[test]

@@ -262,7 +262,7 @@ impl State {
                 query: self.arranging.query.clone(),
                 sort: self.arranging.sort,
             },
-            view: self.view().clone(),
+            view: self.view().into_owned(),
             data: Data {
                 samples: self.samples.revision(),
                 predictions: run.map_or(0, |run| run.predictions.revision()),
@@ -282,7 +282,7 @@ impl State {
             predictions: run.map(|run| run.predictions.clone()),
             outdated: run.map(|run| run.outdated().clone()).unwrap_or_default(),
             labels: run.map(|run| run.labels().clone()).unwrap_or_default(),
-            view: self.view().clone(),
+            view: self.view().into_owned(),
             marks: self.judgements.marks().clone(),
             disagreement: self.comparing.as_ref().and_then(|comparing| comparing.column().cloned()),
             changes: self.comparing.as_ref().map(super::Comparing::changes).unwrap_or_default(),

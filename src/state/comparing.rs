@@ -1,5 +1,6 @@
 //! Two runs held against each other.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -90,18 +91,15 @@ impl State {
     }
 
     /// The live filters of a run's model.
-    pub fn view_of_run(&self, run: RunId) -> &ViewSettings {
-        match self.runs.get(run) {
-            Some(run) => self.settings.view_of(&run.info.key.model_id),
-            None => self.settings.default_view(),
-        }
+    pub fn view_of_run(&self, run: RunId) -> Cow<'_, ViewSettings> {
+        self.runs.get(run).map_or_else(Cow::default, |run| self.settings.view_of(&run.info.card))
     }
 
     /// Whether the filters are others than those that the comparison was made with.
     pub fn comparison_is_outdated(&self) -> bool {
         self.comparing.as_ref().is_some_and(|comparing| {
             let views = [comparing.left, comparing.right].map(|run| self.view_of_run(run));
-            views != comparing.views.each_ref()
+            *views[0] != comparing.views[0] || *views[1] != comparing.views[1]
         })
     }
 }

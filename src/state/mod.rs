@@ -88,6 +88,7 @@ pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOut
 pub use update::update;
 pub use upload::{UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded, Uploading};
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::domain::{CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, Verdict, ViewSettings};
@@ -281,14 +282,8 @@ impl State {
     }
 
     /// The live filters of the model on screen; each model keeps its own.
-    pub fn view(&self) -> &ViewSettings {
-        self.viewed_model_id().map_or_else(|| self.settings.default_view(), |id| self.settings.view_of(id))
-    }
-
-    /// The model whose predictions are on screen: that of the current run, or the chosen one while there is no run.
-    fn viewed_model_id(&self) -> Option<&str> {
-        let run = self.run().map(|run| run.info.key.model_id.as_str());
-        run.or_else(|| Some(self.chosen_here()?.card.id.as_str()))
+    pub fn view(&self) -> Cow<'_, ViewSettings> {
+        self.viewed_card().map_or_else(Cow::default, |card| self.settings.view_of(card))
     }
 
     /// The chosen model, if images are predicted on this computer.
@@ -304,7 +299,7 @@ impl State {
         (!dismissed.contains(&better.card.id)).then_some(better)
     }
 
-    /// The card of that model.
+    /// The model whose predictions are on screen: that of the current run, or the chosen one while there is no run.
     pub fn viewed_card(&self) -> Option<&ModelCard> {
         let run = self.run().map(|run| &run.info.card);
         run.or_else(|| self.chosen_here().map(|chosen| &chosen.card))
@@ -370,7 +365,7 @@ impl State {
     pub fn verdict_of(&self, sample: SampleId) -> Option<VerdictKind> {
         let predictions = self.run().map(|run| &run.predictions);
         let marks = self.judgements.marks();
-        verdict_of_image(predictions, self.view(), self.suppressed(), marks, sample)
+        verdict_of_image(predictions, &self.view(), self.suppressed(), marks, sample)
     }
 
     /// Whether the shown image's answer has boxes, shown or filtered out.

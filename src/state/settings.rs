@@ -1,12 +1,13 @@
 //! Settings that are kept from one start to the next.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{CompareLayout, EndpointDraft, JobDraft, JobId, RehearsalOptions};
-use crate::domain::{DeviceChoice, RemoteModel, S3Place, ViewSettings};
+use crate::domain::{DeviceChoice, ModelCard, RemoteModel, S3Place, ViewSettings};
 
 const MAX_RECENT: usize = 10;
 
@@ -78,7 +79,6 @@ pub struct Settings {
     pub cache_bytes: u64,
     /// The live filters by model id.
     views: BTreeMap<String, ViewSettings>,
-    default_view: ViewSettings,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -124,7 +124,6 @@ impl Default for Settings {
             max_megapixels: 512,
             cache_bytes: 1 << 30,
             views: BTreeMap::new(),
-            default_view: ViewSettings::default(),
         }
     }
 }
@@ -167,16 +166,16 @@ impl Settings {
         self.recent_places.retain(|known| known.identity() != identity);
     }
 
-    pub(super) fn default_view(&self) -> &ViewSettings {
-        &self.default_view
+    pub(super) fn view_of(&self, card: &ModelCard) -> Cow<'_, ViewSettings> {
+        self.views.get(&card.id).map_or_else(|| Cow::Owned(ViewSettings::of_model(card)), Cow::Borrowed)
     }
 
-    pub(super) fn view_of(&self, model_id: &str) -> &ViewSettings {
-        self.views.get(model_id).unwrap_or(&self.default_view)
+    pub(super) fn view_of_mut(&mut self, card: &ModelCard) -> &mut ViewSettings {
+        self.views.entry(card.id.clone()).or_insert_with(|| ViewSettings::of_model(card))
     }
 
-    pub(super) fn view_of_mut(&mut self, model_id: &str) -> &mut ViewSettings {
-        self.views.entry(model_id.to_owned()).or_default()
+    pub(super) fn set_view(&mut self, model_id: &str, view: ViewSettings) {
+        self.views.insert(model_id.to_owned(), view);
     }
 }
 
@@ -191,7 +190,8 @@ mod tests {
     #[test]
     fn settings_survive_being_written_and_read() {
         let mut settings = Settings { theme: ThemeChoice::Dark, ..Settings::default() };
-        settings.view_of_mut("m").min_score_by_class.insert(3, 0.25);
+        let view = ViewSettings { min_score_by_class: [(3, 0.25)].into(), ..ViewSettings::default() };
+        settings.set_view("m", view);
         let text = serde_json::to_string(&settings).unwrap();
         assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), settings);
     }

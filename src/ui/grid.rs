@@ -502,7 +502,7 @@ fn headline(state: &State, sample: SampleId) -> Headline {
         PredictionStatus::Waiting => plain("waiting…"),
         PredictionStatus::Predicted => {
             let headline =
-                run.headline(sample, state.view(), state.suppressed(), state.judgements.marks()).unwrap_or_default();
+                run.headline(sample, &state.view(), state.suppressed(), state.judgements.marks()).unwrap_or_default();
             if run.is_outdated(sample) {
                 let text = format!("outdated: {headline}");
                 let tooltip = if state.keeps_prediction(run.id(), sample) {

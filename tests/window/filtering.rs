@@ -218,7 +218,7 @@ fn a_setting_that_is_only_drawn_stays_as_it_is() {
     click(&mut window, "By class");
     wait_for(&mut window, "Minimum score of cup");
     window.run_steps(5);
-    let view = window.state().state().view().clone();
+    let view = window.state().state().view().into_owned();
     assert_eq!(view.min_score, 0.0);
     assert_eq!(view.min_score_by_class, [(1, 0.0)].into());
     // A field that is opened and left has changed nothing either.
@@ -361,7 +361,7 @@ fn hidden_overlaps_are_left_out_of_every_count() {
         let run = state.run().unwrap();
         let visible = state.visible_boxes(run.id(), sample, whole).len();
         let marks = state.judgements.marks();
-        let headline = run.headline(sample, state.view(), state.suppressed(), marks);
+        let headline = run.headline(sample, &state.view(), state.suppressed(), marks);
         assert!(headline.unwrap().starts_with(&format!("{visible} box")));
     }
     wait_until(&mut window, "exact counts", |window| {

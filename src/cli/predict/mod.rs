@@ -14,6 +14,7 @@ use super::inspect::recognise_for_run;
 use super::out_file::{Replaceable, check_is_no_image, check_out};
 use super::place::{LayoutArgs, Opened, Place, S3Args};
 use super::progress::{summary, with_progress};
+use super::values::{NmsIou, parse_nms_iou};
 use super::{Outcome, describe_latency, describe_refused};
 use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
@@ -53,6 +54,10 @@ pub(super) struct PredictArgs {
     /// Minimum score of detections
     #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = super::values::parse_score)]
     min_score: f32,
+    /// Overlap above which the worse of two boxes of one class is left out of the outputs, as IoU; `off` writes both. A
+    /// project keeps both either way. Default: as the model's card says
+    #[arg(long, value_name = "IOU|off", value_parser = parse_nms_iou)]
+    nms_iou: Option<NmsIou>,
     /// Number of classes per image for classifiers
     #[arg(long, default_value_t = KeepRule::default().top_k as u32, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: u32,
@@ -122,7 +127,8 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
             Saving::begin(&args.saving, project, key, info, &samples, &control)
         })
         .transpose()?;
-    let outputs = Outputs::open(args.out.as_deref(), args.annotate.as_deref(), card, &source, &limits)?;
+    let nms_iou = args.nms_iou.map_or_else(|| card.nms_iou(), |NmsIou(iou)| iou);
+    let outputs = Outputs::open(args.out.as_deref(), args.annotate.as_deref(), card, nms_iou, &source, &limits)?;
     let request =
         PredictRequest { source: Arc::clone(&source), samples: samples.into(), predictor: model.predictor(), limits };
     let all = (0..request.samples.len()).map(SampleId::from_index);

@@ -19,6 +19,8 @@ pub(in crate::cli) struct Outputs {
     card: ModelCard,
     lines: Option<Lines>,
     annotated: Option<AnnotatedFolder>,
+    /// Overlaps above this are left out of everything that is written; `None` writes all boxes.
+    nms_iou: Option<f32>,
     view: ViewSettings,
     failures: Vec<Problem>,
     onlooker: Option<PredictionObserver>,
@@ -46,6 +48,7 @@ impl Outputs {
         out: Option<&Path>,
         annotate: Option<&Path>,
         card: ModelCard,
+        nms_iou: Option<f32>,
         source: &Arc<dyn Source>,
         limits: &DecodeLimits,
     ) -> anyhow::Result<Self> {
@@ -59,6 +62,7 @@ impl Outputs {
             card,
             lines: lines.transpose()?,
             annotated: annotated.transpose()?,
+            nms_iou,
             view,
             failures: Vec::new(),
             onlooker: None,
@@ -71,6 +75,7 @@ impl Outputs {
     }
 
     pub(in crate::cli) fn write(&mut self, sample: &Sample, result: SampleResult) -> anyhow::Result<()> {
+        let result = result.map(|prediction| prediction.without_overlaps(self.nms_iou));
         match &mut self.lines {
             Some(lines) => lines.write(&jsonl_line(&sample.uri, &self.card, &result))?,
             None => print_row(sample, &result, &self.view)?,

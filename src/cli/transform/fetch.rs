@@ -124,7 +124,8 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let everything = || (0..samples.len()).map(SampleId::from_index).collect();
     let wanted = saving.as_ref().map_or_else(everything, |saving| saving.missing().clone());
     let limits = DecodeLimits::default();
-    let mut outputs = Outputs::open(args.out.as_deref(), None, run.card.clone(), &source, &limits)?;
+    let nms_iou = run.card.nms_iou();
+    let mut outputs = Outputs::open(args.out.as_deref(), None, run.card.clone(), nms_iou, &source, &limits)?;
     let truth = Rc::new(RefCell::new(NamedTruth::new(&run.labels)));
     if args.truth_from_names {
         let truth = Rc::clone(&truth);

@@ -228,13 +228,17 @@ pub fn rehearse(
     let begun = Instant::now();
     let there = requests.predict_all(&samples.samples, max_concurrent, control)?;
     let asked_for = begun.elapsed();
-    let min_score = match &archive.kind {
-        ArchiveKind::Onnx { keep, .. } => keep.min_score,
-        ArchiveKind::SavedModel => 0.0,
+    let (min_score, nms_iou) = match &archive.kind {
+        ArchiveKind::Onnx { model, keep } => (keep.min_score, model.card.nms_iou()),
+        ArchiveKind::SavedModel => (0.0, None),
     };
     let images = match here {
         None => there.into_iter().map(HandlerResult::without_comparison).collect(),
-        Some(here) => there.into_iter().zip(here).map(|(there, here)| there.compared_with(here, min_score)).collect(),
+        Some(here) => {
+            // The handler gives what is left of the boxes as `spotcheck predict` writes them.
+            let here = here.into_iter().map(|here| here.map(|prediction| prediction.without_overlaps(nms_iou)));
+            there.into_iter().zip(here).map(|(there, here)| there.compared_with(here, min_score)).collect()
+        }
     };
     Ok(Rehearsal {
         images,

@@ -392,7 +392,7 @@ pub(super) fn copy_image(state: &State, effects: &mut Queue<Effect>) {
             source: source.id,
             uri: entry.uri.clone(),
             prediction: state.shown.prediction.as_deref().cloned(),
-            view: state.view().clone(),
+            view: state.view().into_owned(),
             confirmed: state.confirmed_boxes(),
         });
     }

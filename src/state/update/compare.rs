@@ -27,7 +27,7 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>
     let left = left_run.id();
     let title = format!("Compare {} with {}", left_run.info.name, right_run.info.name);
     let classes = ClassMap::between(left_run.labels(), right_run.labels());
-    let views = [left, right].map(|run| state.view_of_run(run).clone());
+    let views = [left, right].map(|run| state.view_of_run(run).into_owned());
     let Some(source) = &state.source else {
         return;
     };

@@ -68,7 +68,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
         run: run.id(),
         predictions: run.predictions.revision(),
         marks: state.judgements.marks().revision(),
-        view: is_visible.then(|| state.view().clone()),
+        view: is_visible.then(|| state.view().into_owned()),
         hidden: state.suppressed().map_or(0, Suppressed::revision),
         outdated: run.outdated.clone(),
         order: state.order(),
@@ -107,7 +107,7 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
     let samples: Vec<Sample> =
         state.export.scope.ids(state).into_iter().filter_map(|id| state.samples.get(id).cloned()).collect();
     let (source_id, source_name) = (source.id, source.name.clone());
-    let (info, view) = (run.info.clone(), state.view().clone());
+    let (info, view) = (run.info.clone(), state.view().into_owned());
     let title = format!("Export {} images as {}", samples.len(), options.format.name());
     let ticket = run_tasks::begin(state, TaskKind::Export, ProgressUnit::Images, title);
     ticket.control.set_total(Some(samples.len() as u64));

@@ -76,7 +76,7 @@ fn basis(state: &State) -> Option<FilmBasis> {
         predictions: run.predictions.revision(),
         marks: state.judgements.marks().revision(),
         class,
-        view: state.view().clone(),
+        view: state.view().into_owned(),
         hidden: hidden.map(|bits| (bits.max_iou(), bits.revision())),
         order: strip.order,
     })

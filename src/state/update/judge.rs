@@ -242,7 +242,7 @@ pub(super) fn next_uncertain(state: &mut State, effects: &mut Queue<Effect>) {
     };
     let order = state.order();
     let unjudged = order.ids().filter(|&id| state.verdict_of(id).is_none());
-    let found = next_less_certain(&run.predictions, state.view(), unjudged, state.shown_sample());
+    let found = next_less_certain(&run.predictions, &state.view(), unjudged, state.shown_sample());
     go_to(state, found, effects);
 }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::update;
 use crate::domain::{
-    Change, ClassScore, Device, DeviceReport, FileStamp, LabelSet, ListingChange, ModelCard, Page, Prediction,
-    PredictionContent, Problem, RunId, RunInfo, Saliency, Sample, SampleId, SampleUri,
+    Change, ClassScore, DetectionOutput, Device, DeviceReport, FileStamp, LabelSet, ListingChange, ModelCard,
+    OutputConvention, Page, Prediction, PredictionContent, Problem, RunId, RunInfo, Saliency, Sample, SampleId,
+    SampleUri,
 };
 use crate::review::PredictionStatus;
 use crate::state::{
@@ -390,6 +391,26 @@ fn thresholds_belong_to_the_model() {
     assert!((state.view().min_score - 0.25).abs() < 1e-6);
     command(&mut state, Action::ResetView);
     assert!((state.view().min_score - 0.5).abs() < 1e-6);
+}
+
+#[test]
+fn overlaps_are_hidden_as_the_card_says_until_the_setting_is_changed() {
+    let (mut state, ..) = opened();
+    let Event::Models(ModelsEvent::Listed { mut entries, defaults, problems }) = models(&["small", "yolo"]) else {
+        panic!("models are listed");
+    };
+    let output = DetectionOutput { nms_iou: Some(0.7), ..DetectionOutput::separate("b", "l", "s") };
+    entries[1].card.output = OutputConvention::Detection(output);
+    event(&mut state, ModelsEvent::Listed { entries, defaults, problems });
+    assert_eq!(state.view().nms_iou, None);
+    command(&mut state, ModelsCommand::Choose("yolo".to_owned()));
+    assert_eq!(state.view().nms_iou, Some(0.7));
+    command(&mut state, ReviewCommand::ChangeView(ViewChange::MinScore(0.25)));
+    assert_eq!(state.view().nms_iou, Some(0.7));
+    command(&mut state, ReviewCommand::ChangeView(ViewChange::NmsIou(None)));
+    assert_eq!(state.view().nms_iou, None);
+    command(&mut state, Action::ResetView);
+    assert_eq!(state.view().nms_iou, Some(0.7));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! View settings: live filters, zoom, panels, theme.
 
 use super::project_requests;
-use crate::domain::{Change, ViewSettings};
+use crate::domain::{Change, ModelCard, ViewSettings};
 use crate::state::settings::THUMBNAIL_SIDES;
 use crate::state::{Action, CanvasView, Effect, Listing, Loadable, Queue, State, ThemeChoice, ViewChange};
 
@@ -10,10 +10,10 @@ const INTERFACE_STEP: f32 = 0.1;
 const LAST_PROBLEMS: usize = 20;
 
 pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Queue<Effect>) {
-    let Some(id) = state.viewed_model_id().map(str::to_owned) else {
+    let Some(card) = state.viewed_card().cloned() else {
         return;
     };
-    let view = state.settings.view_of_mut(&id);
+    let view = state.settings.view_of_mut(&card);
     match change {
         ViewChange::MinScore(score) => view.min_score = score.clamp(0.0, 1.0),
         ViewChange::ClassMinScore(class, Some(score)) => {
@@ -33,18 +33,18 @@ pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Queue<
         ViewChange::TopK(count) => view.top_k = count.max(1),
         ViewChange::MinClassScore(score) => view.min_class_score = score.clamp(0.0, 1.0),
     }
-    save_filters(state, &id, effects);
+    save_filters(state, &card, effects);
 }
 
 /// Writes the live filters of a model to the project, which travels with them.
-fn save_filters(state: &mut State, model_id: &str, effects: &mut Queue<Effect>) {
+fn save_filters(state: &mut State, card: &ModelCard, effects: &mut Queue<Effect>) {
     if !state.project.is_writable() {
         return;
     }
-    let Ok(json) = serde_json::to_string(state.settings.view_of(model_id)) else {
+    let Ok(json) = serde_json::to_string(&*state.settings.view_of(card)) else {
         return;
     };
-    let name = ViewSettings::name_in_project(model_id);
+    let name = ViewSettings::name_in_project(&card.id);
     project_requests::save(state, vec![Change::SetView { name, json }], effects);
 }
 
@@ -53,7 +53,7 @@ pub(super) fn restore(state: &mut State, name: &str, json: &str) {
     if let Some(model_id) = ViewSettings::model_of_name(name)
         && let Ok(view) = serde_json::from_str(json)
     {
-        *state.settings.view_of_mut(model_id) = view;
+        state.settings.set_view(model_id, view);
     }
 }
 
@@ -92,9 +92,9 @@ pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Queue<E
         }
         Action::FitImage => state.canvas = CanvasView::Fit,
         Action::ResetView => {
-            if let Some(id) = state.viewed_model_id().map(str::to_owned) {
-                *state.settings.view_of_mut(&id) = crate::domain::ViewSettings::default();
-                save_filters(state, &id, effects);
+            if let Some(card) = state.viewed_card().cloned() {
+                state.settings.set_view(&card.id, ViewSettings::of_model(&card));
+                save_filters(state, &card, effects);
             }
         }
         // The canvas turns these into a `SetCanvas`, because only it knows its size.

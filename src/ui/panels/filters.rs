@@ -106,13 +106,14 @@ fn classifier_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, command
 
 fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let iou = state.view().nms_iou;
+    let of_model = state.viewed_card().and_then(ModelCard::nms_iou);
     let mut is_on = iou.is_some();
     let tooltip = "Of two boxes of one class that overlap by more than this (intersection over union), only the \
                    one with the higher score is shown";
     ui.horizontal(|ui| {
         let checkbox = checkbox_ui(ui, &mut is_on, "Hide overlaps above").on_hover_text(tooltip);
         if checkbox.changed() {
-            change(commands, ViewChange::NmsIou(is_on.then_some(DEFAULT_IOU)));
+            change(commands, ViewChange::NmsIou(is_on.then_some(of_model.unwrap_or(DEFAULT_IOU))));
         }
         if let Some(mut iou) = iou {
             fit_slider(ui);
@@ -123,6 +124,13 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             }
         }
     });
+    if let Some(of_model) = of_model {
+        let text = match iou {
+            Some(iou) if iou == of_model => format!("{of_model:.2} is the default of this model"),
+            _ => format!("The default of this model is {of_model:.2}"),
+        };
+        ui.label(RichText::new(text).small().weak());
+    }
     let in_graph = state.viewed_card().and_then(|card| match &card.output {
         OutputConvention::Detection(output) => output.nms_iou_in_graph,
         OutputConvention::Classification(_) => None,
