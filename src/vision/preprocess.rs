@@ -3,7 +3,8 @@
 use super::resize::{ResizeWindow, resize_bilinear};
 use super::{PredictError, Prepared, Tensor, TensorData};
 use crate::domain::{
-    AxisTransform, ChannelOrder, ElementType, Fill, ImageInput, Layout, Position, ResizeRule, RgbImage, Rounding,
+    AxisTransform, BoxesBack, ChannelOrder, ElementType, Fill, ImageInput, Layout, Position, ResizeRule, RgbImage,
+    Rounding,
 };
 
 /// Resizes, pads and normalises as the card says.
@@ -88,9 +89,23 @@ impl Placement {
                 let crop = [crop_width, crop_height];
                 Self::cropped(width, height, full_size, crop, crop_offset)
             }
-            ResizeRule::Letterbox { width: canvas_width, height: canvas_height, fill, position, rounding, stride } => {
-                let letterbox =
-                    Letterbox { canvas_size: [canvas_width, canvas_height], fill, position, rounding, stride };
+            ResizeRule::Letterbox {
+                width: canvas_width,
+                height: canvas_height,
+                fill,
+                position,
+                rounding,
+                stride,
+                boxes_back,
+            } => {
+                let letterbox = Letterbox {
+                    canvas_size: [canvas_width, canvas_height],
+                    fill,
+                    position,
+                    rounding,
+                    stride,
+                    boxes_back,
+                };
                 Ok(letterbox.place(width, height))
             }
             ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple } => {
@@ -163,6 +178,7 @@ struct Letterbox {
     position: Position,
     rounding: Rounding,
     stride: Option<u32>,
+    boxes_back: BoxesBack,
 }
 
 impl Letterbox {
@@ -179,16 +195,24 @@ impl Letterbox {
             Position::Centre => [0, 1].map(|axis| (canvas_size[axis] - size[axis]) / 2),
             Position::TopLeft => [0, 0],
         };
-        let scale = 1.0 / gain;
+        let exact_padding =
+            |axis: usize| (f64::from(canvas_size[axis]) - f64::from([width, height][axis]) * gain) / 2.0;
+        let padding = [0, 1].map(|axis| match self.boxes_back {
+            _ if self.position == Position::TopLeft => 0.0,
+            BoxesBack::EachAxis | BoxesBack::OneRatio => f64::from(canvas_offset[axis]),
+            BoxesBack::RoundedPadding => (exact_padding(axis) - 0.1).round_ties_even(),
+            BoxesBack::ExactPadding => exact_padding(axis),
+        });
+        let scale = match self.boxes_back {
+            BoxesBack::EachAxis => [ratio(width, size[0]), ratio(height, size[1])],
+            BoxesBack::OneRatio | BoxesBack::RoundedPadding | BoxesBack::ExactPadding => [1.0 / gain; 2],
+        };
         Placement {
             window: ResizeWindow::whole(size[0], size[1]),
             canvas_size,
             canvas_offset,
             fill: Some(self.fill),
-            image_from_model: AxisTransform {
-                scale: [scale; 2],
-                offset: canvas_offset.map(|side| -f64::from(side) * scale),
-            },
+            image_from_model: AxisTransform { scale, offset: [0, 1].map(|axis| -padding[axis] * scale[axis]) },
         }
     }
 }
@@ -323,6 +347,7 @@ mod tests {
             position: Position::Centre,
             rounding: Rounding::HalfEven,
             stride: None,
+            boxes_back: BoxesBack::EachAxis,
         };
         let prepared = preprocess(&input(Layout::Nchw, rule), &two_pixels()).unwrap();
         let image_from_model = prepared.image_from_model;

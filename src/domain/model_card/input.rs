@@ -139,7 +139,7 @@ pub enum ResizeRule {
     /// `crop_width` x `crop_height`, its left and top offset rounded by `crop_offset`.
     ShortSideCrop { short_side: u32, long_side: Rounding, crop_width: u32, crop_height: u32, crop_offset: Rounding },
     /// Scaled in proportion to fit into `width` x `height`, its sides rounded by `rounding`; the rest is filled with
-    /// `fill`. Boxes are scaled back by the one ratio of both axes.
+    /// `fill`.
     Letterbox {
         width: u32,
         height: u32,
@@ -151,6 +151,8 @@ pub enum ResizeRule {
         /// Cuts the filled part down to the least multiple of this in each direction, in pixels, if given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stride: Option<u32>,
+        #[serde(default, skip_serializing_if = "BoxesBack::is_default")]
+        boxes_back: BoxesBack,
     },
     /// Scaled in proportion so that the short side has `short_side` pixels but the long one at most `max_long_side`
     /// (side lengths rounded down), then zeros (after normalisation) to the right and below up to a multiple of
@@ -199,6 +201,31 @@ pub enum Position {
     #[default]
     Centre,
     TopLeft,
+}
+
+/// How boxes come back from a letterbox to the image. The exporters' own code differs, by up to a pixel of the input.
+/// `ratio` is the least of input side / image side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum BoxesBack {
+    /// The ratio of the rounded sides for each axis, and the padding that is there: where the pixels really came from
+    /// (Ultralytics from 8.4.125).
+    #[default]
+    EachAxis,
+    /// `ratio` for both axes, and the padding that is there (YOLOX; Ultralytics from 8.4).
+    OneRatio,
+    /// `ratio` for both axes, and the padding that sides without rounding would have, rounded (Ultralytics up to 8.3).
+    RoundedPadding,
+    /// `ratio` for both axes, and the padding that sides without rounding would have (YOLOv5 and YOLOv7).
+    ExactPadding,
+}
+
+impl BoxesBack {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]

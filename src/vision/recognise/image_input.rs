@@ -6,8 +6,8 @@ use super::finding::{Findings, Refusal};
 use super::signature::{Dimension, Port, PortElement, ShapeText};
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{
-    Background, ChannelOrder, ClassValues, ElementType, Fill, ImageInput, Layout, OutputConvention, Position,
-    ResizeRule, Rounding,
+    Background, BoxesBack, ChannelOrder, ClassValues, ElementType, Fill, ImageInput, Layout, OutputConvention,
+    Position, ResizeRule, Rounding,
 };
 
 /// `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`, as torchvision and timm use them.
@@ -306,6 +306,7 @@ fn detector_resize(
                 position: Position::Centre,
                 rounding: Rounding::HalfEven,
                 stride: None,
+                boxes_back: BoxesBack::EachAxis,
             },
             "the metadata is from ultralytics, which pads images with grey".to_owned(),
         ),

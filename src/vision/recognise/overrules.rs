@@ -165,7 +165,9 @@ fn as_table<'v>(value: &'v mut Value, place: &str) -> Result<&'v mut Map<String,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ChannelOrder, ElementType, Fill, ImageInput, Layout, Position, ResizeRule, Rounding};
+    use crate::domain::{
+        BoxesBack, ChannelOrder, ElementType, Fill, ImageInput, Layout, Position, ResizeRule, Rounding,
+    };
 
     fn input() -> ImageInput {
         ImageInput {
@@ -209,6 +211,7 @@ mod tests {
             position: Position::Centre,
             rounding: Rounding::HalfEven,
             stride: None,
+            boxes_back: BoxesBack::EachAxis,
         };
         assert_eq!(changed.resize, letterbox);
     }
