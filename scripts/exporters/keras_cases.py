@@ -1,0 +1,73 @@
+"""Keras applications through tf2onnx. Images are loaded as Keras' documentation does, and by bilinear resizing, as its
+data sets do."""
+
+import functools
+
+from .common import Case, onnx_session
+
+
+def make(folder, images, name, module, resize):
+    import importlib
+
+    import keras
+    import numpy
+    import tensorflow
+    import tf2onnx
+
+    keras.utils.set_random_seed(0)
+    build = getattr(keras.applications, name)
+    preprocess = importlib.import_module(f"keras.applications.{module}").preprocess_input
+    model = build(weights=None)
+    size = model.input_shape[1:3]
+    loaded = [keras.utils.load_img(image, target_size=size, interpolation=resize) for image in images]
+    batch = numpy.stack([preprocess(keras.utils.img_to_array(image)) for image in loaded])
+    settle(model, batch)
+    spread(model, batch)
+    signature = [tensorflow.TensorSpec((None, *size, 3), tensorflow.float32, name="input")]
+    function = tensorflow.function(lambda tensor: model(tensor, training=False))
+    tf2onnx.convert.from_function(function, signature, opset=15, output_path=str(folder / "model.onnx"))
+    session = onnx_session(folder)
+    predictions = {}
+    for at, image in enumerate(images):
+        scores = session.run(None, {session.get_inputs()[0].name: batch[at : at + 1]})[0][0]
+        predictions[image.name] = {"classes": {index: float(score) for index, score in enumerate(scores)}}
+    return predictions
+
+
+def settle(model, batch):
+    """Statistics of the batch normalisations from one pass."""
+    import keras
+
+    norms = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.BatchNormalization)]
+    for norm in norms:
+        norm.momentum = 0.0
+    model(batch, training=True)
+    for norm in norms:
+        norm.momentum = 0.99
+
+
+def spread(model, batch):
+    """Logits with a deviation of 2 over the images."""
+    import keras
+    import numpy
+
+    last = model.layers[-1]
+    before = keras.Model(model.input, last.input)(batch, training=False).numpy()
+    kernel, bias = last.get_weights()
+    logits = before @ kernel
+    factor = 2.0 / numpy.maximum(logits.std(0), 1e-6)
+    last.set_weights([kernel * factor, (bias - logits.mean(0)) * factor])
+
+
+def case(title, family, name, module, resize):
+    return Case(f"keras-{title}", f"Keras {family}", "keras", "keras",
+                functools.partial(make, name=name, module=module, resize=resize))
+
+
+CASES = [
+    case("mobilenet_v2", "MobileNetV2 (tf)", "MobileNetV2", "mobilenet_v2", "bilinear"),
+    case("mobilenet_v2-nearest", "MobileNetV2 (tf), nearest", "MobileNetV2", "mobilenet_v2", "nearest"),
+    case("resnet50", "ResNet50 (caffe)", "ResNet50", "resnet", "bilinear"),
+    case("densenet121", "DenseNet121 (torch)", "DenseNet121", "densenet", "bilinear"),
+    case("efficientnet_b0", "EfficientNetB0 (scaling inside)", "EfficientNetB0", "efficientnet", "bilinear"),
+]

@@ -1,0 +1,112 @@
+"""torchvision: classifiers with the transforms of their weights, and detectors, which resize inside the graph."""
+
+import functools
+
+from .common import Case, classes, detections, export, onnx_session, settle, spread, tensors
+
+
+def make_classifier(folder, images, name, weights, last):
+    import torch
+    import torchvision
+    from PIL import Image
+
+    torch.manual_seed(0)
+    model = torchvision.models.get_model(name, weights=None).eval()
+    transforms = torchvision.models.get_model_weights(name)[weights].transforms()
+    batch = torch.stack([transforms(Image.open(image).convert("RGB")) for image in images])
+    settle(model, batch)
+    spread([model.get_submodule(last)], lambda: model(batch), deviation=3.0)
+    export(model, batch[:1], folder, ["input"], ["output"], {"input": {0: "batch"}, "output": {0: "batch"}})
+    session = onnx_session(folder)
+    return {
+        image.name: classes(torch.from_numpy(session.run(None, {"input": batch[at : at + 1].numpy()})[0])[0].softmax(0))
+        for at, image in enumerate(images)
+    }
+
+
+def make_detector(folder, images, name, outputs):
+    import torch
+    import torchvision
+    from PIL import Image
+    from torchvision.transforms.functional import to_tensor
+
+    torch.manual_seed(0)
+    # Of the size that the models see.
+    model = torchvision.models.get_model(name, weights=None, weights_backbone=None).eval()
+    sizes = model.transform.fixed_size or (model.transform.min_size[-1],) * 2
+    normalised = tensors(images, *sizes)
+    settle(model.backbone, (normalised - 0.45) / 0.225)
+    inputs = [to_tensor(Image.open(image).convert("RGB")) for image in images]
+    with_boxes(model, inputs)
+    export(model, ([inputs[0]],), folder, ["input"], outputs, {"input": {1: "height", 2: "width"}})
+    # By the graph: its resizing is not torch's for all sizes, and boxes of a random network differ by hundreds of
+    # pixels then. What remains is the preparation, which is the tensor alone, and the reading of the outputs.
+    session = onnx_session(folder)
+    predictions = {}
+    for image, tensor in zip(images, inputs, strict=True):
+        found = dict(zip(outputs, session.run(outputs, {"input": tensor.numpy()}), strict=True))
+        predictions[image.name] = detections(found["boxes"], found["scores"], found["labels"])
+    return predictions
+
+
+def with_boxes(model, inputs):
+    """Some hundred boxes of an image above a score of 0.05, the models' own threshold."""
+
+    def forward():
+        for tensor in inputs:
+            model([tensor])
+
+    head = getattr(model, "roi_heads", None)
+    if head is not None:
+        spread([model.rpn.head.cls_logits], forward, deviation=2.0)
+        spread([model.rpn.head.bbox_pred], forward, deviation=0.3)
+        spread([head.box_predictor.cls_score], forward, deviation=1.8)
+        spread([head.box_predictor.bbox_pred], forward, deviation=1.0)
+        return
+    scores, boxes = model.head.classification_head, model.head.regression_head
+    if hasattr(scores, "module_list"):
+        spread_each(last_layers(boxes.module_list), forward, 1.0)
+        spread_each(last_layers(scores.module_list), forward, 1.8)
+        return
+    spread([boxes.bbox_reg], forward, deviation=0.5, mean=1.0 if hasattr(boxes, "bbox_ctrness") else 0.0)
+    if hasattr(boxes, "bbox_ctrness"):
+        spread([boxes.bbox_ctrness], forward, deviation=1.0)
+    spread([scores.cls_logits], forward, deviation=1.0, mean=-6.0)
+
+
+def last_layers(modules):
+    import torch
+
+    return [module if isinstance(module, torch.nn.Conv2d) else module[-1] for module in modules]
+
+
+def spread_each(layers, forward, deviation):
+    for layer in layers:
+        spread([layer], forward, deviation=deviation)
+
+
+def classifier(name, weights="IMAGENET1K_V1", last="fc"):
+    return Case(f"torchvision-{name}", f"torchvision {name}", "torch", "torchvision",
+                functools.partial(make_classifier, name=name, weights=weights, last=last))
+
+
+def detector(name, outputs, limit=100):
+    return Case(f"torchvision-{name}", f"torchvision {name}", "torch", "torchvision",
+                functools.partial(make_detector, name=name, outputs=outputs), min_score=0.05, clipped=True,
+                limit=limit)
+
+
+CASES = [
+    classifier("resnet18"),
+    classifier("resnet50", "IMAGENET1K_V2"),
+    classifier("efficientnet_b0", last="classifier.1"),
+    classifier("convnext_tiny", last="classifier.2"),
+    classifier("vit_b_16", last="heads.head"),
+    classifier("inception_v3"),
+    detector("fasterrcnn_mobilenet_v3_large_fpn", ["boxes", "labels", "scores"]),
+    detector("fasterrcnn_mobilenet_v3_large_320_fpn", ["boxes", "labels", "scores"]),
+    detector("retinanet_resnet50_fpn", ["boxes", "scores", "labels"], limit=300),
+    detector("fcos_resnet50_fpn", ["boxes", "scores", "labels"]),
+    detector("ssdlite320_mobilenet_v3_large", ["boxes", "scores", "labels"], limit=300),
+    detector("ssd300_vgg16", ["boxes", "scores", "labels"], limit=200),
+]
