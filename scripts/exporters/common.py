@@ -27,6 +27,19 @@ class Case:
     clipped: bool = False
     # At most this many boxes of an image are kept.
     limit: int | None = None
+    # What a person has to say where neither the file nor what is beside it does: fields of the model card.
+    settings: tuple = ()
+
+
+def stretch(width, height):
+    """A setting: both sides to the given size."""
+    return f'input.resize.stretch={{"width": {width}, "height": {height}}}'
+
+
+def short_side_crop(short_side, size):
+    """A setting: torchvision's Resize and CenterCrop."""
+    return (f'input.resize.short-side-crop={{"short_side": {short_side}, "long_side": "down", "crop_width": {size}, '
+            f'"crop_height": {size}, "crop_offset": "half-even"}}')
 
 
 def detections(boxes, scores, class_ids, labels=None):

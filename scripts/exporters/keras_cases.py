@@ -2,8 +2,11 @@
 data sets do."""
 
 import functools
+import shutil
+import subprocess
+import sys
 
-from .common import Case, onnx_session
+from .common import Case, onnx_session, stretch
 
 
 def make(folder, images, name, module, resize):
@@ -11,8 +14,6 @@ def make(folder, images, name, module, resize):
 
     import keras
     import numpy
-    import tensorflow
-    import tf2onnx
 
     keras.utils.set_random_seed(0)
     build = getattr(keras.applications, name)
@@ -23,9 +24,11 @@ def make(folder, images, name, module, resize):
     batch = numpy.stack([preprocess(keras.utils.img_to_array(image)) for image in loaded])
     settle(model, batch)
     spread(model, batch)
-    signature = [tensorflow.TensorSpec((None, *size, 3), tensorflow.float32, name="input")]
-    function = tensorflow.function(lambda tensor: model(tensor, training=False))
-    tf2onnx.convert.from_function(function, signature, opset=15, output_path=str(folder / "model.onnx"))
+    # tf2onnx knows the models of Keras 2 only.
+    model.export(folder / "saved", verbose=False)
+    command = ["--saved-model", folder / "saved", "--output", folder / "model.onnx", "--opset", "15"]
+    subprocess.run([sys.executable, "-m", "tf2onnx.convert", *command], check=True)
+    shutil.rmtree(folder / "saved")
     session = onnx_session(folder)
     predictions = {}
     for at, image in enumerate(images):
@@ -59,15 +62,20 @@ def spread(model, batch):
     last.set_weights([kernel * factor, (bias - logits.mean(0)) * factor])
 
 
-def case(title, family, name, module, resize):
+def case(title, family, name, module, resize="bilinear", settings=()):
+    settings = (stretch(224, 224), f"input.interpolation=pillow-{resize}", *settings)
     return Case(f"keras-{title}", f"Keras {family}", "keras", "keras",
-                functools.partial(make, name=name, module=module, resize=resize))
+                functools.partial(make, name=name, module=module, resize=resize), settings=settings)
 
 
+TF = ("input.divide_by=127.5", "input.mean=[1, 1, 1]", "input.std=[1, 1, 1]")
+CAFFE = ("input.channels=bgr", "input.divide_by=1", "input.mean=[103.939, 116.779, 123.68]", "input.std=[1, 1, 1]")
+TORCH = ("input.divide_by=255", "input.mean=[0.485, 0.456, 0.406]", "input.std=[0.229, 0.224, 0.225]")
+INSIDE = ("input.divide_by=1", "input.mean=[0, 0, 0]", "input.std=[1, 1, 1]")
 CASES = [
-    case("mobilenet_v2", "MobileNetV2 (tf)", "MobileNetV2", "mobilenet_v2", "bilinear"),
-    case("mobilenet_v2-nearest", "MobileNetV2 (tf), nearest", "MobileNetV2", "mobilenet_v2", "nearest"),
-    case("resnet50", "ResNet50 (caffe)", "ResNet50", "resnet", "bilinear"),
-    case("densenet121", "DenseNet121 (torch)", "DenseNet121", "densenet", "bilinear"),
-    case("efficientnet_b0", "EfficientNetB0 (scaling inside)", "EfficientNetB0", "efficientnet", "bilinear"),
+    case("mobilenet_v2", "MobileNetV2 (tf)", "MobileNetV2", "mobilenet_v2", settings=TF),
+    case("mobilenet_v2-nearest", "MobileNetV2 (tf), nearest", "MobileNetV2", "mobilenet_v2", "nearest", settings=TF),
+    case("resnet50", "ResNet50 (caffe)", "ResNet50", "resnet", settings=CAFFE),
+    case("densenet121", "DenseNet121 (torch)", "DenseNet121", "densenet", settings=TORCH),
+    case("efficientnet_b0", "EfficientNetB0 (scaling inside)", "EfficientNetB0", "efficientnet", settings=INSIDE),
 ]

@@ -2,7 +2,7 @@
 
 import functools
 
-from .common import Case, classes, detections, export, onnx_session, settle, spread, tensors
+from .common import Case, classes, detections, export, onnx_session, settle, short_side_crop, spread, tensors
 
 
 def make_classifier(folder, images, name, weights, last):
@@ -85,9 +85,10 @@ def spread_each(layers, forward, deviation):
         spread([layer], forward, deviation=deviation)
 
 
-def classifier(name, weights="IMAGENET1K_V1", last="fc"):
+def classifier(name, weights="IMAGENET1K_V1", last="fc", settings=()):
     return Case(f"torchvision-{name}", f"torchvision {name}", "torch", "torchvision",
-                functools.partial(make_classifier, name=name, weights=weights, last=last))
+                functools.partial(make_classifier, name=name, weights=weights, last=last),
+                settings=settings)
 
 
 def detector(name, outputs, limit=100):
@@ -98,9 +99,9 @@ def detector(name, outputs, limit=100):
 
 CASES = [
     classifier("resnet18"),
-    classifier("resnet50", "IMAGENET1K_V2"),
-    classifier("efficientnet_b0", last="classifier.1"),
-    classifier("convnext_tiny", last="classifier.2"),
+    classifier("resnet50", "IMAGENET1K_V2", settings=(short_side_crop(232, 224),)),
+    classifier("efficientnet_b0", last="classifier.1", settings=("input.interpolation=pillow-bicubic",)),
+    classifier("convnext_tiny", last="classifier.2", settings=(short_side_crop(236, 224),)),
     classifier("vit_b_16", last="heads.head"),
     classifier("inception_v3"),
     detector("fasterrcnn_mobilenet_v3_large_fpn", ["boxes", "labels", "scores"]),
