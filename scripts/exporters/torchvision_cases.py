@@ -5,7 +5,7 @@ import functools
 from .common import Case, classes, detections, export, onnx_session, settle, short_side_crop, spread, tensors
 
 
-def make_classifier(folder, images, name, weights, last):
+def make_classifier(folder, images, name, weights, last, by_default=False):
     import torch
     import torchvision
     from PIL import Image
@@ -16,12 +16,17 @@ def make_classifier(folder, images, name, weights, last):
     batch = torch.stack([transforms(Image.open(image).convert("RGB")) for image in images])
     settle(model, batch)
     spread([model.get_submodule(last)], lambda: model(batch), deviation=3.0)
-    export(model, batch[:1], folder, ["input"], ["output"], {"input": {0: "batch"}, "output": {0: "batch"}})
+    if by_default:
+        # Weights go to model.onnx.data beside it, and the batch is fixed.
+        torch.onnx.export(model, (batch[:1],), str(folder / "model.onnx"))
+    else:
+        export(model, batch[:1], folder, ["input"], ["output"], {"input": {0: "batch"}, "output": {0: "batch"}})
     session = onnx_session(folder)
-    return {
-        image.name: classes(torch.from_numpy(session.run(None, {"input": batch[at : at + 1].numpy()})[0])[0].softmax(0))
-        for at, image in enumerate(images)
-    }
+    predictions = {}
+    for at, image in enumerate(images):
+        logits = session.run(None, {session.get_inputs()[0].name: batch[at : at + 1].numpy()})[0][0]
+        predictions[image.name] = classes(torch.from_numpy(logits).softmax(0))
+    return predictions
 
 
 def make_detector(folder, images, name, outputs):
@@ -86,9 +91,8 @@ def spread_each(layers, forward, deviation):
 
 
 def classifier(name, weights="IMAGENET1K_V1", last="fc", settings=()):
-    return Case(f"torchvision-{name}", f"torchvision {name}", "torch", "torchvision",
-                functools.partial(make_classifier, name=name, weights=weights, last=last),
-                settings=settings)
+    make = functools.partial(make_classifier, name=name, weights=weights, last=last)
+    return Case(f"torchvision-{name}", f"torchvision {name}", "torch", "torchvision", make, settings=settings)
 
 
 def detector(name, outputs, limit=100):
@@ -97,7 +101,10 @@ def detector(name, outputs, limit=100):
                 limit=limit)
 
 
+BY_DEFAULT = functools.partial(make_classifier, name="resnet18", weights="IMAGENET1K_V1", last="fc", by_default=True)
 CASES = [
+    Case("torchvision-resnet18-data", "torchvision resnet18, weights in a second file", "torch", "torchvision",
+         BY_DEFAULT),
     classifier("resnet18"),
     classifier("resnet50", "IMAGENET1K_V2", settings=(short_side_crop(232, 224),)),
     classifier("efficientnet_b0", last="classifier.1", settings=("input.interpolation=pillow-bicubic",)),

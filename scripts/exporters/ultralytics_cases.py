@@ -100,6 +100,8 @@ CASES = [
     case("yolov8n-8.1", "YOLOv8", environment="ultralytics-8.1", config="yolov8n.yaml"),
     case("rtdetr-l-8.1", "Ultralytics RT-DETR", task="rtdetr", environment="ultralytics-8.1", config="rtdetr-l.yaml"),
     case("yolo11n-8.3", "YOLO11", environment="ultralytics-8.3", config="yolo11n.yaml"),
+    case("yolov8n-cls-8.3", "YOLOv8-cls", task="classify", environment="ultralytics-8.3", config="yolov8n-cls.yaml",
+         imgsz=224),
     case("yolov10n-8.3", "YOLOv10", environment="ultralytics-8.3", config="yolov10n.yaml"),
     case("yolov8n-dynamic-8.3", "YOLOv8, dynamic=True", environment="ultralytics-8.3", config="yolov8n.yaml",
          dynamic=True),
