@@ -34,6 +34,9 @@ pub fn postprocess(
     batch: &[Prepared],
     images: usize,
 ) -> Result<Vec<Prediction>, PredictError> {
+    if images == 0 || batch.len() > images {
+        return Err(failed(format!("{} images do not fit a call with {images}", batch.len())));
+    }
     let predictions = match convention {
         OutputConvention::Classification(output) => classify(output, labels, keep.top_k, outputs, images)?,
         OutputConvention::Detection(output) => {

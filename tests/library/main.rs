@@ -4,6 +4,7 @@
 
 mod conventions;
 mod decode;
+mod detections;
 mod download;
 mod golden;
 mod hostile;

@@ -1,7 +1,9 @@
 //! From a detector's outputs to boxes, as the declarative description in its card says.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::super::{PredictError, Prepared, Tensor, TensorData};
 use super::grid::Cells;
@@ -18,17 +20,8 @@ const MAX_KEPT: usize = 30_000;
 /// The largest score, with room for the rounding of 16-bit floats.
 const MAX_SCORE: f32 = 1.001;
 
-/// A candidate with one class, before its box is read.
-#[derive(Debug, Clone, Copy)]
-struct Scored {
-    row: usize,
-    /// The graph's class number, background not counted.
-    class: f64,
-    score: f32,
-}
-
 /// Every box of image `index` of the call with a score of at least `min_score`, best first; of equal scores the graph's
-/// own order stays.
+/// own order stays. A score of 0 is padding, whatever `min_score` is.
 pub(super) fn detect(
     convention: &DetectionOutput,
     labels: &LabelSet,
@@ -38,12 +31,12 @@ pub(super) fn detect(
     prepared: &Prepared,
 ) -> Result<Vec<Detection>, PredictError> {
     let tables = Tables::new(convention, outputs, call)?;
-    let mut scored = tables.scored(convention, min_score, &tables.valid_rows(convention, outputs, call)?)?;
-    scored.sort_by(|left, right| right.score.total_cmp(&left.score));
-    scored.truncate(convention.max_boxes.map_or(MAX_KEPT, |most| MAX_KEPT.min(most as usize)));
+    let most = convention.max_boxes.map_or(MAX_KEPT, |most| MAX_KEPT.min(most as usize));
+    let mut best = BestCandidates { min_score: min_score.max(f32::MIN_POSITIVE), most, candidates: Vec::new() };
+    tables.score(convention, &tables.valid_rows(convention, outputs, call)?, &mut best)?;
     let cells = convention.grid.as_ref().map(|grid| tables.cells(grid, prepared)).transpose()?;
-    let detections = scored.into_iter().map(|candidate| {
-        let bounds = tables.bounds(convention, cells.as_ref(), candidate.row, prepared);
+    let detections = best.in_order().into_iter().map(|candidate| {
+        let bounds = tables.bounds(convention, cells.as_ref(), candidate.row as usize, prepared);
         if !bounds.is_finite() {
             return Err(failed("the model's boxes are not numbers (NaN or infinite)"));
         }
@@ -53,12 +46,71 @@ pub(super) fn detect(
     detections.collect()
 }
 
-fn class_id(class: f64, offset: i32) -> Result<u32, PredictError> {
-    let id = class + f64::from(offset);
+fn class_id(class: f32, offset: i32) -> Result<u32, PredictError> {
+    let id = f64::from(class) + f64::from(offset);
     if id >= 0.0 && id <= f64::from(u32::MAX) && id.fract() == 0.0 {
         Ok(id as u32)
     } else {
         Err(failed(format!("the model returned class {class}, which is invalid with an offset of {offset}")))
+    }
+}
+
+/// A candidate with one class, before its box is read.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    row: u32,
+    /// The graph's class number, background not counted.
+    class: f32,
+    score: f32,
+}
+
+impl Candidate {
+    /// Best first, then in the graph's order.
+    fn order(&self, other: &Self) -> Ordering {
+        let by_score = other.score.total_cmp(&self.score);
+        by_score.then(self.row.cmp(&other.row)).then(self.class.total_cmp(&other.class))
+    }
+}
+
+/// The `most` best candidates with a score of at least `min_score`.
+struct BestCandidates {
+    min_score: f32,
+    most: usize,
+    candidates: Vec<Candidate>,
+}
+
+impl BestCandidates {
+    fn add(&mut self, row: usize, class: f32, score: f64) -> Result<(), PredictError> {
+        let score = score as f32;
+        if !score.is_finite() {
+            return Err(failed("the model's scores are not numbers (NaN or infinite)"));
+        }
+        if score > MAX_SCORE {
+            return Err(failed(format!(
+                "the model returned a score of {score}, above 1; correct the output's activation in the model card"
+            )));
+        }
+        if score >= self.min_score {
+            // Bounds the memory, however many classes each candidate has.
+            if self.candidates.len() >= 4 * MAX_KEPT {
+                self.drop_worst();
+            }
+            self.candidates.push(Candidate { row: row as u32, class, score });
+        }
+        Ok(())
+    }
+
+    fn drop_worst(&mut self) {
+        if self.candidates.len() > self.most {
+            self.candidates.select_nth_unstable_by(self.most, Candidate::order);
+            self.candidates.truncate(self.most);
+        }
+    }
+
+    fn in_order(mut self) -> Vec<Candidate> {
+        self.drop_worst();
+        self.candidates.sort_unstable_by(Candidate::order);
+        self.candidates
     }
 }
 
@@ -67,6 +119,8 @@ struct Tables<'o> {
     boxes: Part<'o>,
     labels: Option<Part<'o>>,
     scores: Part<'o>,
+    /// The columns of `scores` from its first on that are scores of classes, background included.
+    classes: usize,
     objectness: Option<Part<'o>>,
     batch_index: Option<Part<'o>>,
     angle: Option<Part<'o>>,
@@ -75,28 +129,31 @@ struct Tables<'o> {
 
 impl<'o> Tables<'o> {
     fn new(
-        convention: &DetectionOutput,
+        convention: &'o DetectionOutput,
         outputs: &'o BTreeMap<String, Tensor>,
         call: Call,
     ) -> Result<Self, PredictError> {
         let whole_call = convention.batch_index.is_some();
         let call = if whole_call { Call { images: 1, index: 0 } } else { call };
-        let boxes = convention.boxes.outputs.iter().map(|name| {
-            let values = values_of(output(outputs, name)?, name, call)?;
-            let shape = &outputs[name].shape;
-            let columns = box_columns(shape, convention.candidates_last);
-            Table::new(values, columns, convention.candidates_last).ok_or_else(|| misfit(name, shape))
-        });
-        let boxes: Vec<Table<'_>> = boxes.collect::<Result<_, _>>()?;
-        let rows = boxes.iter().map(|table| table.rows).sum();
+        let of_image = |name: &'o str| OutputOfImage::new(outputs, name, call);
+        let candidates_last = convention.candidates_last;
+        let mut level_rows = Vec::new();
+        for name in &convention.boxes.outputs {
+            let output = of_image(name)?;
+            let rows = output.columns(candidates_last).map(|columns| output.range.len() / columns);
+            let shape = &output.tensor.shape;
+            level_rows.push(rows.ok_or_else(|| {
+                failed(format!("the output {name} of shape {shape:?} has no rows of boxes; correct the model card"))
+            })?);
+        }
+        let rows: usize = level_rows.iter().sum();
         if rows > MAX_ROWS {
             return Err(failed(format!(
                 "the model returned {rows} candidates for one image, more than {MAX_ROWS}; export it with non-maximum \
                 suppression"
             )));
         }
-        let level_rows: Vec<usize> = boxes.iter().map(|table| table.rows).collect();
-        let part = |columns: &Columns, width: usize| -> Result<Part<'o>, PredictError> {
+        let part = |columns: &'o Columns| -> Result<Part<'o>, PredictError> {
             let names = &columns.outputs;
             // Levels of one output each, or one output for the rows of all.
             let expected = if names.len() == level_rows.len() { &level_rows[..] } else { &[rows] };
@@ -108,35 +165,27 @@ impl<'o> Tables<'o> {
                     names.join(", ")
                 )));
             }
-            let tables = names.iter().zip(expected).map(|(name, &rows)| {
-                let values = values_of(output(outputs, name)?, name, call)?;
-                let fits = |count: &usize| count * rows == values.len();
-                let count = values.len().checked_div(rows).filter(fits);
-                let table = count.and_then(|count| Table::new(values, count, convention.candidates_last));
-                let table = table.unwrap_or_else(|| Table::empty(width));
-                if table.rows != rows || (rows > 0 && table.columns < columns.column as usize + width) {
-                    return Err(failed(format!(
-                        "the model's outputs do not fit together: {} has shape {:?}, but there are {rows} boxes",
-                        name, outputs[name].shape
-                    )));
-                }
-                Ok(table)
-            });
+            let tables = names.iter().zip(expected).map(|(name, &rows)| of_image(name)?.table(rows, candidates_last));
             Ok(Part { tables: tables.collect::<Result<_, _>>()?, column: columns.column as usize })
         };
-        let one = |columns: &Option<Columns>| columns.as_ref().map(|columns| part(columns, 1)).transpose();
-        let (labels, objectness) = (one(&convention.labels)?, one(&convention.objectness)?);
-        let (batch_index, angle) = (one(&convention.batch_index)?, one(&convention.angle)?);
-        let scores = part(&convention.scores, convention.classes.map_or(1, |count| count as usize))?;
-        let boxes = Part { tables: boxes, column: convention.boxes.column as usize };
-        let numbers = convention.grid.as_ref().map_or(4, Grid::numbers_per_box);
-        if rows > 0 && boxes.tables.iter().any(|table| table.columns < boxes.column + numbers) {
-            return Err(failed(format!(
-                "the output {} has too few columns for a box of {numbers} numbers; correct the model card",
-                convention.boxes.outputs.join(", ")
-            )));
-        }
-        Ok(Self { boxes, labels, scores, objectness, batch_index, angle, rows })
+        let one = |columns: &'o Option<Columns>| columns.as_ref().map(|columns| part(columns)?.checked(1)).transpose();
+        let boxes = part(&convention.boxes)?.checked(convention.grid.as_ref().map_or(4, Grid::numbers_per_box))?;
+        let scores = part(&convention.scores)?;
+        let classes = match (&convention.labels, convention.classes) {
+            (Some(_), _) => 1,
+            (None, Some(classes)) => classes as usize,
+            (None, None) => scores.columns_to_the_last(),
+        };
+        Ok(Self {
+            labels: one(&convention.labels)?,
+            objectness: one(&convention.objectness)?,
+            batch_index: one(&convention.batch_index)?,
+            angle: one(&convention.angle)?,
+            scores: scores.checked(classes)?,
+            boxes,
+            classes,
+            rows,
+        })
     }
 
     /// The rows that count, in the graph's order.
@@ -147,7 +196,7 @@ impl<'o> Tables<'o> {
         call: Call,
     ) -> Result<Vec<usize>, PredictError> {
         let count = match &convention.count {
-            Some(name) => box_count(&values_of(output(outputs, name)?, name, call)?, self.rows)?,
+            Some(name) => box_count(&OutputOfImage::new(outputs, name, call)?.values(), self.rows)?,
             None => self.rows,
         };
         let belongs = |row: &usize| {
@@ -157,60 +206,48 @@ impl<'o> Tables<'o> {
         Ok((0..count).filter(belongs).collect())
     }
 
-    fn scored(
+    fn score(
         &self,
         convention: &DetectionOutput,
-        min_score: f32,
         rows: &[usize],
-    ) -> Result<Vec<Scored>, PredictError> {
+        best: &mut BestCandidates,
+    ) -> Result<(), PredictError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
         let activation = convention.activation;
         let factor = |row: usize| match &self.objectness {
             Some(part) => activated(activation, part.at(row, 0)),
             None => 1.0,
         };
-        let mut scored = Vec::new();
-        let mut add = |row: usize, class: f64, score: f64| {
-            let score = score as f32;
-            if !score.is_finite() {
-                return Err(failed("the model's scores are not numbers (NaN or infinite)"));
-            }
-            if score > MAX_SCORE {
-                return Err(failed(format!(
-                    "the model returned a score of {score}, above 1; correct the output's activation in the model card"
-                )));
-            }
-            if score >= min_score {
-                scored.push(Scored { row, class, score });
-            }
-            Ok(())
-        };
         if let Some(labels) = &self.labels {
             for &row in rows {
-                let score = activated(activation, self.scores.at(row, 0)) * factor(row);
-                add(row, f64::from(labels.at(row, 0)), score)?;
+                best.add(row, labels.at(row, 0), activated(activation, self.scores.at(row, 0)) * factor(row))?;
             }
-            return Ok(scored);
+            return Ok(());
         }
-        let width = self.scores.tables.first().map_or(0, |table| table.columns) - self.scores.column;
-        let width = convention.classes.map_or(width, |count| count as usize);
         let classes = match convention.background {
-            Background::None => 0..width,
-            Background::First => 1.min(width)..width,
-            Background::Last => 0..width.saturating_sub(1),
+            Background::None => 0..self.classes,
+            Background::First => 1..self.classes,
+            Background::Last => 0..self.classes.saturating_sub(1),
         };
-        let first = classes.start;
-        let best = match (convention.label_choice, activation) {
-            (LabelChoice::Best, Activation::None | Activation::Sigmoid) => Some(self.best_classes(classes.clone())),
-            _ => None,
-        };
-        let mut numbers = vec![0.0; width];
-        for &row in rows {
+        if classes.is_empty() {
+            return Err(failed(format!(
+                "the output {} has no class besides the background; correct the model card",
+                convention.scores.outputs.join(", ")
+            )));
+        }
+        if convention.label_choice == LabelChoice::Best && activation != Activation::Softmax {
             // The sigmoid does not change which class is the best.
-            if let Some(best) = &best {
-                let (class, number) = best[row];
-                add(row, (class - first) as f64, activated(activation, number) * factor(row))?;
-                continue;
+            let best_of_rows = self.scores.best_columns(classes, self.rows);
+            for &row in rows {
+                let (class, number) = best_of_rows.of(row);
+                best.add(row, class as f32, activated(activation, number) * factor(row))?;
             }
+            return Ok(());
+        }
+        let mut numbers = vec![0.0; self.classes];
+        for &row in rows {
             for (column, number) in numbers.iter_mut().enumerate() {
                 *number = f64::from(self.scores.at(row, column));
             }
@@ -223,46 +260,17 @@ impl<'o> Tables<'o> {
             let factor = factor(row);
             match convention.label_choice {
                 LabelChoice::Best => {
-                    let best = (0..scores.len()).reduce(|best, at| if scores[at] > scores[best] { at } else { best });
-                    if let Some(class) = best {
-                        add(row, class as f64, scores[class] * factor)?;
-                    }
+                    let class = (1..scores.len()).fold(0, |best, at| if scores[at] > scores[best] { at } else { best });
+                    best.add(row, class as f32, scores[class] * factor)?;
                 }
                 LabelChoice::All => {
                     for (class, score) in scores.iter().enumerate() {
-                        add(row, class as f64, score * factor)?;
+                        best.add(row, class as f32, score * factor)?;
                     }
                 }
             }
         }
-        Ok(scored)
-    }
-
-    /// The best column of each row among `classes`, and its number; NaN if any is.
-    fn best_classes(&self, classes: std::ops::Range<usize>) -> Vec<(usize, f32)> {
-        let mut best = vec![(classes.start, f32::NEG_INFINITY); self.rows];
-        let mut first_row = 0;
-        for table in &self.scores.tables {
-            let best = &mut best[first_row..first_row + table.rows];
-            first_row += table.rows;
-            let mut consider = |row: usize, class: usize, number: f32| {
-                // The negation lets NaN win, and stay, so that it is found.
-                if !(number <= best[row].1) && !best[row].1.is_nan() {
-                    best[row] = (class, number);
-                }
-            };
-            // In the order of the memory.
-            if table.candidates_last {
-                for class in classes.clone() {
-                    (0..table.rows).for_each(|row| consider(row, class, table.at(row, self.scores.column + class)));
-                }
-            } else {
-                for row in 0..table.rows {
-                    classes.clone().for_each(|class| consider(row, class, table.at(row, self.scores.column + class)));
-                }
-            }
-        }
-        best
+        Ok(())
     }
 
     fn cells(&self, grid: &Grid, prepared: &Prepared) -> Result<Cells, PredictError> {
@@ -325,6 +333,26 @@ struct Part<'o> {
 }
 
 impl Part<'_> {
+    /// The columns from the first to the last of the output. Of several outputs all must have as many.
+    fn columns_to_the_last(&self) -> usize {
+        let filled = self.tables.iter().find(|table| table.rows > 0);
+        filled.map_or(0, |table| table.columns.saturating_sub(self.column))
+    }
+
+    /// # Errors
+    /// A table with rows has fewer columns than this part needs.
+    fn checked(self, width: usize) -> Result<Self, PredictError> {
+        let needed = self.column + width.max(1);
+        match self.tables.iter().find(|table| table.rows > 0 && table.columns < needed) {
+            None => Ok(self),
+            Some(table) => Err(failed(format!(
+                "the model's outputs do not fit together: {} has too few columns, {} where {needed} are needed; \
+                correct the model card",
+                table.name, table.columns
+            ))),
+        }
+    }
+
     /// The number `offset` columns after the first.
     fn at(&self, mut row: usize, offset: usize) -> f32 {
         for table in &self.tables {
@@ -335,65 +363,162 @@ impl Part<'_> {
         }
         f32::NAN
     }
+
+    /// The best of `columns` of each row; of equal ones the first, and NaN if any is.
+    fn best_columns(&self, columns: Range<usize>, rows: usize) -> BestColumns {
+        let mut best = BestColumns::new(rows);
+        let mut first_row = 0;
+        for table in &self.tables {
+            let columns = self.column + columns.start..self.column + columns.end;
+            if table.candidates_last {
+                best.take_columns(table, columns, first_row);
+            } else {
+                best.take_rows(table, columns, first_row);
+            }
+            first_row += table.rows;
+        }
+        best
+    }
+}
+
+/// The best column of each row, counted from the first that was asked for.
+struct BestColumns {
+    columns: Vec<u32>,
+    numbers: Vec<f32>,
+}
+
+impl BestColumns {
+    /// Rows whose numbers stay in the first cache of the processor from column to column.
+    const BLOCK: usize = 2048;
+    /// As many columns as a processor compares at once.
+    const LANES: usize = 8;
+
+    fn new(rows: usize) -> Self {
+        Self { columns: vec![0; rows], numbers: vec![f32::NEG_INFINITY; rows] }
+    }
+
+    fn of(&self, row: usize) -> (u32, f32) {
+        (self.columns[row], self.numbers[row])
+    }
+
+    /// Of a table whose columns follow one another in the memory.
+    fn take_columns(&mut self, table: &Table<'_>, columns: Range<usize>, first_row: usize) {
+        for block in (0..table.rows).step_by(Self::BLOCK) {
+            let end = (block + Self::BLOCK).min(table.rows);
+            let rows = first_row + block..first_row + end;
+            let (best, best_columns) = (&mut self.numbers[rows.clone()], &mut self.columns[rows]);
+            for (number, column) in (0..).zip(columns.clone()) {
+                let values = &table.values[column * table.rows..][block..end];
+                take_better(best, best_columns, values, number);
+            }
+        }
+    }
+
+    /// Of a table whose rows follow one another in the memory.
+    fn take_rows(&mut self, table: &Table<'_>, columns: Range<usize>, first_row: usize) {
+        for row in 0..table.rows {
+            let values = &table.values[row * table.columns..][columns.clone()];
+            let mut best = [f32::NEG_INFINITY; Self::LANES];
+            let mut steps = [0; Self::LANES];
+            for (step, values) in (0..).zip(values.chunks(Self::LANES)) {
+                take_better(&mut best, &mut steps, values, step);
+            }
+            let (number, column) = (&mut self.numbers[first_row + row], &mut self.columns[first_row + row]);
+            for (lane, (&value, &step)) in (0..).zip(best.iter().zip(&steps)) {
+                let of_lane = step * Self::LANES as u32 + lane;
+                let is_better = !(value <= *number) || value == *number && of_lane < *column;
+                if is_better && !number.is_nan() {
+                    (*number, *column) = (value, of_lane);
+                }
+            }
+        }
+    }
+}
+
+/// Puts `column` where its value is better. The processor does several at once: nothing branches here.
+fn take_better(best: &mut [f32], columns: &mut [u32], values: &[f32], column: u32) {
+    for ((best, of), &value) in best.iter_mut().zip(columns).zip(values) {
+        // The negation lets NaN win, and stay, so that it is found.
+        let is_better = !(value <= *best) & !best.is_nan();
+        *best = if is_better { value } else { *best };
+        *of = if is_better { column } else { *of };
+    }
 }
 
 /// The numbers of one output that belong to one image.
 struct Table<'o> {
+    name: &'o str,
     values: Cow<'o, [f32]>,
     rows: usize,
     columns: usize,
     candidates_last: bool,
 }
 
-impl<'o> Table<'o> {
-    /// `None` if the number of values is not a multiple of the columns.
-    fn new(values: Cow<'o, [f32]>, columns: usize, candidates_last: bool) -> Option<Self> {
-        let rows = values.len().checked_div(columns)?;
-        (rows * columns == values.len()).then_some(Self { values, rows, columns, candidates_last })
-    }
-
-    fn empty(columns: usize) -> Self {
-        Self { values: Cow::Borrowed(&[]), rows: 0, columns, candidates_last: false }
-    }
-
+impl Table<'_> {
     fn at(&self, row: usize, column: usize) -> f32 {
         let place = if self.candidates_last { column * self.rows + row } else { row * self.columns + column };
         self.values[place]
     }
 }
 
-/// The columns of an output with boxes: its last dimension, or the one before it.
-fn box_columns(shape: &[usize], candidates_last: bool) -> usize {
-    let at = shape.len().checked_sub(if candidates_last { 2 } else { 1 });
-    at.map_or(1, |at| shape[at])
+/// An output of the graph, and which of its values belong to one image of the call.
+struct OutputOfImage<'o> {
+    name: &'o str,
+    tensor: &'o Tensor,
+    range: Range<usize>,
 }
 
-/// The values that belong to one image of the call, as 32-bit floats.
-fn values_of<'o>(tensor: &'o Tensor, name: &str, call: Call) -> Result<Cow<'o, [f32]>, PredictError> {
-    let len = tensor.len() / call.images;
-    let has_batch = call.images == 1 || tensor.shape.first() == Some(&call.images);
-    if !has_batch {
-        return Err(failed(format!(
-            "the output {name} of shape {:?} does not fit {} images in one call",
-            tensor.shape, call.images
-        )));
+impl<'o> OutputOfImage<'o> {
+    fn new(outputs: &'o BTreeMap<String, Tensor>, name: &'o str, call: Call) -> Result<Self, PredictError> {
+        let tensor = output(outputs, name)?;
+        if call.images > 1 && tensor.shape.first() != Some(&call.images) {
+            return Err(failed(format!(
+                "the output {name} of shape {:?} does not fit {} images in one call",
+                tensor.shape, call.images
+            )));
+        }
+        let len = tensor.len() / call.images.max(1);
+        Ok(Self { name, tensor, range: call.index * len..(call.index + 1) * len })
     }
-    let range = call.index * len..(call.index + 1) * len;
-    Ok(match &tensor.data {
-        TensorData::F32(values) => Cow::Borrowed(&values[range]),
-        TensorData::U8(values) => Cow::Owned(values[range].iter().map(|&value| f32::from(value)).collect()),
-        TensorData::I64(values) => Cow::Owned(values[range].iter().map(|&value| value as f32).collect()),
-    })
-}
 
-fn misfit(name: &str, shape: &[usize]) -> PredictError {
-    failed(format!("the output {name} of shape {shape:?} has no rows of boxes; correct the model card"))
+    /// The last dimension, or the one before it if the candidates are the last; `None` for a shape without columns.
+    fn columns(&self, candidates_last: bool) -> Option<usize> {
+        let shape = &self.tensor.shape;
+        let columns = *shape.get(shape.len().checked_sub(if candidates_last { 2 } else { 1 })?)?;
+        (columns > 0 && self.range.len().is_multiple_of(columns)).then_some(columns)
+    }
+
+    /// With this many rows. An output of one number for each has no dimension of columns.
+    fn table(&self, rows: usize, candidates_last: bool) -> Result<Table<'o>, PredictError> {
+        let of_one_column = Some(1).filter(|_| self.range.len() == rows);
+        let columns = of_one_column.or_else(|| self.columns(candidates_last));
+        let columns = columns.filter(|columns| self.range.len() == rows * columns).ok_or_else(|| {
+            failed(format!(
+                "the model's outputs do not fit together: {} has shape {:?}, but there are {rows} boxes",
+                self.name, self.tensor.shape
+            ))
+        })?;
+        Ok(Table { name: self.name, values: self.values(), rows, columns, candidates_last })
+    }
+
+    /// As 32-bit floats.
+    fn values(&self) -> Cow<'o, [f32]> {
+        let range = self.range.clone();
+        match &self.tensor.data {
+            TensorData::F32(values) => Cow::Borrowed(&values[range]),
+            TensorData::U8(values) => Cow::Owned(values[range].iter().map(|&value| f32::from(value)).collect()),
+            TensorData::I64(values) => Cow::Owned(values[range].iter().map(|&value| value as f32).collect()),
+        }
+    }
 }
 
 fn box_count(values: &[f32], rows: usize) -> Result<usize, PredictError> {
     match *values {
         [count] if count >= 0.0 && count <= rows as f32 => Ok(count as usize),
-        ref other => Err(failed(format!("the model returned {rows} boxes but a count of {other:?}"))),
+        _ => {
+            let some = &values[..values.len().min(8)];
+            Err(failed(format!("the model returned {rows} boxes but a count of {some:?}")))
+        }
     }
 }
 

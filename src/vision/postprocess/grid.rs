@@ -17,6 +17,13 @@ struct Level {
     anchors: usize,
 }
 
+impl Level {
+    /// The row after its last.
+    fn end(&self) -> usize {
+        self.first_row.saturating_add(self.cells.saturating_mul(self.anchors))
+    }
+}
+
 impl Cells {
     /// `canvas_size` are width and height of the input, in pixels.
     pub(super) fn new(grid: &Grid, canvas_size: [u32; 2]) -> Self {
@@ -27,8 +34,9 @@ impl Cells {
         let mut first_row = 0;
         let levels = grid.strides.iter().map(|&stride| {
             let [columns, rows] = canvas_size.map(|side| side.div_ceil(stride.max(1)) as usize);
-            let level = Level { first_row, stride: f64::from(stride), columns, cells: columns * rows, anchors };
-            first_row += level.cells * anchors;
+            let level =
+                Level { first_row, stride: f64::from(stride), columns, cells: columns.saturating_mul(rows), anchors };
+            first_row = level.end();
             level
         });
         Self { levels: levels.collect() }
@@ -36,7 +44,7 @@ impl Cells {
 
     /// The candidates of all levels.
     pub(super) fn rows(&self) -> usize {
-        self.levels.last().map_or(0, |level| level.first_row + level.cells * level.anchors)
+        self.levels.last().map_or(0, Level::end)
     }
 
     /// The box of a row, which must be below [`Self::rows`], in pixels of the input: as centre and size, or as corners

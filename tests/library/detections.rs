@@ -1,0 +1,163 @@
+//! Outputs of detectors as their exporters shape them, against the boxes that the exporters' own rules make of them
+//! (`tests/cases/make_detections.py`).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use spotcheck::domain::{
+    AxisTransform, DetectionOutput, KeepRule, LabelSet, OutputConvention, Prediction, PredictionContent,
+};
+use spotcheck::vision::{PredictError, Prepared, Tensor, postprocess};
+
+use crate::support::repository;
+
+const SCORE_TOLERANCE: f64 = 1e-6;
+/// Largest difference of an edge, in pixels.
+const EDGE_TOLERANCE: f64 = 1e-3;
+
+#[test]
+fn outputs_become_the_boxes_of_the_exporters_rules() {
+    let mut compared = 0;
+    for case in cases() {
+        let Some(expected) = case.value["expected"].as_array() else {
+            continue;
+        };
+        let predictions = case.predictions().unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        assert_eq!(predictions.len(), expected.len(), "{}", case.name);
+        let kept = case.value["kept"].as_array().unwrap();
+        for ((prediction, expected), kept) in predictions.into_iter().zip(expected).zip(kept) {
+            let expected = expected.as_array().unwrap();
+            let left = kept.as_array().unwrap().iter().map(|at| expected[at.as_u64().unwrap() as usize].clone());
+            compare(&case.name, &prediction, expected);
+            compare(&case.name, &prediction.without_overlaps(case.convention().nms_iou), &left.collect::<Vec<_>>());
+            compared += expected.len();
+        }
+    }
+    assert!(compared > 200, "only {compared} boxes were compared");
+}
+
+#[test]
+fn outputs_that_are_not_as_described_are_refused() {
+    let mut refused = 0;
+    for case in cases() {
+        let Some(reason) = case.value["error"].as_str() else {
+            continue;
+        };
+        let error = case.predictions().map(|predictions| panic!("{}: {predictions:?}", case.name)).unwrap_err();
+        assert!(error.to_string().contains(reason), "{}: {error}", case.name);
+        refused += 1;
+    }
+    assert!(refused > 10, "only {refused} cases were refused");
+}
+
+#[test]
+fn more_candidates_than_any_detector_has_are_refused() {
+    let rows = 10_000_000;
+    let convention =
+        r#"{"boxes": "b", "labels": "l", "scores": "s", "box_format": "xyxy", "box_space": "model-pixels"}"#;
+    let outputs = BTreeMap::from([
+        ("b".to_owned(), Tensor::u8([1, rows, 4], vec![0; 4 * rows])),
+        ("l".to_owned(), Tensor::u8([1, rows], vec![0; rows])),
+        ("s".to_owned(), Tensor::u8([1, rows], vec![1; rows])),
+    ]);
+    let image = serde_json::json!({"canvas": [8, 8], "size": [8, 8], "scale": [1, 1], "offset": [0, 0]});
+    let convention = OutputConvention::Detection(serde_json::from_str(convention).unwrap());
+    let result = postprocess(&convention, &labels(), KeepRule::default(), &outputs, &[prepared(&image)], 1);
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("10000000 candidates"), "{error}");
+}
+
+/// Every class of every candidate has a score of its own.
+#[test]
+fn only_the_best_of_very_many_boxes_are_kept() {
+    let (rows, classes) = (5000, 50);
+    let scores = (0..rows * classes).map(|at| (at * 7919 % 250_000) as f32 / 250_000.0);
+    let boxes = (0..rows).flat_map(|row| [row as f32, 0.0, row as f32 + 1.0, 1.0]);
+    let convention = r#"{"boxes": "b", "scores": "s", "label_choice": "all", "box_format": "xyxy",
+        "box_space": "model-pixels"}"#;
+    let outputs = BTreeMap::from([
+        ("b".to_owned(), Tensor::f32([1, rows, 4], boxes.collect())),
+        ("s".to_owned(), Tensor::f32([1, rows, classes], scores.clone().collect())),
+    ]);
+    let image = serde_json::json!({"canvas": [8, 8], "size": [8, 8], "scale": [1, 1], "offset": [0, 0]});
+    let convention = OutputConvention::Detection(serde_json::from_str(convention).unwrap());
+    let predictions = postprocess(&convention, &labels(), KeepRule::default(), &outputs, &[prepared(&image)], 1);
+    let got: Vec<(u32, f32)> =
+        predictions.unwrap()[0].detections().iter().map(|found| (found.class_id, found.score)).collect();
+    let mut expected: Vec<(u32, f32)> = scores.enumerate().map(|(at, score)| ((at % classes) as u32, score)).collect();
+    expected.sort_by(|left, right| right.1.total_cmp(&left.1));
+    assert_eq!(got, expected[..30_000]);
+}
+
+struct Case {
+    name: String,
+    value: Value,
+}
+
+fn cases() -> Vec<Case> {
+    let files = std::fs::read_dir(repository().join("tests/cases/detections")).unwrap();
+    let mut paths: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    paths.sort();
+    let read = |path: PathBuf| Case {
+        name: path.file_stem().unwrap().to_string_lossy().into_owned(),
+        value: serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap(),
+    };
+    paths.into_iter().map(read).collect()
+}
+
+impl Case {
+    fn convention(&self) -> DetectionOutput {
+        let convention = serde_json::from_value(self.value["convention"].clone());
+        convention.unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+
+    fn predictions(&self) -> Result<Vec<Prediction>, PredictError> {
+        let outputs = self.value["outputs"].as_object().unwrap().iter();
+        let outputs = outputs.map(|(name, output)| (name.clone(), tensor(output))).collect();
+        let batch: Vec<Prepared> = self.value["images"].as_array().unwrap().iter().map(prepared).collect();
+        let images = self.value["calls"].as_u64().unwrap() as usize;
+        let convention = OutputConvention::Detection(self.convention());
+        postprocess(&convention, &labels(), KeepRule::default(), &outputs, &batch, images)
+    }
+}
+
+fn labels() -> LabelSet {
+    LabelSet::parse("zero\none\ntwo").unwrap()
+}
+
+fn tensor(output: &Value) -> Tensor {
+    let shape: Vec<usize> = serde_json::from_value(output["shape"].clone()).unwrap();
+    let values = output["values"].as_array().unwrap().iter();
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap());
+    match output["type"].as_str().unwrap() {
+        "int64" => Tensor::i64(shape, values.map(|value| value.as_i64().unwrap()).collect()),
+        "uint8" => Tensor::u8(shape, values.map(|value| value.as_u64().unwrap() as u8).collect()),
+        _ => Tensor::f32(shape, values.map(|value| number(value) as f32).collect()),
+    }
+}
+
+fn prepared(image: &Value) -> Prepared {
+    let numbers = |name: &str| serde_json::from_value::<[f64; 2]>(image[name].clone()).unwrap();
+    Prepared {
+        tensor: Tensor::u8([1, 1, 1, 3], vec![0; 3]),
+        auxiliary: Vec::new(),
+        image_from_model: AxisTransform { scale: numbers("scale"), offset: numbers("offset") },
+        canvas_size: numbers("canvas").map(|side| side as u32),
+        image_size: numbers("size").map(|side| side as u32),
+    }
+}
+
+fn compare(case: &str, got: &Prediction, expected: &[Value]) {
+    let PredictionContent::Detections(got) = &got.content else { panic!("{case}: {got:?}") };
+    assert_eq!(got.len(), expected.len(), "{case}");
+    for (got, expected) in got.iter().zip(expected) {
+        let context = format!("{case}: got {got:?}, expected {expected}");
+        assert_eq!(u64::from(got.class_id), expected["class_id"].as_u64().unwrap(), "{context}");
+        assert!((f64::from(got.score) - expected["score"].as_f64().unwrap()).abs() <= SCORE_TOLERANCE, "{context}");
+        let edges: [f32; 4] = got.bounds.into();
+        for (edge, expected) in edges.iter().zip(expected["box"].as_array().unwrap()) {
+            assert!((f64::from(*edge) - expected.as_f64().unwrap()).abs() <= EDGE_TOLERANCE, "{context}");
+        }
+    }
+}
