@@ -17,6 +17,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 import onnxruntime
 
 import spotcheck_image
+from spotcheck_outputs import detections, ranked_classes
 
 F32 = np.float32
 
@@ -29,6 +30,8 @@ class Model:
         self.labels = {int(number): name for number, name in package["labels"].items()}
         self.top_k = package["keep"]["top_k"]
         self.min_score = F32(package["keep"]["min_score"])
+        # In every call of the model.
+        self.images = self.card["input"].get("fixed_batch", 1)
         options = onnxruntime.SessionOptions()
         # Errors only: its warnings at every start do not help the reader of the container's log.
         options.log_severity_level = 3
@@ -71,6 +74,8 @@ class Model:
         """All outputs by name."""
         if self.input.type == "tensor(float16)":
             tensor = tensor.astype(np.float16)
+        if self.images > 1:
+            tensor = np.repeat(tensor, self.images, axis=0)
         names = [port.name for port in self.session.get_outputs()]
         try:
             return dict(zip(names, self.session.run(names, {self.input.name: tensor})))
@@ -78,55 +83,19 @@ class Model:
             raise RuntimeError(f"ONNX Runtime could not run the model: {error}") from error
 
     def _classes(self, convention, outputs):
-        # A card without a name is of a graph with one output.
-        name = convention.get("name") or min(outputs)
-        values = _finite(_numbers(outputs, name))
-        if convention["values"] == "arg-max":
-            scores = _arg_max(values)
-        elif convention["values"] == "logits":
-            exponentials = np.exp(values - values.max())
-            scores = exponentials / exponentials.sum()
-        else:
-            scores = values / (255 if outputs[name].dtype == np.uint8 else 1)
-        # Cards of earlier versions say `true` for the first class.
-        background = convention.get("background")
-        if background in (True, "first"):
-            scores = scores[1:]
-        elif background == "last":
-            scores = scores[:-1]
-        best = np.argsort(-scores, kind="stable")[: self.top_k]
+        numbers, scores = ranked_classes(convention, outputs, self.top_k, self.images)
         return [
-            {"index": int(index), "label": self._label(int(index)), "score": _shortest(scores[index])} for index in best
+            {"index": int(number), "label": self._label(int(number)), "score": _shortest(score)}
+            for number, score in zip(numbers, scores)
         ]
 
     def _detections(self, convention, outputs, placement):
-        boxes, classes, scores = (_numbers(outputs, convention[part]) for part in ("boxes", "labels", "scores"))
-        count = len(scores)
-        if len(boxes) != count * 4 or len(classes) != count:
-            raise RuntimeError(
-                f"the model's outputs do not fit together: {len(boxes)} numbers for boxes, {len(classes)} classes "
-                f"and {count} scores"
-            )
-        if convention.get("count"):
-            counted = _numbers(outputs, convention["count"])
-            if len(counted) != 1 or not 0 <= counted[0] <= count:
-                raise RuntimeError(f"the model returned {count} boxes but a count of {counted.tolist()}")
-            count = int(counted[0])
-        scores = _finite(scores[:count].astype(F32))
-        boxes = _finite(in_image_pixels(convention, placement, boxes.reshape(-1, 4)[:count]))
-        # Stable: of equal scores the graph's own order stays.
-        order = [index for index in np.argsort(-scores, kind="stable") if scores[index] >= self.min_score]
-        detections = []
-        for index in order:
-            number = classes[index] + convention.get("class_offset", 0)
-            if not (0 <= number < 2**32 and number == int(number)):
-                raise RuntimeError(f"the model returned class {classes[index]}, which is invalid")
-            edges = [_shortest(edge) for edge in boxes[index]]
-            number = int(number)
-            detections.append(
-                {"box": edges, "class_id": number, "label": self._label(number), "score": _shortest(scores[index])}
-            )
-        return detections
+        found = zip(*detections(convention, outputs, placement, self.min_score, self.images))
+        return [
+            {"box": [_shortest(edge) for edge in box], "class_id": int(number), "label": self._label(int(number)),
+             "score": _shortest(score)}
+            for box, number, score in found
+        ]
 
     def _label(self, number):
         return self.labels.get(number, f"class {number}")
@@ -231,41 +200,6 @@ def to_tensor(card, placement, image):
     if card["layout"] in ("nchw", "chw"):
         tensor = tensor.transpose(2, 0, 1)
     return np.ascontiguousarray(tensor[None] if card["layout"].startswith("n") else tensor)
-
-
-def in_image_pixels(convention, placement, boxes):
-    """Boxes of the graph, `[n, 4]`, as left, top, right, bottom in pixels of the upright image."""
-    if convention["box_format"] == "yxyx":
-        boxes = boxes[:, [1, 0, 3, 2]]
-    if convention["box_space"] == "normalised":
-        boxes = boxes * [*placement.canvas, *placement.canvas]
-    boxes = boxes.astype(F32).astype(np.float64) * (placement.scale * 2) + (placement.shift * 2)
-    return boxes.astype(F32)
-
-
-def _numbers(outputs, name):
-    """An output as one row of 64-bit floats."""
-    if name not in outputs:
-        raise RuntimeError(f"the model has no output “{name}”; it has {', '.join(sorted(outputs))}")
-    values = np.asarray(outputs[name])
-    if values.dtype.kind not in "fiu":
-        raise RuntimeError(f"the model's output “{name}” has type {values.dtype}, which is not numeric")
-    return values.astype(np.float64).ravel()
-
-
-def _finite(values):
-    if not np.isfinite(values).all():
-        raise RuntimeError("the model's boxes or scores are not numbers (NaN or infinite)")
-    return values
-
-
-def _arg_max(values):
-    """Score 1 for the one class that the model returns."""
-    if len(values) != 1 or not 0 <= values[0] < 1e6:
-        raise RuntimeError(f"the model must return one class per image, it returned {values.tolist()[:8]}")
-    scores = np.zeros(int(values[0]) + 1)
-    scores[-1] = 1
-    return scores
 
 
 def _shortest(value):

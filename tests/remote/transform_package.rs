@@ -67,6 +67,15 @@ impl Packed {
     }
 }
 
+/// `tests/library/detections.rs` holds Spotcheck to the same cases.
+#[test]
+fn the_handler_makes_the_boxes_of_the_exporters_rules_of_their_outputs() {
+    let mut command = python(&["model-handler"]);
+    let folders = ["tests/package/check_detections.py", "assets/handler", "tests/cases/detections"];
+    let output = command.args(folders.map(|path| repository().join(path))).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
 #[test]
 fn the_same_model_gives_the_same_bytes_wherever_and_whenever_it_is_packed() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];

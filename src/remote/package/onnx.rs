@@ -24,8 +24,14 @@ macro_rules! handler {
     };
 }
 
-const HANDLER: &[(&str, &str)] =
-    handler!["inference.py", "serve.py", "spotcheck_model.py", "spotcheck_image.py", "spotcheck_records.py",];
+const HANDLER: &[(&str, &str)] = handler![
+    "inference.py",
+    "serve.py",
+    "spotcheck_model.py",
+    "spotcheck_image.py",
+    "spotcheck_outputs.py",
+    "spotcheck_records.py",
+];
 
 const RAY_DEPLOYMENT: &str = include_str!("../../../assets/handler/deployment.py");
 
