@@ -213,6 +213,9 @@ fn findings_text(recognition: &Recognition) -> String {
     if !recognition.ignored_outputs.is_empty() {
         let _ = writeln!(text, "\noutputs not used: {}", recognition.ignored_outputs.join(", "));
     }
+    for remark in &recognition.remarks {
+        let _ = writeln!(text, "\nnote: {remark}");
+    }
     text
 }
 

@@ -1,5 +1,6 @@
 //! Looks into an ONNX file about which nothing is known.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use ort::logging::LogLevel;
@@ -13,8 +14,13 @@ use crate::library::{LibraryError, Model, built_in_labels, model_file};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 use crate::vision::recognise::{
-    GraphSignature, Overrules, RecogniseError, Recognition, RecognitionRequest, Refusal, recognise,
+    GraphSignature, Neighbour, Notes, Overrules, RecogniseError, Recognition, RecognitionRequest, Refusal, recognise,
 };
+
+/// The most files of one folder that are read for what they say about a model.
+const MAX_NEIGHBOURS: usize = 64;
+/// The largest of them: names of 22 thousand classes, as some classifiers have, are 2 MB.
+const MAX_NEIGHBOUR_BYTES: u64 = 16_000_000;
 
 /// A loaded graph without a card.
 pub struct Inspection {
@@ -74,11 +80,13 @@ impl Inspection {
     ) -> Result<Recognition, InspectError> {
         let file = model_file(&self.weights)?;
         let stem = self.weights.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let notes = notes_of(&self.weights, stem.as_deref().unwrap_or_default(), &self.signature);
         let unknown = RecognitionRequest {
             id: id_of(stem.as_deref().unwrap_or_default()),
             name: stem.unwrap_or_else(|| "model".to_owned()),
             file,
             graph: &self.signature,
+            notes,
             labels: labels.cloned(),
             overrules,
         };
@@ -95,6 +103,52 @@ impl Inspection {
         }
         recognised.map_err(|reason| refused(&self.weights, reason))
     }
+}
+
+/// What the graph's metadata and the files beside it say.
+fn notes_of(weights: &Path, stem: &str, signature: &GraphSignature) -> Notes {
+    let (neighbours, remarks) = neighbours(weights, stem);
+    let mut notes = Notes::read(stem, &signature.metadata, &neighbours);
+    notes.remarks.extend(remarks);
+    notes
+}
+
+/// The files beside a model that can say anything about it, those of its own folder first, each folder by name; and
+/// which of them could not be read, with the reason.
+fn neighbours(weights: &Path, stem: &str) -> (Vec<Neighbour>, Vec<String>) {
+    let own = weights.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut folders = vec![(own.to_owned(), "")];
+    // Optimum and transformers.js keep the graphs in a folder of their own.
+    let resolved = own.canonicalize().unwrap_or_else(|_| own.to_owned());
+    if resolved.file_name().is_some_and(|name| name.eq_ignore_ascii_case("onnx")) {
+        folders.extend(resolved.parent().map(|above| (above.to_owned(), "../")));
+    }
+    let (mut found, mut remarks) = (Vec::new(), Vec::new());
+    for (folder, prefix) in folders {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())));
+        let mut files: Vec<(String, PathBuf)> =
+            named.filter(|(name, path)| Notes::concern(name, stem) && path.is_file()).collect();
+        files.sort_unstable();
+        for (name, path) in files.into_iter().take(MAX_NEIGHBOURS) {
+            let name = format!("{prefix}{name}");
+            match read_text(&path) {
+                Ok(text) => found.push(Neighbour { name, text }),
+                Err(reason) => remarks.push(format!("{name} was not used: {reason}")),
+            }
+        }
+    }
+    (found, remarks)
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    file.take(MAX_NEIGHBOUR_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MAX_NEIGHBOUR_BYTES {
+        return Err(format!("it is larger than {} MB", MAX_NEIGHBOUR_BYTES / 1_000_000));
+    }
+    Ok(text)
 }
 
 fn refused(path: &Path, reason: impl Into<RecogniseError>) -> InspectError {

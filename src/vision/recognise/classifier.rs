@@ -1,7 +1,7 @@
 //! Outputs of classifiers: one row of scores an image, or the number of the best class.
 
 use super::finding::{Findings, Refusal};
-use super::labels::{self, LABEL_FILE, label_count, misfit};
+use super::labels::{LABEL_FILE, label_count, misfit};
 use super::probe::Prober;
 use super::signature::Port;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
@@ -242,9 +242,10 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
             labels_to_store: Some(labels.clone()),
         });
     }
-    if let Some(labels) = labels::from_metadata(model).filter(|labels| label_count(labels) == classes) {
-        findings.recognised("labels", LABEL_FILE, format!("the metadata names {classes} classes"));
-        return Ok(Naming { background: false, label_set: Some(LABEL_FILE.to_owned()), labels_to_store: Some(labels) });
+    if let Some(labels) = model.notes.labels_for(classes) {
+        findings.recognised("labels", LABEL_FILE, &*labels.because);
+        let labels_to_store = Some(labels.value.clone());
+        return Ok(Naming { background: false, label_set: Some(LABEL_FILE.to_owned()), labels_to_store });
     }
     let background = classes == IMAGENET_CLASSES + 1;
     if background {

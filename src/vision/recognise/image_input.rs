@@ -30,16 +30,16 @@ pub(super) struct ImagePort {
     pub(super) element_type: ElementType,
     /// The possible layouts; more than one if the dimensions do not decide.
     pub(super) layouts: Vec<Layout>,
-    pub(super) preferred_size: Option<([u32; 2], &'static str)>,
+    pub(super) preferred_size: Option<([u32; 2], String)>,
 }
 
 /// Width and height that the graph requires, in pixels; `None` if any will do.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Sizes {
     pub(super) width: Option<u32>,
     pub(super) height: Option<u32>,
     /// Width and height if both could be otherwise, and why these.
-    pub(super) preferred: Option<([u32; 2], &'static str)>,
+    pub(super) preferred: Option<([u32; 2], String)>,
 }
 
 impl ImagePort {
@@ -50,7 +50,7 @@ impl ImagePort {
             Layout::Hwc => (0, 1),
         };
         let side = |axis: usize| self.dims.get(axis)?.fixed().and_then(|side| u32::try_from(side).ok());
-        Sizes { width: side(column), height: side(row), preferred: self.preferred_size }
+        Sizes { width: side(column), height: side(row), preferred: self.preferred_size.clone() }
     }
 
     /// Whether the dimension for several images is free.
@@ -77,7 +77,7 @@ pub(super) fn recognise(model: &RecognitionRequest<'_>, findings: &mut Findings)
         dims: port.dims.clone(),
         element_type,
         layouts,
-        preferred_size: metadata_size(model).map(|size| (size, "the metadata has the size")),
+        preferred_size: model.notes.input_size.as_ref().map(|size| (size.value, size.because.clone())),
     })
 }
 
@@ -169,21 +169,6 @@ fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
     }
 }
 
-/// Width and height as exporters note them: `imgsz` is ultralytics' `[height, width]`.
-fn metadata_size(model: &RecognitionRequest<'_>) -> Option<[u32; 2]> {
-    let text = model.graph.metadata.get("imgsz")?;
-    let numbers: Vec<u32> = text
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|number| number.parse().ok())
-        .filter(|side| (1..=16_384).contains(side))
-        .collect();
-    match numbers[..] {
-        [side] => Some([side, side]),
-        [height, width] => Some([width, height]),
-        _ => None,
-    }
-}
-
 /// Fills in what ONNX does not record this, by what is usual for such a model.
 pub(super) fn complete(
     model: &RecognitionRequest<'_>,
@@ -194,8 +179,8 @@ pub(super) fn complete(
 ) {
     assume_pixels(model, prediction, input, findings);
     let (rule, because) = match &prediction.convention {
-        OutputConvention::Classification(_) => classifier_resize(sizes),
-        OutputConvention::Detection(_) => detector_resize(model, prediction, sizes),
+        OutputConvention::Classification(_) => classifier_resize(&sizes),
+        OutputConvention::Detection(_) => detector_resize(model, prediction, &sizes),
     };
     findings.assumed("input.resize", resize_text(&rule), because);
     input.resize = rule;
@@ -232,7 +217,7 @@ fn assume_pixels(
             input.divide_by = 255.0;
             "ONNX does not record this; torchvision's and most other float detectors expect 0 to 1 and normalise inside"
         }
-        OutputConvention::Classification(_) if model.graph.metadata.contains_key("imgsz") => {
+        OutputConvention::Classification(_) if model.notes.is_ultralytics() => {
             input.divide_by = 255.0;
             "ONNX does not record this; the metadata is from ultralytics, whose models expect 0 to 1"
         }
@@ -261,10 +246,10 @@ fn assume_pixels(
     findings.assumed("input.std", format!("{:?}", input.std), because);
 }
 
-fn classifier_resize(sizes: Sizes) -> (ResizeRule, String) {
-    let (width, height, size_because) = match (sizes.width, sizes.height, sizes.preferred) {
+fn classifier_resize(sizes: &Sizes) -> (ResizeRule, String) {
+    let (width, height, size_because) = match (sizes.width, sizes.height, &sizes.preferred) {
         (Some(width), Some(height), _) => (width, height, "the graph fixes the size"),
-        (_, _, Some(([width, height], because))) => (width, height, because),
+        (_, _, &Some(([width, height], ref because))) => (width, height, because.as_str()),
         (width, height, None) => {
             let side = width.or(height).unwrap_or(DEFAULT_CLASSIFIER_SIDE);
             (width.unwrap_or(side), height.unwrap_or(side), "the graph takes any size and this is the default")
@@ -294,11 +279,11 @@ fn classifier_resize(sizes: Sizes) -> (ResizeRule, String) {
 fn detector_resize(
     model: &RecognitionRequest<'_>,
     prediction: &OutputPrediction,
-    sizes: Sizes,
+    sizes: &Sizes,
 ) -> (ResizeRule, String) {
-    let letterboxed = model.graph.metadata.contains_key("imgsz");
-    match (sizes.width, sizes.height, sizes.preferred) {
-        (Some(width), Some(height), _) | (_, _, Some(([width, height], _))) if letterboxed => (
+    let letterboxed = model.notes.is_ultralytics();
+    match (sizes.width, sizes.height, &sizes.preferred) {
+        (Some(width), Some(height), _) | (_, _, &Some(([width, height], _))) if letterboxed => (
             ResizeRule::Letterbox {
                 width,
                 height,
@@ -314,7 +299,7 @@ fn detector_resize(
             ResizeRule::Stretch { width, height },
             "the graph fixes the size; ONNX does not record the resize rule".to_owned(),
         ),
-        (_, _, Some(([width, height], because))) => (ResizeRule::Stretch { width, height }, because.to_owned()),
+        (_, _, &Some(([width, height], ref because))) => (ResizeRule::Stretch { width, height }, because.clone()),
         _ if prediction.side_multiple > 1 => (
             ResizeRule::ShortSidePad {
                 short_side: 800,

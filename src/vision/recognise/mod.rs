@@ -9,6 +9,7 @@ mod detector;
 mod finding;
 mod image_input;
 mod labels;
+mod notes;
 mod overrules;
 mod preview;
 mod probe;
@@ -17,6 +18,7 @@ mod signature;
 use std::collections::BTreeMap;
 
 pub use finding::{Basis, Finding, Refusal};
+pub use notes::{Exporter, Neighbour, Noted, NotedResize, NotedTask, Notes, PixelNotes};
 pub use overrules::{OverruleError, Overrules};
 pub use preview::{ChannelRange, TensorPreview, preview};
 pub use signature::{Dimension, GraphSignature, Port, PortElement};
@@ -42,6 +44,8 @@ pub struct RecognitionRequest<'m> {
     pub name: String,
     pub file: ModelFile,
     pub graph: &'m GraphSignature,
+    /// What the graph's metadata and the files beside the model say.
+    pub notes: Notes,
     /// The class names of the user's label file.
     pub labels: Option<LabelSet>,
     pub overrules: &'m Overrules,
@@ -57,6 +61,8 @@ pub struct Recognition {
     pub findings: Vec<Finding>,
     /// Outputs of the graph that the card does not use.
     pub ignored_outputs: Vec<String>,
+    /// What the user should know of the files beside the model.
+    pub remarks: Vec<String>,
 }
 
 impl Recognition {
@@ -124,6 +130,7 @@ pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         labels: prediction.labels_to_store.filter(|_| !other_labels),
         findings,
         ignored_outputs: prediction.ignored_outputs,
+        remarks: model.notes.remarks,
     })
 }
 

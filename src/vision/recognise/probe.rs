@@ -12,7 +12,7 @@ use crate::vision::{Tensor, TensorData, preprocess};
 const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
 
 /// No model takes a larger side, in pixels; a graph that declares one would only fill the memory.
-const MAX_SIDE: u32 = 16_384;
+pub(super) const MAX_SIDE: u32 = 16_384;
 
 /// The position of the bright patch of a probe, as a fraction of the width.
 pub(super) const PATCH_X: [f64; 2] = [0.25, 0.75];
@@ -37,7 +37,7 @@ impl<'r, 'f> Prober<'r, 'f> {
     ) -> Result<Self, RecogniseError> {
         let (mut ran, mut failures) = (Vec::new(), Vec::new());
         for layout in port.layouts.clone() {
-            for size in probe_sizes(port.sizes(layout)) {
+            for size in probe_sizes(&port.sizes(layout)) {
                 let input = probe_input(&port, layout, size, overrules)?;
                 match run_probes(&input, size, run)? {
                     Ok(trial) => {
@@ -67,9 +67,9 @@ impl<'r, 'f> Prober<'r, 'f> {
             findings.recognised("input.layout", word(input.layout), because);
         }
         let sizes = port.sizes(input.layout);
-        let is_first_choice = probe_sizes(sizes).first() == Some(&trial.size);
+        let is_first_choice = probe_sizes(&sizes).first() == Some(&trial.size);
         if !is_first_choice {
-            port.preferred_size = Some((trial.size, "the graph failed on other sizes"));
+            port.preferred_size = Some((trial.size, "the graph failed on other sizes".to_owned()));
         }
         Ok(Self { port, input, size: trial.size, run, predictions: trial.predictions })
     }
@@ -183,7 +183,7 @@ fn run_probes(
 }
 
 /// The sizes to try, the best one first.
-fn probe_sizes(sizes: Sizes) -> Vec<[u32; 2]> {
+fn probe_sizes(sizes: &Sizes) -> Vec<[u32; 2]> {
     let fill = |free: [u32; 2]| {
         let [width, height] = free;
         [sizes.width.unwrap_or(width), sizes.height.unwrap_or(height)]

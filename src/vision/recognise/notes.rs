@@ -1,0 +1,403 @@
+//! What the file of a model and the files beside it say about the model: the exporter's metadata, transformers' and
+//! timm's `config.json` and `preprocessor_config.json`, label files. Pure: the caller reads the files. Nothing here
+//! fails: a file that cannot be read is a remark for the user, and a fact of the wrong type is as good as none.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::domain::{ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding};
+
+/// A fact, and where it is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Noted<T> {
+    pub value: T,
+    /// A clause that follows “because”: `config.json says model_type = detr`.
+    pub because: String,
+}
+
+/// Everything that was said; a field is empty if nothing was.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Notes {
+    /// The names of the classes, from the place nearest to the model first. Not every set has to fit the model.
+    pub labels: Vec<Noted<LabelSet>>,
+    /// How many classes there are, without a background.
+    pub label_count: Option<Noted<usize>>,
+    /// Width and height of the input, in pixels.
+    pub input_size: Option<Noted<[u32; 2]>>,
+    /// Sides of the input are a multiple of this, in pixels.
+    pub stride: Option<Noted<u32>>,
+    pub task: Option<Noted<NotedTask>>,
+    /// Whether the graph gives final boxes without non-maximum suppression (YOLOv10, YOLO26).
+    pub end_to_end: Option<Noted<bool>>,
+    /// Whether non-maximum suppression is part of the graph.
+    pub nms_in_graph: Option<Noted<bool>>,
+    /// Images in one call.
+    pub batch: Option<Noted<u32>>,
+    /// Channels of an image.
+    pub channels: Option<Noted<u32>>,
+    pub exporter: Option<Noted<Exporter>>,
+    /// transformers' `model_type`: `detr`, `yolos`, `rt_detr_v2`, `d_fine`, `vit` …
+    pub model_type: Option<Noted<String>>,
+    pub pixels: PixelNotes,
+    /// What the user should know of the files: which are broken, and what was not used.
+    pub remarks: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
+pub enum NotedTask {
+    Detect,
+    Segment,
+    Pose,
+    Obb,
+    Classify,
+}
+
+/// The program that wrote the metadata of the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exporter {
+    Ultralytics,
+    /// `export.py` of YOLOv5: `stride` and `names` only.
+    Yolov5,
+}
+
+/// How pixels become the input.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PixelNotes {
+    pub resize: Option<Noted<NotedResize>>,
+    pub interpolation: Option<Noted<Interpolation>>,
+    pub order: Option<Noted<ChannelOrder>>,
+    pub divide_by: Option<Noted<f32>>,
+    pub mean: Option<Noted<[f32; 3]>>,
+    pub std: Option<Noted<[f32; 3]>>,
+}
+
+/// A resize rule without the size of the input.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NotedResize {
+    Stretch,
+    /// The middle of an image whose short side has `short_side` pixels, if the input is as large as the notes say.
+    Crop {
+        short_side: u32,
+        offset: Rounding,
+    },
+    ShortSidePad {
+        short_side: u32,
+        max_long_side: u32,
+    },
+    Letterbox {
+        fill: Fill,
+        position: Position,
+    },
+}
+
+/// A text file beside the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Neighbour {
+    /// As the user sees it: `config.json`, or `../config.json` for one of the folder above.
+    pub name: String,
+    pub text: String,
+}
+
+/// What a neighbour of a model can be, the best place for names first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// Names of classes in a file that is called as the model.
+    OwnLabels,
+    Config,
+    Preprocessor,
+    /// Names of classes in a file with a usual name.
+    Labels,
+    /// Any YAML file: `names` of the data that the model was trained with, or something else.
+    Yaml,
+}
+
+impl Notes {
+    /// Whether a file with this name, beside a model whose file is called `stem` and an extension, can say anything.
+    pub fn concern(file_name: &str, stem: &str) -> bool {
+        kind(file_name, stem).is_some()
+    }
+
+    /// Reads the metadata of the graph and the files beside it.
+    pub fn read(stem: &str, metadata: &BTreeMap<String, String>, neighbours: &[Neighbour]) -> Self {
+        let mut notes = Self::default();
+        let mut files: Vec<(Kind, &Neighbour)> =
+            neighbours.iter().filter_map(|file| Some((kind(file_name(&file.name), stem)?, file))).collect();
+        // The sort is stable: the caller's order, the model's own folder first, decides between equals.
+        files.sort_by_key(|(kind, _)| *kind);
+        let own = files.partition_point(|(kind, _)| *kind == Kind::OwnLabels);
+        let (own, others) = files.split_at(own);
+        for (kind, file) in own {
+            notes.read_file(*kind, file);
+        }
+        notes.read_metadata(metadata);
+        for (kind, file) in others {
+            notes.read_file(*kind, file);
+        }
+        notes
+    }
+
+    /// The nearest names for exactly so many classes.
+    pub fn labels_for(&self, classes: usize) -> Option<&Noted<LabelSet>> {
+        self.labels.iter().find(|noted| super::labels::label_count(&noted.value) == classes)
+    }
+
+    /// Whether the metadata is from Ultralytics or YOLOv5.
+    pub fn is_ultralytics(&self) -> bool {
+        self.exporter.is_some()
+    }
+
+    fn read_file(&mut self, kind: Kind, file: &Neighbour) {
+        let read = match kind {
+            Kind::Config | Kind::Preprocessor => Ok(()),
+            Kind::Yaml => self.read_yaml(file),
+            Kind::OwnLabels if is_yaml(&file.name) => self.read_yaml(file),
+            Kind::OwnLabels | Kind::Labels => self.read_labels(file),
+        };
+        if let Err(reason) = read {
+            self.remarks.push(format!("{} was not used: {reason}", file.name));
+        }
+    }
+
+    fn read_labels(&mut self, file: &Neighbour) -> Result<(), String> {
+        let is_map = extension(&file.name) == "pbtxt";
+        let text = file.text.trim_start_matches('\u{feff}');
+        let labels = if is_map { LabelSet::parse_label_map(text) } else { LabelSet::parse(text) };
+        self.add_labels(labels.map_err(|error| error.to_string())?, &file.name);
+        Ok(())
+    }
+
+    fn read_yaml(&mut self, file: &Neighbour) -> Result<(), String> {
+        let value = yaml(&file.text)?;
+        if let Some(labels) = names(&value["names"]) {
+            self.add_labels(labels, &file.name);
+        }
+        Ok(())
+    }
+
+    fn add_labels(&mut self, labels: LabelSet, place: &str) {
+        if !labels.is_empty() {
+            let because = format!("{place} names {} classes", super::labels::label_count(&labels));
+            self.labels.push(Noted { value: labels, because });
+        }
+    }
+
+    /// What Ultralytics and YOLOv5 write into the graph.
+    fn read_metadata(&mut self, metadata: &BTreeMap<String, String>) {
+        let value = |key: &str| Some((key.to_owned(), yaml(metadata.get(key)?).ok()?));
+        if let Some(labels) = value("names").and_then(|(_, value)| names(&value)) {
+            self.add_labels(labels, "the metadata of the file");
+        }
+        self.input_size = noted(value("imgsz"), size);
+        self.stride = noted(value("stride"), |value| whole(value).filter(|stride| *stride > 0));
+        self.task = noted(value("task"), |value| value.as_str()?.parse().ok());
+        self.batch = noted(value("batch"), whole);
+        self.channels = noted(value("channels"), whole);
+        self.end_to_end = noted(value("end2end"), truth);
+        self.nms_in_graph = noted(value("args"), |args| truth(&args["nms"]));
+        let written_by = |text: &str| metadata.get("author").is_some_and(|author| author.contains(text));
+        let has = |key: &str| metadata.contains_key(key);
+        let exporter = if written_by("Ultralytics") || (has("imgsz") && has("names")) {
+            Some((Exporter::Ultralytics, "the metadata of the file is from Ultralytics"))
+        } else if has("stride") && has("names") {
+            Some((Exporter::Yolov5, "the metadata of the file is as YOLOv5 writes it"))
+        } else {
+            None
+        };
+        self.exporter = exporter.map(|(value, because)| Noted { value, because: because.to_owned() });
+    }
+}
+
+/// A fact of the metadata.
+fn noted<T>(entry: Option<(String, Value)>, read: impl Fn(&Value) -> Option<T>) -> Option<Noted<T>> {
+    let (key, value) = entry?;
+    let shown = match &value {
+        Value::Object(_) => String::new(),
+        value => format!(" = {}", text(value).unwrap_or_else(|| value.to_string())),
+    };
+    Some(Noted { value: read(&value)?, because: format!("the metadata of the file says {key}{shown}") })
+}
+
+fn kind(file_name: &str, stem: &str) -> Option<Kind> {
+    let name = file_name.to_lowercase();
+    let extension = extension(&name);
+    let own = name.strip_prefix(&stem.to_lowercase()).filter(|_| !stem.is_empty());
+    match (name.as_str(), extension, own) {
+        ("config.json", ..) => Some(Kind::Config),
+        ("preprocessor_config.json", ..) => Some(Kind::Preprocessor),
+        (_, "yaml" | "yml" | "names" | "pbtxt", Some(rest)) if rest.len() == extension.len() + 1 => {
+            Some(Kind::OwnLabels)
+        }
+        (_, _, Some(".txt" | ".labels.txt" | "_labels.txt" | "-labels.txt" | ".classes.txt" | ".labels")) => {
+            Some(Kind::OwnLabels)
+        }
+        ("labels.txt" | "classes.txt" | "labels", ..) | (_, "names" | "pbtxt", _) => Some(Kind::Labels),
+        (_, "yaml" | "yml", _) => Some(Kind::Yaml),
+        _ => None,
+    }
+}
+
+fn file_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+fn extension(name: &str) -> &str {
+    Path::new(name).extension().and_then(|extension| extension.to_str()).unwrap_or_default()
+}
+
+fn is_yaml(name: &str) -> bool {
+    ["yaml", "yml"].contains(&extension(&name.to_lowercase()))
+}
+
+/// YAML, and with it JSON and nearly all that Python's `repr` gives for lists and dictionaries.
+fn yaml(text: &str) -> Result<Value, String> {
+    // `no` is a name (of a class, of Norway) as often as a truth value.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let text = text.trim_start_matches('\u{feff}');
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| first_line(&error.to_string()))
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+/// A list of names, or a table from class number to name.
+fn names(value: &Value) -> Option<LabelSet> {
+    let labels: LabelSet = match value {
+        Value::Array(names) => (0..).zip(names).map(|(id, name)| Some((id, text(name)?))).collect::<Option<_>>()?,
+        Value::Object(names) => {
+            names.iter().map(|(id, name)| Some((id.trim().parse().ok()?, text(name)?))).collect::<Option<_>>()?
+        }
+        _ => return None,
+    };
+    (!labels.is_empty()).then_some(labels)
+}
+
+/// A word or a number as text, not empty.
+fn text(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        Value::Number(number) => number.to_string(),
+        Value::Bool(truth) => truth.to_string(),
+        _ => return None,
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+fn whole(value: &Value) -> Option<u32> {
+    match value {
+        // YOLOv5 writes its strides as a list of one tensor in some versions.
+        Value::Array(values) => values.iter().filter_map(whole).max(),
+        value => u32::try_from(value.as_u64()?).ok(),
+    }
+}
+
+/// Python writes `True`, JSON `true`.
+fn truth(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(truth) => Some(*truth),
+        Value::String(text) => text.to_lowercase().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Width and height from `[height, width]` or one side.
+fn size(value: &Value) -> Option<[u32; 2]> {
+    let side = |value: &Value| whole(value).filter(|side| (1..=super::probe::MAX_SIDE).contains(side));
+    match value {
+        Value::Array(sides) => match &sides[..] {
+            [height, width] => Some([side(width)?, side(height)?]),
+            [only] => Some([side(only)?; 2]),
+            _ => None,
+        },
+        value => Some([side(value)?; 2]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_metadata(entries: &[(&str, &str)]) -> Notes {
+        let metadata = entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Notes::read("model", &metadata, &[])
+    }
+
+    fn of_files(files: &[(&str, &str)]) -> Notes {
+        let file = |(name, text): &(&str, &str)| Neighbour { name: (*name).to_owned(), text: (*text).to_owned() };
+        let neighbours: Vec<Neighbour> = files.iter().map(file).collect();
+        Notes::read("yolo", &BTreeMap::new(), &neighbours)
+    }
+
+    fn list(labels: &LabelSet) -> Vec<&str> {
+        labels.iter().map(|(_, name)| name).collect()
+    }
+
+    #[test]
+    fn names_of_python_and_json_dictionaries_and_lists_are_read() {
+        for text in [
+            r#"{0: 'person', 1: "driver's seat", 2: 'fire, "big"'}"#,
+            r#"{"0": "person", "1": "driver's seat", "2": "fire, \"big\""}"#,
+            r#"["person", "driver's seat", "fire, \"big\""]"#,
+        ] {
+            let notes = of_metadata(&[("names", text)]);
+            assert_eq!(list(&notes.labels[0].value), ["person", "driver's seat", "fire, \"big\""], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_of_names_is_left_alone() {
+        for text in ["", "person", "{}", "[[1], 2]", "{'a': 'b'}", "['open", "[null]"] {
+            assert_eq!(of_metadata(&[("names", text)]).labels, [], "{text}");
+        }
+    }
+
+    #[test]
+    fn the_metadata_of_ultralytics_is_read() {
+        let notes = of_metadata(&[
+            ("author", "Ultralytics"),
+            ("names", "{0: 'a', 1: 'b'}"),
+            ("imgsz", "[480, 640]"),
+            ("stride", "32"),
+            ("task", "obb"),
+            ("batch", "4"),
+            ("channels", "3"),
+            ("end2end", "True"),
+            ("args", "{'batch': 1, 'half': False, 'nms': True}"),
+        ]);
+        assert_eq!(notes.input_size.unwrap().value, [640, 480]);
+        assert_eq!(notes.stride.unwrap().value, 32);
+        assert_eq!(notes.task.unwrap().value, NotedTask::Obb);
+        assert_eq!(notes.batch.unwrap().value, 4);
+        assert!(notes.end_to_end.unwrap().value);
+        assert!(notes.nms_in_graph.unwrap().value);
+        assert_eq!(notes.exporter.unwrap().value, Exporter::Ultralytics);
+        let yolov5 = of_metadata(&[("names", "['a', 'b']"), ("stride", "32")]);
+        assert_eq!(yolov5.exporter.unwrap().value, Exporter::Yolov5);
+    }
+
+    #[test]
+    fn names_of_a_file_called_as_the_model_come_first_and_every_other_set_is_kept() {
+        let notes = of_files(&[
+            ("coco.yaml", "path: ../datasets\nnames:\n  0: person\n  1: no\n"),
+            ("labels.txt", "cat\ndog\nbird\n"),
+            ("yolo.names", "red\ngreen\n"),
+            ("map.pbtxt", "item { id: 1 name: 'x' }"),
+        ]);
+        let sets: Vec<Vec<&str>> = notes.labels.iter().map(|noted| list(&noted.value)).collect();
+        assert_eq!(sets, [vec!["red", "green"], vec!["cat", "dog", "bird"], vec!["x"], vec!["person", "no"]]);
+        assert_eq!(list(&notes.labels_for(3).unwrap().value), ["cat", "dog", "bird"]);
+        assert_eq!(notes.labels[0].because, "yolo.names names 2 classes");
+    }
+
+    #[test]
+    fn a_broken_file_is_a_remark() {
+        let notes = of_files(&[("labels.txt", "cat\n\ndog\n"), ("data.yaml", "names: [a, b"), ("other.yaml", "a: 1")]);
+        assert_eq!(notes.labels, []);
+        assert_eq!(notes.remarks.len(), 2, "{:?}", notes.remarks);
+        assert!(notes.remarks[0].starts_with("labels.txt was not used: line 2"), "{:?}", notes.remarks);
+        assert!(notes.remarks[1].starts_with("data.yaml was not used: "), "{:?}", notes.remarks);
+    }
+}
