@@ -13,5 +13,5 @@ pub use occlusion::{OcclusionGrid, occlusion_saliency};
 pub use postprocess::{postprocess, rank_classes, softmax};
 pub use predictor::{AnyPredictor, EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
 pub use preprocess::preprocess;
-pub use resize::{ResizeWindow, resize_bilinear};
+pub use resize::{ResizeWindow, resize};
 pub use tensor::{Tensor, TensorData};

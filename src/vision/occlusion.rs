@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{PredictError, Predictor, Prepared, ResizeWindow, resize_bilinear};
-use crate::domain::{BoundingBox, Prediction, RgbImage, Saliency, SaliencyTarget};
+use super::{PredictError, Predictor, Prepared, ResizeWindow, resize};
+use crate::domain::{BoundingBox, Interpolation, Prediction, RgbImage, Saliency, SaliencyTarget};
 use crate::tasks::TaskControl;
 
 /// Larger images are made smaller first: no model uses more, and covering a part would take longer than the model.
@@ -235,7 +235,7 @@ fn reduced(image: &RgbImage) -> RgbImage {
         (exact.round() as u32).max(1)
     };
     let window = ResizeWindow::whole(along(image.width()), along(image.height()));
-    let rgb = resize_bilinear(image, window);
+    let rgb = resize(image, window, Interpolation::PillowBilinear);
     RgbImage::new(window.size[0], window.size[1], rgb).unwrap_or_else(|| image.clone())
 }
 

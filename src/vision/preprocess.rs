@@ -1,6 +1,6 @@
 //! From an image to the tensor that the model card asks for.
 
-use super::resize::{ResizeWindow, resize_bilinear};
+use super::resize::{ResizeWindow, resize};
 use super::{PredictError, Prepared, Tensor, TensorData};
 use crate::domain::{
     AxisTransform, BoxesBack, ChannelOrder, ElementType, Fill, ImageInput, Layout, Position, ResizeRule, RgbImage,
@@ -17,7 +17,7 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
     let pixels = if placement.window == ResizeWindow::whole(image.width(), image.height()) {
         image.rgb()
     } else {
-        resized = resize_bilinear(image, placement.window);
+        resized = resize(image, placement.window, input.interpolation);
         &resized
     };
     let data = match input.element_type {

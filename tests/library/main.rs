@@ -10,6 +10,7 @@ mod golden;
 mod hostile;
 mod layers;
 mod parity;
+mod resize;
 mod source;
 #[path = "../support/mod.rs"]
 mod support;
