@@ -174,10 +174,11 @@ fn check_resize(rule: &ResizeRule) -> Result<(), FieldError> {
             require(crop_width <= short_side, "input.resize.short-side-crop.crop_width", fits)?;
             require(crop_height <= short_side, "input.resize.short-side-crop.crop_height", fits)
         }
-        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple } => {
+        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple } => {
             side(short_side, "input.resize.short-side-pad.short_side")?;
             side(max_long_side, "input.resize.short-side-pad.max_long_side")?;
-            side(pad_to_multiple, "input.resize.short-side-pad.pad_to_multiple")
+            side(pad_to_multiple, "input.resize.short-side-pad.pad_to_multiple")?;
+            side(cut_to_multiple, "input.resize.short-side-pad.cut_to_multiple")
         }
     }
 }

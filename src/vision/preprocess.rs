@@ -3,16 +3,18 @@
 use super::resize::{ResizeWindow, resize};
 use super::{PredictError, Prepared, Tensor, TensorData};
 use crate::domain::{
-    AxisTransform, BoxesBack, ChannelOrder, ElementType, Fill, ImageInput, Layout, Position, ResizeRule, RgbImage,
-    Rounding,
+    AuxiliaryValue, AxisTransform, BoxesBack, ChannelOrder, ElementType, Fill, ImageInput, Layout, Position,
+    ResizeRule, RgbImage, Rounding,
 };
 
 /// Resizes, pads and normalises as the card says.
 ///
 /// # Errors
-/// [`PredictError::Failed`] if the card asks for a crop that is larger than the resized image.
+/// [`PredictError::Failed`] if the card asks for a crop that is larger than the resized image, or for an input that is
+/// too large, or if the image is too long to be resized.
 pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, PredictError> {
     let placement = Placement::new(&input.resize, image.width(), image.height())?;
+    check_sizes(&input.resize, image, &placement)?;
     let resized;
     let pixels = if placement.window == ResizeWindow::whole(image.width(), image.height()) {
         image.rgb()
@@ -42,11 +44,62 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
     };
     Ok(Prepared {
         tensor: Tensor { shape, data },
-        auxiliary: Vec::new(),
+        auxiliary: auxiliary(input, &placement, [image.width(), image.height()]),
         image_from_model: placement.image_from_model,
         canvas_size: placement.canvas_size,
         image_size: [image.width(), image.height()],
     })
+}
+
+/// The longest side of an image that is resized, in pixels: with a longer one the weights alone fill the memory.
+const MAX_RESIZED_SIDE: u32 = 1 << 20;
+/// Most pixels of a model's input whose size the card gives: 768 MiB in 32-bit floats.
+const MAX_INPUT_PIXELS: u64 = 1 << 26;
+
+fn check_sizes(rule: &ResizeRule, image: &RgbImage, placement: &Placement) -> Result<(), PredictError> {
+    let [width, height] = placement.canvas_size;
+    if matches!(rule, ResizeRule::Keep {}) {
+        Ok(())
+    } else if image.width().max(image.height()) > MAX_RESIZED_SIDE {
+        Err(PredictError::Failed(format!(
+            "the image is {} x {} pixels, with a side over {MAX_RESIZED_SIDE}; cut it into parts",
+            image.width(),
+            image.height()
+        )))
+    } else if u64::from(width) * u64::from(height) > MAX_INPUT_PIXELS {
+        Err(PredictError::Failed(format!(
+            "the model card asks for {width} x {height} pixels, more than {MAX_INPUT_PIXELS}; correct its resize rule"
+        )))
+    } else {
+        Ok(())
+    }
+}
+
+/// The auxiliary inputs of the card for an image of `image_size`.
+fn auxiliary(input: &ImageInput, placement: &Placement, [width, height]: [u32; 2]) -> Vec<(String, Tensor)> {
+    let both = |first: f64, second: f64| Tensor::f32([1, 2], vec![first as f32, second as f32]);
+    let sides = |first: u32, second: u32| both(first.into(), second.into());
+    let [canvas_width, canvas_height] = placement.canvas_size;
+    let [full_width, full_height] = placement.window.full_size;
+    let of = |value: AuxiliaryValue| match value {
+        AuxiliaryValue::ScaleFactor => both(ratio(full_height, height), ratio(full_width, width)),
+        AuxiliaryValue::InputHeightWidth => sides(canvas_height, canvas_width),
+        AuxiliaryValue::ImageHeightWidth => sides(height, width),
+        AuxiliaryValue::ImageWidthHeight => sides(width, height),
+        AuxiliaryValue::PixelMask => pixel_mask(placement),
+    };
+    input.auxiliary.iter().map(|input| (input.name.clone(), of(input.value))).collect()
+}
+
+fn pixel_mask(placement: &Placement) -> Tensor {
+    let [width, height] = placement.canvas_size.map(|side| side as usize);
+    let [left, top] = placement.canvas_offset.map(|side| side as usize);
+    let [image_width, image_height] = placement.window.size.map(|side| side as usize);
+    let mut mask = vec![0.0; width * height];
+    for row in mask.chunks_exact_mut(width).skip(top).take(image_height) {
+        row[left..left + image_width].fill(1.0);
+    }
+    Tensor::f32([1, height, width], mask)
 }
 
 fn in_channel_order(input: &ImageInput, Fill([red, green, blue]): Fill) -> [u8; 3] {
@@ -108,8 +161,14 @@ impl Placement {
                 };
                 Ok(letterbox.place(width, height))
             }
-            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple } => {
-                Ok(Self::padded(width, height, short_side, max_long_side, pad_to_multiple))
+            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1, cut_to_multiple } => {
+                let size = short_side_up_to(short_side, max_long_side, width, height);
+                Ok(Self::filled(width, height, size.map(|side| cut(side, cut_to_multiple))))
+            }
+            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple } => {
+                let scale = ratio(short_side, width.min(height)).min(ratio(max_long_side, width.max(height)));
+                let size = [width, height].map(|side| cut((f64::from(side) * scale) as u32, cut_to_multiple));
+                Ok(Self::padded(size, scale, pad_to_multiple))
             }
         }
     }
@@ -157,9 +216,7 @@ impl Placement {
 
     /// As the ONNX Model Zoo's Faster R-CNN: boxes come back through the one ratio of both axes, not through the
     /// rounded sizes.
-    fn padded(width: u32, height: u32, short_side: u32, max_long_side: u32, multiple: u32) -> Self {
-        let scale = ratio(short_side, width.min(height)).min(ratio(max_long_side, width.max(height)));
-        let size = [width, height].map(|side| ((f64::from(side) * scale) as u32).max(1));
+    fn padded(size: [u32; 2], scale: f64, multiple: u32) -> Self {
         Self {
             window: ResizeWindow::whole(size[0], size[1]),
             canvas_size: size.map(|side| side.next_multiple_of(multiple.max(1))),
@@ -182,10 +239,14 @@ struct Letterbox {
 }
 
 impl Letterbox {
+    fn fitted(self, image: [u32; 2], gain: f64) -> [u32; 2] {
+        [0, 1].map(|axis| rounded(f64::from(image[axis]) * gain, self.rounding).clamp(1, self.canvas_size[axis]))
+    }
+
     fn place(self, width: u32, height: u32) -> Placement {
-        let gain = ratio(self.canvas_size[0], width).min(ratio(self.canvas_size[1], height));
-        let fitted = |side: u32, canvas: u32| (rounded(f64::from(side) * gain, self.rounding)).clamp(1, canvas);
-        let size = [fitted(width, self.canvas_size[0]), fitted(height, self.canvas_size[1])];
+        let image = [width, height];
+        let gain = fitting_ratio(image, self.canvas_size);
+        let size = self.fitted(image, gain);
         let canvas_size = [0, 1].map(|axis| match self.stride {
             // The rest that a whole number of strides fills is not needed.
             Some(stride) => size[axis] + (self.canvas_size[axis] - size[axis]) % stride.max(1),
@@ -195,16 +256,18 @@ impl Letterbox {
             Position::Centre => [0, 1].map(|axis| (canvas_size[axis] - size[axis]) / 2),
             Position::TopLeft => [0, 0],
         };
-        let exact_padding =
-            |axis: usize| (f64::from(canvas_size[axis]) - f64::from([width, height][axis]) * gain) / 2.0;
+        // Boxes come back by the tensor alone, which a stride may have made so small that the gain is another one.
+        let gain = fitting_ratio(image, canvas_size);
+        let size_for_boxes = self.fitted(image, gain);
+        let exact_padding = |axis: usize| (f64::from(canvas_size[axis]) - f64::from(image[axis]) * gain) / 2.0;
         let padding = [0, 1].map(|axis| match self.boxes_back {
             _ if self.position == Position::TopLeft => 0.0,
-            BoxesBack::EachAxis | BoxesBack::OneRatio => f64::from(canvas_offset[axis]),
+            BoxesBack::EachAxis | BoxesBack::OneRatio => f64::from((canvas_size[axis] - size_for_boxes[axis]) / 2),
             BoxesBack::RoundedPadding => (exact_padding(axis) - 0.1).round_ties_even(),
             BoxesBack::ExactPadding => exact_padding(axis),
         });
         let scale = match self.boxes_back {
-            BoxesBack::EachAxis => [ratio(width, size[0]), ratio(height, size[1])],
+            BoxesBack::EachAxis => [0, 1].map(|axis| ratio(image[axis], size_for_boxes[axis])),
             BoxesBack::OneRatio | BoxesBack::RoundedPadding | BoxesBack::ExactPadding => [1.0 / gain; 2],
         };
         Placement {
@@ -217,11 +280,36 @@ impl Letterbox {
     }
 }
 
+/// The ratio with which an image fits into a canvas.
+fn fitting_ratio(image: [u32; 2], canvas: [u32; 2]) -> f64 {
+    ratio(canvas[0], image[0]).min(ratio(canvas[1], image[1]))
+}
+
 fn rounded(length: f64, rounding: Rounding) -> u32 {
     match rounding {
         Rounding::Down => length as u32,
         Rounding::HalfEven => length.round_ties_even() as u32,
     }
+}
+
+/// The size with the short side at `short_side` but the long side at most at `max_long_side`, as the image processors
+/// of DETR in transformers compute it.
+fn short_side_up_to(short_side: u32, max_long_side: u32, width: u32, height: u32) -> [u32; 2] {
+    let [short, long] = [width.min(height), width.max(height)].map(f64::from);
+    let [short_side, max_long_side] = [short_side, max_long_side].map(f64::from);
+    let is_too_long = long / short * short_side > max_long_side;
+    let exact = if is_too_long { max_long_side * short / long } else { short_side };
+    let rounded = exact.round_ties_even();
+    // An image whose short side is right already stays as it is, even if it is too long.
+    let size = if short == rounded { [short, long] } else { [rounded, (exact * long / short).floor()] };
+    let [short, long] = size.map(|side| side as u32);
+    if width <= height { [short, long] } else { [long, short] }
+}
+
+/// Rounded down to a multiple, but not to 0.
+fn cut(side: u32, multiple: u32) -> u32 {
+    let multiple = multiple.max(1);
+    (side - side % multiple).max(multiple)
 }
 
 /// The size with the short side at `short_side` and the long side in proportion.
@@ -292,7 +380,11 @@ fn lay_out<T: Copy>(
 
 #[cfg(test)]
 mod tests {
+    use sha2::{Digest as _, Sha256};
+    use strum::VariantArray as _;
+
     use super::*;
+    use crate::domain::AuxiliaryInput;
 
     fn input(layout: Layout, resize: ResizeRule) -> ImageInput {
         ImageInput::new(layout, ElementType::Float32, resize)
@@ -329,7 +421,8 @@ mod tests {
 
     #[test]
     fn padding_lies_right_and_below_and_boxes_go_back_through_the_ratio() {
-        let rule = ResizeRule::ShortSidePad { short_side: 3, max_long_side: 100, pad_to_multiple: 4 };
+        let rule =
+            ResizeRule::ShortSidePad { short_side: 3, max_long_side: 100, pad_to_multiple: 4, cut_to_multiple: 1 };
         let prepared = preprocess(&input(Layout::Chw, rule), &two_pixels()).unwrap();
         assert_eq!(prepared.tensor.shape, [3, 4, 8]);
         assert!((prepared.image_from_model.scale[0] - 1.0 / 3.0).abs() < 1e-12);
@@ -356,6 +449,103 @@ mod tests {
         assert_eq!(values[..4], [9.0; 4]);
         assert_eq!(values[12..16], [9.0; 4]);
         assert!(values[4] < 2.0, "the image begins in the second row");
+    }
+
+    #[derive(serde::Deserialize)]
+    struct PlacementCase {
+        rule: ResizeRule,
+        first: Vec<String>,
+        sha256: String,
+    }
+
+    /// As `sizes` in `tests/golden/make_placements.py`.
+    fn sizes() -> impl Iterator<Item = [u32; 2]> {
+        let mut state = 1_u32;
+        let mut side = move |most: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            1 + (state >> 8) % most
+        };
+        let all = (0..3000).map(move |number| {
+            let most = [90, 700, 2200, 9000][number % 4];
+            [side(most), side(most)]
+        });
+        all.filter(|&[width, height]| width.max(height) <= 20 * width.min(height))
+    }
+
+    #[test]
+    fn thousands_of_sizes_are_placed_by_the_published_rules() {
+        let text = include_str!("../../tests/golden/placements.json");
+        let cases: Vec<PlacementCase> = serde_json::from_str(text).unwrap();
+        for case in cases {
+            let lines: Vec<String> = sizes().map(|size| placement_line(&case.rule, size)).collect();
+            assert_eq!(lines[..4], case.first, "{:?}", case.rule);
+            let sha256 = Sha256::digest(lines.concat().as_bytes());
+            let sha256: String = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(sha256, case.sha256, "{:?}", case.rule);
+        }
+    }
+
+    /// As `line` in the script.
+    fn placement_line(rule: &ResizeRule, [width, height]: [u32; 2]) -> String {
+        let placement = Placement::new(rule, width, height).unwrap();
+        let (scale, offset) = (placement.image_from_model.scale, placement.image_from_model.offset);
+        let padding = [0, 1].map(|axis| (-offset[axis] / scale[axis]) + 0.0);
+        let sides = [[width, height], placement.window.full_size, placement.canvas_size, placement.canvas_offset];
+        let sides = sides.concat().iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+        format!("{sides} {:.6} {:.6} {:.6} {:.6}\n", scale[0], scale[1], padding[0], padding[1])
+    }
+
+    #[test]
+    fn auxiliary_inputs_tell_the_sizes_before_and_after() {
+        let rule = ResizeRule::Letterbox {
+            width: 8,
+            height: 6,
+            fill: Fill([0; 3]),
+            position: Position::Centre,
+            rounding: Rounding::HalfEven,
+            stride: None,
+            boxes_back: BoxesBack::EachAxis,
+        };
+        let auxiliary = AuxiliaryValue::VARIANTS.iter().map(|&value| {
+            let name: &str = value.into();
+            AuxiliaryInput { name: name.to_owned(), value }
+        });
+        let input = ImageInput { auxiliary: auxiliary.collect(), ..input(Layout::Nchw, rule) };
+        let prepared = preprocess(&input, &two_pixels()).unwrap();
+        let mask = [[0.0; 8], [1.0; 8], [1.0; 8], [1.0; 8], [1.0; 8], [0.0; 8]].concat();
+        let expected = [
+            ("scale-factor", Tensor::f32([1, 2], vec![4.0, 4.0])),
+            ("input-height-width", Tensor::f32([1, 2], vec![6.0, 8.0])),
+            ("image-height-width", Tensor::f32([1, 2], vec![1.0, 2.0])),
+            ("image-width-height", Tensor::f32([1, 2], vec![2.0, 1.0])),
+            ("pixel-mask", Tensor::f32([1, 6, 8], mask)),
+        ];
+        assert_eq!(prepared.auxiliary, expected.map(|(name, tensor)| (name.to_owned(), tensor)));
+    }
+
+    #[test]
+    fn what_would_fill_the_memory_is_refused_with_its_size() {
+        let long = RgbImage::new(2_000_000, 1, vec![0; 6_000_000]).unwrap();
+        let square = |side: u32, stride: Option<u32>| ResizeRule::Letterbox {
+            width: side,
+            height: side,
+            fill: Fill([114; 3]),
+            position: Position::Centre,
+            rounding: Rounding::HalfEven,
+            stride,
+            boxes_back: BoxesBack::EachAxis,
+        };
+        let refused = |rule: ResizeRule, image: &RgbImage| preprocess(&input(Layout::Nchw, rule), image).unwrap_err();
+        assert!(refused(square(16_384, None), &two_pixels()).to_string().contains("16384 x 16384 pixels"));
+        assert!(refused(square(32, None), &long).to_string().contains("2000000 x 1 pixels"));
+        let kept = preprocess(&input(Layout::Nchw, ResizeRule::Keep {}), &long).unwrap();
+        assert_eq!(kept.canvas_size, [2_000_000, 1]);
+        // A stride above the canvas cuts nothing off.
+        let uncut = preprocess(&input(Layout::Nchw, square(8, Some(16_384))), &two_pixels()).unwrap();
+        assert_eq!(uncut.canvas_size, [8, 8]);
+        let tall = RgbImage::new(1, 100_000, vec![7; 300_000]).unwrap();
+        let thin = preprocess(&input(Layout::Nchw, square(64, Some(32))), &tall).unwrap();
+        assert_eq!(thin.canvas_size, [32, 64]);
     }
 
     #[test]

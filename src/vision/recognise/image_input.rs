@@ -305,6 +305,7 @@ fn detector_resize(
                 short_side: 800,
                 max_long_side: 1333,
                 pad_to_multiple: prediction.side_multiple,
+                cut_to_multiple: 1,
             },
             format!(
                 "the graph ran only on sides that are a multiple of {}; 800 and 1333 are common sizes for such \
@@ -332,7 +333,7 @@ fn resize_text(rule: &ResizeRule) -> String {
         ResizeRule::Letterbox { width, height, fill, .. } => {
             format!("letterbox into {width}x{height}, filled with {:?}", fill.0)
         }
-        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple } => {
+        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, .. } => {
             format!(
                 "short-side-pad: short side to {short_side}, long side at most {max_long_side}, padded to a multiple \
                 of {pad_to_multiple}"

@@ -235,7 +235,7 @@ fn sides(rule: &ResizeRule) -> Vec<u32> {
         ResizeRule::ShortSideCrop { short_side, crop_width, crop_height, .. } => {
             vec![short_side, crop_width, crop_height]
         }
-        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple } => {
+        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, .. } => {
             vec![short_side, max_long_side, pad_to_multiple]
         }
     }
