@@ -7,6 +7,7 @@ mod cli_s3;
 mod control_plane;
 mod endpoints;
 mod outputs;
+mod package_inputs;
 mod s3;
 mod sign_in;
 #[path = "../support/mod.rs"]

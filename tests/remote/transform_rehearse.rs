@@ -165,6 +165,13 @@ crop_offset = "down""#,
     }
 }
 
+#[test]
+fn the_handler_fills_auxiliary_inputs_and_fixed_batches() {
+    let model = repository().join("tests/package/auxiliary/model.onnx");
+    let output = rehearse(&["--model", &text(&model), &samples()]).output().unwrap();
+    must_be_equal(&output, 8);
+}
+
 /// The card that Spotcheck writes for a model.
 fn card_of(model: &Path) -> String {
     let output = spotcheck(&["models", "inspect", model.to_str().unwrap()]).output().unwrap();

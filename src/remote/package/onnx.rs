@@ -29,6 +29,7 @@ const HANDLER: &[(&str, &str)] = handler![
     "serve.py",
     "spotcheck_model.py",
     "spotcheck_image.py",
+    "spotcheck_inputs.py",
     "spotcheck_outputs.py",
     "spotcheck_records.py",
 ];
