@@ -1,4 +1,4 @@
-"""Writes tests/cases/detections/: outputs of detectors as their exporters shape them, and the boxes that the exporters'
+"""Writes tests/cases/detections/ and detections_refused/: outputs of detectors as their exporters shape them, and the boxes that the exporters'
 own rules make of them.
 
 usage: python tests/cases/make_detections.py   (needs NumPy; tested with 2.4)
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 FOLDER = Path(__file__).parent / "detections"
+REFUSED = Path(__file__).parent / "detections_refused"
 MIN_SCORE = 0.005
 # An image of 200x100 letterboxed into 64x64: scaled by 0.32, 16 pixels above and below.
 LETTERBOX = {"canvas": [64, 64], "size": [200, 100], "scale": [3.125, 3.125], "offset": [0.0, -50.0]}
@@ -98,7 +99,8 @@ def write(name, convention, outputs, images, expected=None, error=None, calls=1)
         case["kept"] = [list(range(len(of_image))) if max_iou is None else left_by_nms(of_image, max_iou)
                         for of_image in expected]
     text = json.dumps(case, separators=(",", ":"))
-    (FOLDER / f"{name}.json").write_text(text.replace('],"', '],\n"').replace('},"', '},\n"') + "\n")
+    folder = REFUSED if error else FOLDER
+    (folder / f"{name}.json").write_text(text.replace('],"', '],\n"').replace('},"', '},\n"') + "\n")
 
 
 def random_of(name):
@@ -429,14 +431,15 @@ def refused():
         ("levels", {**packed, "boxes": ["output", "output"], "scores": ["output", "output", "output"]},
          {"output": rows}, "names 2 outputs"),
     ]:
-        write(f"refused-{name}", convention, outputs, [LETTERBOX], error=error)
-    write("refused-other-batch", separate, good, [LETTERBOX, LETTERBOX, LETTERBOX], error="does not fit 3 images")
+        write(name, convention, outputs, [LETTERBOX], error=error)
+    write("other-batch", separate, good, [LETTERBOX, LETTERBOX, LETTERBOX], error="does not fit 3 images")
 
 
 def main():
-    FOLDER.mkdir(exist_ok=True)
-    for old in FOLDER.glob("*.json"):
-        old.unlink()
+    for folder in (FOLDER, REFUSED):
+        folder.mkdir(exist_ok=True)
+        for old in folder.glob("*.json"):
+            old.unlink()
     for make in (ultralytics, ultralytics_obb, end_to_end, ultralytics_rtdetr, yolov5, yolov5_raw, yolov7_end_to_end,
                  yolox, mmdeploy, paddle, nanodet, torchvision, detr, rtdetr, dfine, tf_object_detection, ssd,
                  fixed_batch, refused):

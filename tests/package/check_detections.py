@@ -1,6 +1,7 @@
-"""Checks that the handler of archives makes the boxes of the exporters' rules of each case in tests/cases/detections.
+"""Checks that the handler of archives makes the boxes of the exporters' rules of each case in tests/cases/detections,
+and refuses those in tests/cases/detections_refused.
 
-usage: python check_detections.py HANDLER CASES   (folders)
+usage: python check_detections.py HANDLER CASES REFUSED   (folders)
 """
 import json
 import sys
@@ -50,7 +51,7 @@ def check_refused(case):
 
 def main():
     failed = 0
-    paths = sorted(Path(sys.argv[2]).glob("*.json"))
+    paths = sorted(path for folder in sys.argv[2:] for path in Path(folder).glob("*.json"))
     for path in paths:
         case = json.loads(path.read_text())
         try:

@@ -71,8 +71,9 @@ impl Packed {
 #[test]
 fn the_handler_makes_the_boxes_of_the_exporters_rules_of_their_outputs() {
     let mut command = python(&["model-handler"]);
-    let folders = ["tests/package/check_detections.py", "assets/handler", "tests/cases/detections"];
-    let output = command.args(folders.map(|path| repository().join(path))).output().unwrap();
+    let script = repository().join("tests/package/check_detections.py");
+    let folders = ["assets/handler", "tests/cases/detections", "tests/cases/detections_refused"];
+    let output = command.arg(script).args(folders.map(|path| repository().join(path))).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
 

@@ -2,7 +2,7 @@
 //! them. `fuzz/` looks further with the same parsers, promises and files.
 
 mod mutations;
-mod parsers;
+pub(crate) mod parsers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -104,6 +104,34 @@ fn cards() {
 #[test]
 fn prices() {
     check("prices", parsers::prices, 3000, TOML);
+}
+
+#[test]
+fn outputs_of_detectors() {
+    check(
+        "detections",
+        parsers::detections,
+        10_000,
+        &[
+            b"\"nan\"",
+            b"\"inf\"",
+            b"-1",
+            b"0",
+            b"4294967295",
+            b"1e38",
+            b"[",
+            b"]",
+            b"column",
+            b"candidates_last\":true,\"",
+            b"classes\":7,\"",
+            b"max_boxes\":0,\"",
+            b"calls\":2,\"",
+            b"int64",
+            b"xyxy",
+            b"cxcywh",
+            b"normalised",
+        ],
+    );
 }
 
 #[test]

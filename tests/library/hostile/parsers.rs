@@ -1,11 +1,14 @@
 //! The parsers that read bytes from outside, each with what it promises: a function gives whether the bytes were taken,
 //! and panics where a promise is broken. `fuzz/fuzz_targets` calls them, too.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::Value;
 use spotcheck::domain::{
-    InferenceLocation, KeepRule, LabelSet, ModelTask, Prediction, Price, Sample, SampleId, SampleUri,
+    AxisTransform, DetectionOutput, InferenceLocation, KeepRule, LabelSet, ModelTask, OutputConvention, Prediction,
+    Price, Sample, SampleId, SampleUri,
 };
 use spotcheck::library::{check_card, parse_card, write_card};
 use spotcheck::predict::{ResultSink, SampleResult};
@@ -18,6 +21,7 @@ use spotcheck::review::{Query, complete};
 use spotcheck::source::{MemorySource, Source, WithRecords, framed_record};
 use spotcheck::store::{OpenMode, OpenRequest, Project};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
+use spotcheck::vision::{Prepared, Tensor, postprocess};
 
 /// The only file of a folder that this thread has for itself, for parsers that take a path.
 fn written(name: &str, bytes: &[u8]) -> PathBuf {
@@ -154,6 +158,68 @@ pub(crate) fn outputs_json(bytes: &[u8]) -> bool {
             false
         }
     }
+}
+
+/// The outputs of a detector, with a description of them that may be wrong, as in `tests/cases/detections`.
+pub(crate) fn detections(bytes: &[u8]) -> bool {
+    let described = serde_json::from_slice(bytes).ok().and_then(|case| described_outputs(&case));
+    let Some((convention, outputs, batch, images)) = described else {
+        return false;
+    };
+    let max_iou = convention.nms_iou;
+    let keep = KeepRule::default();
+    let convention = OutputConvention::Detection(convention);
+    match postprocess(&convention, &LabelSet::default(), keep, &outputs, &batch, images) {
+        Ok(predictions) => {
+            assert_eq!(predictions.len(), batch.len());
+            for prediction in predictions {
+                let found = prediction.detections();
+                assert!(found.iter().all(|found| found.bounds.is_finite()));
+                assert!(found.iter().all(|found| (keep.min_score..=1.001).contains(&found.score)));
+                assert!(found.is_sorted_by(|left, right| left.score >= right.score));
+                let all = found.len();
+                assert!(prediction.without_overlaps(max_iou).detections().len() <= all);
+            }
+            true
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            false
+        }
+    }
+}
+
+/// The description, the outputs by name, the images, and how many the call had.
+type DescribedOutputs = (DetectionOutput, BTreeMap<String, Tensor>, Vec<Prepared>, usize);
+
+pub(crate) fn described_outputs(case: &Value) -> Option<DescribedOutputs> {
+    let outputs = case["outputs"].as_object()?.iter().map(|(name, output)| Some((name.clone(), tensor(output)?)));
+    let batch = case["images"].as_array()?.iter().map(prepared);
+    let convention = serde_json::from_value(case["convention"].clone()).ok()?;
+    Some((convention, outputs.collect::<Option<_>>()?, batch.collect::<Option<_>>()?, case["calls"].as_u64()? as usize))
+}
+
+fn tensor(output: &Value) -> Option<Tensor> {
+    let shape: Vec<usize> = serde_json::from_value(output["shape"].clone()).ok()?;
+    let values = output["values"].as_array()?.iter();
+    // JSON has no NaN and no infinity: they are text.
+    let number = |value: &Value| value.as_f64().or_else(|| value.as_str()?.parse().ok());
+    Some(match output["type"].as_str()? {
+        "int64" => Tensor::i64(shape, values.map(Value::as_i64).collect::<Option<_>>()?),
+        "uint8" => Tensor::u8(shape, values.map(|value| value.as_u64()?.try_into().ok()).collect::<Option<_>>()?),
+        _ => Tensor::f32(shape, values.map(|value| Some(number(value)? as f32)).collect::<Option<_>>()?),
+    })
+}
+
+pub(crate) fn prepared(image: &Value) -> Option<Prepared> {
+    let pair = |name: &str| serde_json::from_value::<[f64; 2]>(image[name].clone()).ok();
+    Some(Prepared {
+        tensor: Tensor::u8([1, 1, 1, 3], vec![0; 3]),
+        auxiliary: Vec::new(),
+        image_from_model: AxisTransform { scale: pair("scale")?, offset: pair("offset")? },
+        canvas_size: pair("canvas")?.map(|side| side as u32),
+        image_size: pair("size")?.map(|side| side as u32),
+    })
 }
 
 pub(crate) fn outputs_csv(bytes: &[u8]) -> bool {
