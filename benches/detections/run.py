@@ -1,5 +1,5 @@
-"""Milliseconds from a detector's output to boxes after non-maximum suppression: Spotcheck, torchvision and OpenCV in one
-run.
+"""Milliseconds from a detector's output to boxes after non-maximum suppression: Spotcheck, torchvision and OpenCV in
+one run.
 
 usage: python run.py --spotcheck PATH_OF_THE_BENCH [--rounds 200]
 

@@ -66,10 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             best_ms = best_ms.min(begun.elapsed().as_secs_f64() * 1e3);
             best_selected_ms = best_selected_ms.min(selected.as_secs_f64() * 1e3);
         }
-        let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        println!(
-            r#"{{"name": "{name}", "ms": {best_ms:.4}, "selected_ms": {best_selected_ms:.4}, "boxes": {boxes}, "left": {left}}}"#
-        );
+        println!(r#"{{"ms": {best_ms:.4}, "selected_ms": {best_selected_ms:.4}, "boxes": {boxes}, "left": {left}}}"#);
     }
     Ok(())
 }
