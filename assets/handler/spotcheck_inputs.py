@@ -14,6 +14,7 @@ F32 = np.float32
 # Larger images and inputs would only fill the memory.
 MAX_RESIZED_SIDE = 1 << 20
 MAX_INPUT_PIXELS = 1 << 26
+MAX_RESIZED_PIXELS = 1 << 28
 ROWS_AT_ONCE = 64
 
 
@@ -168,7 +169,9 @@ def resized(image, placement, interpolation):
     """The levels of the window, `[height, width, 3]`."""
     left, top, width, height = placement.window
     if interpolation in PILLOW:
-        # One axis after the other, as Pillow does it; the second one only for what the crop keeps.
+        if max(placement.full[0] * image.height, width * placement.full[1]) > MAX_RESIZED_PIXELS:
+            raise Refused(f"is {image.width} x {image.height} pixels, too long for this model; cut it into parts")
+        # One axis after the other, as Pillow did it up to version 12.0; the second one only for what the crop keeps.
         image = image.resize((placement.full[0], image.height), PILLOW[interpolation])
         image = image.crop((left, 0, left + width, image.height))
         image = image.resize((width, placement.full[1]), PILLOW[interpolation])

@@ -1,7 +1,7 @@
 //! Resizes an image of random levels with each interpolation, on one thread, and prints the milliseconds of the fastest
 //! round.
 //!
-//! usage: cargo bench --bench resize -- WIDTH HEIGHT NEW_WIDTH NEW_HEIGHT [ROUNDS]
+//! usage: `cargo bench --bench resize -- WIDTH HEIGHT TO_WIDTH TO_HEIGHT [ROUNDS]`
 
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 

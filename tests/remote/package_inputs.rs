@@ -145,7 +145,8 @@ fn summary(prepared: &Prepared) -> Value {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.concat()
 }
 
 fn noise([width, height]: [u32; 2]) -> RgbImage {
