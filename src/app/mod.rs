@@ -192,10 +192,7 @@ impl App {
                 let result = result.as_ref().map_err(String::clone);
                 textures.add_crop(ctx, (source, run), (sample, index), result);
             }
-            Delivery::ImportPreview { import, image } => {
-                let textures = &mut self.window.textures;
-                textures.set_import_preview(ctx, import, &image);
-            }
+            Delivery::ImportPreview { image } => self.window.textures.set_import_preview(ctx, &image),
             Delivery::CopyImage(image) => {
                 ctx.copy_image(crate::ui::color_image(&image));
             }

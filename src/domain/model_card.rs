@@ -91,6 +91,11 @@ impl ModelCard {
         }
     }
 
+    /// Whether a model with this card and the same weights gives the same predictions, up to the names of classes.
+    pub fn predicts_as(&self, other: &Self) -> bool {
+        self.input == other.input && self.output == other.output
+    }
+
     /// The non-maximum suppression that the exporter's own code applies to the graph's boxes, as IoU: the default of
     /// the view setting.
     pub fn nms_iou(&self) -> Option<f32> {

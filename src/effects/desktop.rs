@@ -20,6 +20,8 @@ const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
 
 const PROJECT_EXTENSION: &str = "spotcheck";
 
+const LABEL_EXTENSIONS: [&str; 6] = ["txt", "names", "pbtxt", "json", "yaml", "yml"];
+
 const IMAGE_EXTENSIONS: [&str; 15] = [
     "jpg",
     "jpeg",
@@ -57,6 +59,14 @@ pub(super) fn pick_model(shared: &Arc<Shared>) {
     pick(shared, async |dialog| {
         let file = dialog.set_title("Add a model").add_filter("ONNX models", &["onnx"]).pick_file().await?;
         Some(FilePick::Model(file.path().to_owned()))
+    });
+}
+
+pub(super) fn pick_labels(shared: &Arc<Shared>) {
+    pick(shared, async |dialog| {
+        let file =
+            dialog.set_title("Names of the classes").add_filter("Label files", &LABEL_EXTENSIONS).pick_file().await?;
+        Some(FilePick::Labels(file.path().to_owned()))
     });
 }
 

@@ -41,7 +41,7 @@ use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{DisplayImage, Problem, RgbImage, RunId, SampleId, Tile, TileKey};
 use crate::library::Library;
 use crate::source::Source;
-use crate::state::{BrowseEvent, Effect, Event, FilePick, ImportId, SourceId, TaskId, TaskSignal, Ticket};
+use crate::state::{BrowseEvent, Effect, Event, FilePick, SourceId, TaskId, TaskSignal, Ticket};
 use crate::store::Project;
 use crate::tasks::{self, Waker};
 
@@ -104,7 +104,6 @@ pub enum Delivery {
     },
     /// The preview of a model's input for the shown image.
     ImportPreview {
-        import: ImportId,
         image: RgbImage,
     },
     CopyImage(RgbImage),

@@ -1,56 +1,101 @@
-//! Looks into a model of the user's own and takes it into the library.
+//! Looks into a model of the user's own, tries cards on it, and takes it into the library.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use parking_lot::Mutex;
 
 use super::{Delivery, Shared};
 use crate::decode;
-use crate::domain::{LabelSet, ModelCard, SampleUri};
-use crate::inference::{Inspection, labels_of, runtime};
-use crate::state::{Event, ImportDraft, ImportField, ImportId, ModelsEvent, RecogniseRequest, SourceId};
+use crate::domain::{LabelSet, ModelCard, ModelTask, Prediction, PredictionContent, RgbImage, SampleUri, ViewSettings};
+use crate::inference::{InspectError, Inspection, labels_of, runtime};
+use crate::library::{built_in_labels, check_card, labels_from_file};
+use crate::state::{
+    Event, ImportFinding, ImportPort, ImportProblem, ImportStart, ImportSubject, ImportTrial, LabelChoice, ModelsEvent,
+    RecogniseRequest, SaveRequest, SourceId, TrialRequest,
+};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
-use crate::vision::recognise::{Overrules, Recognition, preview};
+use crate::vision::recognise::{Basis, Finding, Overrules, Port, draft_output, preview};
 
-/// The file that is being inspected, and the last result.
+/// The model that the form is about.
 #[derive(Default)]
 pub(super) struct ModelInspector {
     model: Arc<Mutex<Option<InspectedModel>>>,
+    /// Of the work that a newer request replaces.
+    current: Mutex<Option<TaskControl>>,
 }
 
 struct InspectedModel {
     weights: PathBuf,
     inspection: Inspection,
-    recognised: Option<(ImportId, Recognition)>,
+    found_labels: LabelSet,
+    /// The image that was decoded last.
+    image: Option<(SourceId, SampleUri, RgbImage)>,
 }
+
+/// What is sent in if no image is open: grey of this width and height, in pixels.
+const GREY_SIZE: [u32; 2] = [640, 480];
+/// The most boxes in the preview.
+const MOST_BOXES: usize = 300;
+/// How many boxes are in the preview if none of them would be shown.
+const BEST_BOXES: usize = 3;
 
 impl ModelInspector {
     pub(super) fn recognise(&self, shared: &Arc<Shared>, request: RecogniseRequest) {
         let model = Arc::clone(&self.model);
+        let control = self.begin();
         let import = request.import;
-        let ended = move |result: Result<ImportDraft, String>| {
+        let ended = move |result: Result<ImportStart, String>| {
             Event::Models(ModelsEvent::Recognised { import, result: result.map(Box::new) })
         };
         let work = move |shared: &Arc<Shared>| {
             let mut model = model.lock();
-            let result = recognise(shared, &mut model, &request);
-            ended(result.map_err(|error| format!("{error:#}")))
+            ended(recognise(shared, &mut model, &request, &control).map_err(|error| format!("{error:#}")))
         };
         shared.spawn_reporting("inspect a model", work, move |reason| ended(Err(reason)));
     }
 
-    pub(super) fn add(&self, shared: &Arc<Shared>, import: ImportId) {
+    pub(super) fn try_card(&self, shared: &Arc<Shared>, request: TrialRequest) {
         let model = Arc::clone(&self.model);
-        let ended = move |result| Event::Models(ModelsEvent::Added { import, result });
+        let control = self.begin();
+        let import = request.import;
+        let ended = move |trial| Event::Models(ModelsEvent::Tried { import, trial: Box::new(trial) });
+        let work = move |shared: &Arc<Shared>| {
+            let mut model = model.lock();
+            ended(try_card(shared, model.as_mut(), &request, &control))
+        };
+        shared.spawn_reporting("try a model", work, move |reason| ended(failed_trial(reason)));
+    }
+
+    pub(super) fn save(&self, shared: &Arc<Shared>, request: SaveRequest) {
+        let model = Arc::clone(&self.model);
+        let import = request.import;
+        let ended = move |result| Event::Models(ModelsEvent::Saved { import, result });
         let work = move |shared: &Arc<Shared>| {
             let model = model.lock();
-            let result = add(shared, model.as_ref(), import);
-            ended(result.map_err(|error| format!("{error:#}")))
+            ended(save(shared, model.as_ref(), request).map_err(|error| format!("{error:#}")))
         };
         shared.spawn_reporting("add a model", work, move |reason| ended(Err(reason)));
+    }
+
+    /// Frees the memory of the model once what is under way has ended.
+    pub(super) fn close(&self) {
+        self.begin();
+        if let Some(mut model) = self.model.try_lock() {
+            *model = None;
+        }
+    }
+
+    /// The control of new work, which replaces what is under way.
+    fn begin(&self) -> TaskControl {
+        let control = TaskControl::new(ProgressUnit::Bytes);
+        if let Some(earlier) = self.current.lock().replace(control.clone()) {
+            earlier.cancel();
+        }
+        control
     }
 }
 
@@ -58,137 +103,267 @@ fn recognise(
     shared: &Shared,
     model: &mut Option<InspectedModel>,
     request: &RecogniseRequest,
-) -> anyhow::Result<ImportDraft> {
-    let control = TaskControl::new(ProgressUnit::Bytes);
-    let Some(_working) = shared.model_work.begin(&control) else {
+    control: &TaskControl,
+) -> anyhow::Result<ImportStart> {
+    let Some(_working) = shared.model_work.begin(control) else {
         anyhow::bail!("the window is being closed");
     };
-    let items: Vec<String> = request.overrules.iter().map(|(field, value)| format!("{field}={value}")).collect();
-    let overrules = Overrules::parse(&items)?;
-    let labels = request.labels.as_deref().map(read_labels).transpose()?;
-    if model.as_ref().is_none_or(|known| known.weights != request.weights) {
-        let runtime = runtime::ensure_loaded(&shared.dirs, request.runtime_library.as_deref(), &control)?;
-        *model = Some(InspectedModel {
-            weights: request.weights.clone(),
-            inspection: Inspection::open(&runtime, &request.weights)?,
-            recognised: None,
-        });
-    }
-    let Some(model) = model else {
-        anyhow::bail!("nothing was opened");
+    // Two models may not fit into memory together.
+    *model = None;
+    let added = match &request.subject {
+        ImportSubject::File(_) => None,
+        ImportSubject::Added(id) => Some(shared.library.find(id)?),
     };
-    model.recognised = None;
-    let recognition = model.inspection.recognise(labels.as_ref(), &overrules, &control)?;
-    let mut draft = draft(&recognition);
-    if let Some((source, uri)) = &request.image {
-        draft.tensor = try_input(shared, request.import, &recognition.card, *source, uri)
-            .unwrap_or_else(|error| vec![format!("No preview: {error:#}")]);
-    }
-    model.recognised = Some((request.import, recognition));
-    Ok(draft)
-}
-
-fn read_labels(path: &Path) -> anyhow::Result<LabelSet> {
-    use anyhow::Context as _;
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("Could not read the label file {}", path.display()))?;
-    LabelSet::parse(&text).with_context(|| format!("Could not use the label file {}", path.display()))
-}
-
-/// Sends the exact tensor, turned back into an image, to the window; gives its shape and numbers.
-fn try_input(
-    shared: &Shared,
-    import: ImportId,
-    card: &ModelCard,
-    source: SourceId,
-    uri: &SampleUri,
-) -> anyhow::Result<Vec<String>> {
-    let source = shared.source(source).ok_or_else(|| anyhow::anyhow!("the folder has been closed"))?;
-    let image = decode::decode(&source.read(uri)?, &shared.limits())?.image;
-    let prepared = preprocess(&card.input, &image)?;
-    let seen = preview(&card.input, &prepared.tensor)?;
-    let mut lines = vec![format!("Shape {:?}, made from {}", prepared.tensor.shape, uri.file_name())];
-    for (index, channel) in seen.channels.iter().enumerate() {
-        lines.push(format!("Channel {index}: {:.3} to {:.3}, mean {:.3}", channel.min, channel.max, channel.mean));
-    }
-    shared.deliver(Delivery::ImportPreview { import, image: seen.image });
-    Ok(lines)
-}
-
-fn draft(recognition: &Recognition) -> ImportDraft {
-    let card = &recognition.card;
-    let findings: Vec<ImportField> = recognition
-        .findings
-        .iter()
-        .map(|finding| ImportField {
-            field: finding.field.clone(),
-            value: finding.value.clone(),
-            basis: finding.basis.to_string(),
-            because: finding.because.clone(),
-        })
-        .collect();
-    let is_covered = |field: &str| {
-        findings.iter().any(|finding| {
-            let rest = field.strip_prefix(finding.field.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        })
+    let weights = match (&request.subject, &added) {
+        (ImportSubject::File(path), _) => path.clone(),
+        (ImportSubject::Added(_), Some(model)) => model.weights.clone(),
+        (ImportSubject::Added(id), None) => anyhow::bail!("the model {id} is not there any more"),
     };
-    let mut other_fields = fields_of(card);
-    other_fields.retain(|other| !is_covered(&other.field));
-    ImportDraft {
-        id: card.id.clone(),
-        name: card.name.clone(),
-        task: card.task.into_str().to_owned(),
-        named_classes: labels_of(recognition).len(),
-        findings,
-        other_fields,
-        ignored_outputs: recognition.ignored_outputs.clone(),
-        tensor: Vec::new(),
-    }
+    let runtime = runtime::ensure_loaded(&shared.dirs, request.runtime_library.as_deref(), control)?;
+    let mut inspection = Inspection::open(&runtime, &weights)?;
+    let start = match added {
+        Some(model) => start_of_added(&inspection, model.card, model.labels),
+        None => start_of_file(&mut inspection, control)?,
+    };
+    let found_labels = start.found_labels.clone();
+    *model = Some(InspectedModel { weights, inspection, found_labels, image: None });
+    Ok(start)
 }
 
-/// Every single value of the card by its path, except what is filled in when it is added.
-fn fields_of(card: &ModelCard) -> Vec<ImportField> {
-    let mut fields = Vec::new();
-    if let Ok(serde_json::Value::Object(tables)) = serde_json::to_value(card) {
-        for (key, value) in tables {
-            if key != "file" && key != "assumed" {
-                collect_fields(key, value, &mut fields);
-            }
+/// A model that is not recognised is left to the user, unless it has no image input.
+fn start_of_file(inspection: &mut Inspection, control: &TaskControl) -> anyhow::Result<ImportStart> {
+    match inspection.recognise(None, &Overrules::default(), control) {
+        Ok(recognition) => {
+            let labels = labels_of(&recognition);
+            let choice = match (&recognition.card.labels, &recognition.labels) {
+                (Some(_), Some(_)) => LabelChoice::Found,
+                (Some(name), None) => LabelChoice::BuiltIn(name.clone()),
+                (None, _) => LabelChoice::None,
+            };
+            let found = if choice == LabelChoice::Found { labels } else { LabelSet::default() };
+            let findings = recognition.findings.iter().map(finding).collect();
+            let start = start_with(inspection, recognition.card, choice, found, findings);
+            Ok(ImportStart { remarks: recognition.remarks, ..start })
         }
-    }
-    fields
-}
-
-fn collect_fields(path: String, value: serde_json::Value, fields: &mut Vec<ImportField>) {
-    match value {
-        serde_json::Value::Object(table) if !table.is_empty() => {
-            for (key, value) in table {
-                collect_fields(format!("{path}.{key}"), value, fields);
-            }
+        Err(InspectError::Refused { path, reason }) => {
+            let Ok((card, found)) = inspection.draft() else {
+                return Err(InspectError::Refused { path, reason }.into());
+            };
+            let choice = if found.is_empty() { LabelChoice::None } else { LabelChoice::Found };
+            let start = start_with(inspection, card, choice, found, Vec::new());
+            Ok(ImportStart { refusal: Some(reason.to_string()), ..start })
         }
-        value => fields.push(ImportField {
-            field: path,
-            value: match value {
-                serde_json::Value::String(text) => text,
-                value => value.to_string(),
-            },
-            basis: String::new(),
-            because: String::new(),
-        }),
+        Err(error) => Err(error.into()),
     }
 }
 
-fn add(shared: &Shared, model: Option<&InspectedModel>, import: ImportId) -> anyhow::Result<String> {
-    let found = model.and_then(|model| {
-        let (looked, recognition) = model.recognised.as_ref()?;
-        (*looked == import).then_some((model, recognition))
+fn start_of_added(inspection: &Inspection, card: ModelCard, labels: LabelSet) -> ImportStart {
+    let (choice, found) = match &card.labels {
+        None => (LabelChoice::None, LabelSet::default()),
+        Some(name) if built_in_labels(name).is_some() => (LabelChoice::BuiltIn(name.clone()), LabelSet::default()),
+        Some(_) => (LabelChoice::Found, labels),
+    };
+    let assumed = card.assumed.iter().filter_map(|text| text.split_once(" = "));
+    let findings = assumed.map(|(field, _)| ImportFinding {
+        field: field.to_owned(),
+        basis: Basis::Assumed.to_string(),
+        is_assumed: true,
+        because: "when it was added".to_owned(),
     });
-    let (model, recognition) = found.ok_or_else(|| anyhow::anyhow!("The model has changed; inspect it again"))?;
-    let label_file = recognition.labels.as_ref().map(write_labels).transpose()?;
+    let findings = findings.collect();
+    start_with(inspection, card, choice, found, findings)
+}
+
+fn start_with(
+    inspection: &Inspection,
+    card: ModelCard,
+    labels: LabelChoice,
+    found_labels: LabelSet,
+    findings: Vec<ImportFinding>,
+) -> ImportStart {
+    let graph = inspection.signature();
+    let other_task = match card.task {
+        ModelTask::Classification => ModelTask::Detection,
+        ModelTask::Detection => ModelTask::Classification,
+    };
+    ImportStart {
+        labels,
+        found_labels,
+        findings,
+        refusal: None,
+        remarks: Vec::new(),
+        inputs: graph.inputs.iter().map(port).collect(),
+        outputs: graph.outputs.iter().map(port).collect(),
+        other_output: draft_output(graph, other_task),
+        card,
+    }
+}
+
+fn finding(finding: &Finding) -> ImportFinding {
+    ImportFinding {
+        field: finding.field.clone(),
+        basis: finding.basis.to_string(),
+        is_assumed: finding.basis == Basis::Assumed,
+        because: finding.because.clone(),
+    }
+}
+
+fn port(port: &Port) -> ImportPort {
+    let text = port.to_string();
+    let shape = text.strip_prefix(&port.name).unwrap_or(&text).trim_start().to_owned();
+    ImportPort { name: port.name.clone(), shape }
+}
+
+fn failed_trial(reason: String) -> ImportTrial {
+    ImportTrial { problems: vec![fatal("", reason)], ..ImportTrial::default() }
+}
+
+fn fatal(field: &str, text: impl Into<String>) -> ImportProblem {
+    ImportProblem { field: field.to_owned(), text: text.into(), is_fatal: true }
+}
+
+fn warning(field: &str, text: impl Into<String>) -> ImportProblem {
+    ImportProblem { is_fatal: false, ..fatal(field, text) }
+}
+
+fn try_card(
+    shared: &Shared,
+    model: Option<&mut InspectedModel>,
+    request: &TrialRequest,
+    control: &TaskControl,
+) -> ImportTrial {
+    let (Some(model), Some(_working)) = (model, shared.model_work.begin(control)) else {
+        return failed_trial("The model is not open any more; open it again".to_owned());
+    };
+    let mut trial = ImportTrial::default();
+    if let Err(problem) = fill_in(&mut trial, shared, model, request, control) {
+        trial.problems.push(problem);
+    }
+    trial
+}
+
+/// Adds what the card gives to `trial`, up to the first thing that does not work.
+fn fill_in(
+    trial: &mut ImportTrial,
+    shared: &Shared,
+    model: &mut InspectedModel,
+    request: &TrialRequest,
+    control: &TaskControl,
+) -> Result<(), ImportProblem> {
+    let mut card = request.card.clone();
+    set_labels(&mut card, &request.labels);
+    check_card(&card).map_err(|error| fatal(error.field, error.reason))?;
+    let labels = chosen_labels(model, &request.labels).unwrap_or_else(|error| {
+        trial.problems.push(fatal("labels", format!("{error:#}")));
+        LabelSet::default()
+    });
+    load_image(shared, model, request.image.as_ref()).map_err(|error| warning("", format!("{error:#}")))?;
+    let (pixels, uri) = match &model.image {
+        Some((_, uri, pixels)) => (pixels, Some(uri)),
+        None => (&grey_image(), None),
+    };
+    let prepared = preprocess(&card.input, pixels).map_err(|error| fatal("input.resize", error.to_string()))?;
+    if let Some(uri) = uri {
+        let seen = preview(&card.input, &prepared.tensor).map_err(|error| fatal("input", error.to_string()))?;
+        trial.tensor.push(format!("Shape {:?}, made from {}", prepared.tensor.shape, uri.file_name()));
+        for (index, channel) in seen.channels.iter().enumerate() {
+            let (min, max, mean) = (channel.min, channel.max, channel.mean);
+            trial.tensor.push(format!("Channel {index}: {min:.3} to {max:.3}, mean {mean:.3}"));
+        }
+        shared.deliver(Delivery::ImportPreview { image: seen.image });
+    }
+    let tried = model.inspection.try_card(&card, &labels, &prepared, control);
+    let (prediction, misfits) = tried.map_err(|error| warning("", capitalised(&error.to_string())))?;
+    // A grey image tells about shapes, not about values.
+    let counts = misfits.into_iter().filter(|misfit| misfit.field == "labels" || uri.is_some());
+    trial.problems.extend(counts.map(|misfit| warning(misfit.field, misfit.text)));
+    trial.image = uri.cloned();
+    if uri.is_some() {
+        trial.prediction = Some(worth_showing(prediction, &card, &mut trial.sure_boxes));
+    }
+    Ok(())
+}
+
+/// The boxes that the window would show; if there are none, the best ones. `sure` is set to the number of the former.
+fn worth_showing(mut prediction: Prediction, card: &ModelCard, sure: &mut usize) -> Prediction {
+    let view = ViewSettings { min_score: ImportTrial::MIN_SCORE, ..ViewSettings::of_model(card) };
+    let visible = view.visible_detections(&prediction, &[]);
+    *sure = visible.len();
+    if let PredictionContent::Detections(boxes) = &mut prediction.content {
+        *boxes = match visible.len() {
+            0 => boxes.drain(..boxes.len().min(BEST_BOXES)).collect(),
+            _ => visible.into_iter().take(MOST_BOXES).filter_map(|index| boxes.get(index).cloned()).collect(),
+        };
+    }
+    prediction
+}
+
+fn grey_image() -> RgbImage {
+    let [width, height] = GREY_SIZE;
+    let pixels = vec![128; width as usize * height as usize * 3];
+    RgbImage::new(width, height, pixels).expect("there are three bytes for each pixel")
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Decodes the image in view, unless it was the last one.
+fn load_image(
+    shared: &Shared,
+    model: &mut InspectedModel,
+    image: Option<&(SourceId, SampleUri)>,
+) -> anyhow::Result<()> {
+    if model.image.as_ref().map(|(source, uri, _)| (*source, uri)) == image.map(|(source, uri)| (*source, uri)) {
+        return Ok(());
+    }
+    model.image = None;
+    if let Some((id, uri)) = image {
+        let source = shared.source(*id).context("The folder has been closed; open it again")?;
+        let decoded = decode::decode(&source.read(uri)?, &shared.limits())?;
+        model.image = Some((*id, uri.clone(), decoded.image));
+    }
+    Ok(())
+}
+
+fn chosen_labels(model: &InspectedModel, choice: &LabelChoice) -> anyhow::Result<LabelSet> {
+    match choice {
+        LabelChoice::None => Ok(LabelSet::default()),
+        LabelChoice::Found => Ok(model.found_labels.clone()),
+        LabelChoice::BuiltIn(name) => built_in_labels(name).with_context(|| format!("There are no labels {name}")),
+        LabelChoice::File(path) if path.as_os_str().is_empty() => anyhow::bail!("Enter the path of a label file"),
+        LabelChoice::File(path) => Ok(labels_from_file(path)?),
+    }
+}
+
+/// The card names a built-in set itself, and a file once it is written.
+fn set_labels(card: &mut ModelCard, choice: &LabelChoice) {
+    card.labels = match choice {
+        LabelChoice::BuiltIn(name) => Some(name.clone()),
+        LabelChoice::None | LabelChoice::Found | LabelChoice::File(_) => None,
+    };
+}
+
+fn save(shared: &Shared, model: Option<&InspectedModel>, request: SaveRequest) -> anyhow::Result<String> {
+    let model = model.context("The model is not open any more; open it again")?;
+    let mut card = request.card;
+    let labels = chosen_labels(model, &request.labels)?;
+    let is_added = matches!(request.subject, ImportSubject::Added(_));
+    // The file beside the card stays, and the card names it.
+    let stays = is_added && request.labels == LabelChoice::Found;
+    if !stays {
+        set_labels(&mut card, &request.labels);
+    }
+    let is_file = matches!(request.labels, LabelChoice::Found | LabelChoice::File(_));
+    let label_file = (is_file && !stays).then(|| write_labels(&labels)).transpose()?;
     let label_path = label_file.as_ref().map(tempfile::NamedTempFile::path);
-    let model = shared.library.add(&model.weights, recognition.card.clone(), label_path)?;
-    Ok(model.card.id)
+    let saved = if is_added {
+        shared.library.replace_card(card, label_path)?
+    } else {
+        shared.library.add(&model.weights, card, label_path)?
+    };
+    Ok(saved.card.id)
 }
 
 /// A label file for the library to copy.
@@ -197,5 +372,6 @@ fn write_labels(labels: &LabelSet) -> anyhow::Result<tempfile::NamedTempFile> {
     for (id, name) in labels.iter() {
         writeln!(file, "{id}\t{name}")?;
     }
+    file.flush()?;
     Ok(file)
 }

@@ -15,7 +15,10 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ModelsEffect) {
         ModelsEffect::Fetch { id, from, ticket } => fetch(shared, id, from, ticket),
         ModelsEffect::Remove { id } => remove(shared, id),
         ModelsEffect::Recognise(request) => effects.model_inspection.recognise(shared, request),
-        ModelsEffect::Add { import } => effects.model_inspection.add(shared, import),
+        ModelsEffect::TryCard(request) => effects.model_inspection.try_card(shared, *request),
+        ModelsEffect::Save(request) => effects.model_inspection.save(shared, *request),
+        ModelsEffect::CloseImport => effects.model_inspection.close(),
+        ModelsEffect::PickLabels => desktop::pick_labels(shared),
         ModelsEffect::Pick => desktop::pick_model(shared),
         ModelsEffect::PickWeights(id) => desktop::pick_weights(shared, id),
     }
@@ -47,6 +50,7 @@ fn model_entry(entry: LibraryEntry) -> ModelEntry {
         can_fetch: !entry.card.file.urls.is_empty(),
         can_remove: entry.disk_bytes > 0,
         disk_bytes: entry.disk_bytes,
+        can_edit: entry.origin == EntryOrigin::User,
         origin: match entry.origin {
             EntryOrigin::BuiltIn if entry.disk_bytes > 0 => "downloaded",
             EntryOrigin::BuiltIn => "comes with Spotcheck",

@@ -24,9 +24,9 @@ const MAX_NEIGHBOUR_BYTES: u64 = 16_000_000;
 
 /// A loaded graph without a card.
 pub struct Inspection {
-    session: OnnxSession,
+    pub(super) session: OnnxSession,
     signature: GraphSignature,
-    weights: PathBuf,
+    pub(super) weights: PathBuf,
 }
 
 /// Why an ONNX file cannot be used without a card.
@@ -78,18 +78,7 @@ impl Inspection {
         overrules: &Overrules,
         control: &TaskControl,
     ) -> Result<Recognition, InspectError> {
-        let file = model_file(&self.weights)?;
-        let stem = self.weights.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let notes = notes_of(&self.weights, stem.as_deref().unwrap_or_default(), &self.signature);
-        let unknown = RecognitionRequest {
-            id: id_of(stem.as_deref().unwrap_or_default()),
-            name: stem.unwrap_or_else(|| "model".to_owned()),
-            file,
-            graph: &self.signature,
-            notes,
-            labels: labels.cloned(),
-            overrules,
-        };
+        let unknown = request(&self.weights, &self.signature, labels, overrules)?;
         let session = &mut self.session;
         let mut cancelled = false;
         let recognised = recognise(unknown, &mut |inputs| {
@@ -103,6 +92,26 @@ impl Inspection {
         }
         recognised.map_err(|reason| refused(&self.weights, reason))
     }
+}
+
+pub(super) fn request<'m>(
+    weights: &Path,
+    graph: &'m GraphSignature,
+    labels: Option<&LabelSet>,
+    overrules: &'m Overrules,
+) -> Result<RecognitionRequest<'m>, InspectError> {
+    let file = model_file(weights)?;
+    let stem = weights.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let notes = notes_of(weights, stem.as_deref().unwrap_or_default(), graph);
+    Ok(RecognitionRequest {
+        id: id_of(stem.as_deref().unwrap_or_default()),
+        name: stem.unwrap_or_else(|| "model".to_owned()),
+        file,
+        graph,
+        notes,
+        labels: labels.cloned(),
+        overrules,
+    })
 }
 
 /// What the graph's metadata and the files beside it say.
@@ -151,7 +160,7 @@ fn read_text(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-fn refused(path: &Path, reason: impl Into<RecogniseError>) -> InspectError {
+pub(super) fn refused(path: &Path, reason: impl Into<RecogniseError>) -> InspectError {
     InspectError::Refused { path: path.to_owned(), reason: reason.into() }
 }
 

@@ -8,6 +8,7 @@ mod predictor;
 pub mod runtime;
 mod session;
 mod signature;
+mod trial;
 
 use std::path::PathBuf;
 

@@ -168,12 +168,13 @@ impl OnnxPredictor {
     pub fn labels(&self) -> &LabelSet {
         &self.labels
     }
+}
 
-    fn used_outputs(&self) -> Vec<&str> {
-        match &self.card.output {
-            OutputConvention::Classification(output) => output.name.as_deref().into_iter().collect(),
-            OutputConvention::Detection(output) => output.output_names(),
-        }
+/// The outputs that are read; empty if the graph has only one.
+pub(super) fn used_outputs(card: &ModelCard) -> Vec<&str> {
+    match &card.output {
+        OutputConvention::Classification(output) => output.name.as_deref().into_iter().collect(),
+        OutputConvention::Detection(output) => output.output_names(),
     }
 }
 
@@ -223,7 +224,7 @@ impl OnnxPredictor {
         let auxiliary = &self.card.input.auxiliary;
         inputs.extend(auxiliary.iter().zip(&joined[1..]).map(|(input, tensor)| (input.name.as_str(), &**tensor)));
         let start = Instant::now();
-        let outputs = lane.session.run(&inputs, &self.used_outputs(), control)?;
+        let outputs = lane.session.run(&inputs, &used_outputs(&self.card), control)?;
         let call_ms = start.elapsed().as_secs_f64() * 1e3;
         self.calls.lock().add(call_ms, lane.is_warm);
         lane.is_warm = true;
@@ -233,7 +234,7 @@ impl OnnxPredictor {
 
 /// The image and the auxiliary inputs of a call with `images` images, each joined along the batch dimension. If `batch`
 /// has fewer, its last image fills the call up.
-fn join(batch: &[Prepared], images: usize) -> Result<Vec<Cow<'_, Tensor>>, PredictError> {
+pub(super) fn join(batch: &[Prepared], images: usize) -> Result<Vec<Cow<'_, Tensor>>, PredictError> {
     let (Some(first), Some(last)) = (batch.first(), batch.last()) else {
         return Err(PredictError::Failed("an empty batch".to_owned()));
     };

@@ -248,6 +248,40 @@ impl Library {
         ready(self.entry_of(&card.id)?)
     }
 
+    /// Puts another card in the place of that of a model that the user added, at once or not at all. Id and weights
+    /// stay.
+    /// `labels` names a file of class names to take over; without it, the file that the card names stays.
+    ///
+    /// # Errors
+    /// The user added no model with this id, the card cannot be, a file cannot be read or written.
+    pub fn replace_card(&self, mut card: ModelCard, labels: Option<&Path>) -> Result<Model, LibraryError> {
+        let entry = self.entry_of(&card.id)?;
+        if entry.origin != EntryOrigin::User {
+            return Err(LibraryError::ComesWithSpotcheck { id: card.id });
+        }
+        card.file = entry.card.file;
+        let folder = self.folder(&card.id);
+        if let Some(labels) = labels {
+            labels_from_file(labels)?;
+            // A name that is not taken: the old card needs its own file until the new card is there.
+            let name = free_label_name(&folder, if is_label_map(labels) { "pbtxt" } else { "txt" });
+            fs::copy(labels, folder.join(&name)).map_err(LibraryError::io("copy the label file", labels))?;
+            card.labels = Some(name);
+        }
+        let kept = card.labels.clone();
+        labels_of(&card, &folder)?;
+        let path = folder.join(CARD_FILE);
+        let text = write_card(&card)?;
+        write_in_place(&path, &text).map_err(LibraryError::io("write the model card", &path))?;
+        if let Some(old) = entry.card.labels.filter(|old| kept.as_ref() != Some(old))
+            && built_in::label_set(&old).is_none()
+            && let Err(error) = fs::remove_file(folder.join(&old))
+        {
+            log::warn!("an unused label file stays in {}: {error}", folder.display());
+        }
+        ready(self.entry_of(&card.id)?)
+    }
+
     fn entry_of(&self, id: &str) -> Result<LibraryEntry, LibraryError> {
         let (own, broken) = self.own();
         let mut known: Vec<Known> = BUILT_IN.iter().cloned().chain(own).collect();
@@ -317,6 +351,22 @@ impl Library {
         }
         Err(LibraryError::NoCard { path: path.to_owned() })
     }
+}
+
+fn free_label_name(folder: &Path, extension: &str) -> String {
+    let numbered = (2..).map(|number| format!("labels-{number}.{extension}"));
+    let names = std::iter::once(format!("labels.{extension}")).chain(numbered);
+    names.into_iter().find(|name| !folder.join(name).exists()).unwrap_or_default()
+}
+
+/// Writes a file so that it has either the old text or the new one.
+fn write_in_place(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write as _;
+    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// The folders of weights that come with Spotcheck: `models/` next to the program, in a folder above it (a program in
@@ -676,6 +726,41 @@ mod tests {
         assert_eq!(home.library.entries().last().unwrap().origin, EntryOrigin::User);
         assert!(home.library.remove("my-model").unwrap() > 7);
         assert!(weights.exists());
+    }
+
+    #[test]
+    fn the_card_of_an_added_model_is_replaced_and_that_of_another_is_not() {
+        let home = Home::new();
+        let weights = home.folder.path().join("m.onnx");
+        fs::write(&weights, "weights").unwrap();
+        let names = home.folder.path().join("names.txt");
+        fs::write(&names, "cat\ndog\n").unwrap();
+        let card = ModelCard { id: "mine".to_owned(), ..built_in_card("efficientnet-lite0") };
+        let added = home.library.add(&weights, card, Some(&names)).unwrap();
+
+        let mut card = added.card.clone();
+        card.name = "Mine".to_owned();
+        card.input.channels = crate::domain::ChannelOrder::Bgr;
+        let saved = home.library.replace_card(card.clone(), None).unwrap();
+        assert_eq!((&saved.card, saved.labels.get(1)), (&card, Some("dog")));
+
+        fs::write(&names, "cow\nhen\n").unwrap();
+        let saved = home.library.replace_card(card.clone(), Some(&names)).unwrap();
+        assert_eq!(saved.labels.get(1), Some("hen"));
+        let mut files = folders_and_files(&home.model_path("mine"));
+        files.sort();
+        assert_eq!(files, ["labels-2.txt", "model.onnx", "model.toml"]);
+
+        card.input.std = [0.0; 3];
+        assert!(home.library.replace_card(card, None).is_err());
+        assert_eq!(home.library.find("mine").unwrap(), saved);
+        let built_in = home.library.replace_card(built_in_card("efficientnet-lite0"), None);
+        assert!(matches!(built_in, Err(LibraryError::ComesWithSpotcheck { .. })));
+    }
+
+    fn folders_and_files(folder: &Path) -> Vec<String> {
+        let listing = fs::read_dir(folder).unwrap();
+        listing.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     #[test]

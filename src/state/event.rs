@@ -95,6 +95,8 @@ pub enum FilePick {
     Folder(PathBuf),
     Files(Vec<PathBuf>),
     Model(PathBuf),
+    /// The names of a model's classes.
+    Labels(PathBuf),
     /// The weights of the model of this id.
     Weights(String, PathBuf),
     /// A mapping of outputs.

@@ -1,83 +1,344 @@
-//! A model of the user's own on its way into the library.
+//! The form about a model of the user's own: on its way into the library, or there already.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::SourceId;
-use crate::domain::SampleUri;
+use crate::domain::{LabelSet, ModelCard, OutputConvention, Prediction, SampleUri};
 
-/// The number of a recognition of a model; each opening of the dialog and each change begins another one.
+/// The number of a request of the form. Each opening and each change begins another one, so that a late result is
+/// known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ImportId(pub u64);
 
-/// The dialog about an ONNX file.
+/// The open form.
 #[derive(Debug)]
 pub struct Import {
-    /// Changes with every look, so that a late prediction is known.
     pub id: ImportId,
-    pub weights: PathBuf,
-    /// A label file of the user's.
-    pub labels: Option<PathBuf>,
-    /// The corrections of the user: field of the card and value, in the order given.
-    pub overrules: Vec<(String, String)>,
+    pub subject: ImportSubject,
     pub status: ImportStatus,
 }
 
-/// A model of the user's own to recognise.
-#[derive(Debug, Clone)]
-pub struct RecogniseRequest {
-    pub import: ImportId,
-    pub weights: PathBuf,
-    pub labels: Option<PathBuf>,
-    /// Field of the card and value.
-    pub overrules: Vec<(String, String)>,
-    /// The shown image, for a preview of the model's input.
-    pub image: Option<(SourceId, SampleUri)>,
-    pub runtime_library: Option<PathBuf>,
+/// The model that the form is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ImportSubject {
+    /// An ONNX file, to be added.
+    File(PathBuf),
+    /// The id of a model that the user added before.
+    Added(String),
 }
 
 #[derive(Debug)]
 pub enum ImportStatus {
-    /// The file is being looked into.
+    /// The file is being read.
     Recognising,
-    /// The model cannot be used as it is; the message says why and what to do.
+    /// There is nothing to fill in; the message says why and what to do.
     Refused(String),
-    Draft(Box<ImportDraft>),
-    /// The model is being copied into the library.
-    Adding,
+    Form(Box<ImportForm>),
 }
 
-/// The recognised properties of the model.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ImportDraft {
-    pub id: String,
-    pub name: String,
-    pub task: String,
-    /// How many classes have names.
-    pub named_classes: usize,
-    /// The properties that were recognised or assumed, with the reasons.
-    pub findings: Vec<ImportField>,
-    /// Every other field of the card.
-    pub other_fields: Vec<ImportField>,
-    /// Outputs of the graph that are not used.
-    pub ignored_outputs: Vec<String>,
-    /// Shape of the tensor and the numbers in it, for people; empty without an image to try it on.
-    pub tensor: Vec<String>,
+/// The fields of the form, and what came of them.
+#[derive(Debug)]
+pub struct ImportForm {
+    /// As the user wants it.
+    pub card: ModelCard,
+    pub labels: LabelChoice,
+    pub start: Arc<ImportStart>,
+    /// What the model gives with the last card that was tried.
+    pub trial: Option<Box<ImportTrial>>,
+    /// Whether a newer card is being tried.
+    pub is_trying: bool,
+    pub is_saving: bool,
+    /// Why the model could not be added or saved.
+    pub failure: Option<String>,
 }
 
-/// A field of the card.
+/// What the form begins with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportStart {
+    pub card: ModelCard,
+    pub labels: LabelChoice,
+    /// The names that were found with the model; empty if there are none.
+    pub found_labels: LabelSet,
+    pub findings: Vec<ImportFinding>,
+    /// Why the conventions were not recognised and are only a first guess.
+    pub refusal: Option<String>,
+    /// What the user should know of the files beside the model.
+    pub remarks: Vec<String>,
+    pub inputs: Vec<ImportPort>,
+    pub outputs: Vec<ImportPort>,
+    /// What to begin with if the model turns out to have the other task.
+    pub other_output: OutputConvention,
+}
+
+/// How the value of a field was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImportField {
+pub struct ImportFinding {
     /// The path in the card, `input.layout`.
     pub field: String,
-    pub value: String,
-    /// “recognised”, “assumed”, “given”; empty if it is unknown.
+    /// “recognised”, “assumed”.
     pub basis: String,
+    pub is_assumed: bool,
     /// A clause that follows “because”; may be empty.
     pub because: String,
 }
 
+/// An input or output of the graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportPort {
+    pub name: String,
+    /// Type and dimensions, `float32 [batch, 84, 8400]`.
+    pub shape: String,
+}
+
+/// Where the names of the classes come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum LabelChoice {
+    /// Classes are shown by number.
+    #[default]
+    None,
+    /// [`ImportStart::found_labels`]
+    Found,
+    /// A label set of Spotcheck.
+    BuiltIn(String),
+    /// A label file of the user's; empty while its path is unknown.
+    File(PathBuf),
+}
+
+/// What the model gives for the image in view.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ImportTrial {
+    /// The image; `None` if none is open, and a grey one was used.
+    pub image: Option<SampleUri>,
+    /// Shape of the tensor and the numbers in it, for people; empty if there is none.
+    pub tensor: Vec<String>,
+    /// `None` if the model could not run or its outputs could not be read: `problems` says why.
+    /// Of boxes only those that are worth showing.
+    pub prediction: Option<Prediction>,
+    /// How many boxes have a score of at least [`Self::MIN_SCORE`], after the model's non-maximum suppression.
+    pub sure_boxes: usize,
+    pub problems: Vec<ImportProblem>,
+}
+
+/// A choice that cannot be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportProblem {
+    /// The path of the field in the card; empty for the card as a whole.
+    pub field: String,
+    pub text: String,
+    /// Whether the model cannot be added like this.
+    pub is_fatal: bool,
+}
+
+/// A model to recognise.
+#[derive(Debug, Clone)]
+pub struct RecogniseRequest {
+    pub import: ImportId,
+    pub subject: ImportSubject,
+    pub runtime_library: Option<PathBuf>,
+}
+
+/// A card to try.
+#[derive(Debug, Clone)]
+pub struct TrialRequest {
+    pub import: ImportId,
+    pub card: ModelCard,
+    pub labels: LabelChoice,
+    /// The image in view.
+    pub image: Option<(SourceId, SampleUri)>,
+}
+
+/// A card to add to the library, or to replace there.
+#[derive(Debug, Clone)]
+pub struct SaveRequest {
+    pub import: ImportId,
+    pub subject: ImportSubject,
+    pub card: ModelCard,
+    pub labels: LabelChoice,
+}
+
+impl ImportTrial {
+    /// The usual threshold of exporters, `0.0..=1.0`.
+    pub const MIN_SCORE: f32 = 0.25;
+}
+
 impl Import {
-    pub fn is_recognising(&self) -> bool {
-        matches!(self.status, ImportStatus::Recognising)
+    pub fn form(&self) -> Option<&ImportForm> {
+        match &self.status {
+            ImportStatus::Form(form) => Some(form),
+            ImportStatus::Recognising | ImportStatus::Refused(_) => None,
+        }
+    }
+}
+
+impl ImportForm {
+    pub fn new(start: ImportStart) -> Self {
+        Self {
+            card: start.card.clone(),
+            labels: start.labels.clone(),
+            start: Arc::new(start),
+            trial: None,
+            is_trying: false,
+            is_saving: false,
+            failure: None,
+        }
+    }
+
+    /// The problems of the last card that was tried.
+    pub fn problems(&self) -> &[ImportProblem] {
+        self.trial.as_ref().map_or(&[], |trial| &trial.problems)
+    }
+
+    /// Whether the card as it is was tried, and can be added.
+    pub fn can_be_saved(&self) -> bool {
+        let is_tried = self.trial.is_some() && !self.is_trying && !self.is_saving;
+        is_tried && !self.problems().iter().any(|problem| problem.is_fatal)
+    }
+
+    pub fn evidence(&self) -> Evidence<'_> {
+        let json = |card| serde_json::to_value(card).unwrap_or_default();
+        Evidence { form: self, started: json(&self.start.card), now: json(&self.card) }
+    }
+
+    /// The fields of the card that are still as they were assumed, as the card notes them.
+    pub fn assumed(&self) -> Vec<String> {
+        let evidence = self.evidence();
+        let is_open = |finding: &&ImportFinding| finding.is_assumed && !evidence.is_changed(&finding.field);
+        let text = |finding: &ImportFinding| {
+            let value = match at(&evidence.now, &finding.field) {
+                Some(Value::String(word)) => word.clone(),
+                Some(value) => value.to_string(),
+                None => return None,
+            };
+            Some(format!("{} = {value}", finding.field))
+        };
+        self.start.findings.iter().filter(is_open).filter_map(text).collect()
+    }
+}
+
+/// How each field of the card came to its value.
+#[derive(Debug)]
+pub struct Evidence<'f> {
+    form: &'f ImportForm,
+    started: Value,
+    now: Value,
+}
+
+impl Evidence<'_> {
+    /// The finding about a field, or about one in it.
+    pub fn finding(&self, field: &str) -> Option<&ImportFinding> {
+        self.form.start.findings.iter().find(|finding| is_within(&finding.field, field))
+    }
+
+    /// Whether the user has set the field.
+    pub fn is_changed(&self, field: &str) -> bool {
+        if field == "labels" {
+            return self.form.labels != self.form.start.labels;
+        }
+        at(&self.started, field) != at(&self.now, field)
+    }
+
+    /// As [`Self::is_changed`], for a field that is a choice between tables: their fields do not count.
+    pub fn is_other_choice(&self, field: &str) -> bool {
+        let choice = |card| match at(card, field) {
+            Some(Value::Object(table)) => table.keys().next().cloned(),
+            other => other.map(ToString::to_string),
+        };
+        choice(&self.started) != choice(&self.now)
+    }
+
+    /// The card with the field as it was at the start; `None` if it had no such field then.
+    pub fn undone(&self, field: &str) -> Option<ModelCard> {
+        let before = at(&self.started, field)?.clone();
+        let mut card = self.now.clone();
+        let (table, key) = field.rsplit_once('.').unwrap_or(("", field));
+        let table = card.pointer_mut(&pointer(table))?.as_object_mut()?;
+        table.insert(key.to_owned(), before);
+        serde_json::from_value(card).ok()
+    }
+}
+
+/// Whether `field` is `table` or in it.
+fn is_within(field: &str, table: &str) -> bool {
+    field.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// A field of a card by its path.
+fn at<'c>(card: &'c Value, field: &str) -> Option<&'c Value> {
+    card.pointer(&pointer(field))
+}
+
+fn pointer(field: &str) -> String {
+    match field {
+        "" => String::new(),
+        field => format!("/{}", field.replace('.', "/")),
+    }
+}
+
+#[cfg(test)]
+pub(in crate::state) mod testing {
+    use super::*;
+    use crate::domain::{
+        Background, ClassValues, ClassificationOutput, ElementType, ImageInput, Layout, ModelFile, ModelTask,
+        ResizeRule,
+    };
+
+    /// A classifier of which two fields were assumed.
+    pub(in crate::state) fn start() -> ImportStart {
+        let output = ClassificationOutput { name: None, values: ClassValues::Logits, background: Background::None };
+        let output = OutputConvention::Classification(output);
+        let resize = ResizeRule::Stretch { width: 32, height: 32 };
+        let card = ModelCard {
+            file: ModelFile { name: "model.onnx".to_owned(), bytes: 1, sha256: String::new(), urls: Vec::new() },
+            input: ImageInput::new(Layout::Nchw, ElementType::Float32, resize),
+            task: ModelTask::Classification,
+            ..ModelCard::of_predictions("toy".to_owned(), "Toy".to_owned(), output.clone())
+        };
+        let finding = |field: &str, is_assumed| ImportFinding {
+            field: field.to_owned(),
+            basis: String::new(),
+            is_assumed,
+            because: String::new(),
+        };
+        ImportStart {
+            card,
+            labels: LabelChoice::None,
+            found_labels: LabelSet::default(),
+            findings: vec![
+                finding("input.channels", true),
+                finding("input.resize", true),
+                finding("input.layout", false),
+            ],
+            refusal: None,
+            remarks: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            other_output: output,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{ChannelOrder, ResizeRule};
+
+    #[test]
+    fn a_field_that_the_user_sets_is_no_longer_assumed_and_can_be_undone() {
+        let mut form = ImportForm::new(testing::start());
+        assert_eq!(form.assumed(), ["input.channels = rgb", r#"input.resize = {"stretch":{"height":32,"width":32}}"#]);
+        form.card.input.channels = ChannelOrder::Bgr;
+        form.card.input.resize = ResizeRule::Stretch { width: 64, height: 32 };
+        assert_eq!(form.assumed(), Vec::<String>::new());
+        let evidence = form.evidence();
+        assert!(evidence.is_changed("input.channels") && evidence.is_changed("input.resize.stretch.width"));
+        assert!(!evidence.is_changed("input.resize.stretch.height") && !evidence.is_other_choice("input.resize"));
+        assert_eq!(evidence.finding("input.resize").unwrap().field, "input.resize");
+        assert_eq!(evidence.finding("input.resize.stretch.width"), None);
+        let undone = evidence.undone("input.channels").unwrap();
+        assert_eq!((undone.input.channels, undone.input.resize), (ChannelOrder::Rgb, form.card.input.resize.clone()));
+        assert_eq!(evidence.undone("input.resize.letterbox.width"), None);
     }
 }

@@ -52,7 +52,10 @@ pub use export::{
     ExportEffect, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
 };
 pub use filmstrip::{Filmstrip, FilmstripId};
-pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus, RecogniseRequest};
+pub use import::{
+    Evidence, Import, ImportFinding, ImportForm, ImportId, ImportPort, ImportProblem, ImportStart, ImportStatus,
+    ImportSubject, ImportTrial, LabelChoice, RecogniseRequest, SaveRequest, TrialRequest,
+};
 use inference::QueuedImages;
 pub use inference::{
     ConnectRequest, EngineFailure, ImageRequest, ImagesRequest, Inference, InferenceCommand, InferenceEffect,

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{LabelSet, ModelCard, ModelTask, Problem};
-use crate::state::{ImportDraft, ImportId, ModelDefaults, RecogniseRequest, Ticket};
+use crate::state::{
+    ImportId, ImportStart, ImportTrial, LabelChoice, ModelDefaults, RecogniseRequest, SaveRequest, Ticket, TrialRequest,
+};
 
 /// Commands about the library.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,12 +16,16 @@ pub enum ModelsCommand {
     /// Ask for a file with the weights of a model that could not be downloaded.
     PickWeights(String),
     Remove(String),
-    /// Sets a field of the draft card in the dialog about a model; an empty value takes that back.
-    Overrule {
-        field: String,
-        value: String,
+    /// Opens the form about a model that the user added, by its id.
+    Edit(String),
+    /// What the form about a model says now.
+    ChangeImport {
+        card: Box<ModelCard>,
+        labels: LabelChoice,
     },
-    SetLabels(Option<PathBuf>),
+    /// Ask for a label file for the form.
+    PickLabels,
+    /// Add the model, or save the one that is there.
     ConfirmImport,
     CancelImport,
     /// The offer of this model, by its id, is not made again.
@@ -41,11 +47,14 @@ pub enum ModelsEffect {
     },
     /// Look into a model of the user's own.
     Recognise(RecogniseRequest),
-    /// Take the model that this look was at into the library.
-    Add {
-        import: ImportId,
-    },
+    /// Run it with a card. Replaces the card that is being tried.
+    TryCard(Box<TrialRequest>),
+    /// Take it into the library, or save its card there.
+    Save(Box<SaveRequest>),
+    /// The form is closed: let go of the model.
+    CloseImport,
     Pick,
+    PickLabels,
     /// Opens the file dialog for the weights of this model.
     PickWeights(String),
 }
@@ -65,10 +74,15 @@ pub enum ModelsEvent {
     /// The result of inspecting a model of the user's own.
     Recognised {
         import: ImportId,
-        result: Result<Box<ImportDraft>, String>,
+        result: Result<Box<ImportStart>, String>,
+    },
+    /// What it gives with a card.
+    Tried {
+        import: ImportId,
+        trial: Box<ImportTrial>,
     },
     /// The model is in the library, under this id.
-    Added {
+    Saved {
         import: ImportId,
         result: Result<String, String>,
     },
@@ -89,6 +103,8 @@ pub struct ModelEntry {
     pub disk_bytes: u64,
     /// The location of the card, for people: “comes with Spotcheck”.
     pub origin: String,
+    /// Whether the user added it, so that its card can be edited.
+    pub can_edit: bool,
     /// Why weights that are there cannot be used.
     pub problem: Option<String>,
 }

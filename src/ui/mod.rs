@@ -36,7 +36,6 @@ pub struct Window {
     presentation: presentation::PresentationMemory,
     wrong_class: overlays::WrongClassMemory,
     export: overlays::ExportMemory,
-    import: overlays::ImportMemory,
     go_to: overlays::GoToMemory,
     open_s3: overlays::OpenS3Memory,
     upload: overlays::UploadMemory,
@@ -87,7 +86,7 @@ impl Window {
         overlays::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
         overlays::mass_verdict_ui(ui.ctx(), state, &mut self.mass_verdict, &mut commands);
         overlays::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);
-        overlays::import_ui(ui.ctx(), state, &mut self.import, &self.textures, &mut commands);
+        overlays::import_ui(ui.ctx(), state, &mut self.textures, &mut commands);
         overlays::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
         overlays::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
         overlays::job_form_ui(ui.ctx(), state, &mut self.job_form, &mut commands);

@@ -163,34 +163,3 @@ fn a_runtime_that_cannot_be_used_is_refused_with_the_reason_and_browsing_goes_on
     window.key_press(egui::Key::End);
     wait_for(&mut window, "8 of 8 images");
 }
-
-#[test]
-fn a_model_that_is_dropped_is_explained_overruled_and_previewed() {
-    let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
-    wait_for(&mut window, "tiger cat 38.3 %");
-    let model = crate::support::repository().join("tests/cases/conventions/keras-cifar10/model.onnx");
-    crate::browsing::drop_on(&mut window, &model);
-    wait_for(&mut window, "Add a model");
-    wait_for(&mut window, "This is a model for classification");
-    assert!(sees(&window, "assumed"));
-    assert!(sees(&window, "Model input"));
-    wait_for(&mut window, "made from chelsea.png");
-    let field = window.get_by_role_and_label(egui::accesskit::Role::TextInput, "Set a field");
-    field.focus();
-    field.type_text("input.channels=bgr");
-    window.step();
-    window.key_press(egui::Key::Enter);
-    wait_for(&mut window, "Set: input.channels = bgr");
-    wait_for(&mut window, "given, set by you");
-    click(&mut window, "Cancel");
-    wait_until(&mut window, "the dialog to close", |window| !sees(window, "Model input"));
-}
-
-#[test]
-fn a_model_that_cannot_work_is_refused_with_the_reason() {
-    let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
-    wait_for(&mut window, "tiger cat 38.3 %");
-    let model = crate::support::repository().join("tests/cases/conventions/refused-no-image/model.onnx");
-    crate::browsing::drop_on(&mut window, &model);
-    wait_for(&mut window, "cannot be used");
-}

@@ -361,9 +361,10 @@ fn changes_are(count: usize) -> String {
     }
 }
 
-/// Remote outputs may be read in several ways; the description of the run tells which.
+/// Remote outputs may be read in several ways; the description of the run tells which. The card of a model of the
+/// user's own may have been edited since.
 fn is_same(run: &RunInfo, key: &RunKey, card: &ModelCard) -> bool {
-    run.key == *key && (key.made.is_here() || run.card.origin == card.origin)
+    run.key == *key && if key.made.is_here() { run.card.predicts_as(card) } else { run.card.origin == card.origin }
 }
 
 /// The names of a run's classes, as the project has them.

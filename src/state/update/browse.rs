@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use super::{arrange, go_to, models, predict, project, project_requests, run_tasks, s3, shown, watch};
 use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
-    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource,
-    Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest,
+    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, Effect, FilePick, ImportSubject,
+    Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome,
+    ThumbnailRequest,
 };
 use crate::tasks::ProgressUnit;
 
@@ -98,7 +99,7 @@ pub(super) fn open_samples(state: &mut State, effects: &mut Queue<Effect>) {
 fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Queue<Effect>) {
     let is_model = |path: &PathBuf| has_extension(path, "onnx");
     if let Some(position) = paths.iter().position(is_model) {
-        super::import::open(state, paths.swap_remove(position), effects);
+        super::import::open(state, ImportSubject::File(paths.swap_remove(position)), effects);
         return;
     }
     match paths.len() {
@@ -132,7 +133,8 @@ fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
     match pick {
         FilePick::Folder(path) | FilePick::Project(path) => open_path(state, path, effects),
         FilePick::Files(paths) => open_dropped(state, paths, effects),
-        FilePick::Model(path) => super::import::open(state, path, effects),
+        FilePick::Model(path) => super::import::open(state, ImportSubject::File(path), effects),
+        FilePick::Labels(path) => super::import::labels_picked(state, path, effects),
         FilePick::Weights(id, path) => {
             models::fetch_model(state, id, Some(path), effects);
         }

@@ -1,22 +1,75 @@
-//! The dialog about a model of the user's own.
+//! The form about a model of the user's own.
 
 use std::path::PathBuf;
 
-use crate::state::{Effect, Import, ImportDraft, ImportId, ImportStatus, ModelsEffect, Queue, RecogniseRequest, State};
+use super::models;
+use crate::domain::ModelCard;
+use crate::state::{
+    Effect, Import, ImportForm, ImportId, ImportStart, ImportStatus, ImportSubject, ImportTrial, LabelChoice,
+    ModelsEffect, Queue, RecogniseRequest, SaveRequest, State, TrialRequest,
+};
 
-pub(super) fn open(state: &mut State, weights: PathBuf, effects: &mut Queue<Effect>) {
-    state.import = Some(Import {
-        id: ImportId(0),
-        weights,
-        labels: None,
-        overrules: Vec::new(),
-        status: ImportStatus::Recognising,
-    });
-    recognise(state, effects);
+pub(super) fn open(state: &mut State, subject: ImportSubject, effects: &mut Queue<Effect>) {
+    let id = ImportId(state.ids.next());
+    state.import = Some(Import { id, subject: subject.clone(), status: ImportStatus::Recognising });
+    effects.push(ModelsEffect::Recognise(RecogniseRequest {
+        import: id,
+        subject,
+        runtime_library: state.settings.runtime_library.clone(),
+    }));
 }
 
-/// Looks at the model, again after every change; answers to earlier looks are dropped.
-fn recognise(state: &mut State, effects: &mut Queue<Effect>) {
+pub(super) fn close(state: &mut State, effects: &mut Queue<Effect>) {
+    state.import = None;
+    effects.push(ModelsEffect::CloseImport);
+}
+
+pub(super) fn recognised(
+    state: &mut State,
+    id: ImportId,
+    result: Result<Box<ImportStart>, String>,
+    effects: &mut Queue<Effect>,
+) {
+    let Some(import) = state.import.as_mut().filter(|import| import.id == id) else {
+        return;
+    };
+    match result {
+        Ok(start) => {
+            import.status = ImportStatus::Form(Box::new(ImportForm::new(*start)));
+            try_out(state, effects);
+        }
+        Err(reason) => import.status = ImportStatus::Refused(reason),
+    }
+}
+
+/// The form that can be changed now.
+fn open_form(state: &mut State) -> Option<&mut ImportForm> {
+    match &mut state.import.as_mut()?.status {
+        ImportStatus::Form(form) if !form.is_saving => Some(form),
+        _ => None,
+    }
+}
+
+pub(super) fn change(state: &mut State, card: ModelCard, labels: LabelChoice, effects: &mut Queue<Effect>) {
+    let Some(form) = open_form(state) else {
+        return;
+    };
+    form.failure = None;
+    if form.card != card || form.labels != labels {
+        (form.card, form.labels) = (card, labels);
+        try_out(state, effects);
+    }
+}
+
+pub(super) fn labels_picked(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
+    if let Some(form) = open_form(state) {
+        let card = form.card.clone();
+        change(state, card, LabelChoice::File(path), effects);
+    }
+}
+
+/// Runs the model with the card as it is now; results of earlier cards are dropped.
+fn try_out(state: &mut State, effects: &mut Queue<Effect>) {
     let id = ImportId(state.ids.next());
     let shown = state.selection.shown();
     let image = shown.and_then(|sample| {
@@ -26,68 +79,62 @@ fn recognise(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(import) = &mut state.import else {
         return;
     };
-    import.id = id;
-    import.status = ImportStatus::Recognising;
-    effects.push(ModelsEffect::Recognise(RecogniseRequest {
-        import: id,
-        weights: import.weights.clone(),
-        labels: import.labels.clone(),
-        overrules: import.overrules.clone(),
-        image,
-        runtime_library: state.settings.runtime_library.clone(),
-    }));
-}
-
-/// An empty value takes the field back to what was recognised.
-pub(super) fn overrule(state: &mut State, field: String, value: String, effects: &mut Queue<Effect>) {
-    let Some(import) = &mut state.import else {
+    let ImportStatus::Form(form) = &mut import.status else {
         return;
     };
-    import.overrules.retain(|(known, _)| *known != field);
-    if !value.is_empty() {
-        import.overrules.push((field, value));
-    }
-    recognise(state, effects);
+    import.id = id;
+    form.is_trying = true;
+    let (card, labels) = (form.card.clone(), form.labels.clone());
+    effects.push(ModelsEffect::TryCard(Box::new(TrialRequest { import: id, card, labels, image })));
 }
 
-pub(super) fn set_labels(state: &mut State, labels: Option<PathBuf>, effects: &mut Queue<Effect>) {
-    if let Some(import) = &mut state.import {
-        import.labels = labels;
-        recognise(state, effects);
+pub(super) fn tried(state: &mut State, id: ImportId, trial: Box<ImportTrial>) {
+    if let Some(import) = state.import.as_mut().filter(|import| import.id == id)
+        && let ImportStatus::Form(form) = &mut import.status
+    {
+        form.trial = Some(trial);
+        form.is_trying = false;
     }
 }
 
 pub(super) fn confirm(state: &mut State, effects: &mut Queue<Effect>) {
-    if let Some(import) = &mut state.import
-        && matches!(import.status, ImportStatus::Draft(_))
-    {
-        import.status = ImportStatus::Adding;
-        effects.push(ModelsEffect::Add { import: import.id });
-    }
-}
-
-pub(super) fn recognised(state: &mut State, id: ImportId, result: Result<Box<ImportDraft>, String>) {
-    if let Some(import) = state.import.as_mut().filter(|import| import.id == id) {
-        import.status = match result {
-            Ok(draft) => ImportStatus::Draft(draft),
-            Err(reason) => ImportStatus::Refused(reason),
-        };
-    }
-}
-
-pub(super) fn added(state: &mut State, id: ImportId, result: Result<String, String>, effects: &mut Queue<Effect>) {
-    let Some(import) = state.import.as_mut().filter(|import| import.id == id) else {
-        effects.push(ModelsEffect::List);
+    let Some(import) = &mut state.import else {
         return;
     };
-    match result {
-        Ok(model_id) => {
-            state.import = None;
-            state.show_notice(format!("Added the model {model_id}"));
-            state.settings.model = Some(model_id.clone());
-            state.models.choose(Some(model_id));
-            effects.push(ModelsEffect::List);
+    let ImportStatus::Form(form) = &mut import.status else {
+        return;
+    };
+    if form.can_be_saved() {
+        form.is_saving = true;
+        form.failure = None;
+        let card = ModelCard { assumed: form.assumed(), ..form.card.clone() };
+        let (subject, labels) = (import.subject.clone(), form.labels.clone());
+        effects.push(ModelsEffect::Save(Box::new(SaveRequest { import: import.id, subject, card, labels })));
+    }
+}
+
+pub(super) fn saved(state: &mut State, id: ImportId, result: Result<String, String>, effects: &mut Queue<Effect>) {
+    effects.push(ModelsEffect::List);
+    let Some(import) = state.import.as_mut().filter(|import| import.id == id) else {
+        return;
+    };
+    match (result, &mut import.status) {
+        (Ok(model_id), _) => {
+            let is_new = matches!(import.subject, ImportSubject::File(_));
+            close(state, effects);
+            if is_new {
+                state.show_notice(format!("Added the model {model_id}"));
+                state.settings.model = Some(model_id.clone());
+                state.models.choose(Some(model_id));
+            } else {
+                state.show_notice(format!("Saved the model {model_id}; new predictions go to a new run"));
+                models::card_changed(state, &model_id, effects);
+            }
         }
-        Err(reason) => import.status = ImportStatus::Refused(reason),
+        (Err(reason), ImportStatus::Form(form)) => {
+            form.is_saving = false;
+            form.failure = Some(reason);
+        }
+        (Err(_), _) => {}
     }
 }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::run_tasks::begin;
+use super::run_tasks::{begin, cancel_preparation};
 use super::{engine, import, predict, report_problem};
 use crate::domain::{Problem, human_bytes};
 use crate::state::{
-    Effect, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect, ModelsEvent, Queue,
-    RuntimeKind, State, TaskKind,
+    Effect, ImportSubject, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect,
+    ModelsEvent, Queue, RuntimeKind, State, TaskKind,
 };
 use crate::tasks::ProgressUnit;
 
@@ -17,12 +17,11 @@ pub(super) fn on_command(state: &mut State, command: ModelsCommand, effects: &mu
         ModelsCommand::Fetch(id) => fetch_model(state, id, None, effects),
         ModelsCommand::PickWeights(id) => effects.push(ModelsEffect::PickWeights(id)),
         ModelsCommand::Remove(id) => effects.push(ModelsEffect::Remove { id }),
-        ModelsCommand::Overrule { field, value } => {
-            import::overrule(state, field, value, effects);
-        }
-        ModelsCommand::SetLabels(labels) => import::set_labels(state, labels, effects),
+        ModelsCommand::Edit(id) => import::open(state, ImportSubject::Added(id), effects),
+        ModelsCommand::ChangeImport { card, labels } => import::change(state, *card, labels, effects),
+        ModelsCommand::PickLabels => effects.push(ModelsEffect::PickLabels),
         ModelsCommand::ConfirmImport => import::confirm(state, effects),
-        ModelsCommand::CancelImport => state.import = None,
+        ModelsCommand::CancelImport => import::close(state, effects),
         ModelsCommand::DismissOffer(model_id) => {
             state.settings.dismissed_offers.insert(model_id);
         }
@@ -35,8 +34,9 @@ pub(super) fn on_event(state: &mut State, event: ModelsEvent, effects: &mut Queu
             models_listed(state, entries, defaults, problems, effects);
         }
         ModelsEvent::Removed { id, result } => model_removed(state, &id, result, effects),
-        ModelsEvent::Recognised { import, result } => import::recognised(state, import, result),
-        ModelsEvent::Added { import, result } => import::added(state, import, result, effects),
+        ModelsEvent::Recognised { import, result } => import::recognised(state, import, result, effects),
+        ModelsEvent::Tried { import, trial } => import::tried(state, import, trial),
+        ModelsEvent::Saved { import, result } => import::saved(state, import, result, effects),
     }
 }
 
@@ -81,6 +81,16 @@ pub(super) fn settings_changed(state: &mut State, effects: &mut Queue<Effect>) {
         state.inference.reset();
     }
     predict::go_to_active_run(state, effects);
+}
+
+/// The card of a model is another one: if the model is loaded, it is loaded anew.
+pub(super) fn card_changed(state: &mut State, id: &str, effects: &mut Queue<Effect>) {
+    if state.inference.local.key.as_ref().is_some_and(|key| key.model_id == id) {
+        if state.inference.local.status.is_loading() {
+            cancel_preparation(state, effects);
+        }
+        state.inference.local = LocalEngine::default();
+    }
 }
 
 /// Downloads the weights of a model, or copies them from a file of the user's.

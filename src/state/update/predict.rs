@@ -90,7 +90,10 @@ pub(super) fn active_run(state: &State) -> Option<RunId> {
     let is_active = |run: &&Run| match (&model, remote) {
         // The origin says how the remote model is asked, and how its responses are read.
         (Some((key, card, _)), Some(_)) => run.info.key == *key && run.info.card.origin == card.origin,
-        (Some((key, ..)), None) => run.info.key == *key,
+        // The user may have edited the card since.
+        (Some((key, card, labels)), None) => {
+            run.info.key == *key && run.info.card.predicts_as(card) && run.info.labels == **labels
+        }
         (None, Some(remote)) => remote.is_where(&run.info.key.made),
         (None, None) => false,
     };

@@ -1,20 +1,22 @@
 use crate::state::Failure;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::update;
 use crate::domain::{
-    Change, ClassScore, DetectionOutput, Device, DeviceReport, FileStamp, LabelSet, ListingChange, ModelCard,
-    OutputConvention, Page, Prediction, PredictionContent, Problem, RunId, RunInfo, Saliency, Sample, SampleId,
-    SampleUri,
+    Change, ChannelOrder, ClassScore, DetectionOutput, Device, DeviceReport, FileStamp, LabelSet, ListingChange,
+    ModelCard, OutputConvention, Page, Prediction, PredictionContent, Problem, RunId, RunInfo, Saliency, Sample,
+    SampleId, SampleUri,
 };
 use crate::review::PredictionStatus;
+use crate::state::import::testing;
 use crate::state::{
     Action, BrowseCommand, BrowseEffect, BrowseEvent, Command, Display, DisplayInfo, Effect, Event, Explanation,
-    ExportCommand, ExportEvent, FilePick, InferenceCommand, InferenceEffect, InferenceEvent, Listing, Loadable,
-    Message, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect, ModelsEvent, NewPrediction, Offer, Overlay,
-    ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus, ReviewCommand, ReviewEffect, ReviewEvent, SourceId,
-    State, Step, StoredPrediction, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
+    ExportCommand, ExportEvent, FilePick, InferenceCommand, InferenceEffect, InferenceEvent, LabelChoice, Listing,
+    Loadable, Message, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect, ModelsEvent, NewPrediction, Offer,
+    Overlay, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus, ReviewCommand, ReviewEffect, ReviewEvent, Run,
+    SaveRequest, SourceId, State, Step, StoredPrediction, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    ViewChange,
 };
 
 /// Whether an effect of this pattern is among them.
@@ -101,6 +103,7 @@ fn models(ids: &[&str]) -> Event {
         can_remove: false,
         disk_bytes: 0,
         origin: String::new(),
+        can_edit: false,
         problem: None,
     });
     Event::Models(ModelsEvent::Listed {
@@ -501,22 +504,58 @@ fn pausing_goes_to_the_task_that_was_named() {
 }
 
 #[test]
-fn a_late_look_at_a_model_does_not_replace_a_newer_one() {
+fn a_late_look_at_a_model_and_a_late_trial_of_a_card_are_dropped() {
     let (mut state, ..) = opened();
+    let recognised = |import| Event::Models(ModelsEvent::Recognised { import, result: Ok(Box::new(testing::start())) });
+    let id = |state: &State| state.import.as_ref().unwrap().id;
     command(&mut state, BrowseCommand::Drop(vec![PathBuf::from("/m.onnx")]));
-    let first = state.import.as_ref().unwrap().id;
-    let field = "input.channels".to_owned();
-    let value = "bgr".to_owned();
-    let effects = command(&mut state, ModelsCommand::Overrule { field, value });
-    assert!(
-        has!(effects, Effect::Models(ModelsEffect::Recognise(request)) if request.weights == Path::new("/m.onnx")),
-        "{effects:?}"
-    );
-    let late = Event::Models(ModelsEvent::Recognised { import: first, result: Err("late".to_owned()) });
-    event(&mut state, late);
-    assert!(state.import.as_ref().unwrap().is_recognising());
+    let first = id(&state);
+    command(&mut state, BrowseCommand::Drop(vec![PathBuf::from("/n.onnx")]));
+    event(&mut state, recognised(first));
+    assert!(state.import.as_ref().unwrap().form().is_none());
+
+    let now = id(&state);
+    let effects = event(&mut state, recognised(now));
+    assert!(has!(effects, Effect::Models(ModelsEffect::TryCard(request)) if request.image.is_some()), "{effects:?}");
+    let before = id(&state);
+    let mut card = testing::start().card;
+    card.input.channels = ChannelOrder::Bgr;
+    let changed = ModelsCommand::ChangeImport { card: Box::new(card), labels: LabelChoice::None };
+    let effects = command(&mut state, changed.clone());
+    assert!(has!(effects, Effect::Models(ModelsEffect::TryCard(_))), "{effects:?}");
+    assert!(command(&mut state, changed).is_empty());
+    let tried = |import| Event::Models(ModelsEvent::Tried { import, trial: Box::default() });
+    event(&mut state, tried(before));
+    assert!(command(&mut state, ModelsCommand::ConfirmImport).is_empty());
+    let now = id(&state);
+    event(&mut state, tried(now));
+    let effects = command(&mut state, ModelsCommand::ConfirmImport);
+    let is_right =
+        |request: &SaveRequest| request.card.input.channels == ChannelOrder::Bgr && request.card.assumed.len() == 1;
+    assert!(has!(effects, Effect::Models(ModelsEffect::Save(request)) if is_right(request)), "{effects:?}");
     command(&mut state, ModelsCommand::CancelImport);
     assert!(state.import.is_none());
+}
+
+#[test]
+fn an_edited_card_begins_a_new_run_and_is_loaded_anew() {
+    let (mut state, ..) = ready();
+    let first = state.run().unwrap().id();
+    command(&mut state, ModelsCommand::Edit("small".to_owned()));
+    let id = |state: &State| state.import.as_ref().unwrap().id;
+    let now = id(&state);
+    let start = testing::start();
+    event(&mut state, ModelsEvent::Recognised { import: now, result: Ok(Box::new(start)) });
+    let now = id(&state);
+    event(&mut state, ModelsEvent::Saved { import: now, result: Ok("small".to_owned()) });
+    assert!(state.import.is_none());
+    assert!(matches!(state.inference.local.status, Loadable::NotLoaded));
+    let mut entries = state.models.entries().to_vec();
+    entries.iter_mut().find(|entry| entry.card.id == "small").unwrap().card.input.channels = ChannelOrder::Bgr;
+    let listed = ModelsEvent::Listed { entries, defaults: ModelDefaults::default(), problems: Vec::new() };
+    let effects = event(&mut state, listed);
+    assert!(has!(effects, Effect::Inference(InferenceEffect::Prepare(_))), "{effects:?}");
+    assert_ne!(state.run().map(Run::id), Some(first));
 }
 
 /// A stored run of the model `small` over the three images, the first of which has a prediction.

@@ -1,230 +1,238 @@
-//! The dialog about a model of the user's own: what was recognised, what was only assumed, and what the model gets to
-//! see.
+//! The form about a model of the user's own: its conventions, each with the reason for its value, beside what the
+//! model gives with them for the image in view.
 
-use std::collections::BTreeMap;
+mod input;
+mod output;
+mod preview;
+mod rows;
+
 use std::path::PathBuf;
 
-use eframe::egui::{self, Align, Key, Label, Layout, RichText, ScrollArea, TextEdit, TextureHandle, Ui, vec2};
+use eframe::egui::{self, ComboBox, Label, RichText, TextEdit, Ui, vec2};
 
 use super::super::textures::Textures;
-use super::super::widgets::{Tone, banner_ui, strong};
+use super::super::widgets::{Tone, banner_ui, grouped, primary_button, strong};
 use super::dialog::dialog;
-use crate::state::{Command, Import, ImportDraft, ImportField, ImportId, ImportStatus, ModelsCommand, Queue, State};
+use super::form::two_columns_ui;
+use super::reading::LABEL_SETS;
+use crate::domain::{ModelCard, ModelTask, OutputConvention};
+use crate::state::{
+    Command, Import, ImportForm, ImportStart, ImportStatus, ImportSubject, LabelChoice, ModelsCommand, Queue, State,
+};
+use preview::preview_ui;
+use rows::{CONTROL_WIDTH, Rows, text_field};
 
-const WIDTH: f32 = 860.0;
-const PREVIEW_SIDE: f32 = 224.0;
-const NAME_WIDTH: f32 = 150.0;
-const VALUE_WIDTH: f32 = 130.0;
-
-/// Drafts of the text fields.
-#[derive(Default)]
-pub(in super::super) struct ImportMemory {
-    weights: Option<PathBuf>,
-    /// The serial of the inspection that `values` were taken from.
-    values_of: Option<ImportId>,
-    values: BTreeMap<String, String>,
-    labels: String,
-    other: String,
-}
+const WIDTH: f32 = 1120.0;
+/// The title and the buttons.
+const FRAME_HEIGHT: f32 = 120.0;
 
 pub(in super::super) fn import_ui(
     ctx: &egui::Context,
     state: &State,
-    memory: &mut ImportMemory,
-    textures: &Textures,
+    textures: &mut Textures,
     commands: &mut Queue<Command>,
 ) {
     let Some(import) = &state.import else {
-        memory.weights = None;
         return;
     };
-    if memory.weights.as_ref() != Some(&import.weights) {
-        *memory = ImportMemory { weights: Some(import.weights.clone()), ..ImportMemory::default() };
-    }
     let modal = dialog(ctx, "import a model").show(ctx, |ui| {
-        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
-        contents_ui(ui, import, memory, textures, commands);
+        let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FRAME_HEIGHT);
+        ui.set_width(WIDTH.min(room.x));
+        heading_ui(ui, state, import);
+        match &import.status {
+            ImportStatus::Recognising => {
+                ui.horizontal(|ui| {
+                    ui.spinner();
+                    ui.weak("Reading the file and running it on test images…");
+                });
+            }
+            ImportStatus::Refused(reason) => banner_ui(ui, Tone::Error, reason, |_| {}),
+            ImportStatus::Form(form) => form_ui(ui, state, import, form, textures, room.y, commands),
+        }
+        ui.add_space(8.0);
+        foot_ui(ui, import, commands);
     });
-    if modal.should_close() {
+    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         commands.push(ModelsCommand::CancelImport);
     }
 }
 
-fn contents_ui(
+fn heading_ui(ui: &mut Ui, state: &State, import: &Import) {
+    let (title, below, whole) = match &import.subject {
+        ImportSubject::File(path) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            ("Add a model".to_owned(), name, path.display().to_string())
+        }
+        ImportSubject::Added(id) => {
+            let name = state.models.get(id).map_or(id.as_str(), |entry| entry.card.name.as_str());
+            let below = "Predictions that were made before stay as they are; new ones go to a new run".to_owned();
+            (format!("Edit {name}"), below, id.clone())
+        }
+    };
+    ui.label(strong(title).size(18.0));
+    ui.add(Label::new(RichText::new(below).weak()).truncate()).on_hover_text(whole);
+    ui.add_space(6.0);
+}
+
+fn form_ui(
     ui: &mut Ui,
+    state: &State,
     import: &Import,
-    memory: &mut ImportMemory,
-    textures: &Textures,
+    form: &ImportForm,
+    textures: &mut Textures,
+    height: f32,
     commands: &mut Queue<Command>,
 ) {
-    ui.label(strong("Add a model").size(18.0));
-    let name = import.weights.file_name().unwrap_or_default();
-    ui.label(RichText::new(name.to_string_lossy()).weak()).on_hover_text(import.weights.display().to_string());
-    ui.add_space(8.0);
-    match &import.status {
-        ImportStatus::Recognising => {
-            ui.weak("Reading the file…");
-        }
-        ImportStatus::Adding => {
-            ui.weak("Copying the model into Spotcheck's folder…");
-        }
-        ImportStatus::Refused(reason) => banner_ui(ui, Tone::Error, reason, |_| {}),
-        ImportStatus::Draft(draft) => {
-            take_over(import.id, draft, memory);
-            draft_ui(ui, draft, memory, textures.import_preview(import.id), commands);
-        }
+    let (mut card, mut labels) = (form.card.clone(), form.labels.clone());
+    let is_new = matches!(import.subject, ImportSubject::File(_));
+    two_columns_ui(
+        ui,
+        height,
+        &mut (&mut *commands, textures),
+        |ui, (commands, _)| {
+            ui.add_enabled_ui(!form.is_saving, |ui| {
+                refusal_ui(ui, form);
+                let evidence = form.evidence();
+                let mut rows = Rows::new(form, &evidence);
+                model_ui(ui, &mut rows, &mut card, &mut labels, is_new, &form.start, commands);
+                ui.add_space(8.0);
+                input::input_ui(ui, &mut rows, &mut card.input, &form.start);
+                ui.add_space(8.0);
+                output::output_ui(ui, &mut rows, &mut card, &form.start);
+                if let Some(undone) = rows.undone() {
+                    card = undone;
+                }
+            });
+        },
+        |ui, (_, textures)| preview_ui(ui, state, form, textures),
+    );
+    if card != form.card || labels != form.labels {
+        commands.push(ModelsCommand::ChangeImport { card: Box::new(card), labels });
     }
-    ui.add_space(6.0);
-    labels_ui(ui, memory, commands);
-    other_field_ui(ui, import, memory, commands);
-    ui.add_space(10.0);
-    buttons_ui(ui, import, commands);
 }
 
-/// The fields show what the last inspection found.
-fn take_over(id: ImportId, draft: &ImportDraft, memory: &mut ImportMemory) {
-    if memory.values_of == Some(id) {
+/// Why there is only a first guess, and what the graph looks like.
+fn refusal_ui(ui: &mut Ui, form: &ImportForm) {
+    for remark in &form.start.remarks {
+        banner_ui(ui, Tone::Warning, remark, |_| {});
+        ui.add_space(6.0);
+    }
+    let Some(reason) = &form.start.refusal else {
         return;
-    }
-    memory.values_of = Some(id);
-    let all = draft.findings.iter().chain(&draft.other_fields);
-    memory.values = all.map(|field| (field.field.clone(), field.value.clone())).collect();
+    };
+    let message =
+        format!("Not recognised: {reason}. Choose below how the model is used; the preview shows what it gives");
+    banner_ui(ui, Tone::Warning, &message, |ui| {
+        for port in &form.start.outputs {
+            let text = format!("Output {} {}", port.name, port.shape);
+            ui.add(Label::new(RichText::new(text).small().weak()).wrap());
+        }
+    });
+    ui.add_space(6.0);
 }
 
-fn draft_ui(
+fn model_ui(
     ui: &mut Ui,
-    draft: &ImportDraft,
-    memory: &mut ImportMemory,
-    preview: Option<&TextureHandle>,
+    rows: &mut Rows<'_>,
+    card: &mut ModelCard,
+    labels: &mut LabelChoice,
+    is_new: bool,
+    start: &ImportStart,
     commands: &mut Queue<Command>,
 ) {
-    let labels = match draft.named_classes {
-        0 => "classes have no names".to_owned(),
-        count => format!("{count} named classes"),
-    };
-    ui.label(format!("This is a model for {}; {labels}", draft.task));
-    ui.add_space(6.0);
-    ui.horizontal_top(|ui| {
-        let height = (ui.ctx().content_rect().height() - 330.0).clamp(120.0, 420.0);
-        let width = (ui.available_width() - PREVIEW_SIDE - 24.0).max(240.0);
-        ui.allocate_ui_with_layout(vec2(width, height), Layout::top_down(Align::Min), |ui| {
-            ScrollArea::vertical().auto_shrink([false, true]).max_height(height).min_scrolled_height(height).show(
-                ui,
-                |ui| {
-                    fields_ui(ui, &draft.findings, memory, commands);
-                    ui.collapsing("All other fields", |ui| {
-                        fields_ui(ui, &draft.other_fields, memory, commands);
-                    });
-                    if !draft.ignored_outputs.is_empty() {
-                        let names = draft.ignored_outputs.join(", ");
-                        ui.weak(format!("Unused outputs: {names}"));
-                    }
-                },
-            );
-        });
-        ui.vertical(|ui| preview_ui(ui, draft, preview));
-    });
-}
-
-fn preview_ui(ui: &mut Ui, draft: &ImportDraft, preview: Option<&TextureHandle>) {
-    ui.label(strong("Model input"));
-    match preview {
-        Some(texture) => {
-            let size = texture.size_vec2();
-            let scale = PREVIEW_SIDE / size.max_elem().max(1.0);
-            ui.image((texture.id(), size * scale));
+    ui.label(strong("Model"));
+    rows.row(ui, "name", "Name", |ui| text_field(ui, "Name", &mut card.name));
+    rows.row(ui, "id", "Id", |ui| {
+        if is_new {
+            text_field(ui, "Id", &mut card.id);
+        } else {
+            ui.add(Label::new(&card.id).truncate());
         }
-        None if draft.tensor.is_empty() => {
-            ui.weak("Open an image to see the model input");
-        }
-        None => {}
-    }
-    for line in &draft.tensor {
-        ui.label(RichText::new(line).small().weak());
-    }
-}
-
-fn fields_ui(ui: &mut Ui, fields: &[ImportField], memory: &mut ImportMemory, commands: &mut Queue<Command>) {
-    for field in fields {
-        ui.horizontal_top(|ui| field_ui(ui, field, memory, commands));
-    }
-}
-
-fn field_ui(ui: &mut Ui, field: &ImportField, memory: &mut ImportMemory, commands: &mut Queue<Command>) {
-    let height = ui.spacing().interact_size.y;
-    let name = Label::new(&field.field).truncate();
-    ui.allocate_ui_with_layout(vec2(NAME_WIDTH, height), Layout::left_to_right(Align::Center), |ui| {
-        ui.set_min_width(NAME_WIDTH);
-        ui.add(name);
     });
-    let value = memory.values.entry(field.field.clone()).or_insert_with(|| field.value.clone());
-    let edit = ui.add_sized([VALUE_WIDTH, height], TextEdit::singleline(value));
-    if edit.lost_focus() && *value != field.value {
-        commands.push(ModelsCommand::Overrule { field: field.field.clone(), value: value.trim().to_owned() });
-    }
-    edit.accessible_name(&field.field);
-    let mark = if field.basis == "assumed" { "⚠ " } else { "" };
-    let basis = format!("{mark}{}", field.basis);
-    let reason = match field.because.as_str() {
-        "" => String::new(),
-        because => format!(", {because}"),
-    };
-    ui.add(Label::new(RichText::new(format!("{basis}{reason}")).small().weak()).wrap());
-}
-
-fn labels_ui(ui: &mut Ui, memory: &mut ImportMemory, commands: &mut Queue<Command>) {
-    ui.horizontal(|ui| {
-        ui.label("Label file");
-        let edit = ui.add(
-            TextEdit::singleline(&mut memory.labels)
-                .hint_text("Path of a text file, one class per line")
-                .desired_width(f32::INFINITY),
-        );
-        if edit.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter)) {
-            let path = memory.labels.trim();
-            let labels = (!path.is_empty()).then(|| PathBuf::from(path));
-            commands.push(ModelsCommand::SetLabels(labels));
-        }
-        edit.accessible_name("Label file");
-    });
-}
-
-/// A field for what was not recognised, or for a file that is refused without it.
-fn other_field_ui(ui: &mut Ui, import: &Import, memory: &mut ImportMemory, commands: &mut Queue<Command>) {
-    ui.horizontal(|ui| {
-        ui.label("Set a field");
-        let edit = ui
-            .add(TextEdit::singleline(&mut memory.other).hint_text("input.channels=bgr").desired_width(f32::INFINITY));
-        if edit.lost_focus()
-            && ui.input(|input| input.key_pressed(Key::Enter))
-            && let Some((field, value)) = memory.other.split_once('=')
-        {
-            commands.push(ModelsCommand::Overrule { field: field.trim().to_owned(), value: value.trim().to_owned() });
-            memory.other.clear();
-        }
-        edit.accessible_name("Set a field");
-    });
-    for (field, value) in &import.overrules {
-        ui.horizontal(|ui| {
-            ui.label(format!("Set: {field} = {value}"));
-            let undo = ui.small_button("Undo");
-            if undo.clicked() {
-                commands.push(ModelsCommand::Overrule { field: field.clone(), value: String::new() });
+    rows.row(ui, "task", "Task", |ui| task_ui(ui, card, &start.card, &start.other_output));
+    rows.row(ui, "labels", "Labels", |ui| labels_ui(ui, labels, start.found_labels.len()));
+    if let LabelChoice::File(path) = labels {
+        rows.plain_row(ui, "Label file", |ui| {
+            let mut text = path.display().to_string();
+            let field = TextEdit::singleline(&mut text).hint_text("one name per line").desired_width(CONTROL_WIDTH);
+            if ui.add(field).accessible_name("Label file").changed() {
+                *path = PathBuf::from(text);
             }
-            undo.accessible_name(format!("Undo {field}"));
+            if ui.button("Browse…").clicked() {
+                commands.push(ModelsCommand::PickLabels);
+            }
         });
     }
 }
 
-fn buttons_ui(ui: &mut Ui, import: &Import, commands: &mut Queue<Command>) {
+/// Another task begins with another way to read the outputs.
+fn task_ui(ui: &mut Ui, card: &mut ModelCard, started: &ModelCard, other: &OutputConvention) {
+    let text = |task| match task {
+        ModelTask::Classification => "Classes of an image",
+        ModelTask::Detection => "Boxes in an image",
+    };
+    let before = card.task;
+    let combo = ComboBox::from_id_salt("task").width(CONTROL_WIDTH).selected_text(text(before)).show_ui(ui, |ui| {
+        for task in [ModelTask::Classification, ModelTask::Detection] {
+            ui.selectable_value(&mut card.task, task, text(task));
+        }
+    });
+    combo.response.accessible_name("Task");
+    if card.task != before {
+        card.output = if card.task == started.task { started.output.clone() } else { other.clone() };
+    }
+}
+
+fn labels_ui(ui: &mut Ui, labels: &mut LabelChoice, found: usize) {
+    let found_text = format!("Found with the model ({})", grouped(found));
+    let text = match labels {
+        LabelChoice::None => "None: classes by number",
+        LabelChoice::Found => &found_text,
+        LabelChoice::BuiltIn(name) => name,
+        LabelChoice::File(_) => "From a file",
+    };
+    let combo = ComboBox::from_id_salt("labels").width(CONTROL_WIDTH).selected_text(text).truncate();
+    let combo = combo.show_ui(ui, |ui| {
+        if found > 0 {
+            ui.selectable_value(labels, LabelChoice::Found, &found_text);
+        }
+        for name in LABEL_SETS {
+            ui.selectable_value(labels, LabelChoice::BuiltIn(name.to_owned()), name);
+        }
+        let is_file = matches!(labels, LabelChoice::File(_));
+        if ui.selectable_label(is_file, "From a file").clicked() && !is_file {
+            *labels = LabelChoice::File(PathBuf::new());
+        }
+        ui.selectable_value(labels, LabelChoice::None, "None: classes by number");
+    });
+    combo.response.accessible_name("Labels");
+}
+
+fn foot_ui(ui: &mut Ui, import: &Import, commands: &mut Queue<Command>) {
+    let form = import.form();
+    if let Some(reason) = form.and_then(|form| form.failure.as_ref()) {
+        banner_ui(ui, Tone::Error, reason, |_| {});
+        ui.add_space(6.0);
+    }
+    let is_new = matches!(import.subject, ImportSubject::File(_));
     ui.horizontal(|ui| {
-        let is_ready = matches!(import.status, ImportStatus::Draft(_));
-        let add = ui.add_enabled(is_ready, egui::Button::new(strong("Add this model")));
-        if add.clicked() {
+        let button = primary_button(ui, if is_new { "Add this model" } else { "Save changes" });
+        let can_be_saved = form.is_some_and(ImportForm::can_be_saved);
+        let save = ui.add_enabled(can_be_saved, button);
+        let save = save.on_disabled_hover_text(match form {
+            None => "The model is not ready",
+            Some(form) if form.is_trying => "The model is being tried",
+            Some(_) => "Correct what is marked as a problem first",
+        });
+        if save.clicked() {
             commands.push(ModelsCommand::ConfirmImport);
         }
         if ui.button("Cancel").clicked() {
             commands.push(ModelsCommand::CancelImport);
+        }
+        if form.is_some_and(|form| form.is_saving) {
+            ui.spinner();
+            ui.weak(if is_new { "Copying the model into Spotcheck's folder…" } else { "Saving…" });
         }
     });
 }

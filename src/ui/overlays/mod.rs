@@ -31,7 +31,7 @@ pub(super) use endpoints::{EndpointsMemory, endpoints_ui};
 pub(super) use export::{ExportMemory, export_ui};
 pub(super) use go_to::{GoToMemory, go_to_ui};
 pub(super) use help::help_ui;
-pub(super) use import::{ImportMemory, import_ui};
+pub(super) use import::import_ui;
 pub(super) use job_form::{JobFormMemory, job_form_ui};
 pub(super) use jobs::{JobsMemory, jobs_ui};
 pub(super) use mass_verdict::{MassVerdictMemory, mass_verdict_ui};

@@ -16,7 +16,7 @@ use crate::state::{Command, OutputsCommand, Queue, SavedMapping, State};
 
 pub(super) use preview::examples_ui;
 
-const LABEL_SETS: [&str; 4] = ["imagenet", "coco-80", "coco-91", "cifar-10"];
+pub(super) const LABEL_SETS: [&str; 4] = ["imagenet", "coco-80", "coco-91", "cifar-10"];
 /// The width of the buttons on the right of fields, in points.
 const BUTTON_WIDTH: f32 = 92.0;
 const LOAD_WIDTH: f32 = 60.0;

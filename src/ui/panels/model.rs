@@ -77,7 +77,11 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
     ui.add(Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
     if !card.assumed.is_empty() {
         let message = format!("Assumed: {}", card.assumed.join(", "));
-        banner_ui(ui, Tone::Warning, &message, |_| {});
+        banner_ui(ui, Tone::Warning, &message, |ui| {
+            if chosen.can_edit && chosen.is_ready && ui.button("Check and edit…").clicked() {
+                commands.push(ModelsCommand::Edit(card.id.clone()));
+            }
+        });
     }
     if let Some(problem) = &chosen.problem {
         banner_ui(ui, Tone::Error, problem, |_| {});
@@ -206,6 +210,13 @@ fn entry_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mu
             commands.push(ModelsCommand::Remove(entry.card.id.clone()));
         }
         button.accessible_name(format!("Remove {}", entry.card.name));
+        if entry.can_edit && entry.is_ready {
+            let button = ui.button("Edit…").on_hover_text("Changes how images are prepared and outputs are read");
+            if button.clicked() {
+                commands.push(ModelsCommand::Edit(entry.card.id.clone()));
+            }
+            button.accessible_name(format!("Edit {}", entry.card.name));
+        }
     } else if !entry.is_ready && entry.can_fetch {
         let label = if has_failed(state, entry) { "Retry" } else { "Download" };
         fetch_button_ui(ui, state, entry, label, commands);

@@ -13,14 +13,14 @@ pub use thumbnails::NewThumbnail;
 pub(super) use thumbnails::{Thumbnail, Thumbnails};
 
 use crate::domain::{DisplayImage, RgbImage, RunId, SampleId, Tile, TileKey};
-use crate::state::{ImportId, SourceId, TaskId};
+use crate::state::{SourceId, TaskId};
 
 /// All textures of the window.
 #[derive(Default)]
 pub struct Textures {
     pub(super) thumbnails: Thumbnails,
     pub(super) image: Option<ShownImage>,
-    import_preview: Option<(ImportId, TextureHandle)>,
+    import_preview: Option<TextureHandle>,
     pub(super) crops: Crops,
     heat: Option<(TaskId, TextureHandle)>,
 }
@@ -32,14 +32,13 @@ impl Textures {
     }
 
     /// Takes what a model of the user's own gets to see.
-    pub fn set_import_preview(&mut self, ctx: &egui::Context, import: ImportId, image: &RgbImage) {
-        let texture = upload(ctx, "model input", color_image(image), false);
-        self.import_preview = Some((import, texture));
+    pub fn set_import_preview(&mut self, ctx: &egui::Context, image: &RgbImage) {
+        self.import_preview = Some(upload(ctx, "model input", color_image(image), false));
     }
 
-    pub(super) fn import_preview(&self, import: ImportId) -> Option<&TextureHandle> {
-        let (of, texture) = self.import_preview.as_ref()?;
-        (*of == import).then_some(texture)
+    /// The last one that came; whether it is of the open form, the form knows.
+    pub(super) fn import_preview(&self) -> Option<&TextureHandle> {
+        self.import_preview.as_ref()
     }
 
     /// Takes the image for the canvas; its tiles come one by one.

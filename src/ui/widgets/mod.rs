@@ -7,6 +7,7 @@ mod number;
 mod recent;
 mod score_bar;
 mod sign_in;
+mod sketch;
 mod text;
 mod verdict;
 
@@ -24,6 +25,7 @@ pub(super) use score_bar::score_row_ui;
 pub(super) use sign_in::{
     copy_command_ui, copy_renewal_ui, copy_sign_in_ui, renew_in_time, sign_in_banner_ui, sign_in_menu_ui, who_text,
 };
+pub(super) use sketch::paint_detections;
 pub(super) use text::{
     FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, grouped, human_duration,
     image_count, key_value_ui, section_ui, strong, titled_section_ui, truncated,

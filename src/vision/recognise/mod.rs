@@ -7,8 +7,10 @@
 mod classifier;
 mod detector;
 mod finding;
+mod fit;
 mod image_input;
 mod labels;
+mod manual;
 mod notes;
 mod overrules;
 mod preview;
@@ -18,6 +20,8 @@ mod signature;
 use std::collections::BTreeMap;
 
 pub use finding::{Basis, Finding, Refusal};
+pub use fit::{Misfit, class_count, misfits};
+pub use manual::{draft_card, draft_output, found_labels};
 pub use notes::{Exporter, Neighbour, Noted, NotedResize, NotedTask, Notes, PixelNotes};
 pub use overrules::{OverruleError, Overrules};
 pub use preview::{ChannelRange, TensorPreview, preview};

@@ -1,12 +1,12 @@
 //! How the first predictions are read, beside the predictions themselves.
 
 use eframe::egui::{
-    Color32, CornerRadius, Frame, Label, Margin, Rect, RichText, ScrollArea, Sense, Stroke, StrokeKind, Ui, pos2, vec2,
+    Color32, CornerRadius, Frame, Label, Margin, RichText, ScrollArea, Sense, Stroke, StrokeKind, Ui, vec2,
 };
 
 use super::super::super::textures::Textures;
 use super::super::super::theme;
-use super::super::super::widgets::{Tone, banner_ui, box_count, score_row_ui, strong};
+use super::super::super::widgets::{Tone, banner_ui, box_count, paint_detections, score_row_ui, strong};
 use super::ReadingMemory;
 use crate::domain::{Detection, ExampleResponse, Prediction, PredictionContent};
 use crate::state::State;
@@ -127,15 +127,7 @@ fn sketch_ui(
     // Of a detector that tells hundreds only those that would be looked at.
     let is_sure = |found: &&Detection| found.score >= state.view().min_score;
     let sure = boxes.iter().take(SKETCHED).take_while(is_sure).count();
-    for found in boxes.iter().take(sure.max(NAMED)).rev() {
-        let bounds = found.bounds.clipped(prediction.width, prediction.height);
-        let corner = |x: f32, y: f32| pos2(rect.left() + x * scale, rect.top() + y * scale);
-        let place = Rect::from_min_max(corner(bounds.x1, bounds.y1), corner(bounds.x2, bounds.y2));
-        let dark = Stroke::new(2.5, Color32::from_black_alpha(140));
-        painter.rect_stroke(place, 0.0, dark, StrokeKind::Inside);
-        let line = Stroke::new(1.5, theme::class_color(found.class_id));
-        painter.rect_stroke(place, 0.0, line, StrokeKind::Inside);
-    }
+    paint_detections(&painter, rect, prediction, boxes[..sure.max(NAMED.min(boxes.len()))].iter());
     let line = Stroke::new(1.0, theme::line(ui.visuals()));
     painter.rect_stroke(rect, 0.0, line, StrokeKind::Inside);
 }
