@@ -3,6 +3,8 @@
 mod detections;
 mod grid;
 
+pub use detections::raw_candidates;
+
 use std::collections::BTreeMap;
 
 use super::{PredictError, Prepared, Tensor};

@@ -1,5 +1,7 @@
 //! How the outputs of a graph become a prediction.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
@@ -212,6 +214,14 @@ impl Columns {
 
     pub fn at(output: &str, column: u32) -> Self {
         Self { outputs: vec![output.to_owned()], column }
+    }
+}
+
+impl fmt::Display for Columns {
+    /// `output0, column 4`
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.outputs.join(" + "))?;
+        if self.column > 0 { write!(formatter, ", column {}", self.column) } else { Ok(()) }
     }
 }
 

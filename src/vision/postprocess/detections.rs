@@ -34,7 +34,7 @@ pub(super) fn detect(
     let most = convention.max_boxes.map_or(MAX_KEPT, |most| MAX_KEPT.min(most as usize));
     let mut best = BestCandidates { min_score: min_score.max(f32::MIN_POSITIVE), most, candidates: Vec::new() };
     tables.score(convention, &tables.valid_rows(convention, outputs, call)?, &mut best)?;
-    let cells = convention.grid.as_ref().map(|grid| tables.cells(grid, prepared)).transpose()?;
+    let cells = convention.grid.as_ref().map(|grid| tables.cells(grid, prepared.canvas_size)).transpose()?;
     let detections = best.in_order().into_iter().map(|candidate| {
         let bounds = tables.bounds(convention, cells.as_ref(), candidate.row as usize, prepared);
         if !bounds.is_finite() {
@@ -44,6 +44,38 @@ pub(super) fn detect(
         Ok(Detection { bounds, class_id, label: labels.name(class_id), score: candidate.score })
     });
     detections.collect()
+}
+
+/// A candidate as the graph gives it.
+#[derive(Debug, Clone, Copy)]
+pub struct RawCandidate {
+    /// The four numbers of the box, decoded if they were relative to a grid.
+    pub numbers: [f64; 4],
+    pub class: f64,
+    pub score: f32,
+}
+
+/// The candidates of the first image of a call with one image, in the graph's order and space. `canvas_size` are width
+/// and height of the input, in pixels.
+///
+/// # Errors
+/// As [`postprocess`](super::postprocess).
+pub fn raw_candidates(
+    convention: &DetectionOutput,
+    outputs: &BTreeMap<String, Tensor>,
+    canvas_size: [u32; 2],
+) -> Result<Vec<RawCandidate>, PredictError> {
+    let call = Call { images: 1, index: 0 };
+    let tables = Tables::new(convention, outputs, call)?;
+    let mut all = BestCandidates { min_score: f32::MIN_POSITIVE, most: MAX_ROWS, candidates: Vec::new() };
+    tables.score(convention, &tables.valid_rows(convention, outputs, call)?, &mut all)?;
+    let cells = convention.grid.as_ref().map(|grid| tables.cells(grid, canvas_size)).transpose()?;
+    let raw = all.candidates.into_iter().map(|candidate| RawCandidate {
+        numbers: tables.numbers(convention, cells.as_ref(), candidate.row as usize),
+        class: f64::from(candidate.class),
+        score: candidate.score,
+    });
+    Ok(raw.collect())
 }
 
 fn class_id(class: f32, offset: i32) -> Result<u32, PredictError> {
@@ -273,20 +305,29 @@ impl<'o> Tables<'o> {
         Ok(())
     }
 
-    fn cells(&self, grid: &Grid, prepared: &Prepared) -> Result<Cells, PredictError> {
-        let cells = Cells::new(grid, prepared.canvas_size);
+    fn cells(&self, grid: &Grid, canvas_size: [u32; 2]) -> Result<Cells, PredictError> {
+        let cells = Cells::new(grid, canvas_size);
         if cells.rows() != self.rows {
             return Err(failed(format!(
                 "an input of {}x{} has {} cells with strides {:?}, but the model returned {} candidates; correct the \
                 model card",
-                prepared.canvas_size[0],
-                prepared.canvas_size[1],
+                canvas_size[0],
+                canvas_size[1],
                 cells.rows(),
                 grid.strides,
                 self.rows
             )));
         }
         Ok(cells)
+    }
+
+    /// The numbers of a row's box, decoded if they are relative to a grid.
+    fn numbers(&self, convention: &DetectionOutput, cells: Option<&Cells>, row: usize) -> [f64; 4] {
+        let numbers = |at: usize| f64::from(self.boxes.at(row, at));
+        match (cells, &convention.grid) {
+            (Some(cells), Some(grid)) => cells.decoded(grid, row, numbers),
+            _ => [0, 1, 2, 3].map(numbers),
+        }
     }
 
     /// The box of a row, in pixels of the upright image.
@@ -297,12 +338,7 @@ impl<'o> Tables<'o> {
         row: usize,
         prepared: &Prepared,
     ) -> BoundingBox {
-        let numbers = |at: usize| f64::from(self.boxes.at(row, at));
-        let values = match (cells, &convention.grid) {
-            (Some(cells), Some(grid)) => cells.decoded(grid, row, numbers),
-            _ => [0, 1, 2, 3].map(numbers),
-        };
-        let [a, b, c, d] = values;
+        let [a, b, c, d] = self.numbers(convention, cells, row);
         let corners = match convention.box_format {
             BoxFormat::Xyxy => [a, b, c, d],
             BoxFormat::Yxyx => [b, a, d, c],

@@ -49,6 +49,8 @@ pub(super) fn recognise(
         label_set: output.label_set,
         labels_to_store: output.labels_to_store,
         side_multiple: 1,
+        usual: None,
+        remark: None,
     })
 }
 

@@ -1,13 +1,14 @@
 //! The graph's input: which one is the image, how it is in memory, and what is likely about its pixels.
 
-use std::fmt::Write as _;
-
-use super::finding::{Findings, Refusal};
+use super::auxiliary;
+use super::detector::Usual;
+use super::finding::{Basis, Findings, Refusal};
+use super::notes::{NotedResize, PixelNotes};
 use super::signature::{Dimension, Port, PortElement, ShapeText};
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{
-    Background, BoxesBack, ChannelOrder, ClassValues, ElementType, Fill, ImageInput, Layout, OutputConvention,
-    Position, ResizeRule, Rounding,
+    AuxiliaryInput, Background, BoxesBack, ChannelOrder, ClassValues, ElementType, Fill, ImageInput, Layout,
+    OutputConvention, Position, ResizeRule, Rounding,
 };
 
 /// `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`, as torchvision and timm use them.
@@ -17,16 +18,27 @@ const IMAGENET_STD: [f32; 3] = [0.229, 0.224, 0.225];
 const TENSORFLOW_MEAN: [f32; 3] = [123.68, 116.78, 103.94];
 /// The mean of BGR in `0..=255` that maskrcnn-benchmark subtracts.
 const MASKRCNN_MEAN: [f32; 3] = [102.9801, 115.9465, 122.7717];
+/// Side of the input that detectors of any size are mostly trained with, in pixels.
+const DEFAULT_DETECTOR_SIDE: u32 = 640;
+/// What sides of a dense detector's input are a multiple of, in pixels.
+const DEFAULT_STRIDE: u32 = 32;
 /// Side of the input that classifiers of any size are mostly trained with, in pixels.
 const DEFAULT_CLASSIFIER_SIDE: u32 = 224;
 /// Classifiers of images up to this side are trained on whole small images, not on crops.
 const SMALL_SIDE: u32 = 64;
+
+/// A graph that takes more images in every call would only fill the memory.
+const MAX_FIXED_BATCH: u64 = 64;
 
 /// The image input before the first run.
 #[derive(Debug)]
 pub(super) struct ImagePort {
     pub(super) name: String,
     pub(super) dims: Vec<Dimension>,
+    /// How many images the graph takes in every call, if it is more than one.
+    pub(super) fixed_batch: Option<u32>,
+    /// The inputs besides the image.
+    pub(super) auxiliary: Vec<AuxiliaryInput>,
     pub(super) element_type: ElementType,
     /// The possible layouts; more than one if the dimensions do not decide.
     pub(super) layouts: Vec<Layout>,
@@ -62,6 +74,8 @@ impl ImagePort {
 /// Finds the image among the inputs.
 pub(super) fn recognise(model: &RecognitionRequest<'_>, findings: &mut Findings) -> Result<ImagePort, RecogniseError> {
     let port = find_port(model)?;
+    let others: Vec<&Port> = model.graph.inputs.iter().filter(|other| other.name != port.name).collect();
+    let auxiliary = auxiliary::recognise(&others, findings)?;
     let element_type = element_type(port)?;
     let layouts = layouts(port)?;
     findings.recognised("input.type", format!("{element_type:?}").to_lowercase(), format!("the graph declares {port}"));
@@ -72,7 +86,16 @@ pub(super) fn recognise(model: &RecognitionRequest<'_>, findings: &mut Findings)
             format!("the 3 channels are there in {}", ShapeText(&port.dims)),
         );
     }
+    let fixed_batch = match (port.dims.len(), &port.dims[0]) {
+        (4, &Dimension::Fixed(images @ 2..=MAX_FIXED_BATCH)) => u32::try_from(images).ok(),
+        _ => None,
+    };
+    if let Some(images) = fixed_batch {
+        findings.recognised("input.fixed_batch", images, format!("the graph declares {port}"));
+    }
     Ok(ImagePort {
+        fixed_batch,
+        auxiliary,
         name: port.name.clone(),
         dims: port.dims.clone(),
         element_type,
@@ -95,23 +118,24 @@ fn find_port<'m>(model: &RecognitionRequest<'m>) -> Result<&'m Port, Refusal> {
     let inputs = &model.graph.inputs;
     if let Some(name) = model.overrules.text("input.name") {
         let found = inputs.iter().find(|port| port.name == name);
-        found.ok_or_else(|| {
-            Refusal::new(format!("input “{name}” does not exist; {}", list("the inputs are", inputs)))
-        })?;
+        return found
+            .ok_or_else(|| Refusal::new(format!("input “{name}” does not exist; {}", list("the inputs are", inputs))));
     }
     match &inputs[..] {
         [] => Err(Refusal::new("the graph has no inputs")),
         [only] => Ok(only),
         several => {
-            // Spotcheck has one image and nothing else to give.
-            let mut text = list("the graph needs several inputs:", several);
-            let images = several.iter().filter(|port| layouts(port).is_ok()).count();
-            let _ = write!(
-                text,
-                "; {images} of them could be an image. Spotcheck passes one image only: export it with the other \
-                inputs fixed"
-            );
-            Err(Refusal::new(text))
+            let images: Vec<&Port> =
+                several.iter().filter(|port| layouts(port).is_ok() && element_type(port).is_ok()).collect();
+            match images[..] {
+                [image] => Ok(image),
+                _ => Err(Refusal::new(format!(
+                    "{}; {} of them could be an image. Choose it with input.name, or export it with the other inputs \
+                    fixed",
+                    list("the graph needs several inputs:", several),
+                    images.len()
+                ))),
+            }
         }
     }
 }
@@ -146,7 +170,9 @@ fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
         3 => (0, 2, Layout::Chw, Layout::Hwc),
         count => return Err(no_image(&format!("has {count} dimensions"))),
     };
-    if let (4, Dimension::Fixed(batch @ 2..)) = (port.dims.len(), &port.dims[0]) {
+    if let (4, Dimension::Fixed(batch)) = (port.dims.len(), &port.dims[0])
+        && *batch > MAX_FIXED_BATCH
+    {
         return Err(Refusal::new(format!(
             "{port} takes exactly {batch} images in one call: export it with a free first dimension or with 1"
         )));
@@ -184,6 +210,88 @@ pub(super) fn complete(
     };
     findings.assumed("input.resize", resize_text(&rule), because);
     input.resize = rule;
+    let mut written = model.notes.pixels.clone();
+    if let Some(usual) = prediction.usual {
+        take(&usual.pixels(), Basis::Assumed, &sizes, model, input, findings);
+        // Ultralytics' metadata does not distinguish its RT-DETR, which has no letterbox, from its YOLO.
+        if usual == Usual::UltralyticsRtDetr && model.notes.is_ultralytics() {
+            written.resize = None;
+        }
+    }
+    take(&written, Basis::Recognised, &sizes, model, input, findings);
+}
+
+/// Replaces what was assumed by what is written or usual.
+fn take(
+    pixels: &PixelNotes,
+    basis: Basis,
+    sizes: &Sizes,
+    model: &RecognitionRequest<'_>,
+    input: &mut ImageInput,
+    findings: &mut Findings,
+) {
+    let mut replace = |field: &str, value: String, because: &str| {
+        findings.0.retain(|finding| finding.field != field);
+        findings.add(basis, field, &value, because.to_owned());
+    };
+    if let Some(resize) = &pixels.resize {
+        input.resize = rule(&resize.value, sizes, model);
+        replace("input.resize", resize_text(&input.resize), &resize.because);
+    }
+    if let Some(interpolation) = &pixels.interpolation {
+        input.interpolation = interpolation.value;
+        replace("input.interpolation", interpolation.value.into_str().to_owned(), &interpolation.because);
+    }
+    if let Some(order) = &pixels.order {
+        input.channels = order.value;
+        replace("input.channels", order.value.into_str().to_owned(), &order.because);
+    }
+    if input.element_type == ElementType::Uint8 {
+        return;
+    }
+    if let Some(divide_by) = &pixels.divide_by {
+        input.divide_by = divide_by.value;
+        replace("input.divide_by", format!("{:?}", divide_by.value), &divide_by.because);
+    }
+    if let Some(mean) = &pixels.mean {
+        input.mean = mean.value;
+        replace("input.mean", format!("{:?}", mean.value), &mean.because);
+    }
+    if let Some(std) = &pixels.std {
+        input.std = std.value;
+        replace("input.std", format!("{:?}", std.value), &std.because);
+    }
+}
+
+/// The rule for the sizes that the graph takes.
+fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> ResizeRule {
+    let (any_width, any_height) = (sizes.width.is_none(), sizes.height.is_none());
+    let [width, height] = match (sizes.width, sizes.height, &sizes.preferred) {
+        (Some(width), Some(height), _) => [width, height],
+        (_, _, Some((size, _))) => *size,
+        (Some(side), None, None) | (None, Some(side), None) => [side, side],
+        (None, None, None) => [DEFAULT_DETECTOR_SIDE; 2],
+    };
+    match *resize {
+        NotedResize::Stretch => ResizeRule::Stretch { width, height },
+        NotedResize::Crop { short_side, offset } => ResizeRule::ShortSideCrop {
+            short_side,
+            long_side: Rounding::Down,
+            crop_width: width,
+            crop_height: height,
+            crop_offset: offset,
+        },
+        NotedResize::ShortSidePad { short_side, max_long_side } if any_width && any_height => {
+            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1 }
+        }
+        NotedResize::ShortSidePad { .. } => ResizeRule::Stretch { width, height },
+        NotedResize::Letterbox { fill, position, rounding, boxes_back } => {
+            // The exporters' own code cuts off what only fills the square up, if the graph takes any size.
+            let cuts = any_width && any_height && position == Position::Centre;
+            let stride = cuts.then(|| model.notes.stride.as_ref().map_or(DEFAULT_STRIDE, |stride| stride.value));
+            ResizeRule::Letterbox { width, height, fill, position, rounding, stride, boxes_back }
+        }
+    }
 }
 
 fn assume_pixels(

@@ -4,6 +4,7 @@
 //! graph cannot tell (RGB or BGR, mean and std) is *assumed* and marked so. Knows nothing of ONNX Runtime: the caller
 //! hands in the graph's signature and a function that runs it.
 
+mod auxiliary;
 mod classifier;
 mod detector;
 mod finding;
@@ -27,8 +28,8 @@ pub use overrules::{OverruleError, Overrules};
 pub use preview::{ChannelRange, TensorPreview, preview};
 pub use signature::{Dimension, GraphSignature, Port, PortElement};
 
-use self::detector::Detector;
 use self::finding::Findings;
+use self::labels::label_count;
 use self::probe::Prober;
 use super::Tensor;
 use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, OutputConvention};
@@ -95,8 +96,8 @@ pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
     let mut findings = Findings::default();
     let input = image_input::recognise(&model, &mut findings)?;
     let mut prober = Prober::start(input, model.overrules, &mut findings, run)?;
-    let prediction = match Detector::find(model.graph, model.overrules, &prober)? {
-        Some(found) => found.recognise(&model, &mut prober, &mut findings)?,
+    let prediction = match detector::recognise(&model, &mut prober, &mut findings)? {
+        Some(prediction) => prediction,
         None => classifier::recognise(&model, &mut prober, &mut findings)?,
     };
     let sizes = prober.sizes();
@@ -134,7 +135,7 @@ pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         labels: prediction.labels_to_store.filter(|_| !other_labels),
         findings,
         ignored_outputs: prediction.ignored_outputs,
-        remarks: model.notes.remarks,
+        remarks: model.notes.remarks.into_iter().chain(remark.map(str::to_owned)).collect(),
     })
 }
 
@@ -147,6 +148,18 @@ struct OutputPrediction {
     ignored_outputs: Vec<String>,
     /// Sides of the input must be a multiple of this, in pixels; 1 if any size will do.
     side_multiple: u32,
+    /// What the exporter of such outputs feeds to its graphs.
+    usual: Option<detector::Usual>,
+    /// What of the prediction is not shown.
+    remark: Option<&'static str>,
+}
+
+impl RecognitionRequest<'_> {
+    /// How many classes the model may have, as names and files say.
+    fn label_counts(&self) -> Vec<usize> {
+        let given = self.labels.iter().chain(self.notes.labels.iter().map(|noted| &noted.value)).map(label_count);
+        given.chain(self.notes.label_count.as_ref().map(|noted| noted.value)).collect()
+    }
 }
 
 fn origin(graph: &GraphSignature) -> String {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::domain::{ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding};
+use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding};
 
 /// A fact, and where it is written.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,6 +90,8 @@ pub enum NotedResize {
     Letterbox {
         fill: Fill,
         position: Position,
+        rounding: Rounding,
+        boxes_back: BoxesBack,
     },
 }
 

@@ -3,8 +3,8 @@
 use super::finding::{Findings, Refusal};
 use super::image_input::{ImagePort, Sizes, word};
 use super::{Outputs, Overrules, RecogniseError, RunGraph};
-use crate::domain::{ElementType, ImageInput, Layout, ResizeRule, RgbImage};
-use crate::vision::{Tensor, TensorData, preprocess};
+use crate::domain::{AuxiliaryInput, AuxiliaryValue, ElementType, ImageInput, Layout, ResizeRule, RgbImage};
+use crate::vision::{Prepared, Tensor, TensorData, preprocess};
 
 /// Width and height of the probes if the graph leaves them open, in pixels. First one that is not square, so that x
 /// and y differ, and a multiple of 64, as nets that halve the image six times want; then the usual sizes of nets that
@@ -92,6 +92,57 @@ impl<'r, 'f> Prober<'r, 'f> {
         self.predictions.iter().filter_map(move |outputs| outputs.get(output))
     }
 
+    /// Whether boxes follow the image size that auxiliary inputs tell the graph. `extent` gives the largest x and y of the
+    /// boxes. Finds out which number is the width, too: the auxiliary inputs are corrected.
+    pub(super) fn follows_image_size(
+        &mut self,
+        extent: impl Fn(&Outputs, [u32; 2]) -> Option<[f64; 2]>,
+        findings: &mut Findings,
+    ) -> bool {
+        let told = self.input.auxiliary.iter().position(|input| input.value != AuxiliaryValue::PixelMask);
+        let (Some(told), Some(before)) =
+            (told, self.predictions.first().and_then(|outputs| extent(outputs, self.size)))
+        else {
+            return told.is_some();
+        };
+        let Ok(mut prepared) = preprocess(&self.input, &patch(self.size, PATCH_X[0])) else {
+            return false;
+        };
+        // A first number of twice the size, or a scale factor of half: boxes become twice as large along one axis.
+        let value = self.input.auxiliary[told].value;
+        let factor = if value == AuxiliaryValue::ScaleFactor { 0.5 } else { 2.0 };
+        if let Some((_, Tensor { data: TensorData::F32(numbers), .. })) = prepared.auxiliary.get_mut(told)
+            && let Some(first) = numbers.first_mut()
+        {
+            *first *= factor;
+        }
+        let after = self.run_prepared(&prepared).ok().and_then(|outputs| extent(&outputs, self.size));
+        let Some(after) = after else {
+            return false;
+        };
+        let doubled = [0, 1].map(|axis| (after[axis] / before[axis].max(1e-6) - 2.0).abs() < 0.1);
+        let is_size = matches!(value, AuxiliaryValue::ImageWidthHeight | AuxiliaryValue::ImageHeightWidth);
+        // A graph may give boxes as x first or y first; detectors that are told sizes give x first.
+        if is_size && doubled != [false; 2] {
+            let width_first = doubled[0];
+            let right = if width_first { AuxiliaryValue::ImageWidthHeight } else { AuxiliaryValue::ImageHeightWidth };
+            self.input.auxiliary[told].value = right;
+            let because =
+                format!("twice the first number makes boxes {}", if width_first { "wider" } else { "higher" });
+            findings.recognised("input.auxiliary", right.into_str(), because);
+        }
+        doubled != [false; 2]
+    }
+
+    /// The inputs besides the image.
+    pub(super) fn auxiliary(&self) -> &[AuxiliaryInput] {
+        &self.input.auxiliary
+    }
+
+    fn run_prepared(&mut self, prepared: &Prepared) -> Result<Outputs, String> {
+        run_once(&self.input, prepared, self.run)
+    }
+
     /// Runs the first probes again with pixels in `0..=255`, for float inputs that were shown `0.0..=1.0` before and
     /// found nothing in it.
     pub(super) fn run_unscaled(&mut self) {
@@ -111,7 +162,7 @@ impl<'r, 'f> Prober<'r, 'f> {
     /// Whether one call with both probes gives the same predictions for `output` as two calls; `None` if the graph
     /// takes one image at a time by its dimensions.
     pub(super) fn takes_batches(&mut self, output: &str) -> Option<Result<(), String>> {
-        if !self.port.batch_is_free() {
+        if !self.port.batch_is_free() || !self.input.auxiliary.is_empty() {
             return None;
         }
         let tensors: Vec<Tensor> =
@@ -148,8 +199,8 @@ impl<'r, 'f> Prober<'r, 'f> {
 
     fn runs_at(&mut self, [width, height]: [u32; 2]) -> bool {
         let input = ImageInput { resize: ResizeRule::Stretch { width, height }, ..self.input.clone() };
-        prepare(&input, &patch([width, height], PATCH_X[0]))
-            .is_ok_and(|tensor| (self.run)(&[(&self.port.name, &tensor)]).is_ok())
+        let prepared = preprocess(&input, &patch([width, height], PATCH_X[0]));
+        prepared.is_ok_and(|prepared| self.run_prepared(&prepared).is_ok())
     }
 
     pub(super) fn set_batches(&mut self, batches: bool) {
@@ -174,12 +225,55 @@ fn run_probes(
     for x in PATCH_X {
         let prepared = preprocess(input, &patch(image_size, x)).map_err(|error| Refusal::new(error.to_string()))?;
         size = prepared.canvas_size;
-        match run(&[(input.name.as_deref().unwrap_or_default(), &prepared.tensor)]) {
+        match run_once(input, &prepared, run) {
             Ok(outputs) => predictions.push(outputs),
             Err(text) => return Ok(Err(format!("{:?}: {}", prepared.tensor.shape, text.trim()))),
         }
     }
     Ok(Ok(Trial { size, predictions }))
+}
+
+/// The outputs for one image. A graph that takes a fixed number of images gets it as often as that.
+fn run_once(input: &ImageInput, prepared: &Prepared, run: &mut RunGraph<'_>) -> Result<Outputs, String> {
+    let images = input.fixed_batch.unwrap_or(1) as usize;
+    let tensor = repeated(&prepared.tensor, images);
+    let auxiliary: Vec<(&str, Tensor)> =
+        prepared.auxiliary.iter().map(|(name, tensor)| (name.as_str(), repeated(tensor, images))).collect();
+    let mut inputs = vec![(input.name.as_deref().unwrap_or_default(), &tensor)];
+    inputs.extend(auxiliary.iter().map(|(name, tensor)| (*name, tensor)));
+    let mut outputs = run(&inputs)?;
+    if images > 1 {
+        outputs.values_mut().for_each(|tensor| first_image(tensor, images));
+    }
+    Ok(outputs)
+}
+
+/// A tensor of one image, as often as that along the batch dimension.
+fn repeated(tensor: &Tensor, images: usize) -> Tensor {
+    let mut shape = tensor.shape.clone();
+    if let Some(batch) = shape.first_mut().filter(|_| images > 1) {
+        *batch = images;
+    }
+    let data = match &tensor.data {
+        TensorData::F32(values) => TensorData::F32(values.repeat(images)),
+        TensorData::U8(values) => TensorData::U8(values.repeat(images)),
+        TensorData::I64(values) => TensorData::I64(values.repeat(images)),
+    };
+    Tensor { shape, data }
+}
+
+/// Cuts an output of several images down to that of the first.
+fn first_image(tensor: &mut Tensor, images: usize) {
+    if tensor.shape.first() != Some(&images) {
+        return;
+    }
+    tensor.shape[0] = 1;
+    let len = tensor.len() / images;
+    match &mut tensor.data {
+        TensorData::F32(values) => values.truncate(len),
+        TensorData::U8(values) => values.truncate(len),
+        TensorData::I64(values) => values.truncate(len),
+    }
 }
 
 /// The sizes to try, the best one first.
@@ -207,6 +301,8 @@ fn probe_input(
     let draft = ImageInput {
         name: Some(port.name.clone()),
         divide_by: if takes_levels { 1.0 } else { 255.0 },
+        fixed_batch: port.fixed_batch,
+        auxiliary: port.auxiliary.clone(),
         ..ImageInput::new(layout, port.element_type, ResizeRule::Stretch { width, height })
     };
     let input = overrules.apply("input", &draft)?;

@@ -1,0 +1,181 @@
+//! What the numbers of a box mean: their order and their space.
+
+use crate::domain::{BoundingBox, BoxFormat, BoxSpace};
+use crate::vision::recognise::finding::{Findings, Refusal};
+
+/// Boxes whose largest value is above this are in pixels.
+pub(super) const MAX_NORMALISED: f64 = 1.5;
+/// How far the best box has to move, as a share of the image, to follow the patch of the probes.
+const MIN_MOVE: f64 = 0.15;
+
+/// One box that a test run gave.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    /// The four numbers in the graph's own order and space.
+    pub(super) edges: [f64; 4],
+    pub(super) class: f64,
+    pub(super) score: f64,
+}
+
+/// Whether boxes are in pixels or from 0 to 1. `of_image` says that the graph was told the size of the image.
+pub(super) fn space(runs: &[Vec<Row>], of_image: bool, findings: &mut Findings) -> BoxSpace {
+    let edges = runs.iter().flatten().flat_map(|row| row.edges);
+    let field = "output.detection.box_space";
+    match edges.reduce(f64::max) {
+        Some(largest) if largest <= MAX_NORMALISED => {
+            findings.recognised(field, "normalised", format!("the largest box value is {largest:.3}"));
+            BoxSpace::Normalised
+        }
+        Some(_) if of_image => {
+            findings.recognised(field, "image-pixels", "the boxes follow the image size that the graph is told");
+            BoxSpace::ImagePixels
+        }
+        Some(largest) => {
+            findings.recognised(field, "model-pixels", format!("the largest box value is {largest:.1}"));
+            BoxSpace::ModelPixels
+        }
+        None if of_image => {
+            findings.assumed(
+                field,
+                "image-pixels",
+                "the graph is told the image size, and the test images gave no boxes",
+            );
+            BoxSpace::ImagePixels
+        }
+        None => {
+            findings.assumed(field, "model-pixels", "the test images gave no boxes; most detectors return pixels");
+            BoxSpace::ModelPixels
+        }
+    }
+}
+
+/// The order of a box's numbers. Width and height of the input are in pixels.
+///
+/// # Errors
+/// Numbers that are neither corners nor centre and size.
+pub(super) fn format(
+    runs: &[Vec<Row>],
+    space: BoxSpace,
+    [width, height]: [u32; 2],
+    findings: &mut Findings,
+) -> Result<BoxFormat, Refusal> {
+    let field = "output.detection.box_format";
+    let rows = || runs.iter().flatten();
+    // A few untrained or degenerate boxes are no other format.
+    let mostly =
+        |fits: &dyn Fn(&[f64; 4]) -> bool| rows().filter(|row| fits(&row.edges)).count() * 50 >= rows().count() * 49;
+    if !mostly(&|edges| edges[2] >= edges[0] && edges[3] >= edges[1]) {
+        if !mostly(&|edges| edges[2] >= 0.0 && edges[3] >= 0.0) {
+            return Err(Refusal::new(
+                "the boxes are neither two corners nor centre and size: their third and fourth numbers are negative. \
+                Export the model with decoded boxes",
+            ));
+        }
+        let because = "the third and fourth number are often below the first and second, so they are a size";
+        findings.recognised(field, "cxcywh", because);
+        return Ok(BoxFormat::Cxcywh);
+    }
+    let extent = match space {
+        BoxSpace::ModelPixels | BoxSpace::ImagePixels => [f64::from(width), f64::from(height)],
+        BoxSpace::Normalised => [1.0, 1.0],
+    };
+    let shown = format_by_motion(runs, extent[0].max(extent[1]))
+        .or_else(|| format_by_extent(runs, extent))
+        .or_else(|| format_by_mirror(runs, extent[0]));
+    if let Some((format, because)) = shown {
+        findings.recognised(field, format.into_str(), because);
+        return Ok(format);
+    }
+    let (format, because) = match space {
+        BoxSpace::Normalised => (BoxFormat::Yxyx, "the values allow both; normalised boxes are mostly TensorFlow's"),
+        BoxSpace::ModelPixels | BoxSpace::ImagePixels => {
+            (BoxFormat::Xyxy, "the values allow both; boxes in pixels are mostly left, top, right, bottom")
+        }
+    };
+    findings.assumed(field, format.into_str(), because);
+    Ok(format)
+}
+
+/// Which coordinate of the best box followed the patch to the right.
+fn format_by_motion(runs: &[Vec<Row>], extent: f64) -> Option<(BoxFormat, String)> {
+    let best = |run: &Vec<Row>| {
+        let row = run.iter().max_by(|left, right| left.score.total_cmp(&right.score))?;
+        let [x1, y1, x2, y2] = row.edges;
+        Some([x1 + x2, y1 + y2].map(|sum| sum / 2.0 / extent))
+    };
+    let [left, right] = runs else { return None };
+    let (left, right) = (best(left)?, best(right)?);
+    let moved = [right[0] - left[0], right[1] - left[1]];
+    let because =
+        |first, second| format!("the best box followed a bright patch to the right in its {first} and {second} value");
+    if moved[0] > MIN_MOVE && moved[1].abs() * 4.0 < moved[0] {
+        Some((BoxFormat::Xyxy, because("first", "third")))
+    } else if moved[1] > MIN_MOVE && moved[0].abs() * 4.0 < moved[1] {
+        Some((BoxFormat::Yxyx, because("second", "fourth")))
+    } else {
+        None
+    }
+}
+
+/// The probes mirror each other, and so do the boxes that a trained net gives, in the coordinates that are x.
+fn format_by_mirror(runs: &[Vec<Row>], width: f64) -> Option<(BoxFormat, String)> {
+    /// The best boxes of a run; the rest is mostly chance.
+    const COMPARED: usize = 10;
+    /// Mean IoU of a box and its nearest mirror image; chance alone reaches a half.
+    const MIN_OVERLAP: f64 = 0.65;
+    const MIN_ADVANTAGE: f64 = 0.15;
+    let [left, right] = runs else { return None };
+    let mut best = left.clone();
+    best.sort_by(|left, right| right.score.total_cmp(&left.score));
+    best.truncate(COMPARED);
+    let overlap_mirrored = |first: usize| {
+        let nearest = best.iter().map(|row| {
+            let mut mirrored = row.edges;
+            mirrored[first] = width - row.edges[first + 2];
+            mirrored[first + 2] = width - row.edges[first];
+            right.iter().map(|other| overlap(mirrored, other.edges)).fold(0.0, f64::max)
+        });
+        nearest.sum::<f64>() / best.len().max(1) as f64
+    };
+    let [xyxy, yxyx] = [overlap_mirrored(0), overlap_mirrored(1)];
+    let because = |which: &str| format!("mirroring the test image mirrored the boxes in their {which} values");
+    if xyxy > MIN_OVERLAP && xyxy - yxyx > MIN_ADVANTAGE {
+        Some((BoxFormat::Xyxy, because("first and third")))
+    } else if yxyx > MIN_OVERLAP && yxyx - xyxy > MIN_ADVANTAGE {
+        Some((BoxFormat::Yxyx, because("second and fourth")))
+    } else {
+        None
+    }
+}
+
+/// Intersection over union, whichever axis comes first.
+fn overlap(left: [f64; 4], right: [f64; 4]) -> f64 {
+    let bounds = |[a, b, c, d]: [f64; 4]| BoundingBox::new(a as f32, b as f32, c as f32, d as f32);
+    f64::from(bounds(left).iou(&bounds(right)))
+}
+
+/// Which coordinate goes beyond the image's short side.
+fn format_by_extent(runs: &[Vec<Row>], [width, height]: [f64; 2]) -> Option<(BoxFormat, String)> {
+    let reach = |pair: [usize; 2]| {
+        let edges = runs.iter().flatten().flat_map(|row| pair.map(|edge| row.edges[edge]));
+        edges.fold(0.0, f64::max)
+    };
+    let (first, second) = (reach([0, 2]), reach([1, 3]));
+    // A pixel of tolerance; unclipped boxes reach beyond the image on both axes and decide nothing.
+    let (short, long) = (width.min(height) + 1.0, width.max(height) + 1.0);
+    let (is_long, is_short) = (|reach: f64| reach > short && reach <= long, |reach: f64| reach <= short);
+    let wide = width > height;
+    let because =
+        |which: &str| format!("its {which} values exceed the short side of the test image, the others do not");
+    if short + 1.0 >= long {
+        None
+    } else if is_long(first) && is_short(second) {
+        let format = if wide { BoxFormat::Xyxy } else { BoxFormat::Yxyx };
+        Some((format, because("first and third")))
+    } else if is_long(second) && is_short(first) {
+        let format = if wide { BoxFormat::Yxyx } else { BoxFormat::Xyxy };
+        Some((format, because("second and fourth")))
+    } else {
+        None
+    }
+}

@@ -1,0 +1,436 @@
+//! Candidates whose boxes, scores and classes are columns of one output.
+
+use super::columns::{Column, Table};
+use super::grids::{self, CellGrid};
+use super::{Found, Usual};
+use crate::domain::{
+    Activation, BoxFormat, BoxSpace, CellPoint, Columns, DetectionOutput, Grid, GridCoding, LabelChoice,
+};
+use crate::vision::recognise::RecognitionRequest;
+use crate::vision::recognise::notes::{Noted, NotedTask};
+use crate::vision::recognise::probe::Prober;
+use crate::vision::recognise::signature::Port;
+
+/// Graphs that end with the choice of the best give at most so many rows.
+const MAX_FINAL_ROWS: usize = 1000;
+/// Bins of one side of a box, as networks with generalised focal loss have them.
+const BINS: std::ops::RangeInclusive<usize> = 4..=32;
+
+/// Anchors of the three levels of YOLOv5 and YOLOv7 in their own configuration files, in pixels.
+const YOLOV5_ANCHORS: [[f32; 2]; 9] = [
+    [10.0, 13.0],
+    [16.0, 30.0],
+    [33.0, 23.0],
+    [30.0, 61.0],
+    [62.0, 45.0],
+    [59.0, 119.0],
+    [116.0, 90.0],
+    [156.0, 198.0],
+    [373.0, 326.0],
+];
+
+/// Finds the output that holds everything.
+pub(super) fn find<'g>(model: &RecognitionRequest<'g>, prober: &Prober<'_, '_>) -> Option<Found> {
+    let outputs = &model.graph.outputs;
+    let in_turn = |find: &dyn Fn(&'g Port) -> Option<Found>| outputs.iter().find_map(find);
+    in_turn(&|port| final_rows(port, model, prober))
+        .or_else(|| in_turn(&|port| with_labels(port, model, prober)))
+        .or_else(|| in_turn(&|port| candidates(port, model, prober)))
+        .or_else(|| raw_maps(model, prober))
+        .or_else(|| levels(model, prober))
+}
+
+/// The order of the columns of a final row.
+struct Order {
+    len: usize,
+    boxes: u32,
+    label: u32,
+    score: u32,
+    batch_index: Option<u32>,
+    text: &'static str,
+}
+
+const ORDERS: [Order; 5] = [
+    Order { len: 6, boxes: 0, label: 5, score: 4, batch_index: None, text: "box, score, class" },
+    Order { len: 6, boxes: 2, label: 0, score: 1, batch_index: None, text: "class, score, box" },
+    Order { len: 6, boxes: 0, label: 4, score: 5, batch_index: None, text: "box, class, score" },
+    Order { len: 7, boxes: 1, label: 5, score: 6, batch_index: Some(0), text: "image, box, class, score" },
+    Order { len: 7, boxes: 3, label: 1, score: 2, batch_index: Some(0), text: "image, class, score, box" },
+];
+
+impl Order {
+    /// Whether the values allow it: classes are whole numbers, scores are from 0 to 1.
+    fn allows(&self, columns: &[Column]) -> bool {
+        let label = &columns[self.label as usize];
+        let batch_index = self.batch_index.map(|at| &columns[at as usize]);
+        label.is_whole
+            && columns[self.score as usize].is_share()
+            && batch_index.is_none_or(|index| index.min == 0.0 && index.max == 0.0)
+    }
+
+    /// Whether they are what one expects, so that of two orders this is the better one.
+    fn is_typical(&self, columns: &[Column]) -> bool {
+        let score = &columns[self.score as usize];
+        !score.is_whole || score.max == score.min
+    }
+}
+
+/// Rows of six or seven numbers that need no suppression, as Ultralytics, PaddleDetection and YOLOv7 write them.
+fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
+    let table = Table::of(port, prober, false)?;
+    let width = table.columns.len();
+    // Masks, key points or an angle follow the six.
+    let is_other_task = model.notes.task.as_ref().is_some_and(|task| task.value != NotedTask::Detect);
+    let has_more = width > 6 && (is_other_task || mask_count(model, prober) == Some(width - 6));
+    if !(matches!(width, 6 | 7) || has_more) || table.rows > MAX_FINAL_ROWS {
+        return None;
+    }
+    let wanted = if has_more { 6 } else { width };
+    let orders: Vec<&Order> = ORDERS.iter().filter(|order| order.len == wanted).collect();
+    let allowed: Vec<&Order> =
+        orders.iter().copied().filter(|order| table.is_empty() || order.allows(&table.columns)).collect();
+    let typical = |order: &&Order| table.is_empty() || order.is_typical(&table.columns);
+    let fed_size = !prober.auxiliary().is_empty();
+    // PaddleDetection, whose graphs are told the size of the image, begins with the class.
+    let rank = |order: &&&Order| (!typical(*order), (order.boxes == 2) != fed_size);
+    let order = *allowed.iter().min_by_key(rank)?;
+    let mut found = Found::new(DetectionOutput {
+        batch_index: order.batch_index.map(|at| Columns::at(&port.name, at)),
+        ..DetectionOutput::separate(&port.name, &port.name, &port.name)
+    });
+    found.output.boxes = Columns::at(&port.name, order.boxes);
+    found.output.labels = Some(Columns::at(&port.name, order.label));
+    found.output.scores = Columns::at(&port.name, order.score);
+    found.because = format!("{port} has rows of {width} numbers: {}", order.text);
+    let is_known = !table.is_empty() && (allowed.len() == 1 || model.notes.is_ultralytics());
+    let because = if table.is_empty() {
+        "the test images gave no boxes; this is the most common order"
+    } else if is_known {
+        "one column has whole numbers, one has numbers from 0 to 1"
+    } else {
+        "the values allow another order, too; this is the most common one"
+    };
+    found.columns(is_known, because);
+    if has_more {
+        found.read_rest(model.notes.task.as_ref(), &port.name, width as u32 - 1);
+    }
+    found.usual = Some(if order.boxes == 2 { Usual::Paddle } else { Usual::Yolo });
+    Some(found)
+}
+
+/// The channels of an output `[1, channels, height, width]`, if there is just one such output.
+fn mask_count(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<usize> {
+    let shapes = model.graph.outputs.iter().filter_map(|port| prober.values_of(&port.name).next());
+    let mut maps = shapes.filter_map(|tensor| match tensor.shape[..] {
+        [1, channels, height, width] if height > 4 && width > 4 => Some(channels),
+        _ => None,
+    });
+    maps.next().filter(|_| maps.next().is_none())
+}
+
+/// Boxes and scores in rows of five, with the classes in an output of whole numbers (MMDeploy).
+fn with_labels(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
+    let table = Table::of(port, prober, false)?;
+    if table.columns.len() != 5 || !(table.is_empty() || table.columns[4].is_share()) {
+        return None;
+    }
+    let rows = &prober.values_of(&port.name).next()?.shape;
+    let fits = |other: &&Port| {
+        let mut tensors = prober.values_of(&other.name);
+        tensors.next().is_some_and(|tensor| {
+            tensor.shape == rows[..rows.len() - 1] && matches!(tensor.data, crate::vision::TensorData::I64(_))
+        })
+    };
+    let labels = model.graph.outputs.iter().find(fits)?;
+    let mut found = Found::new(DetectionOutput::separate(&port.name, &labels.name, &port.name));
+    found.output.scores = Columns::at(&port.name, 4);
+    found.because = format!("{port} has a box and a score in each row, {labels} its class");
+    found.columns(true, "the last of the five columns has numbers from 0 to 1");
+    found.usual = Some(Usual::MmDetection);
+    Some(found)
+}
+
+/// Candidates with a score for each class, before non-maximum suppression.
+fn candidates(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
+    let rank = prober.values_of(&port.name).next()?.shape.len();
+    if !(2..=3).contains(&rank) {
+        return None;
+    }
+    let tables = [false, true].map(|candidates_last| Table::of(port, prober, candidates_last));
+    let mut tables: Vec<Table> = tables.into_iter().flatten().filter(|table| table.columns.len() >= 5).collect();
+    // There are more candidates than numbers for each.
+    tables.sort_by_key(|table| table.columns.len());
+    tables.into_iter().find_map(|table| {
+        let leading = |first: usize| table.columns[first..].iter().take_while(|column| column.is_share()).count();
+        let grids = CellGrid::with_rows(table.rows, prober.size());
+        if let Some(grid) = &grids
+            && leading(4) == 0
+            && let Some(found) = with_bins(port, &table, leading(0), grid)
+        {
+            return Some(found);
+        }
+        let scores = leading(4);
+        let boxes_are_shares = table.columns[..4].iter().all(Column::is_share);
+        let plausible = grids.is_some() || (boxes_are_shares && table.rows >= 10);
+        if scores == 0 || table.rows < 10 || !plausible || table.has_rows_of_probabilities {
+            return None;
+        }
+        Some(dense(port, &table, scores, grids.as_ref(), model, prober))
+    })
+}
+
+/// Box columns, perhaps an objectness, then a score for each class.
+fn dense(
+    port: &Port,
+    table: &Table,
+    scores: usize,
+    grid: Option<&CellGrid>,
+    model: &RecognitionRequest<'_>,
+    prober: &Prober<'_, '_>,
+) -> Found {
+    let rest = table.columns.len() - 4 - scores;
+    let mut found = Found::new(DetectionOutput {
+        labels: None,
+        candidates_last: table.candidates_last,
+        ..DetectionOutput::separate(&port.name, "", &port.name)
+    });
+    // Masks and key points come after the scores; the angle of a rotated box may look like one more score.
+    let task = model.notes.task.as_ref();
+    let has_angle = task.is_some_and(|task| task.value == NotedTask::Obb) && rest == 0 && scores > 1;
+    let scores = scores - usize::from(has_angle);
+    let masks = mask_count(model, prober).filter(|masks| (1..table.columns.len() - 4).contains(masks));
+    let scores = if rest == 0 { masks.map_or(scores, |masks| scores.saturating_sub(masks).max(1)) } else { scores };
+    let (objectness, why) = has_objectness(table, scores, grid, model);
+    let first = 4 + u32::from(objectness);
+    found.output.scores = Columns::at(&port.name, first);
+    found.output.objectness = objectness.then(|| Columns::at(&port.name, 4));
+    let classes = scores - usize::from(objectness);
+    found.classes = Some(classes);
+    found.because = format!("{port} has {} candidates with a box and scores of {classes} classes each", table.rows);
+    found.columns(true, &why);
+    if rest > 0 || has_angle || masks.is_some() {
+        found.output.classes = Some(classes as u32);
+        found.read_rest(task, &port.name, table.columns.len() as u32 - 1);
+    }
+    let objectness_is_one = objectness && table.columns[4].min == 1.0 && table.columns[4].max == 1.0;
+    match grid {
+        Some(grid) if objectness && grid.anchors == 1 && !objectness_is_one => {
+            found.output.nms_iou = Some(0.65);
+            found.usual = Some(Usual::Yolox);
+            if !table.is_decoded(grid, prober.size()) {
+                found.output.grid = Some(Grid { strides: grid.strides.clone(), coding: GridCoding::Offsets {} });
+                found.part(
+                    "grid",
+                    "set",
+                    true,
+                    &format!(
+                        "there are as many candidates as cells of {:?} pixels, and boxes are not there",
+                        grid.strides
+                    ),
+                );
+            }
+        }
+        Some(grid) => {
+            found.output.nms_iou = Some(if objectness { 0.45 } else { 0.7 });
+            found.usual = Some(if grid.anchors == 3 { Usual::Yolov5 } else { Usual::Yolo });
+        }
+        None => {
+            // A transformer's queries need no suppression.
+            found.output.nms_iou = (table.rows > MAX_FINAL_ROWS).then_some(0.7);
+            found.usual = Some(Usual::UltralyticsRtDetr);
+        }
+    }
+    if grid.is_some() && found.output.grid.is_none() && !table.is_corners() {
+        found.decided_format = Some((BoxFormat::Cxcywh, "the boxes are around their cells".to_owned()));
+    }
+    if found.output.grid.is_some() {
+        found.decided_format = Some((BoxFormat::Cxcywh, "decoded boxes are centre and size".to_owned()));
+        found.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));
+    }
+    found
+}
+
+fn has_objectness(
+    table: &Table,
+    scores: usize,
+    grid: Option<&CellGrid>,
+    model: &RecognitionRequest<'_>,
+) -> (bool, String) {
+    let named = model.label_counts();
+    if scores < 2 {
+        return (false, "a single score follows the box".to_owned());
+    }
+    if named.contains(&(scores - 1)) && !named.contains(&scores) {
+        return (true, format!("{scores} scores and {} named classes: the first is the objectness", scores - 1));
+    }
+    if named.contains(&scores) {
+        return (false, format!("{scores} scores and as many named classes"));
+    }
+    match grid {
+        Some(grid) if grid.anchors > 1 => (
+            true,
+            format!("{} candidates per cell, as YOLOv5 and YOLOv7 have them, come with an objectness", grid.anchors),
+        ),
+        Some(_) if !table.candidates_last => {
+            (true, "candidates in rows, one per cell, as YOLOX has them, come with an objectness".to_owned())
+        }
+        _ => (false, "candidates in columns, or a transformer's queries, come without an objectness".to_owned()),
+    }
+}
+
+/// Scores first, then bins for the distances to the four sides (NanoDet).
+fn with_bins(port: &Port, table: &Table, scores: usize, grid: &CellGrid) -> Option<Found> {
+    let rest = table.columns.len().checked_sub(scores).filter(|_| scores > 0)?;
+    let bins = rest / 4;
+    if !rest.is_multiple_of(4) || !BINS.contains(&bins) || grid.anchors != 1 {
+        return None;
+    }
+    let mut found = Found::new(DetectionOutput {
+        labels: None,
+        classes: Some(scores as u32),
+        candidates_last: table.candidates_last,
+        grid: Some(bins_of(bins, grid)),
+        ..DetectionOutput::separate(&port.name, "", &port.name)
+    });
+    found.output.boxes = Columns::at(&port.name, scores as u32);
+    found.classes = Some(scores);
+    found.because =
+        format!("{port} has {} candidates with scores of {scores} classes and {bins} bins a side", table.rows);
+    found.set_bins(grid);
+    Some(found)
+}
+
+fn bins_of(bins: usize, grid: &CellGrid) -> Grid {
+    // NanoDet-Plus has a fourth level, and counts from the corner of a cell; the first NanoDet from its centre.
+    let point = if grid.strides.len() > 3 { CellPoint::TopLeft } else { CellPoint::Centre };
+    Grid { strides: grid.strides.clone(), coding: GridCoding::DistanceBins { bins: bins as u32, point } }
+}
+
+impl Found {
+    fn set_bins(&mut self, grid: &CellGrid) {
+        self.columns(true, "the scores are from 0 to 1, the bins are not");
+        let because = format!("there are as many candidates as cells of {:?} pixels", grid.strides);
+        self.part("grid", "distance-bins", true, &because);
+        self.decided_format = Some((BoxFormat::Xyxy, "distances give the four edges".to_owned()));
+        self.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));
+        self.output.nms_iou = Some(0.6);
+        self.usual = Some(Usual::NanoDet);
+    }
+
+    /// Notes where each part is.
+    fn columns(&mut self, is_known: bool, because: &str) {
+        let output = &self.output;
+        let parts = [
+            ("boxes", Some(&output.boxes)),
+            ("labels", output.labels.as_ref()),
+            ("scores", Some(&output.scores)),
+            ("objectness", output.objectness.as_ref()),
+            ("batch_index", output.batch_index.as_ref()),
+        ];
+        let values = parts.map(|(field, columns)| (field, columns.map(ToString::to_string)));
+        for (field, value) in values {
+            if let Some(value) = value {
+                self.part(field, &value, is_known, because);
+            }
+        }
+    }
+
+    /// What the columns after the scores are.
+    fn read_rest(&mut self, task: Option<&Noted<NotedTask>>, output: &str, last: u32) {
+        self.unread = Some(match task.map(|task| task.value) {
+            Some(NotedTask::Obb) => {
+                self.output.angle = Some(Columns::at(output, last));
+                "rotated boxes are shown as the upright boxes around them"
+            }
+            Some(NotedTask::Pose) => "key points are not shown, only boxes",
+            Some(NotedTask::Segment) => "masks are not shown, only boxes",
+            _ => "masks or key points are not shown, only boxes",
+        });
+    }
+}
+
+/// One output for each level, `[1, anchors, rows, columns, numbers]`, not decoded (YOLOv5, YOLOv7).
+fn raw_maps(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
+    let shape = |port: &Port| prober.values_of(&port.name).next().map(|tensor| tensor.shape.clone());
+    let mut maps: Vec<(&Port, Vec<usize>)> = model
+        .graph
+        .outputs
+        .iter()
+        .filter_map(|port| shape(port).map(|shape| (port, shape)))
+        .filter(|(_, shape)| matches!(shape[..], [1, 3, _, _, numbers] if numbers >= 6))
+        .collect();
+    maps.sort_by_key(|(_, shape)| std::cmp::Reverse(shape[2]));
+    let numbers = maps.first()?.1[4];
+    let strides = grids::strides_of(maps.iter().map(|(_, shape)| [shape[3], shape[2]]), prober.size())?;
+    if maps.len() != 3 || maps.iter().any(|(_, shape)| shape[4] != numbers) {
+        return None;
+    }
+    let outputs: Vec<String> = maps.iter().map(|(port, _)| port.name.clone()).collect();
+    let at = |column: u32| Columns { outputs: outputs.clone(), column };
+    let mut found = Found::new(DetectionOutput {
+        boxes: at(0),
+        labels: None,
+        scores: at(5),
+        objectness: Some(at(4)),
+        activation: Activation::Sigmoid,
+        grid: Some(Grid { strides, coding: GridCoding::Anchors { sizes: YOLOV5_ANCHORS.to_vec() } }),
+        nms_iou: Some(0.45),
+        ..DetectionOutput::separate("", "", "")
+    });
+    found.classes = Some(numbers - 5);
+    found.because = format!("three maps of {numbers} numbers for each of 3 anchors are YOLOv5's and YOLOv7's");
+    found.columns(true, "a box, an objectness and a score for each class");
+    found.part(
+        "grid",
+        "set",
+        false,
+        &"the maps have one cell each; the anchors are YOLOv5's own, which a graph does not tell",
+    );
+    found.decided_format = Some((BoxFormat::Cxcywh, "decoded boxes are centre and size".to_owned()));
+    found.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));
+    found.usual = Some(Usual::Yolov5);
+    Some(found)
+}
+
+/// An output with scores and one with bins for each level (the first NanoDet).
+fn levels(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
+    let tables: Vec<(&Port, Table)> =
+        model.graph.outputs.iter().filter_map(|port| Some((port, Table::of(port, prober, false)?))).collect();
+    let grid =
+        grids::USUAL_STRIDES.into_iter().filter(|strides| strides.len() * 2 == tables.len()).find_map(|strides| {
+            let grid = CellGrid { strides: strides.to_vec(), anchors: 1 };
+            let fits = |rows: usize| tables.iter().filter(|(_, table)| table.rows == rows).count() == 2;
+            grid.level_rows(prober.size()).into_iter().all(fits).then_some(grid)
+        })?;
+    let (mut scores, mut boxes) = (Vec::new(), Vec::new());
+    for rows in grid.level_rows(prober.size()) {
+        let mut of_level: Vec<&(&Port, Table)> = tables.iter().filter(|(_, table)| table.rows == rows).collect();
+        of_level.sort_by_key(|(_, table)| !table.columns.iter().all(Column::is_share));
+        let [first, second] = of_level[..] else { return None };
+        scores.push(first);
+        boxes.push(second);
+    }
+    let (classes, numbers) = (scores.first()?.1.columns.len(), boxes.first()?.1.columns.len());
+    let shares = |table: &Table| table.columns.iter().all(Column::is_share);
+    let fits = scores.iter().all(|(_, table)| table.columns.len() == classes && shares(table))
+        && boxes.iter().all(|(_, table)| table.columns.len() == numbers && !shares(table));
+    if !fits || !numbers.is_multiple_of(4) || !BINS.contains(&(numbers / 4)) {
+        return None;
+    }
+    let names = |parts: &[&(&Port, Table)]| Columns {
+        outputs: parts.iter().map(|(port, _)| port.name.clone()).collect(),
+        column: 0,
+    };
+    let mut found = Found::new(DetectionOutput {
+        boxes: names(&boxes),
+        labels: None,
+        scores: names(&scores),
+        grid: Some(bins_of(numbers / 4, &grid)),
+        label_choice: LabelChoice::Best,
+        ..DetectionOutput::separate("", "", "")
+    });
+    found.classes = Some(classes);
+    found.because = format!("scores and {} bins a side for each of {} levels", numbers / 4, scores.len());
+    found.set_bins(&grid);
+    Some(found)
+}

@@ -1,0 +1,95 @@
+//! What exporters feed to graphs with such outputs. A graph does not record it, so all of it is assumed.
+
+use crate::domain::{BoxFormat, BoxSpace, BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding};
+use crate::vision::recognise::notes::{Noted, NotedResize, PixelNotes};
+
+/// The exporters whose outputs are recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Usual {
+    /// Ultralytics' YOLO, YOLOv6.
+    Yolo,
+    /// YOLOv5 and YOLOv7.
+    Yolov5,
+    Yolox,
+    NanoDet,
+    UltralyticsRtDetr,
+    Paddle,
+    MmDetection,
+    /// transformers' DETR and YOLOS.
+    Detr,
+    /// RT-DETR and D-FINE, transformers' and the authors' own.
+    RtDetr,
+}
+
+/// `ImageNet`'s mean and standard deviation of RGB in `0..=255`.
+const MMDETECTION_MEAN: [f32; 3] = [123.675, 116.28, 103.53];
+const MMDETECTION_STD: [f32; 3] = [58.395, 57.12, 57.375];
+
+impl Usual {
+    /// The exporter whose boxes are like these, if the layout of the columns allows several.
+    pub(super) fn fitting(self, space: BoxSpace, format: BoxFormat) -> Self {
+        match self {
+            Self::Yolo if space == BoxSpace::Normalised && format == BoxFormat::Cxcywh => Self::UltralyticsRtDetr,
+            other => other,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Yolo => "YOLO",
+            Self::Yolov5 => "YOLOv5 and YOLOv7",
+            Self::Yolox => "YOLOX",
+            Self::NanoDet => "NanoDet",
+            Self::UltralyticsRtDetr => "Ultralytics' RT-DETR",
+            Self::Paddle => "PaddleDetection",
+            Self::MmDetection => "MMDetection",
+            Self::Detr => "DETR",
+            Self::RtDetr => "RT-DETR and D-FINE",
+        }
+    }
+
+    pub(in super::super) fn pixels(self) -> PixelNotes {
+        let because = format!("ONNX does not record this; {} models expect it", self.name());
+        let letterbox = |fill: u8, position, rounding, boxes_back| NotedResize::Letterbox {
+            fill: Fill([fill; 3]),
+            position,
+            rounding,
+            boxes_back,
+        };
+        let (rgb, bgr) = (ChannelOrder::Rgb, ChannelOrder::Bgr);
+        let (plain, opencv) = ((255.0, [0.0; 3], [1.0; 3]), Interpolation::OpencvLinear);
+        let centred = |boxes_back| letterbox(114, Position::Centre, Rounding::HalfEven, boxes_back);
+        let (order, (divide_by, mean, std), interpolation, resize) = match self {
+            Self::Yolo => (rgb, plain, opencv, centred(BoxesBack::OneRatio)),
+            Self::Yolov5 => (rgb, plain, opencv, centred(BoxesBack::ExactPadding)),
+            Self::Yolox => {
+                let resize = letterbox(114, Position::TopLeft, Rounding::Down, BoxesBack::OneRatio);
+                (bgr, (1.0, [0.0; 3], [1.0; 3]), opencv, resize)
+            }
+            Self::NanoDet => {
+                let pixels = (1.0, [103.53, 116.28, 123.675], [57.375, 57.12, 58.395]);
+                (bgr, pixels, opencv, letterbox(0, Position::Centre, Rounding::HalfEven, BoxesBack::OneRatio))
+            }
+            Self::UltralyticsRtDetr => (rgb, plain, opencv, NotedResize::Stretch),
+            Self::Paddle => (rgb, plain, Interpolation::OpencvCubic, NotedResize::Stretch),
+            Self::MmDetection => {
+                let resize = letterbox(114, Position::TopLeft, Rounding::HalfEven, BoxesBack::EachAxis);
+                (rgb, (1.0, MMDETECTION_MEAN, MMDETECTION_STD), opencv, resize)
+            }
+            Self::Detr => {
+                let pixels = (255.0, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
+                let resize = NotedResize::ShortSidePad { short_side: 800, max_long_side: 1333 };
+                (rgb, pixels, Interpolation::PillowBilinear, resize)
+            }
+            Self::RtDetr => (rgb, plain, Interpolation::PillowBilinear, NotedResize::Stretch),
+        };
+        PixelNotes {
+            resize: Some(Noted { value: resize, because: because.clone() }),
+            interpolation: Some(Noted { value: interpolation, because: because.clone() }),
+            order: Some(Noted { value: order, because: because.clone() }),
+            divide_by: Some(Noted { value: divide_by, because: because.clone() }),
+            mean: Some(Noted { value: mean, because: because.clone() }),
+            std: Some(Noted { value: std, because }),
+        }
+    }
+}
