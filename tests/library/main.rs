@@ -5,6 +5,7 @@
 mod conventions;
 mod decode;
 mod detections;
+mod detectors;
 mod download;
 mod golden;
 mod hostile;

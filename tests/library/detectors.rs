@@ -1,0 +1,71 @@
+//! A graph with the outputs of each family of detectors opens without a setting, and gives the predictions of the
+//! family's own rules (`tests/cases/detectors/make.py` made them all).
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use spotcheck::domain::{Detection, ViewSettings};
+use spotcheck::inference::recognise_file;
+
+use crate::support::models::{Runtime, control, predict};
+
+const SCORE_TOLERANCE: f64 = 1e-4;
+/// Largest difference of an edge, in pixels.
+const EDGE_TOLERANCE: f64 = 0.05;
+
+#[test]
+fn every_family_opens_and_gives_its_own_predictions() {
+    let runtime = Runtime::load();
+    let mut complaints = String::new();
+    for case in cases() {
+        if let Err(complaint) = check(runtime, &case) {
+            writeln!(complaints, "{}: {complaint}", case.file_name().unwrap().display()).unwrap();
+        }
+    }
+    assert!(complaints.is_empty(), "{complaints}");
+}
+
+fn cases() -> Vec<PathBuf> {
+    let folder = crate::support::repository().join("tests/cases/detectors");
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut cases: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+    cases.sort();
+    assert!(cases.len() > 20);
+    cases
+}
+
+fn check(runtime: &Runtime, case: &Path) -> Result<(), String> {
+    let expected: Value = serde_json::from_str(&std::fs::read_to_string(case.join("expected.json")).unwrap()).unwrap();
+    let (model, _) =
+        recognise_file(&runtime.0, &case.join("model.onnx"), &control()).map_err(|error| error.to_string())?;
+    let got = predict(&runtime.predictor(&model), &case.parent().unwrap().join("scene.png"));
+    let view = ViewSettings {
+        min_score: expected["min_score"].as_f64().unwrap() as f32,
+        nms_iou: model.card.nms_iou(),
+        ..ViewSettings::default()
+    };
+    let visible = view.visible_detections(&got, &[]);
+    let got: Vec<&Detection> = visible.iter().map(|index| &got.detections()[*index]).collect();
+    let expected = expected["detections"].as_array().unwrap();
+    if got.len() != expected.len() {
+        return Err(format!("{} detections, expected {}: {:?}", got.len(), expected.len(), model.card));
+    }
+    for (got, expected) in got.iter().zip(expected) {
+        let edges: [f32; 4] = got.bounds.into();
+        let far =
+            |(got, expected): (&f32, &Value)| (f64::from(*got) - expected.as_f64().unwrap()).abs() > EDGE_TOLERANCE;
+        let score = f64::from(got.score) - expected["score"].as_f64().unwrap();
+        let differs = Some(u64::from(got.class_id)) != expected["class_id"].as_u64()
+            || score.abs() > SCORE_TOLERANCE
+            || edges.iter().zip(expected["box"].as_array().unwrap()).any(far);
+        if differs {
+            return Err(format!("got {got:?}, expected {expected}: {:?}", model.card));
+        }
+        let names = ["rust", "moss", "lichen"];
+        if got.label != names[got.class_id as usize] && got.label != format!("class {}", got.class_id) {
+            return Err(format!("class {} is called {}", got.class_id, got.label));
+        }
+    }
+    Ok(())
+}
