@@ -135,7 +135,7 @@ pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         labels: prediction.labels_to_store.filter(|_| !other_labels),
         findings,
         ignored_outputs: prediction.ignored_outputs,
-        remarks: model.notes.remarks.into_iter().chain(remark.map(str::to_owned)).collect(),
+        remarks: model.notes.remarks.into_iter().chain(prediction.remark.map(str::to_owned)).collect(),
     })
 }
 

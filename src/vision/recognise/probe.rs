@@ -134,6 +134,10 @@ impl<'r, 'f> Prober<'r, 'f> {
         doubled != [false; 2]
     }
 
+    pub(super) fn layout(&self) -> Layout {
+        self.input.layout
+    }
+
     /// The inputs besides the image.
     pub(super) fn auxiliary(&self) -> &[AuxiliaryInput] {
         &self.input.auxiliary

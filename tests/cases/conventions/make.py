@@ -530,7 +530,7 @@ def refusals():
     image = ("image", F32, [1, 3, 32, 32])
     logits = ("logits", F32, [1, 10])
     graph.op("Add", "logits", "threshold", outputs=["y"])
-    write("refused-two-inputs", graph.model([image, ("threshold", F32, [1])], [("y", F32, [1, 10])]), refused="several inputs: image float32 [1, 3, 32, 32], threshold")
+    write("refused-two-inputs", graph.model([image, ("threshold", F32, [1])], [("y", F32, [1, 10])]), refused="the graph needs threshold float32 [1] besides the image")
 
     graph = Graph()
     graph.op("Cast", "tokens", to=F32, outputs=["y"])
@@ -546,7 +546,6 @@ def refusals():
 
     graph = Graph()
     graph.op("Identity", classifier(graph, "image", 10, "nchw"), outputs=["logits"])
-    write("refused-batch-of-eight", graph.model([("image", F32, [8, 3, 32, 32])], [("logits", F32, [8, 10])]), refused="exactly 8 images")
 
     graph = Graph()
     scaled = graph.op("QuantizeLinear", classifier(graph, "image", 10, "nchw"), graph.const(0.05), graph.const(128, np.uint8), outputs=["y"])
@@ -561,11 +560,11 @@ def refusals():
     graph = Graph()
     whole = graph.op("ReduceMax", "image", axes=[0, 1, 2], keepdims=0)
     zero = graph.op("Mul", whole, graph.const(0.0))
-    graph.op("Add", graph.const([[160, 90, 20, 30], [40, 200, 60, 10]]), zero, outputs=["boxes"])
+    graph.op("Add", graph.const([[160, 90, -20, -30], [40, 200, -60, -10]]), zero, outputs=["boxes"])
     graph.op("Add", graph.const([0.9, 0.4]), zero, outputs=["scores"])
     graph.op("Cast", graph.op("Add", graph.const([3.0, 5.0]), zero), to=I64, outputs=["labels"])
     outputs = [("boxes", F32, [2, 4]), ("labels", I64, [2]), ("scores", F32, [2])]
-    write("refused-centre-and-size", graph.model([("image", F32, [3, "h", "w"])], outputs), refused="not given by two corners")
+    write("refused-negative-sizes", graph.model([("image", F32, [3, "h", "w"])], outputs), refused="neither two corners nor centre and size")
 
     graph = Graph()
     graph.op("Frobnicate", "image", outputs=["logits"], domain="com.example")

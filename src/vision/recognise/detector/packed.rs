@@ -4,7 +4,7 @@ use super::columns::{Column, Table};
 use super::grids::{self, CellGrid};
 use super::{Found, Usual};
 use crate::domain::{
-    Activation, BoxFormat, BoxSpace, CellPoint, Columns, DetectionOutput, Grid, GridCoding, LabelChoice,
+    Activation, BoxFormat, BoxSpace, CellPoint, Columns, DetectionOutput, Grid, GridCoding, LabelChoice, Layout,
 };
 use crate::vision::recognise::RecognitionRequest;
 use crate::vision::recognise::notes::{Noted, NotedTask};
@@ -114,7 +114,11 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     if has_more {
         found.read_rest(model.notes.task.as_ref(), &port.name, width as u32 - 1);
     }
-    found.usual = Some(if order.boxes == 2 { Usual::Paddle } else { Usual::Yolo });
+    found.usual = Some(match prober.layout() {
+        Layout::Nhwc | Layout::Hwc => Usual::TensorFlow,
+        Layout::Nchw | Layout::Chw if order.boxes == 2 => Usual::Paddle,
+        Layout::Nchw | Layout::Chw => Usual::Yolo,
+    });
     Some(found)
 }
 

@@ -117,7 +117,13 @@ fn max_boxes(boxes: &Port) -> Option<u32> {
 /// suppression.
 pub(super) fn with_class_scores(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let outputs = &model.graph.outputs;
-    let boxes = outputs.iter().filter(|port| could_be_boxes(port, prober));
+    // A transformer that knows four classes has two outputs of four columns: logits are negative, too.
+    let has_sizes = |port: &&Port| {
+        let values: Vec<f64> = prober.values_of(&port.name).flat_map(Tensor::to_f64).collect();
+        let fits = values.chunks_exact(4).filter(|row| row[2] >= 0.0 && row[3] >= 0.0).count();
+        fits * 200 >= values.len() * 49
+    };
+    let boxes = outputs.iter().filter(|port| could_be_boxes(port, prober)).filter(has_sizes);
     let mut pairs = boxes.flat_map(|boxes| {
         let scores = outputs.iter().filter(|port| port.name != boxes.name);
         scores.filter_map(move |scores| Some((boxes, scores, class_columns(scores, boxes, prober)?)))

@@ -17,6 +17,8 @@ pub(in super::super) enum Usual {
     MmDetection,
     /// transformers' DETR and YOLOS.
     Detr,
+    /// TensorFlow's and TensorFlow.js's detectors with channels last.
+    TensorFlow,
     /// RT-DETR and D-FINE, transformers' and the authors' own.
     RtDetr,
 }
@@ -44,6 +46,7 @@ impl Usual {
             Self::Paddle => "PaddleDetection",
             Self::MmDetection => "MMDetection",
             Self::Detr => "DETR",
+            Self::TensorFlow => "TensorFlow",
             Self::RtDetr => "RT-DETR and D-FINE",
         }
     }
@@ -81,6 +84,7 @@ impl Usual {
                 let resize = NotedResize::ShortSidePad { short_side: 800, max_long_side: 1333 };
                 (rgb, pixels, Interpolation::PillowBilinear, resize)
             }
+            Self::TensorFlow => (rgb, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBilinear, NotedResize::Stretch),
             Self::RtDetr => (rgb, plain, Interpolation::PillowBilinear, NotedResize::Stretch),
         };
         PixelNotes {
