@@ -92,8 +92,8 @@ impl<'r, 'f> Prober<'r, 'f> {
         self.predictions.iter().filter_map(move |outputs| outputs.get(output))
     }
 
-    /// Whether boxes follow the image size that auxiliary inputs tell the graph. `extent` gives the largest x and y of the
-    /// boxes. Finds out which number is the width, too: the auxiliary inputs are corrected.
+    /// Whether boxes follow the image size that auxiliary inputs tell the graph. `extent` gives the largest x and y of
+    /// the boxes. Finds out which number is the width, too, and corrects the auxiliary inputs.
     pub(super) fn follows_image_size(
         &mut self,
         extent: impl Fn(&Outputs, [u32; 2]) -> Option<[f64; 2]>,

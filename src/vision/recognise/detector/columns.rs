@@ -98,8 +98,8 @@ impl Table {
         !self.has_values
     }
 
-    /// Whether the first two of each row's numbers are a place near the row's cell, `size` being width and height of the
-    /// input.
+    /// Whether the first two of each row's numbers are a place near the row's cell. `size` are width and height of the
+    /// input, in pixels.
     pub(super) fn is_decoded(&self, grid: &CellGrid, size: [u32; 2]) -> bool {
         /// How far a box's centre may be from its cell, in cells. Networks say up to one or two.
         const MAX_SHIFT: f64 = 4.0;
