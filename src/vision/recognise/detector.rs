@@ -3,81 +3,20 @@
 
 mod boxes;
 mod columns;
+mod found;
 mod grids;
 mod packed;
 mod separate;
-mod usual;
-
-pub(super) use usual::Usual;
 
 use boxes::Row;
+use found::Found;
 
-use super::finding::{Basis, Finding, Findings, Refusal};
+use super::finding::{Findings, Refusal};
 use super::labels::{LABEL_FILE, label_count, misfit};
 use super::probe::Prober;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
-use crate::domain::{BoxFormat, BoxSpace, DetectionOutput, LabelSet, OutputConvention};
+use crate::domain::{DetectionOutput, LabelSet, OutputConvention};
 use crate::vision::raw_candidates;
-
-/// The outputs of a detector as a draft.
-#[derive(Debug)]
-struct Found {
-    output: DetectionOutput,
-    /// Why this is a detector.
-    because: String,
-    parts: Vec<Finding>,
-    /// How many classes have a score each, background left out.
-    classes: Option<usize>,
-    /// Whether these are found in an output that is not used.
-    has_separate_classes: bool,
-    /// What the layout alone says about boxes.
-    decided_format: Option<(BoxFormat, String)>,
-    decided_space: Option<(BoxSpace, String)>,
-    /// The exporter that writes such outputs, for what the graph does not record.
-    usual: Option<Usual>,
-    /// What of the prediction is not shown.
-    unread: Option<&'static str>,
-}
-
-impl Found {
-    fn new(output: DetectionOutput) -> Self {
-        Self {
-            output,
-            because: String::new(),
-            parts: Vec::new(),
-            classes: None,
-            has_separate_classes: false,
-            decided_format: None,
-            decided_space: None,
-            usual: None,
-            unread: None,
-        }
-    }
-
-    fn part(&mut self, field: &str, value: &str, is_known: bool, because: &str) {
-        self.parts.push(Finding {
-            field: format!("output.detection.{field}"),
-            value: value.to_owned(),
-            basis: if is_known { Basis::Recognised } else { Basis::Assumed },
-            because: because.to_owned(),
-        });
-    }
-
-    /// The boxes that count in each run, with their numbers as the graph gives them.
-    fn rows(&self, prober: &Prober<'_, '_>) -> Vec<Vec<Row>> {
-        let of_run = |outputs| {
-            let candidates = raw_candidates(&self.output, outputs, prober.size()).unwrap_or_default().into_iter();
-            let rows = candidates.map(|candidate| Row {
-                edges: candidate.numbers,
-                class: candidate.class,
-                score: f64::from(candidate.score),
-            });
-            // Graphs of fixed size fill up with zeros.
-            rows.filter(|row| row.score > 0.0).collect()
-        };
-        prober.predictions.iter().map(of_run).collect()
-    }
-}
 
 /// `None` if the graph is not a detector.
 ///

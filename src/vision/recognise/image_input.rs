@@ -1,10 +1,10 @@
 //! The graph's input: which one is the image, how it is in memory, and what is likely about its pixels.
 
 use super::auxiliary;
-use super::detector::Usual;
 use super::finding::{Basis, Findings, Refusal};
 use super::notes::{NotedResize, PixelNotes};
 use super::signature::{Dimension, Port, PortElement, ShapeText};
+use super::usual::Usual;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{
     AuxiliaryInput, Background, BoxesBack, ChannelOrder, ClassValues, ElementType, Fill, ImageInput, Layout,
@@ -20,6 +20,8 @@ const TENSORFLOW_MEAN: [f32; 3] = [123.68, 116.78, 103.94];
 const MASKRCNN_MEAN: [f32; 3] = [102.9801, 115.9465, 122.7717];
 /// Side of the input that detectors of any size are mostly trained with, in pixels.
 const DEFAULT_DETECTOR_SIDE: u32 = 640;
+/// transformers cuts the sides of YOLOS's input down to a multiple of its patches, in pixels.
+const YOLOS_PATCH: u32 = 16;
 /// What sides of a dense detector's input are a multiple of, in pixels.
 const DEFAULT_STRIDE: u32 = 32;
 /// Side of the input that classifiers of any size are mostly trained with, in pixels.
@@ -263,6 +265,10 @@ fn take(
     }
 }
 
+fn model_type<'m>(model: &'m RecognitionRequest<'_>) -> Option<&'m str> {
+    model.notes.model_type.as_ref().map(|noted| noted.value.as_str())
+}
+
 /// The rule for the sizes that the graph takes.
 fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> ResizeRule {
     let (any_width, any_height) = (sizes.width.is_none(), sizes.height.is_none());
@@ -282,7 +288,8 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
             crop_offset: offset,
         },
         NotedResize::ShortSidePad { short_side, max_long_side } if any_width && any_height => {
-            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1 }
+            let cut_to_multiple = if model_type(model) == Some("yolos") { YOLOS_PATCH } else { 1 };
+            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1, cut_to_multiple }
         }
         NotedResize::ShortSidePad { .. } => ResizeRule::Stretch { width, height },
         NotedResize::Letterbox { fill, position, rounding, boxes_back } => {

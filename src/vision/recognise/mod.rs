@@ -17,6 +17,7 @@ mod overrules;
 mod preview;
 mod probe;
 mod signature;
+mod usual;
 
 use std::collections::BTreeMap;
 
@@ -149,7 +150,7 @@ struct OutputPrediction {
     /// Sides of the input must be a multiple of this, in pixels; 1 if any size will do.
     side_multiple: u32,
     /// What the exporter of such outputs feeds to its graphs.
-    usual: Option<detector::Usual>,
+    usual: Option<usual::Usual>,
     /// What of the prediction is not shown.
     remark: Option<&'static str>,
 }

@@ -99,7 +99,8 @@ impl<'r, 'f> Prober<'r, 'f> {
         extent: impl Fn(&Outputs, [u32; 2]) -> Option<[f64; 2]>,
         findings: &mut Findings,
     ) -> bool {
-        let told = self.input.auxiliary.iter().position(|input| input.value != AuxiliaryValue::PixelMask);
+        let tells_image_size = |value| !matches!(value, AuxiliaryValue::PixelMask | AuxiliaryValue::InputHeightWidth);
+        let told = self.input.auxiliary.iter().position(|input| tells_image_size(input.value));
         let (Some(told), Some(before)) =
             (told, self.predictions.first().and_then(|outputs| extent(outputs, self.size)))
         else {

@@ -1,8 +1,8 @@
 //! Candidates whose boxes, scores and classes are columns of one output.
 
 use super::columns::{Column, Table};
+use super::found::Found;
 use super::grids::{self, CellGrid};
-use super::{Found, Usual};
 use crate::domain::{
     Activation, BoxFormat, BoxSpace, CellPoint, Columns, DetectionOutput, Grid, GridCoding, LabelChoice, Layout,
 };
@@ -10,6 +10,7 @@ use crate::vision::recognise::RecognitionRequest;
 use crate::vision::recognise::notes::{Noted, NotedTask};
 use crate::vision::recognise::probe::Prober;
 use crate::vision::recognise::signature::Port;
+use crate::vision::recognise::usual::Usual;
 
 /// Graphs that end with the choice of the best give at most so many rows.
 const MAX_FINAL_ROWS: usize = 1000;
@@ -117,6 +118,7 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     found.usual = Some(match prober.layout() {
         Layout::Nhwc | Layout::Hwc => Usual::TensorFlow,
         Layout::Nchw | Layout::Chw if order.boxes == 2 => Usual::Paddle,
+        Layout::Nchw | Layout::Chw if order.batch_index.is_some() => Usual::Yolov5,
         Layout::Nchw | Layout::Chw => Usual::Yolo,
     });
     Some(found)
@@ -175,7 +177,9 @@ fn candidates(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
         }
         let scores = leading(4);
         let boxes_are_shares = table.columns[..4].iter().all(Column::is_share);
-        let plausible = grids.is_some() || (boxes_are_shares && table.rows >= 10);
+        // Only a transformer's queries are not in a grid, and they are rows.
+        let plausible =
+            grids.is_some() || (boxes_are_shares && !table.candidates_last && table.rows > table.columns.len());
         if scores == 0 || table.rows < 10 || !plausible || table.has_rows_of_probabilities {
             return None;
         }

@@ -1,10 +1,11 @@
 //! Boxes, classes and scores in outputs of their own, distinguished by shapes, types and values.
 
-use super::{Found, Usual};
+use super::found::Found;
 use crate::domain::{Activation, Background, DetectionOutput, LabelChoice};
 use crate::vision::recognise::finding::Refusal;
 use crate::vision::recognise::probe::Prober;
 use crate::vision::recognise::signature::{GraphSignature, Port};
+use crate::vision::recognise::usual::Usual;
 use crate::vision::recognise::{Overrules, RecognitionRequest};
 use crate::vision::{Tensor, TensorData};
 

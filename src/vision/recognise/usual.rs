@@ -1,11 +1,11 @@
 //! What exporters feed to graphs with such outputs. A graph does not record it, so all of it is assumed.
 
+use super::notes::{Noted, NotedResize, PixelNotes};
 use crate::domain::{BoxFormat, BoxSpace, BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding};
-use crate::vision::recognise::notes::{Noted, NotedResize, PixelNotes};
 
 /// The exporters whose outputs are recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Usual {
+pub(super) enum Usual {
     /// Ultralytics' YOLO, YOLOv6.
     Yolo,
     /// YOLOv5 and YOLOv7.
@@ -51,7 +51,7 @@ impl Usual {
         }
     }
 
-    pub(in super::super) fn pixels(self) -> PixelNotes {
+    pub(super) fn pixels(self) -> PixelNotes {
         let because = format!("ONNX does not record this; {} models expect it", self.name());
         let letterbox = |fill: u8, position, rounding, boxes_back| NotedResize::Letterbox {
             fill: Fill([fill; 3]),

@@ -1,0 +1,68 @@
+//! The outputs of a detector as a draft.
+
+use super::boxes::Row;
+use crate::domain::{BoxFormat, BoxSpace, DetectionOutput};
+use crate::vision::raw_candidates;
+use crate::vision::recognise::finding::{Basis, Finding};
+use crate::vision::recognise::probe::Prober;
+use crate::vision::recognise::usual::Usual;
+
+/// The outputs of a detector as a draft.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) output: DetectionOutput,
+    /// Why this is a detector.
+    pub(super) because: String,
+    pub(super) parts: Vec<Finding>,
+    /// How many classes have a score each, background left out.
+    pub(super) classes: Option<usize>,
+    /// Whether these are found in an output that is not used.
+    pub(super) has_separate_classes: bool,
+    /// What the layout alone says about boxes.
+    pub(super) decided_format: Option<(BoxFormat, String)>,
+    pub(super) decided_space: Option<(BoxSpace, String)>,
+    /// The exporter that writes such outputs, for what the graph does not record.
+    pub(super) usual: Option<Usual>,
+    /// What of the prediction is not shown.
+    pub(super) unread: Option<&'static str>,
+}
+
+impl Found {
+    pub(super) fn new(output: DetectionOutput) -> Self {
+        Self {
+            output,
+            because: String::new(),
+            parts: Vec::new(),
+            classes: None,
+            has_separate_classes: false,
+            decided_format: None,
+            decided_space: None,
+            usual: None,
+            unread: None,
+        }
+    }
+
+    pub(super) fn part(&mut self, field: &str, value: &str, is_known: bool, because: &str) {
+        self.parts.push(Finding {
+            field: format!("output.detection.{field}"),
+            value: value.to_owned(),
+            basis: if is_known { Basis::Recognised } else { Basis::Assumed },
+            because: because.to_owned(),
+        });
+    }
+
+    /// The boxes that count in each run, with their numbers as the graph gives them.
+    pub(super) fn rows(&self, prober: &Prober<'_, '_>) -> Vec<Vec<Row>> {
+        let of_run = |outputs| {
+            let candidates = raw_candidates(&self.output, outputs, prober.size()).unwrap_or_default().into_iter();
+            let rows = candidates.map(|candidate| Row {
+                edges: candidate.numbers,
+                class: candidate.class,
+                score: f64::from(candidate.score),
+            });
+            // Graphs of fixed size fill up with zeros.
+            rows.filter(|row| row.score > 0.0).collect()
+        };
+        prober.predictions.iter().map(of_run).collect()
+    }
+}
