@@ -462,7 +462,7 @@ impl BestColumns {
             let (number, column) = (&mut self.numbers[first_row + row], &mut self.columns[first_row + row]);
             for (lane, (&value, &step)) in (0..).zip(best.iter().zip(&steps)) {
                 let of_lane = step * Self::LANES as u32 + lane;
-                let is_better = !(value <= *number) || value == *number && of_lane < *column;
+                let is_better = value > *number || value.is_nan() || value == *number && of_lane < *column;
                 if is_better && !number.is_nan() {
                     (*number, *column) = (value, of_lane);
                 }
@@ -475,8 +475,8 @@ impl BestColumns {
 /// once of that, which it does not with an `if`.
 fn take_better(best: &mut [f32], columns: &mut [u32], values: &[f32], column: u32) {
     for ((best, of), &value) in best.iter_mut().zip(columns).zip(values) {
-        // The negation lets NaN win, and stay, so that it is found.
-        let is_better = !(value <= *best) & !best.is_nan();
+        // NaN wins, and stays, so that it is found.
+        let is_better = ((value > *best) | value.is_nan()) & !best.is_nan();
         let mask = u32::from(is_better).wrapping_neg();
         *best = f32::from_bits((value.to_bits() & mask) | (best.to_bits() & !mask));
         *of = (column & mask) | (*of & !mask);
