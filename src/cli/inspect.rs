@@ -8,18 +8,24 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::out_file::{Replaceable, check_out};
+use super::place::{Place, S3Args};
 use super::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::decode::{DecodeLimits, decode};
 use crate::dirs::AppDirs;
-use crate::domain::{LabelSet, ModelCard};
+use crate::domain::{LabelSet, ModelCard, Prediction, SampleUri};
 use crate::export::write_image;
 use crate::inference::runtime::{self, Loaded};
-use crate::inference::{Inspection, recognise_file};
+use crate::inference::{Inspection, PresetTrial, TrialImage, labels_of, recognise_file, truth_of};
 use crate::library::{Library, LibraryError, Model, write_card};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
-use crate::vision::recognise::{Basis, Finding, GraphSignature, Overrules, Recognition, preview};
+use crate::vision::recognise::{Basis, Finding, GraphSignature, Overrules, Recognition, preset, presets, preview};
+
+/// The most images of a source that some are chosen from.
+const MAX_LISTED: usize = 10_000;
+/// Images whose predictions are printed for each preset.
+const FIRST_PREDICTIONS: usize = 3;
 
 #[derive(Debug, Args)]
 pub(super) struct InspectArgs {
@@ -34,6 +40,12 @@ pub(super) struct InspectArgs {
     /// Image for --preview
     #[arg(long, value_name = "FILE", requires = "preview")]
     image: Option<PathBuf>,
+    /// Images to try common ways of preparing images on; folders called as classes give the accuracy, too
+    #[arg(long, value_name = "SOURCE")]
+    try_presets: Option<PathBuf>,
+    /// Images of --try-presets, spread over the source
+    #[arg(long, value_name = "COUNT", default_value_t = 8, requires = "try_presets")]
+    limit: usize,
 }
 
 #[derive(Debug, Args)]
@@ -54,6 +66,9 @@ struct Hints {
     /// Field of the model card, for example `input.channels=bgr` or `id=my-model`; repeatable
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
+    /// Way to prepare images, one of the names that `models inspect --try-presets` prints; --set comes after it
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
 }
 
 /// Prints what is known about a model.
@@ -68,19 +83,23 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         check_out(preview, Replaceable::Empty, &inputs)?;
     }
     let control = interruptible(ProgressUnit::Bytes)?;
-    let overrules = Overrules::parse(&args.hints.set)?;
     if is_file(file) {
         let labels = read_labels(args.hints.labels.as_deref())?;
         let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, file)?;
         print(&signature_text(&args.model, inspection.signature()))?;
-        let recognition = inspection.recognise(labels.as_ref(), &overrules, &control)?;
+        let recognition = recognise(&mut inspection, &args.hints, labels.as_ref(), &control)?;
+        if let Some(source) = &args.try_presets {
+            let trials = try_presets(&mut inspection, &recognition, source, args.limit)?;
+            return print(&trials_text(&trials, &args.model));
+        }
         let card = write_card(&recognition.card)?;
         print(&findings_text(&recognition))?;
         print(&format!("\nthe card that `spotcheck models add` would write\n\n{card}"))?;
         return preview_tensor(args, &recognition.card);
     }
-    if args.hints.labels.is_some() || !overrules.is_empty() {
-        bail!("--labels and --set are for an ONNX file; {} already has a card", args.model);
+    let Hints { labels, set, preset } = &args.hints;
+    if labels.is_some() || !set.is_empty() || preset.is_some() || args.try_presets.is_some() {
+        bail!("--labels, --set, --preset and --try-presets are for an ONNX file; {} already has a card", args.model);
     }
     let model = Library::open(dirs).find(&args.model)?;
     let inspection = Inspection::open(&load_runtime(dirs, &control)?, &model.weights)?;
@@ -98,12 +117,15 @@ pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
     let (card, labels) = match library.find(&args.file.to_string_lossy()) {
         Err(LibraryError::NoCard { .. }) => {
             let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, &args.file)?;
-            let recognition = inspection.recognise(given_labels.as_ref(), &overrules, &control)?;
+            let recognition = recognise(&mut inspection, &args.hints, given_labels.as_ref(), &control)?;
             eprint!("{}", findings_text(&recognition));
             (recognition.card, recognition.labels)
         }
         found => {
             let model = found?;
+            if args.hints.preset.is_some() {
+                bail!("--preset is for an ONNX file without a card; one is beside {}", args.file.display());
+            }
             if let Some(known) = library.entries().iter().find(|entry| entry.card.id == model.card.id) {
                 bail!("this model is in the library already, as {}", known.card.id);
             }
@@ -116,6 +138,104 @@ pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
     let label_path = label_file.as_ref().map(tempfile::NamedTempFile::path);
     let model = library.add(&args.file, card, label_path)?;
     print(&format!("added {id}: {}\nuse it with --model {id}\n", model.weights.display(), id = model.card.id))
+}
+
+/// The draft card with the hints applied.
+fn recognise(
+    inspection: &mut Inspection,
+    hints: &Hints,
+    labels: Option<&LabelSet>,
+    control: &TaskControl,
+) -> anyhow::Result<Recognition> {
+    let overrules = Overrules::parse(&hints.set)?;
+    let recognition = inspection.recognise(labels, &overrules, control)?;
+    let Some(name) = &hints.preset else {
+        return Ok(recognition);
+    };
+    let card = &recognition.card;
+    let Some(preset) = preset(card.task, &card.input, name) else {
+        let names: Vec<&str> = presets(card.task, &card.input).iter().map(|preset| preset.name).collect();
+        bail!("there is no preset {name} for {}; there are {}", card.task.into_str(), names.join(", "));
+    };
+    let fields = preset.fields().into_iter().map(|(field, value)| format!("{field}={value}"));
+    let overrules: Vec<String> = fields.chain(hints.set.iter().cloned()).collect();
+    Ok(inspection.recognise(labels, &Overrules::parse(&overrules)?, control)?)
+}
+
+/// Predicts images of a source, spread over its listing, with each preset.
+fn try_presets(
+    inspection: &mut Inspection,
+    recognition: &Recognition,
+    source: &Path,
+    limit: usize,
+) -> anyhow::Result<Vec<PresetTrial>> {
+    let control = interruptible(ProgressUnit::Images)?;
+    let labels = labels_of(recognition);
+    let opened = Place::parse(source, &S3Args::default())?.open(&control)?;
+    let listed: Vec<SampleUri> =
+        opened.source.pages().flat_map(|page| page.samples).map(|sample| sample.uri).take(MAX_LISTED).collect();
+    let step = (listed.len() / limit.max(1)).max(1);
+    let mut images = Vec::new();
+    for uri in listed.iter().step_by(step).take(limit) {
+        let decoded = opened.source.read(uri).map_err(anyhow::Error::from);
+        match decoded.and_then(|bytes| Ok(decode(&bytes, &DecodeLimits::default())?)) {
+            Ok(decoded) => images.push(TrialImage {
+                name: uri.file_name().to_owned(),
+                image: decoded.image,
+                truth: folder_name(uri).and_then(|folder| truth_of(&folder, &labels)),
+            }),
+            Err(error) => eprintln!("note: {} was skipped: {error:#}", uri.as_str()),
+        }
+    }
+    if images.is_empty() {
+        bail!("{} has no image that can be read", source.display());
+    }
+    let card = &recognition.card;
+    Ok(with_progress("presets", &control, || inspection.try_presets(card, &labels, &images, &control))?)
+}
+
+/// The name of the folder that an image is in.
+fn folder_name(uri: &SampleUri) -> Option<String> {
+    let folders = uri.file().rsplit(['/', '\\']).nth(1)?;
+    Some(folders.to_owned())
+}
+
+/// A row for each preset: its name, how sure and how right the model is with it, and what it sees first.
+fn trials_text(trials: &[PresetTrial], model: &str) -> String {
+    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+    let mut text = String::new();
+    let _ =
+        writeln!(text, "\n  {:22} {:>9} {:>8} {:>8}  first predictions", "preset", "top score", "entropy", "accuracy");
+    for trial in trials {
+        let marker = if trial.is_present { '*' } else { ' ' };
+        let entropy = trial.mean_entropy.map_or("-".to_owned(), |entropy| format!("{entropy:.3}"));
+        let first: Vec<String> = trial.predictions.iter().take(FIRST_PREDICTIONS).map(best_text).collect();
+        let _ = writeln!(
+            text,
+            "{marker} {:22} {:>9} {entropy:>8} {:>8}  {}",
+            trial.preset.name,
+            percent(Some(trial.mean_top_score)),
+            percent(trial.accuracy),
+            first.join(", ")
+        );
+    }
+    let _ =
+        writeln!(text, "\n* as the card is now. The right one mostly has the highest score and the lowest entropy.");
+    let _ = writeln!(text, "Take one with: spotcheck models add {model} --preset NAME");
+    text
+}
+
+/// The best class or box of an image in a few words.
+fn best_text(prediction: &Result<Prediction, String>) -> String {
+    let (label, score) = match prediction {
+        Err(reason) => return format!("failed: {}", reason.lines().next().unwrap_or_default()),
+        Ok(prediction) => match (prediction.classes().first(), prediction.detections().first()) {
+            (Some(class), _) => (&class.label, class.score),
+            (_, Some(detection)) => (&detection.label, detection.score),
+            (None, None) => return "nothing".to_owned(),
+        },
+    };
+    format!("{label} {score:.2}")
 }
 
 /// The recognised model of an ONNX file, for one run; prints what was recognised to stderr.

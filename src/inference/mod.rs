@@ -5,6 +5,7 @@
 mod device;
 mod inspection;
 mod predictor;
+mod preset_trials;
 pub mod runtime;
 mod session;
 mod signature;
@@ -17,6 +18,7 @@ use crate::domain::Device;
 pub use device::{DeviceSurvey, survey};
 pub use inspection::{InspectError, Inspection, labels_of, recognise_file};
 pub use predictor::{LoadOptions, OnnxPredictor};
+pub use preset_trials::{PresetTrial, TrialImage, truth_of};
 pub use session::OnnxSession;
 
 /// Why a model could not be loaded.

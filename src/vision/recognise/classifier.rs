@@ -118,6 +118,10 @@ fn class_values(rows: &[&Tensor]) -> Result<(ClassValues, String), String> {
         let because = "the values are not negative and sum to 1, so softmax is already applied";
         return Ok((ClassValues::Probabilities, because.to_owned()));
     }
+    if min >= 0.0 && max <= 1.0 {
+        let because = "the values go from 0 to 1 and do not sum to 1, so a sigmoid is already applied to each";
+        return Ok((ClassValues::Probabilities, because.to_owned()));
+    }
     Ok((ClassValues::Logits, format!("the values go from {min:.3} to {max:.3} and do not sum to 1")))
 }
 
@@ -164,11 +168,15 @@ fn from_scores(
     findings: &mut Findings,
 ) -> Result<Classes, Refusal> {
     let Scores { port, classes, values } = scores;
-    let (values, because) = values.map_err(|reason| Refusal::new(format!("the output is {port}: {reason}")))?;
+    let (mut values, mut because) = values.map_err(|reason| Refusal::new(format!("the output is {port}: {reason}")))?;
+    if let (ClassValues::Logits, Some(multi_label)) = (values, &model.notes.multi_label)
+        && multi_label.value
+    {
+        (values, because) = (ClassValues::SigmoidLogits, multi_label.because.clone());
+    }
     findings.recognised("task", "classification", format!("{port} is one row of {classes} numbers per image"));
     findings.recognised("output.classification.name", &port.name, "no other output fits better");
-    let word = if values == ClassValues::Logits { "logits" } else { "probabilities" };
-    findings.recognised("output.classification.values", word, because);
+    findings.recognised("output.classification.values", values.into_str(), because);
     let naming = name_classes(model, classes, findings)?;
     Ok(Classes {
         convention: ClassificationOutput {
@@ -248,6 +256,13 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
         findings.recognised("labels", LABEL_FILE, &*labels.because);
         let labels_to_store = Some(labels.value.clone());
         return Ok(Naming { background: false, label_set: Some(LABEL_FILE.to_owned()), labels_to_store });
+    }
+    if let Some(labels) = classes.checked_sub(1).and_then(|named| model.notes.labels_for(named)) {
+        let because = format!("{} and the model has {classes}", labels.because);
+        findings.recognised("output.classification.background", Background::First.into_str(), &*because);
+        findings.recognised("labels", LABEL_FILE, because);
+        let labels_to_store = Some(labels.value.clone());
+        return Ok(Naming { background: true, label_set: Some(LABEL_FILE.to_owned()), labels_to_store });
     }
     let background = classes == IMAGENET_CLASSES + 1;
     if background {

@@ -278,10 +278,12 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
         (Some(side), None, None) | (None, Some(side), None) => [side, side],
         (None, None, None) => [DEFAULT_DETECTOR_SIDE; 2],
     };
+    // The side of the input that the notes are about.
+    let noted_side = model.notes.input_size.as_ref().map_or(width, |size| size.value[0]);
     match *resize {
         NotedResize::Stretch => ResizeRule::Stretch { width, height },
         NotedResize::Crop { short_side, offset } => ResizeRule::ShortSideCrop {
-            short_side,
+            short_side: (f64::from(short_side) * f64::from(width) / f64::from(noted_side)).round() as u32,
             long_side: Rounding::Down,
             crop_width: width,
             crop_height: height,

@@ -14,6 +14,8 @@ mod labels;
 mod manual;
 mod notes;
 mod overrules;
+mod preprocessing;
+mod presets;
 mod preview;
 mod probe;
 mod signature;
@@ -26,6 +28,7 @@ pub use fit::{Misfit, class_count, misfits};
 pub use manual::{draft_card, draft_output, found_labels};
 pub use notes::{Exporter, Neighbour, Noted, NotedResize, NotedTask, Notes, PixelNotes};
 pub use overrules::{OverruleError, Overrules};
+pub use presets::{Preset, preset, presets};
 pub use preview::{ChannelRange, TensorPreview, preview};
 pub use signature::{Dimension, GraphSignature, Port, PortElement};
 

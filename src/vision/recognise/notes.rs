@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::preprocessing;
 use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding};
 
 /// A fact, and where it is written.
@@ -40,6 +41,8 @@ pub struct Notes {
     pub exporter: Option<Noted<Exporter>>,
     /// transformers' `model_type`: `detr`, `yolos`, `rt_detr_v2`, `d_fine`, `vit` …
     pub model_type: Option<Noted<String>>,
+    /// Whether the classes of a classifier do not exclude one another, so that each has a sigmoid of its own.
+    pub multi_label: Option<Noted<bool>>,
     pub pixels: PixelNotes,
     /// What the user should know of the files: which are broken, and what was not used.
     pub remarks: Vec<String>,
@@ -153,7 +156,8 @@ impl Notes {
 
     fn read_file(&mut self, kind: Kind, file: &Neighbour) {
         let read = match kind {
-            Kind::Config | Kind::Preprocessor => Ok(()),
+            Kind::Config => json(&file.text).map(|config| self.read_config(&config, &file.name)),
+            Kind::Preprocessor => json(&file.text).map(|config| preprocessing::read(self, &config, &file.name)),
             Kind::Yaml => self.read_yaml(file),
             Kind::OwnLabels if is_yaml(&file.name) => self.read_yaml(file),
             Kind::OwnLabels | Kind::Labels => self.read_labels(file),
@@ -177,6 +181,37 @@ impl Notes {
             self.add_labels(labels, &file.name);
         }
         Ok(())
+    }
+
+    /// transformers' and timm's `config.json`.
+    fn read_config(&mut self, config: &Value, file: &str) {
+        let says = |key: &str, value: &Value| format!("{file} says {key} = {}", text(value).unwrap_or_default());
+        if let Some(labels) = names(&config["id2label"]).filter(|labels| !are_placeholders(labels)) {
+            self.add_labels(labels, file);
+        }
+        if let Some(model_type) = text(&config["model_type"]) {
+            let because = format!("{file} says model_type = {model_type}");
+            self.model_type.get_or_insert(Noted { value: model_type, because });
+        }
+        let count = config["id2label"].as_object().map(serde_json::Map::len).filter(|count| *count > 0);
+        let count = count.or_else(|| whole(&config["num_classes"]).map(|count| count as usize));
+        if let Some(value) = count {
+            self.label_count.get_or_insert(Noted { value, because: format!("{file} has {value} classes") });
+        }
+        let problem = &config["problem_type"];
+        if let Some(kind) = problem.as_str() {
+            let multi_label =
+                Noted { value: kind == "multi_label_classification", because: says("problem_type", problem) };
+            self.multi_label.get_or_insert(multi_label);
+        }
+        if config["architecture"].is_string() {
+            for names_of in [&config["label_names"], &config["pretrained_cfg"]["label_names"]] {
+                if let Some(labels) = names(names_of) {
+                    self.add_labels(labels, file);
+                }
+            }
+            preprocessing::read_timm(self, config, file);
+        }
     }
 
     fn add_labels(&mut self, labels: LabelSet, place: &str) {
@@ -209,6 +244,9 @@ impl Notes {
             None
         };
         self.exporter = exporter.map(|(value, because)| Noted { value, because: because.to_owned() });
+        if let Some((exporter, because)) = exporter {
+            preprocessing::of_yolo(self, exporter, metadata.get("version").map(String::as_str), because);
+        }
     }
 }
 
@@ -265,6 +303,16 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
+fn json(text: &str) -> Result<Value, String> {
+    let read = serde_json::from_str(text.trim_start_matches('\u{feff}'));
+    read.map_err(|error| format!("it is not JSON: {error}"))
+}
+
+/// transformers writes `LABEL_0`, `LABEL_1` … for classes without names.
+fn are_placeholders(labels: &LabelSet) -> bool {
+    labels.iter().all(|(id, name)| name == format!("LABEL_{id}"))
+}
+
 /// A list of names, or a table from class number to name.
 fn names(value: &Value) -> Option<LabelSet> {
     let labels: LabelSet = match value {
@@ -278,7 +326,7 @@ fn names(value: &Value) -> Option<LabelSet> {
 }
 
 /// A word or a number as text, not empty.
-fn text(value: &Value) -> Option<String> {
+pub(super) fn text(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
         Value::Number(number) => number.to_string(),
@@ -288,7 +336,7 @@ fn text(value: &Value) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn whole(value: &Value) -> Option<u32> {
+pub(super) fn whole(value: &Value) -> Option<u32> {
     match value {
         // YOLOv5 writes its strides as a list of one tensor in some versions.
         Value::Array(values) => values.iter().filter_map(whole).max(),
@@ -297,7 +345,7 @@ fn whole(value: &Value) -> Option<u32> {
 }
 
 /// Python writes `True`, JSON `true`.
-fn truth(value: &Value) -> Option<bool> {
+pub(super) fn truth(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(truth) => Some(*truth),
         Value::String(text) => text.to_lowercase().parse().ok(),
@@ -306,7 +354,7 @@ fn truth(value: &Value) -> Option<bool> {
 }
 
 /// Width and height from `[height, width]` or one side.
-fn size(value: &Value) -> Option<[u32; 2]> {
+pub(super) fn size(value: &Value) -> Option<[u32; 2]> {
     let side = |value: &Value| whole(value).filter(|side| (1..=super::probe::MAX_SIDE).contains(side));
     match value {
         Value::Array(sides) => match &sides[..] {

@@ -239,12 +239,12 @@ def ultralytics_classifier():
             "labels": "labels.txt",
             "input": {
                 "layout": "nchw", "channels": "rgb", "divide_by": 255.0, "mean": [0, 0, 0], "std": [1, 1, 1],
-                "resize": {"short-side-crop": {**crop(0)["short-side-crop"], "short_side": 146, "crop_width": 128, "crop_height": 96}},
+                "resize": {"stretch": {"width": 128, "height": 96}},
             },
             "output": {"classification": {"values": "probabilities"}},
         },
-        recognised=["labels", "task", "input.layout"],
-        assumed=PIXEL_FIELDS,
+        recognised=["labels", "task", "input.layout", *PIXEL_FIELDS],
+        assumed=[],
         ignored=0,
     )
 

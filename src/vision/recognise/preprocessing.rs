@@ -1,0 +1,219 @@
+//! How the exporters' own code prepares an image, by what they write beside the model or into it.
+
+use serde_json::Value;
+
+use super::notes::{Exporter, Noted, NotedResize, NotedTask, Notes, size, text, truth, whole};
+use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding};
+
+impl Notes {
+    /// Pixels as `(pixel / divide_by - mean) / std` in RGB.
+    fn set_pixels(&mut self, divide_by: f64, mean: [f64; 3], std: [f64; 3], because: &str) {
+        let pixels = &mut self.pixels;
+        set(&mut pixels.order, ChannelOrder::Rgb, because);
+        set(&mut pixels.divide_by, divide_by as f32, because);
+        set(&mut pixels.mean, mean.map(|number| number as f32), because);
+        set(&mut pixels.std, std.map(|number| number as f32), because);
+    }
+}
+
+/// Keeps what was said before.
+fn set<T>(place: &mut Option<Noted<T>>, value: T, because: &str) {
+    place.get_or_insert_with(|| Noted { value, because: because.to_owned() });
+}
+
+/// Ultralytics and YOLOv5: a letterbox (OpenCV) or, for classifiers, the middle (torchvision on Pillow), and a division
+/// by 255.
+pub(super) fn of_yolo(notes: &mut Notes, exporter: Exporter, version: Option<&str>, because: &str) {
+    notes.set_pixels(255.0, [0.0; 3], [1.0; 3], because);
+    let classifies = notes.task.as_ref().is_some_and(|task| task.value == NotedTask::Classify);
+    let (resize, interpolation) = match &notes.input_size {
+        _ if !classifies => {
+            let resize = NotedResize::Letterbox {
+                fill: Fill([114; 3]),
+                position: Position::Centre,
+                rounding: Rounding::HalfEven,
+                boxes_back: boxes_back(exporter, version),
+            };
+            (resize, Interpolation::OpencvLinear)
+        }
+        Some(size) if size.value[0] != size.value[1] => (NotedResize::Stretch, Interpolation::PillowBilinear),
+        size => {
+            let short_side = size.as_ref().map_or(224, |size| size.value[0]);
+            (NotedResize::Crop { short_side, offset: Rounding::HalfEven }, Interpolation::PillowBilinear)
+        }
+    };
+    set(&mut notes.pixels.resize, resize, because);
+    set(&mut notes.pixels.interpolation, interpolation, because);
+}
+
+/// The packages' releases differ (compared by running them).
+fn boxes_back(exporter: Exporter, version: Option<&str>) -> BoxesBack {
+    let parts = version.unwrap_or_default().split('.').map_while(|part| part.trim().parse().ok());
+    let version: Vec<u32> = parts.collect();
+    match exporter {
+        Exporter::Yolov5 => BoxesBack::ExactPadding,
+        Exporter::Ultralytics if version.is_empty() || version >= vec![8, 4, 124] => BoxesBack::EachAxis,
+        Exporter::Ultralytics if version >= vec![8, 4, 25] => BoxesBack::OneRatio,
+        Exporter::Ultralytics => BoxesBack::RoundedPadding,
+    }
+}
+
+/// timm: `create_transform(**resolve_data_config(pretrained_cfg))`. The keys are in `pretrained_cfg`, or at the top in
+/// files of earlier versions.
+pub(super) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {
+    let nested = &config["pretrained_cfg"];
+    let config = if nested.is_object() { nested } else { config };
+    let because = format!("{file} is timm's");
+    let input_size = match config["input_size"].as_array().map(Vec::as_slice) {
+        Some([_, height, width]) => size(&Value::Array(vec![height.clone(), width.clone()])),
+        _ => None,
+    };
+    let (Some(mean), Some(std)) = (triple(&config["mean"]), triple(&config["std"])) else {
+        return;
+    };
+    notes.set_pixels(255.0, mean, std, &because);
+    let interpolation = match config["interpolation"].as_str() {
+        Some("bicubic") => Some(Interpolation::PillowBicubic),
+        Some("bilinear") => Some(Interpolation::PillowBilinear),
+        Some("nearest") => Some(Interpolation::PillowNearest),
+        _ => None,
+    };
+    if let Some(interpolation) = interpolation {
+        set(&mut notes.pixels.interpolation, interpolation, &because);
+    }
+    let Some(input_size) = input_size else { return };
+    set(&mut notes.input_size, input_size, &because);
+    // timm falls back on seven eighths for a value of 0, too.
+    let share = config["crop_pct"].as_f64().filter(|share| *share > 0.0).unwrap_or(0.875);
+    let short_side = (f64::from(input_size[0].min(input_size[1])) / share).floor() as u32;
+    let resize = match config["crop_mode"].as_str() {
+        Some("squash") if share == 1.0 => NotedResize::Stretch,
+        None | Some("center") if input_size[0] == input_size[1] => {
+            NotedResize::Crop { short_side, offset: Rounding::HalfEven }
+        }
+        mode => {
+            notes.remarks.push(format!(
+                "{file} has crop_mode {} for an input of {}x{}, which Spotcheck does not do exactly",
+                mode.unwrap_or("center"),
+                input_size[0],
+                input_size[1]
+            ));
+            return;
+        }
+    };
+    set(&mut notes.pixels.resize, resize, &because);
+}
+
+/// transformers' `preprocessor_config.json`.
+pub(super) fn read(notes: &mut Notes, config: &Value, file: &str) {
+    let kind = text(&config["image_processor_type"]).or_else(|| text(&config["feature_extractor_type"]));
+    let Some(kind) = kind else {
+        notes.remarks.push(format!("{file} was not used: it has no image_processor_type"));
+        return;
+    };
+    let because = format!("{file} is for {kind}");
+    let ends = ["Fast", "Pil", "ImageProcessor", "FeatureExtractor"];
+    let kind = ends.iter().fold(kind.as_str(), |kind, end| kind.strip_suffix(end).unwrap_or(kind));
+    read_pixels(notes, config, kind, &because);
+    let interpolation = match config["resample"].as_u64() {
+        Some(0) => Some(Interpolation::PillowNearest),
+        Some(2) => Some(Interpolation::PillowBilinear),
+        Some(3) => Some(Interpolation::PillowBicubic),
+        _ => None,
+    };
+    if let Some(interpolation) = interpolation {
+        set(&mut notes.pixels.interpolation, interpolation, &because);
+    }
+    match read_resize(config, kind) {
+        Ok((resize, input_size)) => {
+            set(&mut notes.pixels.resize, resize, &because);
+            if let Some(input_size) = input_size {
+                set(&mut notes.input_size, input_size, &because);
+            }
+        }
+        Err(reason) => notes.remarks.push(format!("The resize rule of {file} is not used: {reason}")),
+    }
+}
+
+fn read_pixels(notes: &mut Notes, config: &Value, kind: &str, because: &str) {
+    let is_on = |key: &str, default: bool| truth(&config[key]).unwrap_or(default);
+    let factor = config["rescale_factor"].as_f64().filter(|factor| *factor > 0.0).unwrap_or(1.0 / 255.0);
+    let divide_by = if is_on("do_rescale", true) { 1.0 / factor } else { 1.0 };
+    let given = triple(&config["image_mean"]).zip(triple(&config["image_std"]));
+    let normalises = is_on("do_normalize", given.is_some());
+    let (mut mean, mut std) = given.filter(|_| normalises).unwrap_or(([0.0; 3], [1.0; 3]));
+    if kind == "EfficientNet" {
+        // It can move levels down by 1 after the division, and divides by the standard deviation a second time for
+        // classifiers.
+        if is_on("rescale_offset", false) {
+            mean = mean.map(|mean| mean + 1.0);
+        }
+        if is_on("include_top", true) {
+            std = std.map(|std| std * std);
+        }
+    }
+    if is_on("do_flip_channel_order", kind == "MobileViT") {
+        set(&mut notes.pixels.order, ChannelOrder::Bgr, because);
+    }
+    notes.set_pixels(divide_by, mean, std, because);
+}
+
+/// The rule, and width and height of the input.
+fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 2]>), String> {
+    if truth(&config["do_resize"]) == Some(false) {
+        return Err("it resizes nothing, so the size is up to the caller".to_owned());
+    }
+    let value = &config["size"];
+    let side = |value: &Value| whole(value).filter(|side| (1..=super::probe::MAX_SIDE).contains(side));
+    let short = side(&value["shortest_edge"]).or_else(|| {
+        // Old files have one number, whose meaning is up to the processor.
+        let is_square = ["ViT", "DeiT", "Beit", "EfficientNet"].contains(&kind);
+        side(value).filter(|_| !is_square)
+    });
+    let whole_size = side(&value["width"]).zip(side(&value["height"])).or_else(|| side(value).map(|side| (side, side)));
+    let crops = truth(&config["do_center_crop"]).unwrap_or(!config["crop_size"].is_null());
+    let crop = match &config["crop_size"] {
+        _ if !crops => None,
+        Value::Object(sides) => sides.get("width").and_then(side).zip(sides.get("height").and_then(side)),
+        number => side(number).map(|side| (side, side)),
+    };
+    let longest = side(&value["longest_edge"]).or_else(|| side(&config["max_size"]));
+    let offset = Rounding::Down;
+    match (short, whole_size, crop) {
+        (Some(short), ..) if kind == "ConvNext" => {
+            let share = config["crop_pct"].as_f64().filter(|share| *share > 0.0).unwrap_or(0.875);
+            let resize = if short < 384 {
+                NotedResize::Crop { short_side: (f64::from(short) / share) as u32, offset }
+            } else {
+                NotedResize::Stretch
+            };
+            Ok((resize, Some([short; 2])))
+        }
+        (Some(short_side), _, Some((width, height))) => {
+            Ok((NotedResize::Crop { short_side, offset }, Some([width, height])))
+        }
+        (Some(short_side), ..) if longest.is_some() || kind.contains("Detr") || kind == "Yolos" => {
+            let max_long_side = longest.unwrap_or(super::probe::MAX_SIDE);
+            Ok((NotedResize::ShortSidePad { short_side, max_long_side }, None))
+        }
+        (None, Some((width, height)), None) => Ok((NotedResize::Stretch, Some([width, height]))),
+        (None, Some(whole), Some(crop)) if whole == crop => Ok((NotedResize::Stretch, Some([crop.0, crop.1]))),
+        (None, Some((width, height)), Some((crop_width, crop_height))) => Err(format!(
+            "it stretches images to {width}x{height} and takes the middle {crop_width}x{crop_height}, which Spotcheck \
+            does not do"
+        )),
+        _ => Err("its sizes are not known to Spotcheck".to_owned()),
+    }
+}
+
+/// Three numbers, or one for all channels.
+fn triple(value: &Value) -> Option<[f64; 3]> {
+    let numbers = match value {
+        Value::Array(values) => {
+            let numbers: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();
+            <[f64; 3]>::try_from(numbers).ok()?
+        }
+        value => [value.as_f64()?; 3],
+    };
+    numbers.iter().all(|number| number.is_finite()).then_some(numbers)
+}
