@@ -90,7 +90,7 @@ fn classify(
     let ranked = of_image.map(|values| match convention.values {
         ClassValues::ArgMax => rank_arg_max(values),
         ClassValues::Logits => Ok(softmax(values)),
-        ClassValues::SigmoidLogits => Ok(values.iter().copied().map(detections::sigmoid).collect()),
+        ClassValues::SigmoidLogits => Ok(values.iter().copied().map(sigmoid).collect()),
         ClassValues::Probabilities => Ok(probabilities(tensor, values)),
     });
     ranked
@@ -122,6 +122,11 @@ pub fn softmax(logits: &[f64]) -> Vec<f64> {
     let exponentials: Vec<f64> = logits.iter().map(|logit| (logit - max).exp()).collect();
     let sum: f64 = exponentials.iter().sum();
     exponentials.into_iter().map(|exponential| exponential / sum).collect()
+}
+
+/// `1 / (1 + e^-x)`
+fn sigmoid(number: f64) -> f64 {
+    1.0 / (1.0 + (-number).exp())
 }
 
 fn probabilities(tensor: &Tensor, values: &[f64]) -> Vec<f64> {

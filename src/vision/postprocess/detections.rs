@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::super::{PredictError, Prepared, Tensor, TensorData};
 use super::grid::Cells;
-use super::{Call, failed, output};
+use super::{Call, failed, output, sigmoid};
 use crate::domain::{
     Activation, Background, BoundingBox, BoxFormat, BoxSpace, Columns, Detection, DetectionOutput, Grid, GridCoding,
     LabelChoice, LabelSet,
@@ -565,11 +565,6 @@ fn activated(activation: Activation, number: f32) -> f64 {
         Activation::Sigmoid => sigmoid(f64::from(number)),
         Activation::None | Activation::Softmax => f64::from(number),
     }
-}
-
-/// `1 / (1 + e^-x)`
-pub(super) fn sigmoid(number: f64) -> f64 {
-    1.0 / (1.0 + (-number).exp())
 }
 
 impl Grid {

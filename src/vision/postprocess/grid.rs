@@ -1,6 +1,6 @@
 //! Boxes that are relative to the cells of a grid.
 
-use super::detections::sigmoid;
+use super::sigmoid;
 use crate::domain::{CellPoint, Grid, GridCoding};
 
 /// The cells of every level, for inputs of one size.
