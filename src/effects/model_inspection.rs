@@ -1,7 +1,8 @@
 //! Looks into a model of the user's own, tries cards on it, and takes it into the library.
 
+use std::cmp::Ordering;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -10,11 +11,11 @@ use parking_lot::Mutex;
 use super::{Delivery, Shared};
 use crate::decode;
 use crate::domain::{LabelSet, ModelCard, ModelTask, Prediction, PredictionContent, RgbImage, SampleUri, ViewSettings};
-use crate::inference::{InspectError, Inspection, labels_of, runtime};
+use crate::inference::{InspectError, Inspection, PresetTrial, TrialImage, labels_of, runtime, truth_of};
 use crate::library::{built_in_labels, check_card, labels_from_file};
 use crate::state::{
-    Event, ImportFinding, ImportPort, ImportProblem, ImportStart, ImportSubject, ImportTrial, LabelChoice, ModelsEvent,
-    RecogniseRequest, SaveRequest, SourceId, TrialRequest,
+    Event, Failure, ImportFinding, ImportPort, ImportProblem, ImportStart, ImportSubject, ImportTrial, LabelChoice,
+    ModelsEvent, PresetRow, PresetTable, PresetsRequest, RecogniseRequest, SaveRequest, SourceId, Ticket, TrialRequest,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
@@ -68,6 +69,16 @@ impl ModelInspector {
             ended(try_card(shared, model.as_mut(), &request, &control))
         };
         shared.spawn_reporting("try a model", work, move |reason| ended(failed_trial(reason)));
+    }
+
+    pub(super) fn try_presets(&self, shared: &Arc<Shared>, request: PresetsRequest) {
+        let model = Arc::clone(&self.model);
+        let ticket = request.ticket.clone();
+        let work = move |shared: &Arc<Shared>, ticket: &Ticket| {
+            let mut model = model.lock();
+            try_presets(shared, model.as_mut(), &request, &ticket.control).map(Arc::new)
+        };
+        shared.run_task("try presets", ticket, work, |task, result| ModelsEvent::PresetsTried { task, result });
     }
 
     pub(super) fn save(&self, shared: &Arc<Shared>, request: SaveRequest) {
@@ -302,6 +313,69 @@ fn grey_image() -> RgbImage {
     let [width, height] = GREY_SIZE;
     let pixels = vec![128; width as usize * height as usize * 3];
     RgbImage::new(width, height, pixels).expect("there are three bytes for each pixel")
+}
+
+fn try_presets(
+    shared: &Shared,
+    model: Option<&mut InspectedModel>,
+    request: &PresetsRequest,
+    control: &TaskControl,
+) -> Result<PresetTable, Failure> {
+    let model = model.ok_or(Failure::Cancelled)?;
+    let _working = shared.model_work.begin(control).ok_or(Failure::Cancelled)?;
+    let labels = chosen_labels(model, &request.labels).map_err(|error| Failure::new(format!("{error:#}")))?;
+    let source = shared.source(request.source).ok_or(Failure::Cancelled)?;
+    let (mut images, mut named) = (Vec::new(), Vec::new());
+    for (sample, uri) in &request.images {
+        control.checkpoint().map_err(|_| Failure::Cancelled)?;
+        let bytes = source.read(uri).ok();
+        // An image that cannot be read has its own message in the list.
+        if let Some(Ok(decoded)) = bytes.map(|bytes| decode::decode(&bytes, &shared.limits())) {
+            let folder = Path::new(uri.as_str()).parent().and_then(Path::file_name).unwrap_or_default();
+            let truth = truth_of(&folder.to_string_lossy(), &labels);
+            let name = uri.file_name().to_owned();
+            named.push((*sample, name.clone()));
+            images.push(TrialImage { name, image: decoded.image, truth });
+        }
+    }
+    if images.is_empty() {
+        return Err(Failure::new("None of the images on screen can be read: open a folder with images first"));
+    }
+    let trials =
+        model.inspection.try_presets(&request.card, &labels, &images, control).map_err(|error| match error {
+            InspectError::Cancelled => Failure::Cancelled,
+            error => Failure::new(error.to_string()),
+        })?;
+    let mut rows: Vec<PresetRow> = trials.into_iter().map(preset_row).collect();
+    let rank = |row: &PresetRow| (row.accuracy.unwrap_or(0.0), row.mean_top_score);
+    rows.sort_by(|left, right| rank(right).partial_cmp(&rank(left)).unwrap_or(Ordering::Equal));
+    Ok(PresetTable { images: named, rows })
+}
+
+fn preset_row(trial: PresetTrial) -> PresetRow {
+    let best = |prediction: &Result<Prediction, String>| match prediction {
+        Err(reason) => format!("⚠ {reason}"),
+        Ok(prediction) => match &prediction.content {
+            PredictionContent::Classes(classes) => classes
+                .first()
+                .map_or_else(String::new, |class| format!("{} {:.0} %", class.label, class.score * 100.0)),
+            PredictionContent::Detections(boxes) => {
+                let sure = boxes.iter().take_while(|found| found.score >= ImportTrial::MIN_SCORE).count();
+                let best = boxes.first().map(|found| format!(", {} {:.0} %", found.label, found.score * 100.0));
+                let unit = if sure == 1 { "box" } else { "boxes" };
+                format!("{sure} {unit}{}", best.unwrap_or_default())
+            }
+        },
+    };
+    PresetRow {
+        name: trial.preset.name.to_owned(),
+        about: trial.preset.about.to_owned(),
+        mean_top_score: trial.mean_top_score,
+        mean_entropy: trial.mean_entropy,
+        accuracy: trial.accuracy,
+        best: trial.predictions.iter().map(best).collect(),
+        input: trial.preset.input,
+    }
 }
 
 fn capitalised(text: &str) -> String {

@@ -16,6 +16,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ModelsEffect) {
         ModelsEffect::Remove { id } => remove(shared, id),
         ModelsEffect::Recognise(request) => effects.model_inspection.recognise(shared, request),
         ModelsEffect::TryCard(request) => effects.model_inspection.try_card(shared, *request),
+        ModelsEffect::TryPresets(request) => effects.model_inspection.try_presets(shared, *request),
         ModelsEffect::Save(request) => effects.model_inspection.save(shared, *request),
         ModelsEffect::CloseImport => effects.model_inspection.close(),
         ModelsEffect::PickLabels => desktop::pick_labels(shared),

@@ -64,10 +64,6 @@ impl Inspection {
         Ok(Self { signature: session.signature(), session, weights: weights.to_owned() })
     }
 
-    pub(super) fn session(&mut self) -> &mut OnnxSession {
-        &mut self.session
-    }
-
     pub fn signature(&self) -> &GraphSignature {
         &self.signature
     }

@@ -1,11 +1,10 @@
 //! Tries common ways to prepare images, and says how sure and how right the model is with each.
 
 use super::inspection::{InspectError, Inspection};
-use super::predictor::join;
 use crate::domain::{ImageInput, KeepRule, LabelSet, ModelCard, Prediction, PredictionContent, RgbImage};
 use crate::tasks::TaskControl;
 use crate::vision::recognise::{Preset, presets};
-use crate::vision::{PredictError, postprocess, preprocess};
+use crate::vision::{PredictError, preprocess};
 
 /// An image to try presets on.
 #[derive(Debug, Clone)]
@@ -78,17 +77,10 @@ impl Inspection {
         image: &RgbImage,
         control: &TaskControl,
     ) -> Result<Prediction, PredictError> {
-        let prepared = [preprocess(input, image)?];
-        let images = input.fixed_batch.map_or(1, |fixed| fixed as usize);
-        let joined = join(&prepared, images)?;
-        let name = input.name.as_deref().or_else(|| Some(&*self.signature().inputs.first()?.name));
-        let name = name.ok_or_else(|| PredictError::Failed("the graph has no inputs".to_owned()))?.to_owned();
-        let mut inputs = vec![(name.as_str(), &*joined[0])];
-        inputs.extend(input.auxiliary.iter().zip(&joined[1..]).map(|(input, tensor)| (&*input.name, &**tensor)));
-        let outputs = self.session().run(&inputs, &[], control)?;
+        let card = ModelCard { input: input.clone(), ..card.clone() };
+        let prepared = preprocess(input, image)?;
         let keep = KeepRule { top_k: usize::MAX, ..KeepRule::default() };
-        let mut predictions = postprocess(&card.output, labels, keep, &outputs, &prepared, images)?;
-        predictions.pop().ok_or_else(|| PredictError::Failed("the graph gave no prediction".to_owned()))
+        self.run_card(&card, labels, keep, &prepared, control).map(|(prediction, _)| prediction)
     }
 }
 

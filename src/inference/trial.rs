@@ -4,7 +4,7 @@ use super::inspection::{InspectError, Inspection, refused, request};
 use super::predictor::{join, used_outputs};
 use crate::domain::{KeepRule, LabelSet, ModelCard, Prediction};
 use crate::tasks::TaskControl;
-use crate::vision::recognise::{Misfit, Overrules, draft_card, found_labels, misfits};
+use crate::vision::recognise::{Misfit, Outputs, Overrules, draft_card, found_labels, misfits};
 use crate::vision::{PredictError, Prepared, postprocess};
 
 impl Inspection {
@@ -30,6 +30,20 @@ impl Inspection {
         prepared: &Prepared,
         control: &TaskControl,
     ) -> Result<(Prediction, Vec<Misfit>), PredictError> {
+        let (prediction, outputs) = self.run_card(card, labels, KeepRule::default(), prepared, control)?;
+        let misfits = misfits(card, labels, &outputs, &prediction);
+        Ok((prediction, misfits))
+    }
+
+    /// The prediction for one image, and the outputs that it was read from.
+    pub(super) fn run_card(
+        &mut self,
+        card: &ModelCard,
+        labels: &LabelSet,
+        keep: KeepRule,
+        prepared: &Prepared,
+        control: &TaskControl,
+    ) -> Result<(Prediction, Outputs), PredictError> {
         let images = card.input.fixed_batch.map_or(1, |fixed| fixed as usize);
         let batch = std::slice::from_ref(prepared);
         let joined = join(batch, images)?;
@@ -38,11 +52,9 @@ impl Inspection {
         let auxiliary = card.input.auxiliary.iter().zip(&joined[1..]);
         inputs.extend(auxiliary.map(|(input, tensor)| (input.name.as_str(), &**tensor)));
         let outputs = self.session.run(&inputs, &used_outputs(card), control)?;
-        let keep = KeepRule::default();
         let mut predictions = postprocess(&card.output, labels, keep, &outputs, batch, images)?;
         let prediction =
             predictions.pop().ok_or_else(|| PredictError::Failed("the model returned nothing".to_owned()))?;
-        let misfits = misfits(card, labels, &outputs, &prediction);
-        Ok((prediction, misfits))
+        Ok((prediction, outputs))
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::SourceId;
-use crate::domain::{LabelSet, ModelCard, OutputConvention, Prediction, SampleUri};
+use super::{Loadable, SourceId, Ticket};
+use crate::domain::{ImageInput, LabelSet, ModelCard, OutputConvention, Prediction, SampleId, SampleUri};
 
 /// The number of a request of the form. Each opening and each change begins another one, so that a late result is
 /// known.
@@ -53,6 +53,35 @@ pub struct ImportForm {
     pub is_saving: bool,
     /// Why the model could not be added or saved.
     pub failure: Option<String>,
+    /// What common ways to prepare images give, once the user asks.
+    pub presets: Loadable<Arc<PresetTable>>,
+}
+
+/// Common ways to prepare images, side by side.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PresetTable {
+    /// The images with their names.
+    pub images: Vec<(SampleId, String)>,
+    /// The likeliest first.
+    pub rows: Vec<PresetRow>,
+}
+
+/// What one way to prepare images gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PresetRow {
+    pub name: String,
+    /// What it does, on one line.
+    pub about: String,
+    /// The input of a card that prepares images like this.
+    pub input: ImageInput,
+    /// `0.0..=1.0`
+    pub mean_top_score: f64,
+    /// Of classifiers: 0 if the model is certain, 1 if all classes are alike.
+    pub mean_entropy: Option<f64>,
+    /// The share of images whose folder has the name of the best class; `None` if no folder names a class.
+    pub accuracy: Option<f64>,
+    /// The best class or the boxes of each image, or why there are none.
+    pub best: Vec<String>,
 }
 
 /// What the form begins with.
@@ -150,6 +179,16 @@ pub struct TrialRequest {
     pub image: Option<(SourceId, SampleUri)>,
 }
 
+/// Common ways to prepare images, to try on some of them.
+#[derive(Debug, Clone)]
+pub struct PresetsRequest {
+    pub source: SourceId,
+    pub card: ModelCard,
+    pub labels: LabelChoice,
+    pub images: Vec<(SampleId, SampleUri)>,
+    pub ticket: Ticket,
+}
+
 /// A card to add to the library, or to replace there.
 #[derive(Debug, Clone)]
 pub struct SaveRequest {
@@ -183,6 +222,7 @@ impl ImportForm {
             is_trying: false,
             is_saving: false,
             failure: None,
+            presets: Loadable::NotLoaded,
         }
     }
 

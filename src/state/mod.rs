@@ -54,7 +54,8 @@ pub use export::{
 pub use filmstrip::{Filmstrip, FilmstripId};
 pub use import::{
     Evidence, Import, ImportFinding, ImportForm, ImportId, ImportPort, ImportProblem, ImportStart, ImportStatus,
-    ImportSubject, ImportTrial, LabelChoice, RecogniseRequest, SaveRequest, TrialRequest,
+    ImportSubject, ImportTrial, LabelChoice, PresetRow, PresetTable, PresetsRequest, RecogniseRequest, SaveRequest,
+    TrialRequest,
 };
 use inference::QueuedImages;
 pub use inference::{

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::domain::{LabelSet, ModelCard, ModelTask, Problem};
 use crate::state::{
-    ImportId, ImportStart, ImportTrial, LabelChoice, ModelDefaults, RecogniseRequest, SaveRequest, Ticket, TrialRequest,
+    Failure, ImportId, ImportStart, ImportTrial, LabelChoice, ModelDefaults, PresetTable, PresetsRequest,
+    RecogniseRequest, SaveRequest, TaskId, Ticket, TrialRequest,
 };
 
 /// Commands about the library.
@@ -23,6 +24,10 @@ pub enum ModelsCommand {
         card: Box<ModelCard>,
         labels: LabelChoice,
     },
+    /// Compare common ways to prepare images on those in view.
+    FindPreprocessing,
+    /// Back from that comparison to the form.
+    ClosePresets,
     /// Ask for a label file for the form.
     PickLabels,
     /// Add the model, or save the one that is there.
@@ -49,6 +54,8 @@ pub enum ModelsEffect {
     Recognise(RecogniseRequest),
     /// Run it with a card. Replaces the card that is being tried.
     TryCard(Box<TrialRequest>),
+    /// Run it with common ways to prepare images.
+    TryPresets(Box<PresetsRequest>),
     /// Take it into the library, or save its card there.
     Save(Box<SaveRequest>),
     /// The form is closed: let go of the model.
@@ -80,6 +87,11 @@ pub enum ModelsEvent {
     Tried {
         import: ImportId,
         trial: Box<ImportTrial>,
+    },
+    /// What common ways to prepare images give.
+    PresetsTried {
+        task: TaskId,
+        result: Result<Arc<PresetTable>, Failure>,
     },
     /// The model is in the library, under this id.
     Saved {

@@ -78,6 +78,8 @@ pub enum TaskKind {
     Jobs,
     /// Something about endpoints: listing, watching, deploying, deleting.
     Endpoints,
+    /// Running a model with common ways to prepare images.
+    TryPresets,
     /// Downloading a model.
     Fetch {
         model_id: String,

@@ -167,3 +167,24 @@ fn home_with_runtime(home: &Path) -> AppDirs {
     std::os::unix::fs::symlink(runtime, dirs.data.join("runtime")).unwrap();
     dirs
 }
+
+#[test]
+fn common_preprocessing_is_compared_and_taken_with_a_click() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    drop_case(&mut window, "tensorflow-resnet50");
+    wait_until_tried(&mut window);
+    click(&mut window, "Find preprocessing…");
+    wait_for(&mut window, "8 images with each common way");
+    for part in ["Top score", "Entropy", "chelsea.png", "✓ in use", "Use "] {
+        assert!(sees(&window, part), "{part}");
+    }
+    let before = form(&window).unwrap().card.clone();
+    let table = form(&window).unwrap().presets.ready().unwrap().clone();
+    let other = table.rows.iter().find(|row| row.input != before.input).unwrap();
+    assert_eq!(other.best.len(), 8);
+    click(&mut window, &format!("Use {}", other.name));
+    wait_until_tried(&mut window);
+    assert_eq!(form(&window).unwrap().card.input, other.input);
+    assert!(sees(&window, "set by you"));
+}

@@ -1,13 +1,20 @@
 //! The form about a model of the user's own.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::models;
+use super::run_tasks::{begin, settle, signal};
 use crate::domain::ModelCard;
 use crate::state::{
-    Effect, Import, ImportForm, ImportId, ImportStart, ImportStatus, ImportSubject, ImportTrial, LabelChoice,
-    ModelsEffect, Queue, RecogniseRequest, SaveRequest, State, TrialRequest,
+    Effect, Failure, Import, ImportForm, ImportId, ImportStart, ImportStatus, ImportSubject, ImportTrial, LabelChoice,
+    Loadable, ModelsEffect, PresetTable, PresetsRequest, Queue, RecogniseRequest, SaveRequest, State, TaskId, TaskKind,
+    TaskSignal, TrialRequest,
 };
+use crate::tasks::ProgressUnit;
+
+/// How many images common ways to prepare images are compared on.
+const PRESET_IMAGES: usize = 12;
 
 pub(super) fn open(state: &mut State, subject: ImportSubject, effects: &mut Queue<Effect>) {
     let id = ImportId(state.ids.next());
@@ -20,6 +27,7 @@ pub(super) fn open(state: &mut State, subject: ImportSubject, effects: &mut Queu
 }
 
 pub(super) fn close(state: &mut State, effects: &mut Queue<Effect>) {
+    close_presets(state, effects);
     state.import = None;
     effects.push(ModelsEffect::CloseImport);
 }
@@ -57,7 +65,42 @@ pub(super) fn change(state: &mut State, card: ModelCard, labels: LabelChoice, ef
     form.failure = None;
     if form.card != card || form.labels != labels {
         (form.card, form.labels) = (card, labels);
+        close_presets(state, effects);
         try_out(state, effects);
+    }
+}
+
+/// Runs the model with common ways to prepare images, on the image in view and the first ones on screen.
+pub(super) fn find_preprocessing(state: &mut State, effects: &mut Queue<Effect>) {
+    let shown = state.selection.shown();
+    let others = state.order().ids().take(PRESET_IMAGES).filter(|sample| Some(*sample) != shown);
+    let images = shown.into_iter().chain(others).take(PRESET_IMAGES);
+    let images = images.filter_map(|sample| Some((sample, state.samples.get(sample)?.uri.clone())));
+    let images: Vec<_> = images.collect();
+    let (Some(source), Some(form)) = (state.source.as_ref().map(|source| source.id), open_form(state)) else {
+        return;
+    };
+    let (card, labels) = (form.card.clone(), form.labels.clone());
+    let title = format!("Find the preprocessing of {}", card.name);
+    let ticket = begin(state, TaskKind::TryPresets, ProgressUnit::Steps, title);
+    if let Some(form) = open_form(state) {
+        form.presets = Loadable::Loading(ticket.id);
+    }
+    let request = PresetsRequest { source, card, labels, images, ticket };
+    effects.push(ModelsEffect::TryPresets(Box::new(request)));
+}
+
+pub(super) fn presets_tried(state: &mut State, task: TaskId, result: Result<Arc<PresetTable>, Failure>) {
+    settle(state, task, result, |state| open_form(state).map(|form| &mut form.presets));
+}
+
+/// The comparison is not shown any more; if it is still being made, it is cancelled.
+pub(super) fn close_presets(state: &mut State, effects: &mut Queue<Effect>) {
+    let Some(form) = open_form(state) else {
+        return;
+    };
+    if let Loadable::Loading(task) = std::mem::take(&mut form.presets) {
+        signal(state, task, TaskSignal::Cancel, effects);
     }
 }
 

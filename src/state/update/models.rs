@@ -19,6 +19,8 @@ pub(super) fn on_command(state: &mut State, command: ModelsCommand, effects: &mu
         ModelsCommand::Remove(id) => effects.push(ModelsEffect::Remove { id }),
         ModelsCommand::Edit(id) => import::open(state, ImportSubject::Added(id), effects),
         ModelsCommand::ChangeImport { card, labels } => import::change(state, *card, labels, effects),
+        ModelsCommand::FindPreprocessing => import::find_preprocessing(state, effects),
+        ModelsCommand::ClosePresets => import::close_presets(state, effects),
         ModelsCommand::PickLabels => effects.push(ModelsEffect::PickLabels),
         ModelsCommand::ConfirmImport => import::confirm(state, effects),
         ModelsCommand::CancelImport => import::close(state, effects),
@@ -36,6 +38,7 @@ pub(super) fn on_event(state: &mut State, event: ModelsEvent, effects: &mut Queu
         ModelsEvent::Removed { id, result } => model_removed(state, &id, result, effects),
         ModelsEvent::Recognised { import, result } => import::recognised(state, import, result, effects),
         ModelsEvent::Tried { import, trial } => import::tried(state, import, trial),
+        ModelsEvent::PresetsTried { task, result } => import::presets_tried(state, task, result),
         ModelsEvent::Saved { import, result } => import::saved(state, import, result, effects),
     }
 }

@@ -37,6 +37,7 @@ pub(super) fn ended(
         TaskKind::InstallRuntime(_) if is_done => super::models::runtime_changed(state, effects),
         TaskKind::InstallRuntime(_)
         | TaskKind::Explain
+        | TaskKind::TryPresets
         | TaskKind::Compare
         | TaskKind::Export
         | TaskKind::PlanUpload

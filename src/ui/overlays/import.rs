@@ -3,6 +3,7 @@
 
 mod input;
 mod output;
+mod presets;
 mod preview;
 mod rows;
 
@@ -17,7 +18,8 @@ use super::form::two_columns_ui;
 use super::reading::LABEL_SETS;
 use crate::domain::{ModelCard, ModelTask, OutputConvention};
 use crate::state::{
-    Command, Import, ImportForm, ImportStart, ImportStatus, ImportSubject, LabelChoice, ModelsCommand, Queue, State,
+    Command, Import, ImportForm, ImportStart, ImportStatus, ImportSubject, LabelChoice, Loadable, ModelsCommand, Queue,
+    State,
 };
 use preview::preview_ui;
 use rows::{CONTROL_WIDTH, Rows, text_field};
@@ -83,6 +85,10 @@ fn form_ui(
     height: f32,
     commands: &mut Queue<Command>,
 ) {
+    if !matches!(form.presets, Loadable::NotLoaded) {
+        presets::presets_ui(ui, state, form, textures, height, commands);
+        return;
+    }
     let (mut card, mut labels) = (form.card.clone(), form.labels.clone());
     let is_new = matches!(import.subject, ImportSubject::File(_));
     two_columns_ui(
@@ -96,7 +102,9 @@ fn form_ui(
                 let mut rows = Rows::new(form, &evidence);
                 model_ui(ui, &mut rows, &mut card, &mut labels, is_new, &form.start, commands);
                 ui.add_space(8.0);
-                input::input_ui(ui, &mut rows, &mut card.input, &form.start);
+                input::input_ui(ui, &mut rows, &mut card.input, &form.start, |ui| {
+                    presets::button_ui(ui, state, commands);
+                });
                 ui.add_space(8.0);
                 output::output_ui(ui, &mut rows, &mut card, &form.start);
                 if let Some(undone) = rows.undone() {

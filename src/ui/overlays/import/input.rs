@@ -15,8 +15,18 @@ use crate::domain::{
 };
 use crate::state::{ImportPort, ImportStart};
 
-pub(super) fn input_ui(ui: &mut Ui, rows: &mut Rows<'_>, input: &mut ImageInput, start: &ImportStart) {
-    ui.label(strong("Input"));
+/// `beside` draws what is beside the heading.
+pub(super) fn input_ui(
+    ui: &mut Ui,
+    rows: &mut Rows<'_>,
+    input: &mut ImageInput,
+    start: &ImportStart,
+    beside: impl FnOnce(&mut Ui),
+) {
+    ui.horizontal(|ui| {
+        ui.label(strong("Input"));
+        beside(ui);
+    });
     if start.inputs.len() > 1 {
         rows.row(ui, "input.name", "Image", |ui| port(ui, "Image input", &mut input.name, &start.inputs, None));
     }
