@@ -196,7 +196,6 @@ fn dense(
     model: &RecognitionRequest<'_>,
     prober: &Prober<'_, '_>,
 ) -> Found {
-    let rest = table.columns.len() - 4 - scores;
     let mut found = Found::new(DetectionOutput {
         labels: None,
         candidates_last: table.candidates_last,
@@ -204,10 +203,11 @@ fn dense(
     });
     // Masks and key points come after the scores; the angle of a rotated box may look like one more score.
     let task = model.notes.task.as_ref();
-    let has_angle = task.is_some_and(|task| task.value == NotedTask::Obb) && rest == 0 && scores > 1;
-    let scores = scores - usize::from(has_angle);
-    let masks = mask_count(model, prober).filter(|masks| (1..table.columns.len() - 4).contains(masks));
-    let scores = if rest == 0 { masks.map_or(scores, |masks| scores.saturating_sub(masks).max(1)) } else { scores };
+    let has_angle = task.is_some_and(|task| task.value == NotedTask::Obb) && scores > 1;
+    let others = mask_count(model, prober).unwrap_or(usize::from(has_angle));
+    let without_others = (table.columns.len() - 4).checked_sub(others).filter(|left| (1..=scores).contains(left));
+    let scores = without_others.unwrap_or(scores);
+    let rest = table.columns.len() - 4 - scores;
     let (objectness, why) = has_objectness(table, scores, grid, model);
     let first = 4 + u32::from(objectness);
     found.output.scores = Columns::at(&port.name, first);
@@ -216,7 +216,7 @@ fn dense(
     found.classes = Some(classes);
     found.because = format!("{port} has {} candidates with a box and scores of {classes} classes each", table.rows);
     found.columns(true, &why);
-    if rest > 0 || has_angle || masks.is_some() {
+    if rest > 0 {
         found.output.classes = Some(classes as u32);
         found.read_rest(task, &port.name, table.columns.len() as u32 - 1);
     }
