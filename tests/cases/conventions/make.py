@@ -554,8 +554,8 @@ def refusals():
     graph = Graph()
     means = graph.op("ReduceMean", "images", axes=[1, 2, 3], keepdims=1)
     squeezed = graph.op("Squeeze", means, graph.const([3], np.int64))
-    graph.op("Mul", squeezed, graph.const(random.uniform(size=(1, 84, 100))), outputs=["output0"])
-    write("refused-raw-yolo", graph.model([("images", F32, [1, 3, 64, 64])], [("output0", F32, [1, 84, 100])]), refused="output0 float32 [1, 84, 100]")
+    graph.op("Mul", squeezed, graph.const(random.uniform(size=(1, 90, 100))), outputs=["output0"])
+    write("refused-raw-yolo", graph.model([("images", F32, [1, 3, 64, 64])], [("output0", F32, [1, 90, 100])]), refused="output0 float32 [1, 90, 100]")
 
     graph = Graph()
     whole = graph.op("ReduceMax", "image", axes=[0, 1, 2], keepdims=0)

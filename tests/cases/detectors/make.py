@@ -517,7 +517,8 @@ def transformer(case, image, model_type, count):
     else:
         size, mean, std = (SIDE, SIDE), (0, 0, 0), (1, 1, 1)
         preprocessor = {"size": {"height": SIDE, "width": SIDE}, "do_normalize": False}
-    preprocessor |= {"do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255, "resample": 2}
+    processor = {"detr": "DetrImageProcessor", "rt_detr": "RTDetrImageProcessor"}[model_type]
+    preprocessor |= {"image_processor_type": processor, "do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255, "resample": 2}
     canvas = np.asarray(Image.fromarray(image).resize(size, Image.Resampling.BILINEAR))
     raw = run(model, {"pixel_values": planar(canvas, 255.0, mean, std)})
     logits = raw["logits"][0].astype(np.float64)
