@@ -102,6 +102,7 @@ pub enum ModelsEvent {
 
 /// A model of the library as the window needs it.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ModelEntry {
     pub card: ModelCard,
     pub labels: Arc<LabelSet>,

@@ -92,7 +92,7 @@ fn labels_that_do_not_fit_are_said_at_once() {
     assert!(window.get_by_role_and_label(Role::Button, "Add this model").accesskit_node().is_disabled());
     let folder = tempfile::tempdir().unwrap();
     let names = folder.path().join("names.txt");
-    std::fs::write(&names, (0..10).map(|id| format!("thing {id}\n")).collect::<String>()).unwrap();
+    std::fs::write(&names, ["thing"; 10].join("\n")).unwrap();
     let field = window.get_by_role_and_label(Role::TextInput, "Label file");
     field.focus();
     field.type_text(names.to_str().unwrap());

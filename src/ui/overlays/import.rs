@@ -22,7 +22,7 @@ use crate::state::{
     State,
 };
 use preview::preview_ui;
-use rows::{CONTROL_WIDTH, Rows, text_field};
+use rows::{CONTROL_WIDTH, Rows, plain_row, text_field};
 
 const WIDTH: f32 = 1120.0;
 /// The title and the buttons.
@@ -160,7 +160,7 @@ fn model_ui(
     rows.row(ui, "task", "Task", |ui| task_ui(ui, card, &start.card, &start.other_output));
     rows.row(ui, "labels", "Labels", |ui| labels_ui(ui, labels, start.found_labels.len()));
     if let LabelChoice::File(path) = labels {
-        rows.plain_row(ui, "Label file", |ui| {
+        plain_row(ui, "Label file", |ui| {
             let mut text = path.display().to_string();
             let field = TextEdit::singleline(&mut text).hint_text("one name per line").desired_width(CONTROL_WIDTH);
             if ui.add(field).accessible_name("Label file").changed() {

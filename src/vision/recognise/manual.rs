@@ -52,7 +52,7 @@ pub fn draft_output(graph: &GraphSignature, task: ModelTask) -> OutputConvention
     }
     let name = first.unwrap_or_default();
     let is_whole = |port: &&Port| matches!(port.element, PortElement::Int64 | PortElement::Int32);
-    let boxes = graph.outputs.iter().find(|port| port.dims.last().and_then(|last| last.fixed()) == Some(4));
+    let boxes = graph.outputs.iter().find(|port| port.dims.last().and_then(super::Dimension::fixed) == Some(4));
     let others = || graph.outputs.iter().filter(|port| Some(&port.name) != boxes.map(|boxes| &boxes.name));
     let scores = others().find(|port| !is_whole(port));
     OutputConvention::Detection(match (boxes, scores) {

@@ -43,14 +43,6 @@ impl<'f> Rows<'f> {
         self.row_with(ui, path, name, is_changed, control);
     }
 
-    /// A row without a field of the card.
-    pub(super) fn plain_row(&mut self, ui: &mut Ui, name: &str, control: impl FnOnce(&mut Ui)) {
-        ui.horizontal(|ui| {
-            name_ui(ui, name);
-            control(ui);
-        });
-    }
-
     fn row_with(&mut self, ui: &mut Ui, path: &str, name: &str, is_changed: bool, control: impl FnOnce(&mut Ui)) {
         ui.horizontal(|ui| {
             name_ui(ui, name);
@@ -84,9 +76,10 @@ impl<'f> Rows<'f> {
         let Some(finding) = self.evidence.finding(path) else {
             return;
         };
-        let (mark, color) = match finding.is_assumed {
-            true => ("⚠ ", ui.visuals().warn_fg_color),
-            false => ("", ui.visuals().weak_text_color()),
+        let (mark, color) = if finding.is_assumed {
+            ("⚠ ", ui.visuals().warn_fg_color)
+        } else {
+            ("", ui.visuals().weak_text_color())
         };
         let basis = format!("{mark}{}", finding.basis);
         let whole = format!("{basis}: {}", finding.because);
@@ -96,6 +89,14 @@ impl<'f> Rows<'f> {
         let because = Label::new(RichText::new(&finding.because).small().weak());
         ui.add(because.truncate().show_tooltip_when_elided(false)).on_hover_text(whole);
     }
+}
+
+/// A row without a field of the card.
+pub(super) fn plain_row(ui: &mut Ui, name: &str, control: impl FnOnce(&mut Ui)) {
+    ui.horizontal(|ui| {
+        name_ui(ui, name);
+        control(ui);
+    });
 }
 
 fn name_ui(ui: &mut Ui, name: &str) {
