@@ -184,3 +184,21 @@ fn a_bare_file_is_predicted_and_says_what_was_recognised_and_assumed() {
     let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
     assert!(!line["classes"][0]["label"].as_str().unwrap().starts_with("class "), "{line}");
 }
+
+#[test]
+fn presets_are_tried_on_images_and_one_is_taken_by_its_name() {
+    let home = tempfile::tempdir().unwrap();
+    let model = "tests/cases/conventions/caffe2-resnet50/model.onnx";
+    let tried =
+        with_home(home.path(), &["models", "inspect", model, "--try-presets", "assets/samples", "--limit", "2"]);
+    assert_eq!(tried.code, Some(0), "{}", tried.stderr);
+    assert!(tried.stdout.contains("\n* torchvision "), "{}", tried.stdout);
+    for name in ["  keras-caffe ", "  transformers ", "--preset NAME"] {
+        assert!(tried.stdout.contains(name), "{name}: {}", tried.stdout);
+    }
+    let taken = with_home(home.path(), &["models", "inspect", model, "--preset", "keras-caffe"]);
+    assert!(taken.stdout.contains("channels = \"bgr\""), "{}{}", taken.stdout, taken.stderr);
+    assert!(taken.stdout.contains("interpolation = \"pillow-nearest\""), "{}", taken.stdout);
+    let unknown = with_home(home.path(), &["models", "inspect", model, "--preset", "kersa"]);
+    assert!(unknown.stderr.contains("there is no preset kersa"), "{}", unknown.stderr);
+}

@@ -84,6 +84,27 @@ fn both_kinds_of_detector_are_read_back_into_image_pixels() {
 }
 
 #[test]
+fn classifiers_predict_as_what_is_written_beside_them_says() {
+    let runtime = Runtime::load();
+    let mut compared = 0;
+    for (case, expected) in cases() {
+        let Some(classes) = expected["classes"].as_object() else {
+            continue;
+        };
+        let (model, _) = recognise_file(&runtime.0, &case.join("model.onnx"), &control()).unwrap();
+        let image = crate::support::repository().join(expected["image"].as_str().unwrap());
+        let got = predict(&runtime.predictor(&model), &image);
+        assert_eq!(got.classes().len(), classes.len(), "{}: {got:?}", case.display());
+        for class in got.classes() {
+            let difference = f64::from(class.score) - classes[&class.label].as_f64().unwrap();
+            assert!(difference.abs() <= SCORE_TOLERANCE, "{}: got {got:?}, expected {classes:?}", case.display());
+        }
+        compared += 1;
+    }
+    assert!(compared >= 6, "{compared}");
+}
+
+#[test]
 fn torchvisions_own_exports_get_the_card_that_was_written_for_them() {
     let runtime = Runtime::load();
     for case in ["resnet50", "faster-rcnn"] {

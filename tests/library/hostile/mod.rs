@@ -97,6 +97,16 @@ fn label_maps() {
 }
 
 #[test]
+fn notes_of_exporters() {
+    check(
+        "notes",
+        parsers::notes,
+        5000,
+        &[b"names", b": ", b"- ", b"&a ", b"*a", b"[", b"]", b"{", b"}", b"'", b"\"", b"\n", b"null", b"-1", b"1e999"],
+    );
+}
+
+#[test]
 fn cards() {
     check("card", parsers::card, 5000, TOML);
 }

@@ -21,6 +21,7 @@ use spotcheck::review::{Query, complete};
 use spotcheck::source::{MemorySource, Source, WithRecords, framed_record};
 use spotcheck::store::{OpenMode, OpenRequest, Project};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
+use spotcheck::vision::recognise::{Neighbour, Notes};
 use spotcheck::vision::{Prepared, Tensor, postprocess};
 
 /// The only file of a folder that this thread has for itself, for parsers that take a path.
@@ -79,6 +80,24 @@ pub(crate) fn label_map(bytes: &[u8]) -> bool {
         assert_eq!(LabelSet::parse(&lines.join("\n")).as_ref(), Ok(labels));
     }
     parsed.iter().any(Result::is_ok)
+}
+
+/// What files beside a model and its metadata say, whatever kind of file it is called.
+pub(crate) fn notes(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let names = ["config.json", "preprocessor_config.json", "data.yaml", "map.pbtxt"];
+    let metadata = ["names", "imgsz", "stride", "args"].map(|key| (key.to_owned(), text.clone())).into();
+    let neighbours = names.map(|name| Neighbour { name: name.to_owned(), text: text.clone() });
+    let notes = Notes::read("model", &metadata, &neighbours);
+    for labels in &notes.labels {
+        assert!(labels.value.iter().all(|(_, name)| !name.trim().is_empty()));
+    }
+    let size = notes.input_size.map_or([1; 2], |size| size.value);
+    assert!(size.iter().all(|side| (1..=16_384).contains(side)));
+    let numbers = [notes.pixels.mean, notes.pixels.std].into_iter().flatten().flat_map(|numbers| numbers.value);
+    assert!(numbers.chain(notes.pixels.divide_by.map(|noted| noted.value)).all(|number| !number.is_nan()));
+    assert!(notes.remarks.iter().all(|remark| remark.len() < 10_000));
+    !notes.labels.is_empty() || notes.pixels.resize.is_some()
 }
 
 pub(crate) fn card(bytes: &[u8]) -> bool {
