@@ -8,6 +8,7 @@ use strum::{IntoStaticStr, VariantArray};
 /// How the graph's outputs are read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[expect(clippy::large_enum_variant, reason = "there is one for each model, and none is moved around")]
 pub enum OutputConvention {
     Classification(ClassificationOutput),
     Detection(DetectionOutput),
@@ -361,7 +362,6 @@ pub enum BoxSpace {
 macro_rules! is_default {
     ($($kind:ident, $name:ident;)*) => {
         $(impl $kind {
-            #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
             fn $name(&self) -> bool {
                 *self == Self::default()
             }

@@ -2,7 +2,7 @@
 
 use super::auxiliary;
 use super::finding::{Basis, Findings, Refusal};
-use super::notes::{NotedResize, PixelNotes};
+use super::noted::{NotedResize, PixelNotes};
 use super::signature::{Dimension, Port, PortElement, ShapeText};
 use super::usual::Usual;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
@@ -201,26 +201,26 @@ fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
 pub(super) fn complete(
     model: &RecognitionRequest<'_>,
     prediction: &OutputPrediction,
-    sizes: Sizes,
+    sizes: &Sizes,
     input: &mut ImageInput,
     findings: &mut Findings,
 ) {
     assume_pixels(model, prediction, input, findings);
     let (rule, because) = match &prediction.convention {
-        OutputConvention::Classification(_) => classifier_resize(&sizes),
-        OutputConvention::Detection(_) => detector_resize(model, prediction, &sizes),
+        OutputConvention::Classification(_) => classifier_resize(sizes),
+        OutputConvention::Detection(_) => detector_resize(model, prediction, sizes),
     };
     findings.assumed("input.resize", resize_text(&rule), because);
     input.resize = rule;
     let mut written = model.notes.pixels.clone();
     if let Some(usual) = prediction.usual {
-        take(&usual.pixels(), Basis::Assumed, &sizes, model, input, findings);
+        take(&usual.pixels(), Basis::Assumed, sizes, model, input, findings);
         // Ultralytics' metadata does not distinguish its RT-DETR, which has no letterbox, from its YOLO.
         if usual == Usual::UltralyticsRtDetr && model.notes.is_ultralytics() {
             written.resize = None;
         }
     }
-    take(&written, Basis::Recognised, &sizes, model, input, findings);
+    take(&written, Basis::Recognised, sizes, model, input, findings);
 }
 
 /// Replaces what was assumed by what is written or usual.
@@ -281,7 +281,6 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
     // The side of the input that the notes are about.
     let noted_side = model.notes.input_size.as_ref().map_or(width, |size| size.value[0]);
     match *resize {
-        NotedResize::Stretch => ResizeRule::Stretch { width, height },
         NotedResize::Crop { short_side, offset } => ResizeRule::ShortSideCrop {
             short_side: (f64::from(short_side) * f64::from(width) / f64::from(noted_side)).round() as u32,
             long_side: Rounding::Down,
@@ -293,10 +292,11 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
             let cut_to_multiple = if model_type(model) == Some("yolos") { YOLOS_PATCH } else { 1 };
             ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1, cut_to_multiple }
         }
-        NotedResize::ShortSidePad { .. } => ResizeRule::Stretch { width, height },
+        NotedResize::Stretch | NotedResize::ShortSidePad { .. } => ResizeRule::Stretch { width, height },
         NotedResize::Letterbox { fill, position, rounding, boxes_back } => {
             // The exporters' own code cuts off what only fills the square up, if the graph takes any size.
-            let cuts = any_width && any_height && position == Position::Centre;
+            // YOLOv5's does not do it for ONNX files.
+            let cuts = any_width && any_height && position == Position::Centre && boxes_back != BoxesBack::ExactPadding;
             let stride = cuts.then(|| model.notes.stride.as_ref().map_or(DEFAULT_STRIDE, |stride| stride.value));
             ResizeRule::Letterbox { width, height, fill, position, rounding, stride, boxes_back }
         }

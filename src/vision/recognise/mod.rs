@@ -12,6 +12,7 @@ mod fit;
 mod image_input;
 mod labels;
 mod manual;
+mod noted;
 mod notes;
 mod overrules;
 mod preprocessing;
@@ -26,7 +27,8 @@ use std::collections::BTreeMap;
 pub use finding::{Basis, Finding, Refusal};
 pub use fit::{Misfit, class_count, misfits};
 pub use manual::{draft_card, draft_output, found_labels};
-pub use notes::{Exporter, Neighbour, Noted, NotedResize, NotedTask, Notes, PixelNotes};
+pub use noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes};
+pub use notes::Neighbour;
 pub use overrules::{OverruleError, Overrules};
 pub use presets::{Preset, preset, presets};
 pub use preview::{ChannelRange, TensorPreview, preview};
@@ -106,7 +108,7 @@ pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
     };
     let sizes = prober.sizes();
     let mut image_input = prober.into_input();
-    image_input::complete(&model, &prediction, sizes, &mut image_input, &mut findings);
+    image_input::complete(&model, &prediction, &sizes, &mut image_input, &mut findings);
     let task = match prediction.convention {
         OutputConvention::Classification(_) => ModelTask::Classification,
         OutputConvention::Detection(_) => ModelTask::Detection,

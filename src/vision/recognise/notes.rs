@@ -7,96 +7,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::labels::label_count;
+use super::noted::{Exporter, Noted, Notes, size, text, truth, whole};
 use super::preprocessing;
-use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding};
-
-/// A fact, and where it is written.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Noted<T> {
-    pub value: T,
-    /// A clause that follows “because”: `config.json says model_type = detr`.
-    pub because: String,
-}
-
-/// Everything that was said; a field is empty if nothing was.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Notes {
-    /// The names of the classes, from the place nearest to the model first. Not every set has to fit the model.
-    pub labels: Vec<Noted<LabelSet>>,
-    /// How many classes there are, without a background.
-    pub label_count: Option<Noted<usize>>,
-    /// Width and height of the input, in pixels.
-    pub input_size: Option<Noted<[u32; 2]>>,
-    /// Sides of the input are a multiple of this, in pixels.
-    pub stride: Option<Noted<u32>>,
-    pub task: Option<Noted<NotedTask>>,
-    /// Whether the graph gives final boxes without non-maximum suppression (YOLOv10, YOLO26).
-    pub end_to_end: Option<Noted<bool>>,
-    /// Whether non-maximum suppression is part of the graph.
-    pub nms_in_graph: Option<Noted<bool>>,
-    /// Images in one call.
-    pub batch: Option<Noted<u32>>,
-    /// Channels of an image.
-    pub channels: Option<Noted<u32>>,
-    pub exporter: Option<Noted<Exporter>>,
-    /// transformers' `model_type`: `detr`, `yolos`, `rt_detr_v2`, `d_fine`, `vit` …
-    pub model_type: Option<Noted<String>>,
-    /// Whether the classes of a classifier do not exclude one another, so that each has a sigmoid of its own.
-    pub multi_label: Option<Noted<bool>>,
-    pub pixels: PixelNotes,
-    /// What the user should know of the files: which are broken, and what was not used.
-    pub remarks: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::EnumString)]
-#[strum(serialize_all = "lowercase")]
-pub enum NotedTask {
-    Detect,
-    Segment,
-    Pose,
-    Obb,
-    Classify,
-}
-
-/// The program that wrote the metadata of the graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exporter {
-    Ultralytics,
-    /// `export.py` of YOLOv5: `stride` and `names` only.
-    Yolov5,
-}
-
-/// How pixels become the input.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct PixelNotes {
-    pub resize: Option<Noted<NotedResize>>,
-    pub interpolation: Option<Noted<Interpolation>>,
-    pub order: Option<Noted<ChannelOrder>>,
-    pub divide_by: Option<Noted<f32>>,
-    pub mean: Option<Noted<[f32; 3]>>,
-    pub std: Option<Noted<[f32; 3]>>,
-}
-
-/// A resize rule without the size of the input.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NotedResize {
-    Stretch,
-    /// The middle of an image whose short side has `short_side` pixels, if the input is as large as the notes say.
-    Crop {
-        short_side: u32,
-        offset: Rounding,
-    },
-    ShortSidePad {
-        short_side: u32,
-        max_long_side: u32,
-    },
-    Letterbox {
-        fill: Fill,
-        position: Position,
-        rounding: Rounding,
-        boxes_back: BoxesBack,
-    },
-}
+use crate::domain::LabelSet;
 
 /// A text file beside the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +60,7 @@ impl Notes {
 
     /// The nearest names for exactly so many classes.
     pub fn labels_for(&self, classes: usize) -> Option<&Noted<LabelSet>> {
-        self.labels.iter().find(|noted| super::labels::label_count(&noted.value) == classes)
+        self.labels.iter().find(|noted| label_count(&noted.value) == classes)
     }
 
     /// Whether the metadata is from Ultralytics or YOLOv5.
@@ -216,7 +130,7 @@ impl Notes {
 
     fn add_labels(&mut self, labels: LabelSet, place: &str) {
         if !labels.is_empty() {
-            let because = format!("{place} names {} classes", super::labels::label_count(&labels));
+            let because = format!("{place} names {} classes", label_count(&labels));
             self.labels.push(Noted { value: labels, because });
         }
     }
@@ -325,49 +239,9 @@ fn names(value: &Value) -> Option<LabelSet> {
     (!labels.is_empty()).then_some(labels)
 }
 
-/// A word or a number as text, not empty.
-pub(super) fn text(value: &Value) -> Option<String> {
-    let text = match value {
-        Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-        Value::Number(number) => number.to_string(),
-        Value::Bool(truth) => truth.to_string(),
-        _ => return None,
-    };
-    (!text.is_empty()).then_some(text)
-}
-
-pub(super) fn whole(value: &Value) -> Option<u32> {
-    match value {
-        // YOLOv5 writes its strides as a list of one tensor in some versions.
-        Value::Array(values) => values.iter().filter_map(whole).max(),
-        value => u32::try_from(value.as_u64()?).ok(),
-    }
-}
-
-/// Python writes `True`, JSON `true`.
-pub(super) fn truth(value: &Value) -> Option<bool> {
-    match value {
-        Value::Bool(truth) => Some(*truth),
-        Value::String(text) => text.to_lowercase().parse().ok(),
-        _ => None,
-    }
-}
-
-/// Width and height from `[height, width]` or one side.
-pub(super) fn size(value: &Value) -> Option<[u32; 2]> {
-    let side = |value: &Value| whole(value).filter(|side| (1..=super::probe::MAX_SIDE).contains(side));
-    match value {
-        Value::Array(sides) => match &sides[..] {
-            [height, width] => Some([side(width)?, side(height)?]),
-            [only] => Some([side(only)?; 2]),
-            _ => None,
-        },
-        value => Some([side(value)?; 2]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::noted::NotedTask;
     use super::*;
 
     fn of_metadata(entries: &[(&str, &str)]) -> Notes {

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::notes::{Exporter, Noted, NotedResize, NotedTask, Notes, size, text, truth, whole};
+use super::noted::{Exporter, Noted, NotedResize, NotedTask, Notes, size, text, truth, whole};
+use super::signature::MAX_SIDE;
 use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding};
 
 impl Notes {
@@ -164,7 +165,7 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
         return Err("it resizes nothing, so the size is up to the caller".to_owned());
     }
     let value = &config["size"];
-    let side = |value: &Value| whole(value).filter(|side| (1..=super::probe::MAX_SIDE).contains(side));
+    let side = |value: &Value| whole(value).filter(|side| (1..=MAX_SIDE).contains(side));
     let short = side(&value["shortest_edge"]).or_else(|| {
         // Old files have one number, whose meaning is up to the processor.
         let is_square = ["ViT", "DeiT", "Beit", "EfficientNet"].contains(&kind);
@@ -193,7 +194,7 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
             Ok((NotedResize::Crop { short_side, offset }, Some([width, height])))
         }
         (Some(short_side), ..) if longest.is_some() || kind.contains("Detr") || kind == "Yolos" => {
-            let max_long_side = longest.unwrap_or(super::probe::MAX_SIDE);
+            let max_long_side = longest.unwrap_or(MAX_SIDE);
             Ok((NotedResize::ShortSidePad { short_side, max_long_side }, None))
         }
         (None, Some((width, height)), None) => Ok((NotedResize::Stretch, Some([width, height]))),

@@ -2,6 +2,7 @@
 
 use super::finding::{Findings, Refusal};
 use super::image_input::{ImagePort, Sizes, word};
+use super::signature::MAX_SIDE;
 use super::{Outputs, Overrules, RecogniseError, RunGraph};
 use crate::domain::{AuxiliaryInput, AuxiliaryValue, ElementType, ImageInput, Layout, ResizeRule, RgbImage};
 use crate::vision::{Prepared, Tensor, TensorData, preprocess};
@@ -10,9 +11,6 @@ use crate::vision::{Prepared, Tensor, TensorData, preprocess};
 /// and y differ, and a multiple of 64, as nets that halve the image six times want; then the usual sizes of nets that
 /// say they take any size and do not.
 const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
-
-/// No model takes a larger side, in pixels; a graph that declares one would only fill the memory.
-pub(super) const MAX_SIDE: u32 = 16_384;
 
 /// The position of the bright patch of a probe, as a fraction of the width.
 pub(super) const PATCH_X: [f64; 2] = [0.25, 0.75];
@@ -248,7 +246,9 @@ fn run_once(input: &ImageInput, prepared: &Prepared, run: &mut RunGraph<'_>) -> 
     inputs.extend(auxiliary.iter().map(|(name, tensor)| (*name, tensor)));
     let mut outputs = run(&inputs)?;
     if images > 1 {
-        outputs.values_mut().for_each(|tensor| first_image(tensor, images));
+        for tensor in outputs.values_mut() {
+            first_image(tensor, images);
+        }
     }
     Ok(outputs)
 }

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// No model takes a larger side, in pixels; a graph that declares one would only fill the memory.
+pub(super) const MAX_SIDE: u32 = 16_384;
+
 /// The outside of a model's graph, as ONNX Runtime reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GraphSignature {

@@ -1,14 +1,14 @@
 //! What exporters feed to graphs with such outputs. A graph does not record it, so all of it is assumed.
 
-use super::notes::{Noted, NotedResize, PixelNotes};
+use super::noted::{Noted, NotedResize, PixelNotes};
 use crate::domain::{BoxFormat, BoxSpace, BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding};
 
 /// The exporters whose outputs are recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usual {
-    /// Ultralytics' YOLO, YOLOv6.
+    /// Ultralytics' YOLO, and `YOLOv6`.
     Yolo,
-    /// YOLOv5 and YOLOv7.
+    /// `YOLOv5` and `YOLOv7`.
     Yolov5,
     Yolox,
     NanoDet,

@@ -7,7 +7,7 @@ use crate::domain::{
     Activation, BoxFormat, BoxSpace, CellPoint, Columns, DetectionOutput, Grid, GridCoding, LabelChoice, Layout,
 };
 use crate::vision::recognise::RecognitionRequest;
-use crate::vision::recognise::notes::{Noted, NotedTask};
+use crate::vision::recognise::noted::{Noted, NotedTask};
 use crate::vision::recognise::probe::Prober;
 use crate::vision::recognise::signature::Port;
 use crate::vision::recognise::usual::Usual;
@@ -93,7 +93,7 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     let typical = |order: &&Order| table.is_empty() || order.is_typical(&table.columns);
     let fed_size = !prober.auxiliary().is_empty();
     // PaddleDetection, whose graphs are told the size of the image, begins with the class.
-    let rank = |order: &&&Order| (!typical(*order), (order.boxes == 2) != fed_size);
+    let rank = |order: &&&Order| (!typical(order), (order.boxes == 2) != fed_size);
     let order = *allowed.iter().min_by_key(rank)?;
     let mut found = Found::new(DetectionOutput {
         batch_index: order.batch_index.map(|at| Columns::at(&port.name, at)),
@@ -134,7 +134,7 @@ fn mask_count(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option
     maps.next().filter(|_| maps.next().is_none())
 }
 
-/// Boxes and scores in rows of five, with the classes in an output of whole numbers (MMDeploy).
+/// Boxes and scores in rows of five, with the classes in an output of whole numbers (`MMDeploy`).
 fn with_labels(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let table = Table::of(port, prober, false)?;
     if table.columns.len() != 5 || !(table.is_empty() || table.columns[4].is_share()) {
@@ -392,7 +392,7 @@ fn raw_maps(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<F
         "grid",
         "set",
         false,
-        &"the maps have one cell each; the anchors are YOLOv5's own, which a graph does not tell",
+        "the maps have one cell each; the anchors are YOLOv5's own, which a graph does not tell",
     );
     found.decided_format = Some((BoxFormat::Cxcywh, "decoded boxes are centre and size".to_owned()));
     found.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));
