@@ -82,14 +82,15 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         ];
         check_out(preview, Replaceable::Empty, &inputs)?;
     }
-    let control = interruptible(ProgressUnit::Bytes)?;
+    let unit = if args.try_presets.is_some() { ProgressUnit::Images } else { ProgressUnit::Bytes };
+    let control = interruptible(unit)?;
     if is_file(file) {
         let labels = read_labels(args.hints.labels.as_deref())?;
         let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, file)?;
         print(&signature_text(&args.model, inspection.signature()))?;
         let recognition = recognise(&mut inspection, &args.hints, labels.as_ref(), &control)?;
         if let Some(source) = &args.try_presets {
-            let trials = try_presets(&mut inspection, &recognition, source, args.limit)?;
+            let trials = try_presets(&mut inspection, &recognition, source, args.limit, &control)?;
             return print(&trials_text(&trials, &args.model));
         }
         let card = write_card(&recognition.card)?;
@@ -168,10 +169,10 @@ fn try_presets(
     recognition: &Recognition,
     source: &Path,
     limit: usize,
+    control: &TaskControl,
 ) -> anyhow::Result<Vec<PresetTrial>> {
-    let control = interruptible(ProgressUnit::Images)?;
     let labels = labels_of(recognition);
-    let opened = Place::parse(source, &S3Args::default())?.open(&control)?;
+    let opened = Place::parse(source, &S3Args::default())?.open(control)?;
     let listed: Vec<SampleUri> =
         opened.source.pages().flat_map(|page| page.samples).map(|sample| sample.uri).take(MAX_LISTED).collect();
     let step = (listed.len() / limit.max(1)).max(1);
@@ -191,7 +192,7 @@ fn try_presets(
         bail!("{} has no image that can be read", source.display());
     }
     let card = &recognition.card;
-    Ok(with_progress("presets", &control, || inspection.try_presets(card, &labels, &images, &control))?)
+    Ok(with_progress("presets", control, || inspection.try_presets(card, &labels, &images, control))?)
 }
 
 /// The name of the folder that an image is in.

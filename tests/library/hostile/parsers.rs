@@ -92,12 +92,12 @@ pub(crate) fn notes(bytes: &[u8]) -> bool {
     for labels in &notes.labels {
         assert!(labels.value.iter().all(|(_, name)| !name.trim().is_empty()));
     }
-    let size = notes.input_size.map_or([1; 2], |size| size.value);
+    let size = notes.input_size.as_ref().map_or([1; 2], |size| size.value);
     assert!(size.iter().all(|side| (1..=16_384).contains(side)));
     let numbers = [notes.pixels.mean, notes.pixels.std].into_iter().flatten().flat_map(|numbers| numbers.value);
     assert!(numbers.chain(notes.pixels.divide_by.map(|noted| noted.value)).all(|number| !number.is_nan()));
     assert!(notes.remarks.iter().all(|remark| remark.len() < 10_000));
-    !notes.labels.is_empty() || notes.pixels.resize.is_some()
+    !notes.labels.is_empty() || notes.input_size.is_some()
 }
 
 pub(crate) fn card(bytes: &[u8]) -> bool {
