@@ -141,7 +141,8 @@ fn read_pixels(notes: &mut Notes, config: &Value, kind: &str, because: &str) {
     let factor = config["rescale_factor"].as_f64().filter(|factor| *factor > 0.0).unwrap_or(1.0 / 255.0);
     let divide_by = if is_on("do_rescale", true) { 1.0 / factor } else { 1.0 };
     let given = triple(&config["image_mean"]).zip(triple(&config["image_std"]));
-    let normalises = is_on("do_normalize", given.is_some());
+    // MobileViT's processor does not normalise, whatever the file says.
+    let normalises = kind != "MobileViT" && is_on("do_normalize", given.is_some());
     let (mut mean, mut std) = given.filter(|_| normalises).unwrap_or(([0.0; 3], [1.0; 3]));
     if kind == "EfficientNet" {
         // It can move levels down by 1 after the division, and divides by the standard deviation a second time for

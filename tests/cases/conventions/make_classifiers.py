@@ -133,12 +133,14 @@ def transformers_convnext():
 
 
 def transformers_mobilevit():
+    """The processor swaps red and blue, and does not normalise even if its file says so."""
     names = ["rain", "snow", "hail"]
     pixels = normalised(middle(short_side(PHOTO, 288, Image.BILINEAR), 256, int))[:, :, ::-1]
     files = {
         "config.json": {"model_type": "mobilevit", "id2label": id2label(names)},
         "preprocessor_config.json": {
             "image_processor_type": "MobileViTImageProcessor", "do_resize": True, "do_rescale": True, "resample": 2,
+            "do_normalize": True, "image_mean": [0.5] * 3, "image_std": [0.5] * 3,
             "do_center_crop": True, "do_flip_channel_order": True, "crop_size": {"height": 256, "width": 256},
             "size": {"shortest_edge": 288},
         },
