@@ -31,6 +31,13 @@ pub enum LibraryError {
     #[error("no model for {} is downloaded; download one with `spotcheck models fetch {id}` \
         ({})", task.into_str(), human_bytes(*bytes))]
     NoDefault { task: ModelTask, id: String, bytes: u64 },
+    /// Only the graph would be copied, and could not be loaded.
+    #[error(
+        "the weights of {} are in a second file, {file}: export the model as one file, or predict with the file where \
+        it is",
+        path.display()
+    )]
+    SecondFile { path: PathBuf, file: String },
     /// The weights are not those that the card was written for.
     #[error("{0}")]
     WrongSize(String),

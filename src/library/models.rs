@@ -234,6 +234,9 @@ impl Library {
         let copied = copied.map_err(LibraryError::io("copy the weights", weights))?;
         card.file.bytes = copied.bytes;
         card.file.sha256 = copied.sha256;
+        if let Some(file) = second_file(&staged).map_err(LibraryError::io("read the weights", &staged))? {
+            return Err(LibraryError::SecondFile { path: weights.to_owned(), file });
+        }
         if let Some(labels) = labels {
             labels_from_file(labels)?;
             let name = if is_label_map(labels) { "labels.pbtxt" } else { "labels.txt" };
@@ -541,6 +544,25 @@ fn folder_bytes(folder: &Path) -> u64 {
     files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
 }
 
+/// The file beside an ONNX file that holds its weights, if one does: the value of `location` in a tensor's
+/// `external_data` (onnx.proto, `StringStringEntryProto`: fields 1 and 2 are texts).
+fn second_file(weights: &Path) -> std::io::Result<Option<String>> {
+    /// Without its weights a graph is far smaller.
+    const MAX_BYTES: u64 = 64 << 20;
+    const KEY: &[u8] = b"\x0a\x08location\x12";
+    if fs::metadata(weights)?.len() > MAX_BYTES {
+        return Ok(None);
+    }
+    let bytes = fs::read(weights)?;
+    let key = bytes.windows(KEY.len()).position(|window| window == KEY);
+    let name = key.and_then(|at| {
+        let (&len, rest) = bytes.get(at + KEY.len()..)?.split_first()?;
+        let name = rest.get(..usize::from(len))?;
+        std::str::from_utf8(name).ok().map(str::to_owned)
+    });
+    Ok(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -726,6 +748,19 @@ mod tests {
         assert_eq!(home.library.entries().last().unwrap().origin, EntryOrigin::User);
         assert!(home.library.remove("my-model").unwrap() > 7);
         assert!(weights.exists());
+    }
+
+    #[test]
+    fn a_graph_whose_weights_are_in_a_second_file_is_not_added_without_them() {
+        let home = Home::new();
+        let weights = home.folder.path().join("model.onnx");
+        // As torch writes it: one entry of a tensor's `external_data`.
+        fs::write(&weights, b"graph \x0a\x08location\x12\x0fmodel.onnx.data more").unwrap();
+        let mut card = built_in_card("efficientnet-lite0");
+        card.id = "my-model".to_owned();
+        let error = home.library.add(&weights, card, None).unwrap_err();
+        assert!(matches!(&error, LibraryError::SecondFile { file, .. } if file == "model.onnx.data"), "{error}");
+        assert!(!home.model_path("my-model").exists());
     }
 
     #[test]
