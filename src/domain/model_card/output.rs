@@ -326,6 +326,21 @@ pub enum GridCoding {
     },
 }
 
+impl GridCoding {
+    /// Anchors of three levels in the configuration files of YOLOv5 and YOLOv7, in pixels.
+    pub const YOLOV5_ANCHORS: [[f32; 2]; 9] = [
+        [10.0, 13.0],
+        [16.0, 30.0],
+        [33.0, 23.0],
+        [30.0, 61.0],
+        [62.0, 45.0],
+        [59.0, 119.0],
+        [116.0, 90.0],
+        [156.0, 198.0],
+        [373.0, 326.0],
+    ];
+}
+
 /// The point of a cell that distances are counted from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]

@@ -10,45 +10,27 @@ OpenCV and NumPy, after the rules that the exporters publish; the graphs only gi
 
 import json
 import pathlib
+import sys
 
 import cv2
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 from PIL import Image
 
 HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "conventions"))
+import make  # noqa: E402
+
 F32, F16, U8, I64 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.UINT8, TensorProto.INT64
 SIDE, CLASSES = 64, 3
 NAMES = ["rust", "moss", "lichen"]
 IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 
 
-class Graph:
-    """Collects nodes; each method returns the name of what the node gives."""
-
-    def __init__(self):
-        self.nodes, self.constants = [], []
-
-    def const(self, values, dtype=np.float32):
-        name = f"constant{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(values, dtype), name))
-        return name
-
-    def op(self, kind, *inputs, outputs=None, **attributes):
-        outputs = outputs or [f"value{len(self.nodes)}"]
-        self.nodes.append(helper.make_node(kind, list(inputs), outputs, **attributes))
-        return outputs[0] if len(outputs) == 1 else outputs
-
-    def model(self, inputs, outputs, metadata=None):
-        ports = [[helper.make_tensor_value_info(*port) for port in ports] for ports in (inputs, outputs)]
-        graph = helper.make_graph(self.nodes, "graph", *ports, self.constants)
-        model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name="spotcheck-tests"
-        )
-        helper.set_model_props(model, metadata or {})
-        return model
+class Graph(make.Graph):
+    """With the parts that the graphs of detectors share."""
 
     def features(self, image, layout="nchw", scale=1.0, batch=1):
         """`[batch, 12]`: the mean of each channel in each quarter of the image, times `scale`."""

@@ -171,22 +171,10 @@ fn grid_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
 fn grids(now: Option<&Grid>) -> [(Option<Grid>, Option<BoxFormat>); 4] {
     let strides = now.map_or_else(|| vec![8, 16, 32], |grid| grid.strides.clone());
     let with = |coding| Some(Grid { strides: strides.clone(), coding });
-    // YOLOv5's own anchors for images of 640 pixels.
-    let anchors = [
-        [10.0, 13.0],
-        [16.0, 30.0],
-        [33.0, 23.0],
-        [30.0, 61.0],
-        [62.0, 45.0],
-        [59.0, 119.0],
-        [116.0, 90.0],
-        [156.0, 198.0],
-        [373.0, 326.0],
-    ];
     [
         (None, None),
         (with(GridCoding::Offsets {}), Some(BoxFormat::Cxcywh)),
         (with(GridCoding::DistanceBins { bins: 8, point: CellPoint::Centre }), Some(BoxFormat::Xyxy)),
-        (with(GridCoding::Anchors { sizes: anchors.to_vec() }), Some(BoxFormat::Cxcywh)),
+        (with(GridCoding::Anchors { sizes: GridCoding::YOLOV5_ANCHORS.to_vec() }), Some(BoxFormat::Cxcywh)),
     ]
 }

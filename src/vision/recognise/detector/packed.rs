@@ -17,19 +17,6 @@ const MAX_FINAL_ROWS: usize = 1000;
 /// Bins of one side of a box, as networks with generalised focal loss have them.
 const BINS: std::ops::RangeInclusive<usize> = 4..=32;
 
-/// Anchors of the three levels of YOLOv5 and YOLOv7 in their own configuration files, in pixels.
-const YOLOV5_ANCHORS: [[f32; 2]; 9] = [
-    [10.0, 13.0],
-    [16.0, 30.0],
-    [33.0, 23.0],
-    [30.0, 61.0],
-    [62.0, 45.0],
-    [59.0, 119.0],
-    [116.0, 90.0],
-    [156.0, 198.0],
-    [373.0, 326.0],
-];
-
 /// Finds the output that holds everything.
 pub(super) fn find<'g>(model: &RecognitionRequest<'g>, prober: &Prober<'_, '_>) -> Option<Found> {
     let outputs = &model.graph.outputs;
@@ -381,7 +368,7 @@ fn raw_maps(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<F
         scores: at(5),
         objectness: Some(at(4)),
         activation: Activation::Sigmoid,
-        grid: Some(Grid { strides, coding: GridCoding::Anchors { sizes: YOLOV5_ANCHORS.to_vec() } }),
+        grid: Some(Grid { strides, coding: GridCoding::Anchors { sizes: GridCoding::YOLOV5_ANCHORS.to_vec() } }),
         nms_iou: Some(0.45),
         ..DetectionOutput::separate("", "", "")
     });
