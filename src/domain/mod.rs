@@ -3,6 +3,7 @@
 //! Knows nothing of files, networks, graphics, ONNX Runtime or threads. Everything above this floor speaks
 //! in these types, so a prediction looks the same wherever it was computed.
 
+mod annotations;
 mod aws_region;
 mod bytes;
 mod cache_usage;
@@ -39,6 +40,10 @@ mod verdict;
 mod view_settings;
 mod visible;
 
+pub use annotations::{
+    AnnotatedBox, AnnotatedImage, AnnotatedLabel, AnnotationProblem, AnnotationProblemKind, Annotations, BoxRole,
+    BoxUnit,
+};
 pub use aws_region::{AWS_REGIONS, region_doubt, region_problem};
 pub use bytes::human_bytes;
 pub use cache_usage::CacheUsage;

@@ -1,0 +1,126 @@
+//! Labels and boxes of many images from files of other programs: ground truth, or predictions if they have scores.
+//!
+//! The numbers are kept as the file gives them (`f64`, left, top, width and height): rounding a box or a score would
+//! change which boxes match, and with it the metrics.
+
+use super::TruthLabel;
+
+/// What a file or folder of annotations says, in the order of the file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Annotations {
+    /// The classes by number, name or both; [`AnnotatedBox::class`] is an index into them.
+    pub classes: Vec<TruthLabel>,
+    pub images: Vec<AnnotatedImage>,
+    /// What could not be used. Everything that a file holds is either in `images` or counted here.
+    pub problems: Vec<AnnotationProblem>,
+}
+
+/// What is annotated in one image. Without labels and boxes it is an image that is known to show nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AnnotatedImage {
+    /// The number that the file gives the image (COCO's `id`).
+    pub id: Option<i64>,
+    /// The path or name that the file gives the image, with `/` between its parts; empty if it gives only a number.
+    pub name: String,
+    /// Width and height of the upright image in pixels, if the file tells.
+    pub size: Option<[u32; 2]>,
+    /// What the whole image shows; for predictions the best class first.
+    pub labels: Vec<AnnotatedLabel>,
+    pub boxes: Vec<AnnotatedBox>,
+}
+
+/// A class of a whole image.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AnnotatedLabel {
+    /// Index into [`Annotations::classes`].
+    pub class: u32,
+    /// `0.0..=1.0`; `None` in ground truth.
+    pub score: Option<f64>,
+}
+
+/// One object of an image.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AnnotatedBox {
+    /// Left, top, width and height, in `unit`s of the upright image. Finite; width and height are not negative.
+    pub bounds: [f64; 4],
+    pub unit: BoxUnit,
+    /// Index into [`Annotations::classes`].
+    pub class: u32,
+    /// `0.0..=1.0`; `None` in ground truth.
+    pub score: Option<f64>,
+    /// The area of the object in square pixels, if the file gives one (COCO's is that of the mask); otherwise that of
+    /// the box counts.
+    pub area: Option<f64>,
+    pub role: BoxRole,
+}
+
+/// How the numbers of a box are counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BoxUnit {
+    #[default]
+    Pixels,
+    /// Parts of the width and height of the image, `0.0..=1.0`.
+    Fractions,
+}
+
+/// How a box of the ground truth counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BoxRole {
+    #[default]
+    Object,
+    /// A region with many objects (COCO's `iscrowd`): what overlaps it is neither right nor wrong.
+    Crowd,
+    /// One object that does not count, found or not (COCO's `ignore`, `difficult` of Pascal VOC).
+    Ignored,
+}
+
+/// Something in the file that could not be used, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnnotationProblem {
+    pub kind: AnnotationProblemKind,
+    /// The file, and the line or the entry in it: `labels/7.txt, line 3`, `annotations[17]`.
+    pub place: String,
+    /// What is wrong: words that follow the place.
+    pub reason: String,
+}
+
+/// What an [`AnnotationProblem`] is about; problems are counted by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AnnotationProblemKind {
+    /// A file, line or entry that does not have the form of its format.
+    Unreadable,
+    /// A box that has no area, a negative size, or a number that is not finite; or, with fractions, far outside.
+    BrokenBox,
+    /// A class that the file does not name.
+    UnknownClass,
+    /// An image that the file does not list.
+    UnknownImage,
+    /// A number or name that was given before.
+    Duplicate,
+    /// A prediction without a score, or with one outside `0.0..=1.0`.
+    BrokenScore,
+}
+
+impl Annotations {
+    /// Whether at least one box or label has a score: predictions rather than ground truth.
+    pub fn has_scores(&self) -> bool {
+        self.images.iter().any(|image| {
+            image.boxes.iter().any(|found| found.score.is_some()) || image.labels.iter().any(|one| one.score.is_some())
+        })
+    }
+}
+
+impl AnnotatedBox {
+    /// Left, top, width and height in pixels of an upright image of `size`; `None` if they are fractions and the size
+    /// is unknown.
+    pub fn in_pixels(&self, size: Option<[u32; 2]>) -> Option<[f64; 4]> {
+        let [x, y, width, height] = self.bounds;
+        match self.unit {
+            BoxUnit::Pixels => Some(self.bounds),
+            BoxUnit::Fractions => {
+                let [columns, rows] = size?.map(f64::from);
+                Some([x * columns, y * rows, width * columns, height * rows])
+            }
+        }
+    }
+}
