@@ -1,6 +1,7 @@
 //! Spotcheck shows what a vision model predicts. The program is `main.rs`; everything it does is here, in layers that
 //! import only downwards (see ARCHITECTURE.md).
 
+pub mod annotations;
 pub mod app;
 pub mod aws;
 pub mod cache;

@@ -3,7 +3,12 @@
 //! The numbers are kept as the file gives them (`f64`, left, top, width and height): rounding a box or a score would
 //! change which boxes match, and with it the metrics.
 
+use std::collections::BTreeMap;
+
 use super::TruthLabel;
+
+/// The problems of one kind that are kept with their places; further ones are counted.
+const KEPT_PER_KIND: u64 = 1000;
 
 /// What a file or folder of annotations says, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,14 +17,14 @@ pub struct Annotations {
     pub classes: Vec<TruthLabel>,
     pub images: Vec<AnnotatedImage>,
     /// What could not be used. Everything that a file holds is either in `images` or counted here.
-    pub problems: Vec<AnnotationProblem>,
+    pub problems: AnnotationProblems,
 }
 
 /// What is annotated in one image. Without labels and boxes it is an image that is known to show nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AnnotatedImage {
-    /// The number that the file gives the image (COCO's `id`).
-    pub id: Option<i64>,
+    /// What the file numbers the image with (COCO's `id`).
+    pub id: Option<AnnotatedImageId>,
     /// The path or name that the file gives the image, with `/` between its parts; empty if it gives only a number.
     pub name: String,
     /// Width and height of the upright image in pixels, if the file tells.
@@ -27,6 +32,13 @@ pub struct AnnotatedImage {
     /// What the whole image shows; for predictions the best class first.
     pub labels: Vec<AnnotatedLabel>,
     pub boxes: Vec<AnnotatedBox>,
+}
+
+/// The id that a file gives an image. A text with nothing but a number, as it would be written, is a number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AnnotatedImageId {
+    Number(i64),
+    Text(String),
 }
 
 /// A class of a whole image.
@@ -41,7 +53,8 @@ pub struct AnnotatedLabel {
 /// One object of an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AnnotatedBox {
-    /// Left, top, width and height, in `unit`s of the upright image. Finite; width and height are not negative.
+    /// Left, top, width and height, in `unit`s of the upright image. Finite; width and height are not negative, but may
+    /// be zero: such a box counts, and nothing matches it.
     pub bounds: [f64; 4],
     pub unit: BoxUnit,
     /// Index into [`Annotations::classes`].
@@ -70,7 +83,8 @@ pub enum BoxRole {
     Object,
     /// A region with many objects (COCO's `iscrowd`): what overlaps it is neither right nor wrong.
     Crowd,
-    /// One object that does not count, found or not (COCO's `ignore`, `difficult` of Pascal VOC).
+    /// One object that does not count, found or not (`difficult` of Pascal VOC, `ignore` of COCO files). pycocotools
+    /// overwrites COCO's `ignore` with `iscrowd` (`COCOeval._prepare`), so it counts such an object.
     Ignored,
 }
 
@@ -89,7 +103,7 @@ pub struct AnnotationProblem {
 pub enum AnnotationProblemKind {
     /// A file, line or entry that does not have the form of its format.
     Unreadable,
-    /// A box that has no area, a negative size, or a number that is not finite; or, with fractions, far outside.
+    /// A box with a negative size or without four finite numbers; or, with fractions, far outside.
     BrokenBox,
     /// A class that the file does not name.
     UnknownClass,
@@ -99,6 +113,80 @@ pub enum AnnotationProblemKind {
     Duplicate,
     /// A prediction without a score, or with one outside `0.0..=1.0`.
     BrokenScore,
+}
+
+/// The first problems of each kind, and how many there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AnnotationProblems {
+    kept: Vec<AnnotationProblem>,
+    counts: BTreeMap<AnnotationProblemKind, u64>,
+}
+
+impl AnnotationProblems {
+    pub fn add(&mut self, kind: AnnotationProblemKind, place: impl ToString, reason: impl ToString) {
+        let count = self.counts.entry(kind).or_default();
+        *count += 1;
+        if *count <= KEPT_PER_KIND {
+            self.kept.push(AnnotationProblem { kind, place: place.to_string(), reason: reason.to_string() });
+        }
+    }
+
+    /// Those that are kept, in the order in which they were found.
+    pub fn iter(&self) -> impl Iterator<Item = &AnnotationProblem> {
+        self.kept.iter()
+    }
+
+    /// How many there are of each kind that there is.
+    pub fn counts(&self) -> impl Iterator<Item = (AnnotationProblemKind, u64)> {
+        self.counts.iter().map(|(kind, count)| (*kind, *count))
+    }
+
+    pub fn total(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+}
+
+impl std::fmt::Display for AnnotationProblem {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} {}", self.place, self.reason)
+    }
+}
+
+impl AnnotationProblemKind {
+    /// “3 boxes are broken”, for lists of what could not be used.
+    pub fn text(self, count: u64) -> String {
+        let (one, several) = match self {
+            Self::Unreadable => ("entry is unreadable", "entries are unreadable"),
+            Self::BrokenBox => ("box is broken", "boxes are broken"),
+            Self::UnknownClass => ("entry has an unknown class", "entries have an unknown class"),
+            Self::UnknownImage => ("entry is of an unknown image", "entries are of unknown images"),
+            Self::Duplicate => ("entry was given before", "entries were given before"),
+            Self::BrokenScore => ("score is broken", "scores are broken"),
+        };
+        format!("{count} {}", if count == 1 { one } else { several })
+    }
+}
+
+impl std::fmt::Display for AnnotatedImageId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => write!(formatter, "{number}"),
+            Self::Text(text) => formatter.write_str(text),
+        }
+    }
+}
+
+impl From<String> for AnnotatedImageId {
+    fn from(text: String) -> Self {
+        match text.parse::<i64>() {
+            Ok(number) if number.to_string() == text => Self::Number(number),
+            _ => Self::Text(text),
+        }
+    }
 }
 
 impl Annotations {

@@ -41,8 +41,8 @@ mod view_settings;
 mod visible;
 
 pub use annotations::{
-    AnnotatedBox, AnnotatedImage, AnnotatedLabel, AnnotationProblem, AnnotationProblemKind, Annotations, BoxRole,
-    BoxUnit,
+    AnnotatedBox, AnnotatedImage, AnnotatedImageId, AnnotatedLabel, AnnotationProblem, AnnotationProblemKind,
+    AnnotationProblems, Annotations, BoxRole, BoxUnit,
 };
 pub use aws_region::{AWS_REGIONS, region_doubt, region_problem};
 pub use bytes::human_bytes;

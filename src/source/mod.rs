@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod contract;
+mod files;
 mod lines;
 mod local;
 mod memory;
@@ -12,6 +13,7 @@ mod s3;
 mod tfrecord;
 mod twice;
 
+pub use files::{FileEntry, FileReader, Files, FilesError};
 pub use lines::LinesSource;
 pub use local::LocalSource;
 pub use memory::MemorySource;

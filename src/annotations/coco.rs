@@ -1,0 +1,492 @@
+//! COCO: a data set (<https://cocodataset.org/#format-data>) or a list of results
+//! (<https://cocodataset.org/#format-results>).
+//!
+//! As pycocotools reads them: of two images or categories with one id the last counts; what is annotated in an image,
+//! or as a class, that is not listed does not count; `iscrowd` that is missing is 0. Other than there, an `id` of an
+//! annotation that was given before is a problem, and both annotations count (there the last counts twice). A box
+//! without an area and one outside of its image count, as there. Masks and keypoints are skipped.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::io::{BufRead, BufReader, Read};
+
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::json::{Each, FourNumbers, Scalar};
+use super::{AnnotationFormat, Found};
+use crate::domain::{
+    AnnotatedBox, AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, BoxRole,
+    BoxUnit, TruthLabel,
+};
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Reads a data set or a list of results.
+///
+/// # Errors
+/// The JSON is broken, or its parts are of other types than lists.
+pub(super) fn read(reader: impl Read, format: AnnotationFormat) -> Result<Found, String> {
+    let mut dataset = Dataset::default();
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, reader);
+    if reader.fill_buf().is_ok_and(|head| head.starts_with(super::BOM)) {
+        reader.consume(super::BOM.len());
+    }
+    let mut json = serde_json::Deserializer::from_reader(reader);
+    let read = Document(&mut dataset).deserialize(&mut json).and_then(|()| json.end());
+    read.map_err(|error| reason(&error))?;
+    Ok(dataset.finish(format))
+}
+
+pub(super) fn reason(error: &serde_json::Error) -> String {
+    let hint = match error.classify() {
+        serde_json::error::Category::Eof => "; the file ends early",
+        serde_json::error::Category::Syntax => "; JSON has no comments, no NaN and no Infinity",
+        serde_json::error::Category::Data | serde_json::error::Category::Io => "",
+    };
+    format!("{error}{hint}")
+}
+
+#[derive(Deserialize)]
+struct RawImage {
+    #[serde(default)]
+    id: Scalar,
+    #[serde(default)]
+    file_name: Scalar,
+    /// What LVIS gives instead of a file name.
+    #[serde(default)]
+    coco_url: Scalar,
+    #[serde(default)]
+    width: Scalar,
+    #[serde(default)]
+    height: Scalar,
+}
+
+#[derive(Deserialize)]
+struct RawCategory {
+    #[serde(default)]
+    id: Scalar,
+    #[serde(default)]
+    name: Scalar,
+}
+
+#[derive(Deserialize)]
+struct RawAnnotation {
+    #[serde(default)]
+    id: Scalar,
+    #[serde(default)]
+    image_id: Scalar,
+    #[serde(default)]
+    category_id: Scalar,
+    #[serde(default)]
+    bbox: FourNumbers,
+    #[serde(default)]
+    area: Scalar,
+    #[serde(default)]
+    iscrowd: Scalar,
+    #[serde(default)]
+    ignore: Scalar,
+    #[serde(default)]
+    score: Scalar,
+}
+
+/// The file as far as it is read.
+#[derive(Default)]
+struct Dataset {
+    images: Named<AnnotatedImage>,
+    classes: Named<TruthLabel>,
+    boxes: Vec<RawBox>,
+    annotation_ids: HashSet<AnnotatedImageId>,
+    are_results: bool,
+    has_annotations: bool,
+    has_scores: bool,
+    problems: AnnotationProblems,
+    entries: u64,
+    without_area: Tally,
+    outside: Tally,
+    ignored: Tally,
+    broken_areas: Tally,
+    broken_sizes: Tally,
+}
+
+/// Images or classes by id. Those of annotations are noted before it is known whether the file lists them, because
+/// annotations may come first.
+struct Named<T> {
+    values: Vec<T>,
+    index_of: HashMap<AnnotatedImageId, u32>,
+    /// The number of each value in the list of the file, if it is listed.
+    listed_as: Vec<Option<u32>>,
+    /// The length of the list; `None` if the file has none.
+    listed: Option<u32>,
+}
+
+/// An annotation, small, because there may be millions.
+struct RawBox {
+    index: u32,
+    image: u32,
+    class: u32,
+    role: BoxRole,
+    bounds: [f64; 4],
+    /// NaN if there is none.
+    area: f64,
+    /// NaN if there is none.
+    score: f64,
+}
+
+/// How often something was met that is worth a note, and where first.
+#[derive(Default)]
+struct Tally {
+    count: u64,
+    first: String,
+}
+
+impl<T> Default for Named<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), index_of: HashMap::new(), listed_as: Vec::new(), listed: None }
+    }
+}
+
+impl<T> Named<T> {
+    fn index(&mut self, id: AnnotatedImageId, make: impl FnOnce(&AnnotatedImageId) -> T) -> u32 {
+        let next = self.values.len() as u32;
+        *self.index_of.entry(id).or_insert_with_key(|id| {
+            self.values.push(make(id));
+            self.listed_as.push(None);
+            next
+        })
+    }
+
+    /// Lists `value`; whether it was listed before.
+    fn list(&mut self, id: AnnotatedImageId, value: T) -> bool
+    where
+        T: Clone,
+    {
+        let index = self.index(id, |_| value.clone()) as usize;
+        self.values[index] = value;
+        let next = self.listed.get_or_insert(0);
+        let was_listed = self.listed_as[index].is_some();
+        if !was_listed {
+            self.listed_as[index] = Some(*next);
+            *next += 1;
+        }
+        was_listed
+    }
+
+    /// What counts, in the order of the list (of the annotations if there is none), and the new place of each value.
+    fn finish(self) -> (Vec<T>, Vec<Option<u32>>) {
+        if self.listed.is_none() {
+            let places = (0..self.values.len() as u32).map(Some).collect();
+            return (self.values, places);
+        }
+        let mut listed: Vec<(u32, T)> = self
+            .values
+            .into_iter()
+            .zip(&self.listed_as)
+            .filter_map(|(value, place)| Some(((*place)?, value)))
+            .collect();
+        listed.sort_by_key(|(place, _)| *place);
+        (listed.into_iter().map(|(_, value)| value).collect(), self.listed_as)
+    }
+}
+
+impl Tally {
+    fn add(&mut self, place: impl FnOnce() -> String) {
+        if self.count == 0 {
+            self.first = place();
+        }
+        self.count += 1;
+    }
+
+    fn note(&self, one: &str, several: &str) -> Option<String> {
+        let text = if self.count == 1 { one } else { several };
+        (self.count > 0).then(|| format!("{} {text} (first: {})", self.count, self.first))
+    }
+}
+
+impl Dataset {
+    fn place(&self, index: u64) -> String {
+        if self.are_results { format!("[{index}]") } else { format!("annotations[{index}]") }
+    }
+
+    fn image(&mut self, index: u64, raw: Option<RawImage>) {
+        let place = || format!("images[{index}]");
+        let Some(raw) = raw else {
+            return self.problems.add(AnnotationProblemKind::Unreadable, place(), "is not an object");
+        };
+        let id = match raw.id.into_id("id") {
+            Ok(id) => id,
+            Err(reason) => return self.problems.add(AnnotationProblemKind::Unreadable, place(), reason),
+        };
+        let size = size(&raw.width, &raw.height);
+        if size.is_none() && !(raw.width.is_missing() && raw.height.is_missing()) {
+            self.broken_sizes.add(place);
+        }
+        let name = raw.file_name.into_text().filter(|name| !name.is_empty());
+        let name = name.or_else(|| raw.coco_url.into_text().map(|url| tail_of_url(&url).to_owned()));
+        let image = AnnotatedImage {
+            id: Some(id.clone()),
+            name: super::image_name(&name.unwrap_or_default()),
+            size,
+            ..AnnotatedImage::default()
+        };
+        if self.images.list(id.clone(), image) {
+            let reason = format!("has the id {id}, which was given before; the last counts");
+            self.problems.add(AnnotationProblemKind::Duplicate, place(), reason);
+        }
+    }
+
+    fn category(&mut self, index: u64, raw: Option<RawCategory>) {
+        let place = || format!("categories[{index}]");
+        let Some(raw) = raw else {
+            return self.problems.add(AnnotationProblemKind::Unreadable, place(), "is not an object");
+        };
+        let id = match raw.id.into_id("id") {
+            Ok(id) => id,
+            Err(reason) => return self.problems.add(AnnotationProblemKind::Unreadable, place(), reason),
+        };
+        let mut label = class_of_id(&id);
+        label.name = raw.name.into_text().filter(|name| !name.trim().is_empty()).or(label.name);
+        if self.classes.list(id.clone(), label) {
+            let reason = format!("has the id {id}, which was given before; the last counts");
+            self.problems.add(AnnotationProblemKind::Duplicate, place(), reason);
+        }
+    }
+
+    fn annotation(&mut self, index: u64, raw: Option<RawAnnotation>) {
+        self.entries += 1;
+        let place = self.place(index);
+        let Err((kind, reason)) = self.take_annotation(index, raw) else {
+            return;
+        };
+        self.problems.add(kind, place, reason);
+    }
+
+    /// # Errors
+    /// Why it cannot be used.
+    fn take_annotation(
+        &mut self,
+        index: u64,
+        raw: Option<RawAnnotation>,
+    ) -> Result<(), (AnnotationProblemKind, String)> {
+        use AnnotationProblemKind as Kind;
+        let raw = raw.ok_or((Kind::Unreadable, "is not an object".to_owned()))?;
+        let index_u32 = u32::try_from(index).map_err(|_| (Kind::Unreadable, "is one too many".to_owned()))?;
+        let place = |dataset: &Self| dataset.place(index);
+        let image_id = raw.image_id.into_id("image_id").map_err(|reason| (Kind::Unreadable, reason))?;
+        let category_id = raw.category_id.into_id("category_id").map_err(|reason| (Kind::Unreadable, reason))?;
+        let bounds = match raw.bbox {
+            FourNumbers::Numbers(bounds) => bounds,
+            FourNumbers::Missing => return Err((Kind::BrokenBox, "has no bbox".to_owned())),
+            FourNumbers::Other => return Err((Kind::BrokenBox, "has a bbox that is not four numbers".to_owned())),
+        };
+        let [_, _, width, height] = bounds;
+        if width < 0.0 || height < 0.0 || bounds.iter().any(|number| !number.is_finite()) {
+            return Err((Kind::BrokenBox, format!("has the bbox {bounds:?}; width and height cannot be negative")));
+        }
+        let score = match (&raw.score, raw.score.number()) {
+            (Scalar::Missing, _) => f64::NAN,
+            (_, Some(score)) if (0.0..=1.0).contains(&score) => score,
+            (told, _) => return Err((Kind::BrokenScore, format!("has the score {told}; scores are 0 to 1"))),
+        };
+        self.has_scores |= !score.is_nan();
+        let area = raw.area.number().filter(|area| area.is_finite() && *area >= 0.0);
+        if area.is_none() && !raw.area.is_missing() {
+            let place = place(self);
+            self.broken_areas.add(|| place);
+        }
+        if width == 0.0 || height == 0.0 {
+            let place = place(self);
+            self.without_area.add(|| place);
+        }
+        let role = if raw.iscrowd.is_true() {
+            BoxRole::Crowd
+        } else if raw.ignore.is_true() {
+            let place = place(self);
+            self.ignored.add(|| place);
+            BoxRole::Ignored
+        } else {
+            BoxRole::Object
+        };
+        if !self.are_results
+            && let Ok(id) = raw.id.into_id("id")
+            && let Some(id) = self.annotation_ids.replace(id)
+        {
+            let reason = format!("has the id {id}, which was given before; both count");
+            let place = place(self);
+            self.problems.add(Kind::Duplicate, place, reason);
+        }
+        let image = self.images.index(image_id, |id| AnnotatedImage { id: Some(id.clone()), ..Default::default() });
+        let class = self.classes.index(category_id, class_of_id);
+        let area = area.unwrap_or(f64::NAN);
+        self.boxes.push(RawBox { index: index_u32, image, class, role, bounds, area, score });
+        Ok(())
+    }
+
+    fn finish(mut self, format: AnnotationFormat) -> Found {
+        let mut notes = Vec::new();
+        if !self.are_results {
+            if self.images.listed.is_none() {
+                notes.push("the file has no images; the annotations give the ids of theirs".to_owned());
+            }
+            if self.classes.listed.is_none() {
+                notes.push("the file has no categories; classes have only numbers".to_owned());
+            }
+        }
+        let unlisted: Vec<AnnotatedImageId> = ids_without_place(&self.images);
+        let unlisted_classes = ids_without_place(&self.classes);
+        let (mut images, image_places) = std::mem::take(&mut self.images).finish();
+        let (classes, class_places) = std::mem::take(&mut self.classes).finish();
+        let mut boxes_of_image = vec![0_u32; images.len()];
+        for one in &self.boxes {
+            if let Some(place) = image_places[one.image as usize] {
+                boxes_of_image[place as usize] += 1;
+            }
+        }
+        for (image, count) in images.iter_mut().zip(boxes_of_image) {
+            image.boxes.reserve_exact(count as usize);
+        }
+        for one in std::mem::take(&mut self.boxes) {
+            let place = || self.place(one.index.into());
+            let Some(image) = image_places[one.image as usize] else {
+                let reason = format!("has the image_id {}, which images does not list", unlisted[one.image as usize]);
+                self.problems.add(AnnotationProblemKind::UnknownImage, place(), reason);
+                continue;
+            };
+            let Some(class) = class_places[one.class as usize] else {
+                let id = &unlisted_classes[one.class as usize];
+                let reason = format!("has the category_id {id}, which categories does not list");
+                self.problems.add(AnnotationProblemKind::UnknownClass, place(), reason);
+                continue;
+            };
+            if one.score.is_nan() && (self.are_results || self.has_scores) {
+                let place = place();
+                self.problems.add(AnnotationProblemKind::BrokenScore, place, "has no score");
+                continue;
+            }
+            let image = &mut images[image as usize];
+            if is_outside(one.bounds, image.size) {
+                let place = place();
+                self.outside.add(|| place);
+            }
+            image.boxes.push(AnnotatedBox {
+                bounds: one.bounds,
+                unit: BoxUnit::Pixels,
+                class,
+                score: Some(one.score).filter(|score| !score.is_nan()),
+                area: Some(one.area).filter(|area| !area.is_nan()),
+                role: one.role,
+            });
+        }
+        notes.extend(self.notes());
+        let annotations = Annotations { classes, images, problems: self.problems };
+        Found { format, annotations, files: 1, entries: self.entries, notes }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let notes = [
+            self.without_area.note("box has no area; nothing matches it", "boxes have no area; nothing matches them"),
+            self.outside
+                .note("box is outside of its image; it counts", "boxes are outside of their images; they count"),
+            self.ignored.note(
+                "box is marked with ignore, which pycocotools does not heed",
+                "boxes are marked with ignore, which pycocotools does not heed",
+            ),
+            self.broken_areas.note(
+                "area is not a number above zero; that of the box counts",
+                "areas are not numbers above zero; those of the boxes count",
+            ),
+            self.broken_sizes.note("image size cannot be used", "image sizes cannot be used"),
+        ];
+        notes.into_iter().flatten().collect()
+    }
+}
+
+/// The id of each value, by its index, if some are not listed; otherwise nothing is needed.
+fn ids_without_place<T>(named: &Named<T>) -> Vec<AnnotatedImageId> {
+    if named.listed.is_none() || named.listed_as.iter().all(Option::is_some) {
+        return Vec::new();
+    }
+    let mut ids = vec![AnnotatedImageId::Number(0); named.values.len()];
+    for (id, index) in &named.index_of {
+        ids[*index as usize] = id.clone();
+    }
+    ids
+}
+
+fn class_of_id(id: &AnnotatedImageId) -> TruthLabel {
+    match id {
+        AnnotatedImageId::Number(number) => TruthLabel { number: Some(*number), name: None },
+        AnnotatedImageId::Text(name) => TruthLabel { number: None, name: Some(name.clone()) },
+    }
+}
+
+fn size(width: &Scalar, height: &Scalar) -> Option<[u32; 2]> {
+    let side = |side: &Scalar| {
+        let side = side.number().filter(|side| side.fract() == 0.0)?;
+        (1.0..=f64::from(u32::MAX)).contains(&side).then_some(side as u32)
+    };
+    Some([side(width)?, side(height)?])
+}
+
+fn is_outside([x, y, width, height]: [f64; 4], size: Option<[u32; 2]>) -> bool {
+    size.is_some_and(|size| {
+        let [columns, rows] = size.map(f64::from);
+        x >= columns || y >= rows || x + width <= 0.0 && width > 0.0 || y + height <= 0.0 && height > 0.0
+    })
+}
+
+/// `val2017/000000397133.jpg` of `http://images.cocodataset.org/val2017/000000397133.jpg`.
+fn tail_of_url(url: &str) -> &str {
+    let behind_host = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+    behind_host.map_or(url, |(_, path)| path)
+}
+
+/// The whole file: an object with lists, or a list of results.
+struct Document<'d>(&'d mut Dataset);
+
+impl<'de> DeserializeSeed<'de> for Document<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Document<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a data set or a list of results")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
+        self.0.are_results = true;
+        Each::new(|index, raw| self.0.annotation(index, raw)).of_list(seq)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let dataset = self.0;
+        let twice = |key| serde::de::Error::custom(format!("the file has {key} twice"));
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "images" if dataset.images.listed.is_some() => return Err(twice("images")),
+                "categories" if dataset.classes.listed.is_some() => return Err(twice("categories")),
+                "annotations" if dataset.has_annotations => return Err(twice("annotations")),
+                "images" => {
+                    dataset.images.listed = Some(0);
+                    map.next_value_seed(Each::new(|index, raw| dataset.image(index, raw)))?;
+                }
+                "categories" => {
+                    dataset.classes.listed = Some(0);
+                    map.next_value_seed(Each::new(|index, raw| dataset.category(index, raw)))?;
+                }
+                "annotations" => {
+                    dataset.has_annotations = true;
+                    map.next_value_seed(Each::new(|index, raw| dataset.annotation(index, raw)))?;
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,323 @@
+//! Values of JSON that may have another type than they should: a wrong one is a problem of its entry, not of the file.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer};
+
+use crate::domain::AnnotatedImageId;
+
+/// A single value.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) enum Scalar {
+    /// The key is not there, or its value is `null`.
+    #[default]
+    Missing,
+    Integer(i64),
+    Float(f64),
+    Bool(bool),
+    Text(String),
+    /// A list or an object, which was skipped.
+    Other,
+}
+
+impl Scalar {
+    pub(super) fn number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(number) => Some(*number as f64),
+            Self::Float(number) => Some(*number),
+            Self::Missing | Self::Bool(_) | Self::Text(_) | Self::Other => None,
+        }
+    }
+
+    /// What numbers an image or a class. Floats are ids if they are whole and so small that no other number has the
+    /// same bits.
+    ///
+    /// # Errors
+    /// It is none: words that follow the place. `key` is what it is called.
+    pub(super) fn into_id(self, key: &str) -> Result<AnnotatedImageId, String> {
+        /// 2^53
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        match self {
+            Self::Integer(number) => Ok(AnnotatedImageId::Number(number)),
+            Self::Float(number) if number.fract() == 0.0 && number.abs() < EXACT => {
+                Ok(AnnotatedImageId::Number(number as i64))
+            }
+            Self::Text(text) if !text.is_empty() => Ok(text.into()),
+            Self::Missing => Err(format!("has no {key}")),
+            Self::Float(_) | Self::Bool(_) | Self::Text(_) | Self::Other => {
+                Err(format!("has the {key} {self}, which is neither a whole number nor a text"))
+            }
+        }
+    }
+
+    /// As Python sees it: every number but 0.
+    pub(super) fn is_true(&self) -> bool {
+        match self {
+            Self::Bool(value) => *value,
+            value => value.number().is_some_and(|number| number != 0.0),
+        }
+    }
+
+    pub(super) fn is_missing(&self) -> bool {
+        *self == Self::Missing
+    }
+
+    pub(super) fn into_text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => formatter.write_str("nothing"),
+            Self::Integer(number) => write!(formatter, "{number}"),
+            Self::Float(number) => write!(formatter, "{number}"),
+            Self::Bool(value) => write!(formatter, "{value}"),
+            Self::Text(text) => write!(formatter, "“{}”", shortened(text)),
+            Self::Other => formatter.write_str("a list or an object"),
+        }
+    }
+}
+
+/// Text of a file for a message: visible, and not too long.
+pub(super) fn shortened(text: &str) -> String {
+    const LONGEST: usize = 80;
+    let shown: String = text.chars().take(LONGEST).collect();
+    let more = if shown.len() < text.len() { "…" } else { "" };
+    format!("{}{more}", crate::domain::visible(&shown))
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ScalarVisitor)
+    }
+}
+
+struct ScalarVisitor;
+
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = Scalar;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Scalar, E> {
+        Ok(Scalar::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Scalar, E> {
+        Ok(Scalar::Integer(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Scalar, E> {
+        Ok(i64::try_from(value).map_or(Scalar::Float(value as f64), Scalar::Integer))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Scalar, E> {
+        Ok(Scalar::Float(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Scalar, E> {
+        Ok(Scalar::Text(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Scalar, E> {
+        Ok(Scalar::Text(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Scalar, E> {
+        Ok(Scalar::Missing)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Scalar, A::Error> {
+        skip_list(seq).map(|()| Scalar::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Scalar, A::Error> {
+        skip_object(map).map(|()| Scalar::Other)
+    }
+}
+
+fn skip_list<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
+    while seq.next_element::<IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+fn skip_object<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
+    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+/// Four numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) enum FourNumbers {
+    /// The key is not there, or its value is `null` or an empty list.
+    #[default]
+    Missing,
+    Numbers([f64; 4]),
+    Other,
+}
+
+impl<'de> Deserialize<'de> for FourNumbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FourVisitor)
+    }
+}
+
+struct FourVisitor;
+
+impl<'de> Visitor<'de> for FourVisitor {
+    type Value = FourNumbers;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("four numbers")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<FourNumbers, E> {
+        Ok(FourNumbers::Other)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<FourNumbers, E> {
+        Ok(FourNumbers::Other)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<FourNumbers, E> {
+        Ok(FourNumbers::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<FourNumbers, E> {
+        Ok(FourNumbers::Other)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<FourNumbers, E> {
+        Ok(FourNumbers::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<FourNumbers, E> {
+        Ok(FourNumbers::Missing)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<FourNumbers, A::Error> {
+        let mut numbers = [0.0; 4];
+        let mut count = 0;
+        let mut are_numbers = true;
+        while let Some(value) = seq.next_element::<Scalar>()? {
+            match (numbers.get_mut(count), value.number()) {
+                (Some(place), Some(number)) => *place = number,
+                _ => are_numbers = false,
+            }
+            count += 1;
+        }
+        Ok(match count {
+            0 => FourNumbers::Missing,
+            4 if are_numbers => FourNumbers::Numbers(numbers),
+            _ => FourNumbers::Other,
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FourNumbers, A::Error> {
+        skip_object(map).map(|()| FourNumbers::Other)
+    }
+}
+
+/// An object of a list; `None` for anything else that is in its place.
+pub(super) struct Element<T>(pub(super) Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Element<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ElementVisitor(PhantomData))
+    }
+}
+
+struct ElementVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ElementVisitor<T> {
+    type Value = Element<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Element<T>, E> {
+        Ok(Element(None))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Element<T>, E> {
+        Ok(Element(None))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Element<T>, E> {
+        Ok(Element(None))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Element<T>, E> {
+        Ok(Element(None))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Element<T>, E> {
+        Ok(Element(None))
+    }
+
+    fn visit_unit<E>(self) -> Result<Element<T>, E> {
+        Ok(Element(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Element<T>, A::Error> {
+        skip_list(seq).map(|()| Element(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Element<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(|entry| Element(Some(entry)))
+    }
+}
+
+/// Hands over each element of a list as it is read, so that the list is never in memory.
+pub(super) struct Each<T, F> {
+    each: F,
+    element: PhantomData<T>,
+}
+
+impl<T, F: FnMut(u64, Option<T>)> Each<T, F> {
+    pub(super) fn new(each: F) -> Self {
+        Self { each, element: PhantomData }
+    }
+
+    pub(super) fn of_list<'de, A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error>
+    where
+        T: Deserialize<'de>,
+    {
+        let mut index = 0;
+        while let Some(Element(entry)) = seq.next_element()? {
+            (self.each)(index, entry);
+            index += 1;
+        }
+        Ok(())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, F: FnMut(u64, Option<T>)> DeserializeSeed<'de> for Each<T, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, T: Deserialize<'de>, F: FnMut(u64, Option<T>)> Visitor<'de> for Each<T, F> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
+        self.of_list(seq)
+    }
+}

@@ -1,0 +1,266 @@
+//! Which class of one side is which class of the other.
+
+use std::collections::HashMap;
+
+use crate::domain::{LabelSet, TruthLabel};
+
+/// A row for each class of one side, in its order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClassMatches {
+    pub rows: Vec<ClassRow>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassRow {
+    pub class: TruthLabel,
+    /// The index of the same class on the other side, and why it is the same.
+    pub matched: Option<(u32, ClassReason)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClassReason {
+    /// Both have this name; upper and lower case, blanks, `_` and `-` make no difference.
+    Name,
+    /// Both have this number, and at least one of them has no name.
+    Number,
+    /// A person says so.
+    Correction,
+}
+
+/// What a person says of classes: `from,to` in each line of a CSV file, names or numbers. An empty `to` leaves the
+/// class without a match.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClassCorrections {
+    rows: Vec<Correction>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Correction {
+    line: u64,
+    from: String,
+    to: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} {reason}")]
+pub struct CorrectionsError {
+    /// From 1.
+    pub line: u64,
+    /// Words that follow the line.
+    pub reason: String,
+}
+
+/// The classes of a model.
+pub fn classes_of(labels: &LabelSet) -> Vec<TruthLabel> {
+    let class = |(id, name): (u32, &str)| TruthLabel { number: Some(id.into()), name: Some(name.to_owned()) };
+    labels.iter().map(class).collect()
+}
+
+impl ClassMatches {
+    /// Matches by name, then by number, after what a person says. Of several classes with one name the one with the
+    /// same number is taken, or else the first.
+    ///
+    /// # Errors
+    /// A correction is about a class that its side does not have.
+    pub fn between(
+        from: &[TruthLabel],
+        to: &[TruthLabel],
+        corrections: &ClassCorrections,
+    ) -> Result<Self, CorrectionsError> {
+        let targets = Targets::of(to);
+        let row = |class: &TruthLabel| ClassRow { class: class.clone(), matched: targets.find(class) };
+        let mut rows: Vec<ClassRow> = from.iter().map(row).collect();
+        let sources = Targets::of(from);
+        for correction in &corrections.rows {
+            let unknown = |name: &str, side: &str| CorrectionsError {
+                line: correction.line,
+                reason: format!("names the class “{name}”, which {side} do not have"),
+            };
+            let from = sources.named(&correction.from);
+            let from = from.ok_or_else(|| unknown(&correction.from, "the annotations that are matched"))?;
+            rows[from as usize].matched = match correction.to.as_str() {
+                "" => None,
+                to => {
+                    let index = targets.named(to).ok_or_else(|| unknown(to, "the classes to match with"))?;
+                    Some((index, ClassReason::Correction))
+                }
+            };
+        }
+        Ok(Self { rows })
+    }
+
+    /// The index on the other side.
+    pub fn index(&self, class: u32) -> Option<u32> {
+        let row = self.rows.get(class as usize)?;
+        row.matched.map(|(index, _)| index)
+    }
+
+    /// The classes without a match.
+    pub fn unmatched(&self) -> impl Iterator<Item = &TruthLabel> {
+        self.rows.iter().filter(|row| row.matched.is_none()).map(|row| &row.class)
+    }
+}
+
+/// The classes of a side, to be found.
+struct Targets<'t> {
+    classes: &'t [TruthLabel],
+    by_name: HashMap<&'t str, Vec<u32>>,
+    by_spelling: HashMap<String, Vec<u32>>,
+    by_number: HashMap<i64, u32>,
+}
+
+impl<'t> Targets<'t> {
+    fn of(classes: &'t [TruthLabel]) -> Self {
+        let mut targets =
+            Self { classes, by_name: HashMap::new(), by_spelling: HashMap::new(), by_number: HashMap::new() };
+        for (index, class) in (0_u32..).zip(classes) {
+            if let Some(name) = class.name.as_deref() {
+                targets.by_name.entry(name).or_default().push(index);
+                targets.by_spelling.entry(spelling(name)).or_default().push(index);
+            }
+            if let Some(number) = class.number {
+                targets.by_number.entry(number).or_insert(index);
+            }
+        }
+        targets
+    }
+
+    fn find(&self, class: &TruthLabel) -> Option<(u32, ClassReason)> {
+        let same_name = class.name.as_deref().and_then(|name| {
+            let named = self.by_name.get(name).or_else(|| self.by_spelling.get(&spelling(name)))?;
+            let same_number = named.iter().find(|&&index| self.classes[index as usize].number == class.number);
+            same_number.or(named.first()).copied()
+        });
+        if let Some(index) = same_name {
+            return Some((index, ClassReason::Name));
+        }
+        let index = *self.by_number.get(&class.number?)?;
+        // Different names are different classes, whatever their numbers.
+        let is_nameless = class.name.is_none() || self.classes[index as usize].name.is_none();
+        is_nameless.then_some((index, ClassReason::Number))
+    }
+
+    /// The class that a person calls so, by name or number.
+    fn named(&self, name: &str) -> Option<u32> {
+        let named = self.by_name.get(name).or_else(|| self.by_spelling.get(&spelling(name)));
+        named.and_then(|named| named.first()).or_else(|| self.by_number.get(&name.parse().ok()?)).copied()
+    }
+}
+
+/// A name as it is compared if it is not exactly the same.
+fn spelling(name: &str) -> String {
+    let letter = |letter: char| if matches!(letter, '_' | '-') { ' ' } else { letter };
+    let spaced: String = name.chars().map(letter).collect();
+    spaced.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+impl ClassCorrections {
+    /// Reads CSV with a `from` and a `to` in each line; a first line `from,to` is a header.
+    ///
+    /// # Errors
+    /// A line has other than two fields, an empty `from`, or one that was given before.
+    pub fn parse(text: &str) -> Result<Self, CorrectionsError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .trim(csv::Trim::All)
+            .from_reader(text.as_bytes());
+        let mut rows: Vec<Correction> = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| {
+                let line = error.position().map_or(1, csv::Position::line);
+                CorrectionsError { line, reason: format!("is not CSV: {error}") }
+            })?;
+            let line = record.position().map_or(1, csv::Position::line);
+            let failed = |reason: String| CorrectionsError { line, reason };
+            let fields: Vec<&str> = record.iter().collect();
+            match fields[..] {
+                ["from", "to"] if rows.is_empty() => {}
+                ["", _] => return Err(failed("has no class before the comma".to_owned())),
+                [from, to] => {
+                    if rows.iter().any(|row| row.from == from) {
+                        return Err(failed(format!("is about “{from}”, which was given before")));
+                    }
+                    rows.push(Correction { line, from: from.to_owned(), to: to.to_owned() });
+                }
+                _ => {
+                    return Err(failed(
+                        "needs two fields: a class, a comma, and the class it is matched with".to_owned(),
+                    ));
+                }
+            }
+        }
+        Ok(Self { rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(number: Option<i64>, name: &str) -> TruthLabel {
+        TruthLabel { number, name: Some(name.to_owned()).filter(|name| !name.is_empty()) }
+    }
+
+    #[track_caller]
+    fn check(from: &[TruthLabel], to: &[TruthLabel], corrections: &str, expected: &[Option<(u32, ClassReason)>]) {
+        let corrections = ClassCorrections::parse(corrections).unwrap();
+        let matches = ClassMatches::between(from, to, &corrections).unwrap();
+        let matched: Vec<_> = matches.rows.iter().map(|row| row.matched).collect();
+        assert_eq!(matched, expected);
+    }
+
+    #[test]
+    fn names_come_before_numbers() {
+        use ClassReason::{Name, Number};
+        let to = [class(Some(0), "person"), class(Some(1), "Traffic Light"), class(Some(2), ""), class(Some(3), "cat")];
+        let from = [
+            class(Some(3), "person"),
+            class(Some(9), "traffic_light"),
+            class(Some(2), "car"),
+            class(Some(3), "dog"),
+            class(Some(0), ""),
+            class(None, "unknown"),
+        ];
+        let expected = [Some((0, Name)), Some((1, Name)), Some((2, Number)), None, Some((0, Number)), None];
+        check(&from, &to, "", &expected);
+    }
+
+    #[test]
+    fn of_two_classes_with_one_name_the_one_with_the_same_number_is_taken() {
+        let cranes = [class(Some(134), "crane"), class(Some(517), "crane")];
+        check(
+            &[class(Some(517), "crane"), class(None, "crane")],
+            &cranes,
+            "",
+            &[Some((1, ClassReason::Name)), Some((0, ClassReason::Name))],
+        );
+    }
+
+    #[test]
+    fn a_person_is_right() {
+        let from = [class(Some(1), "auto"), class(Some(2), "cat"), class(Some(3), "dog")];
+        let to = [class(Some(7), "car"), class(Some(8), "cat"), class(Some(9), "")];
+        check(
+            &from,
+            &to,
+            "\u{feff}from,to\r\nauto, car\r\ncat,\r\n3,9\r\n",
+            &[Some((0, ClassReason::Correction)), None, Some((2, ClassReason::Correction))],
+        );
+    }
+
+    #[test]
+    fn a_wrong_correction_is_refused_with_its_line() {
+        for (text, line) in [("a,b,c", 1), ("cat,1\ncat,2", 2), ("from,to\n,cat", 2), ("a", 1)] {
+            assert_eq!(ClassCorrections::parse(text).unwrap_err().line, line, "{text:?}");
+        }
+        let cat = [class(Some(1), "cat")];
+        for (text, line, name) in [("cat,1\nbird,cat", 2, "bird"), ("cat,lion", 1, "lion")] {
+            let corrections = ClassCorrections::parse(text).unwrap();
+            let error = ClassMatches::between(&cat, &cat, &corrections).unwrap_err();
+            assert_eq!(error.line, line);
+            assert!(error.reason.contains(name), "{error}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Files of any kind, local or in S3: one of them, or all below a folder. Listed and read, never written to.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, S3};
+use crate::domain::{S3Address, S3Place};
+use crate::tasks::{Cancelled, TaskControl};
+
+/// How much of a file is read at once. Another request to S3 costs about 30 ms.
+const BLOCK_BYTES: u64 = 4 << 20;
+
+/// A file, or a folder and everything below it.
+#[derive(Clone)]
+pub struct Files(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Local(PathBuf),
+    S3 { s3: S3, address: S3Address },
+}
+
+/// A file that was listed. Nothing of it has been read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileEntry {
+    /// The path below the folder, with `/` between its parts; the file name for a single file.
+    pub name: String,
+    pub size_bytes: u64,
+    /// The ETag in S3.
+    pub etag: Option<String>,
+    /// Nanoseconds since 1970-01-01 UTC, by the clock of where it is.
+    pub modified_ns: Option<i64>,
+    at: FilePlace,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum FilePlace {
+    Path(PathBuf),
+    /// The whole key in the bucket.
+    Key(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    #[error("{place} does not exist; check the spelling, and whether it was moved or deleted")]
+    NoSuchPlace { place: String },
+    #[error("could not read {place}: {source}")]
+    Local {
+        place: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{0}")]
+    Aws(#[from] AwsError),
+    #[error("cancelled")]
+    Cancelled(#[from] Cancelled),
+}
+
+impl Files {
+    /// A file or folder of this machine.
+    pub fn local(path: &Path) -> Self {
+        Self(Kind::Local(path.to_owned()))
+    }
+
+    /// An object, or everything below a prefix. Sends no request yet.
+    pub fn in_s3(aws: &Aws, place: &S3Place) -> Self {
+        Self(Kind::S3 { s3: aws.s3(&place.access), address: place.address.clone() })
+    }
+
+    /// The name of the file or folder, for people.
+    pub fn name(&self) -> String {
+        match &self.0 {
+            Kind::Local(path) => path.display().to_string(),
+            Kind::S3 { address, .. } => address.to_string(),
+        }
+    }
+
+    /// The name of a listed file, for people.
+    pub fn name_of(&self, file: &FileEntry) -> String {
+        match (&self.0, &file.at) {
+            (Kind::S3 { address, .. }, FilePlace::Key(key)) => address.uri_of(key).to_string(),
+            (_, FilePlace::Path(path)) => path.display().to_string(),
+            (Kind::Local(_), FilePlace::Key(key)) => key.clone(),
+        }
+    }
+
+    /// The file itself if this is one, otherwise all files below the folder in the order of the bytes of their names,
+    /// without hidden ones.
+    ///
+    /// # Errors
+    /// The folder cannot be listed to its end: half a list would look like missing files.
+    pub fn list(&self, control: &TaskControl) -> Result<Vec<FileEntry>, FilesError> {
+        let mut files = match &self.0 {
+            Kind::Local(path) => list_local(path, control)?,
+            Kind::S3 { s3, address } => list_s3(s3, address, control)?,
+        };
+        files.retain(|file| !file.name.split('/').any(|part| part.starts_with('.')));
+        files.sort_by(|left, right| left.name.as_bytes().cmp(right.name.as_bytes()));
+        Ok(files)
+    }
+
+    /// A range of a file; fewer bytes at its end.
+    pub fn read_range(
+        &self,
+        file: &FileEntry,
+        range: Range<u64>,
+        control: &TaskControl,
+    ) -> Result<Vec<u8>, FilesError> {
+        control.checkpoint()?;
+        match (&self.0, &file.at) {
+            (Kind::S3 { s3, address }, FilePlace::Key(key)) => {
+                // A range of HTTP has at least one byte.
+                if range.is_empty() || file.size_bytes == 0 {
+                    return Ok(Vec::new());
+                }
+                Ok(s3.read_range(&address.bucket, key, range, file.etag.as_deref(), Some(control))?)
+            }
+            (_, FilePlace::Path(path)) => read_local(path, range).map_err(|source| local_error(path, source)),
+            (Kind::Local(_), FilePlace::Key(key)) => Err(FilesError::NoSuchPlace { place: key.clone() }),
+        }
+    }
+
+    /// The whole file.
+    pub fn read(&self, file: &FileEntry, control: &TaskControl) -> Result<Vec<u8>, FilesError> {
+        self.read_range(file, 0..file.size_bytes, control)
+    }
+
+    /// Reads a file from its beginning, a block at a time, and adds its bytes to the progress.
+    pub fn reader<'f>(&'f self, file: &'f FileEntry, control: &'f TaskControl) -> FileReader<'f> {
+        FileReader { files: self, file, control, read: 0, block: Vec::new(), at: 0, error: None }
+    }
+}
+
+/// The content of a file, in order. An error ends it, and is kept.
+pub struct FileReader<'f> {
+    files: &'f Files,
+    file: &'f FileEntry,
+    control: &'f TaskControl,
+    /// How far blocks were read.
+    read: u64,
+    block: Vec<u8>,
+    /// How much of the block was handed out.
+    at: usize,
+    error: Option<FilesError>,
+}
+
+impl FileReader<'_> {
+    /// The error that ended reading, once.
+    pub fn take_error(&mut self) -> Option<FilesError> {
+        self.error.take()
+    }
+}
+
+impl Read for FileReader<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.block.len() {
+            let end = (self.read + BLOCK_BYTES).min(self.file.size_bytes);
+            if self.read >= end {
+                return Ok(0);
+            }
+            match self.files.read_range(self.file, self.read..end, self.control) {
+                Ok(block) => (self.block, self.at) = (block, 0),
+                Err(error) => {
+                    let message = error.to_string();
+                    self.error = Some(error);
+                    return Err(io::Error::other(message));
+                }
+            }
+            self.read += self.block.len() as u64;
+            self.control.add_done(self.block.len() as u64);
+        }
+        let count = into.len().min(self.block.len() - self.at);
+        into[..count].copy_from_slice(&self.block[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+fn local_error(path: &Path, source: io::Error) -> FilesError {
+    let place = path.display().to_string();
+    match source.kind() {
+        io::ErrorKind::NotFound => FilesError::NoSuchPlace { place },
+        _ => FilesError::Local { place, source },
+    }
+}
+
+fn read_local(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> {
+    let mut opened = File::open(path)?;
+    opened.seek(SeekFrom::Start(range.start))?;
+    let mut bytes = Vec::new();
+    opened.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn list_local(root: &Path, control: &TaskControl) -> Result<Vec<FileEntry>, FilesError> {
+    let mut files = Vec::new();
+    // Data sets are often put together from links; a link into an outer folder is an error of the listing.
+    for entry in walkdir::WalkDir::new(root).follow_links(true) {
+        control.checkpoint()?;
+        let failed = |error: walkdir::Error| {
+            let path = error.path().unwrap_or(root).to_owned();
+            local_error(&path, error.into())
+        };
+        let entry = entry.map_err(failed)?;
+        if !entry.file_type().is_file() {
+            continue;
+        }
+        let below = entry.path().strip_prefix(root).unwrap_or(entry.path());
+        let below = if below.as_os_str().is_empty() { Path::new(entry.file_name()) } else { below };
+        let metadata = entry.metadata().map_err(failed)?;
+        let modified = metadata.modified().ok();
+        let since_epoch = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        files.push(FileEntry {
+            name: below.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"),
+            size_bytes: metadata.len(),
+            etag: None,
+            modified_ns: since_epoch.and_then(|time| i64::try_from(time.as_nanos()).ok()),
+            at: FilePlace::Path(entry.into_path()),
+        });
+    }
+    Ok(files)
+}
+
+fn list_s3(s3: &S3, address: &S3Address, control: &TaskControl) -> Result<Vec<FileEntry>, FilesError> {
+    if !address.is_folder() {
+        match s3.object(&address.bucket, &address.prefix, Some(control)) {
+            Ok(object) => {
+                return Ok(vec![FileEntry {
+                    name: address.last_part().to_owned(),
+                    size_bytes: object.size_bytes,
+                    etag: object.etag,
+                    modified_ns: object.modified_ns,
+                    at: FilePlace::Key(object.key),
+                }]);
+            }
+            Err(error) if error.kind == AwsErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let folder = address.as_folder();
+    let mut listing = s3.list(ListRequest::of(&folder))?;
+    let mut files = Vec::new();
+    while let Some(page) = listing.next_page(Some(control)) {
+        control.checkpoint()?;
+        files.extend(page?.objects.into_iter().filter_map(|object| {
+            let name = object.key.strip_prefix(&folder.prefix)?.to_owned();
+            // What programs make so that an empty folder can be seen.
+            let is_marker = name.is_empty() || name.ends_with('/');
+            (!is_marker).then_some(FileEntry {
+                name,
+                size_bytes: object.size_bytes,
+                etag: object.etag,
+                modified_ns: object.modified_ns,
+                at: FilePlace::Key(object.key),
+            })
+        }));
+    }
+    if files.is_empty() {
+        return Err(FilesError::NoSuchPlace { place: address.to_string() });
+    }
+    Ok(files)
+}

@@ -1,0 +1,172 @@
+//! Annotations of other programs against independent readers: each folder of `tests/cases/annotations/<format>/` is a
+//! case, with what `make.py` there expects of it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use spotcheck::annotations::{Found, open};
+use spotcheck::domain::{AnnotatedImage, AnnotatedImageId, Annotations, BoxRole, BoxUnit};
+use spotcheck::source::Files;
+use spotcheck::tasks::{ProgressUnit, TaskControl};
+
+fn folders(of: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(of).unwrap().map(|entry| entry.unwrap().path());
+    let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+/// What is opened of a case: the only file beside those of the test, or the folder.
+fn place(case: &Path) -> PathBuf {
+    let is_of_test = |path: &Path| ["expected.json", "problems.json"].iter().any(|name| path.ends_with(name));
+    let entries = std::fs::read_dir(case).unwrap().map(|entry| entry.unwrap().path());
+    let mut entries: Vec<PathBuf> = entries.filter(|path| !is_of_test(path)).collect();
+    match entries.len() {
+        1 => entries.remove(0),
+        _ => case.to_owned(),
+    }
+}
+
+fn read(path: &Path) -> Found {
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    open(&Files::local(path), &control).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn image(image: &AnnotatedImage) -> Value {
+    let boxes = image.boxes.iter().map(|found| {
+        let role = match found.role {
+            BoxRole::Object => "object",
+            BoxRole::Crowd => "crowd",
+            BoxRole::Ignored => "ignored",
+        };
+        let mut shown = json!({
+            "class": found.class, "bounds": found.bounds, "score": found.score, "area": found.area, "role": role,
+        });
+        if found.unit == BoxUnit::Fractions {
+            shown["unit"] = "fractions".into();
+        }
+        shown
+    });
+    let labels = image.labels.iter().map(|label| json!({"class": label.class, "score": label.score}));
+    let id = image.id.as_ref().map(|id| match id {
+        AnnotatedImageId::Number(number) => json!(number),
+        AnnotatedImageId::Text(text) => json!(text),
+    });
+    json!({
+        "id": id, "name": image.name, "size": image.size,
+        "boxes": boxes.collect::<Vec<_>>(), "labels": labels.collect::<Vec<_>>(),
+    })
+}
+
+fn shown(annotations: &Annotations) -> Value {
+    let classes = annotations.classes.iter().map(|class| json!({"number": class.number, "name": class.name}));
+    json!({
+        "classes": classes.collect::<Vec<_>>(),
+        "images": annotations.images.iter().map(image).collect::<Vec<_>>(),
+    })
+}
+
+/// Whether both say the same; numbers are equal if their values are, bit for bit.
+fn is_same(found: &Value, expected: &Value) -> bool {
+    match (found, expected) {
+        (Value::Number(found), Value::Number(expected)) => found.as_f64() == expected.as_f64(),
+        (Value::Array(found), Value::Array(expected)) => {
+            found.len() == expected.len()
+                && found.iter().zip(expected).all(|(found, expected)| is_same(found, expected))
+        }
+        (Value::Object(found), Value::Object(expected)) => {
+            let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+            let here = found.iter().all(|(key, value)| expected.contains_key(key) || is_empty(value));
+            here && expected.iter().all(|(key, value)| found.get(key).is_some_and(|found| is_same(found, value)))
+        }
+        (found, expected) => found == expected,
+    }
+}
+
+#[test]
+fn annotations_are_what_independent_readers_make_of_them() {
+    let mut failures = String::new();
+    for format in folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/annotations")) {
+        for case in folders(&format) {
+            let found = read(&place(&case));
+            let json = |name: &str| -> Option<Value> {
+                let text = std::fs::read_to_string(case.join(name)).ok()?;
+                Some(serde_json::from_str(&text).unwrap())
+            };
+            let expected = json("expected.json").unwrap();
+            let got = shown(&found.annotations);
+            if !is_same(&got, &expected) {
+                failures += &format!("{}:\n{got:#}\nexpected\n{expected:#}\n", case.display());
+            }
+            let problems: Vec<String> = found.annotations.problems.iter().map(ToString::to_string).collect();
+            let expected = json("problems.json").unwrap_or_else(|| json!([]));
+            if json!(problems) != expected {
+                failures += &format!("{}: problems\n{:#}\n", case.display(), json!(problems));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}
+
+/// # Errors
+/// What is said of a file with `content`.
+fn read_text(name: &str, content: &[u8]) -> Result<Found, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, content).unwrap();
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    open(&Files::local(&path), &control).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_file_that_is_broken_as_a_whole_is_refused_with_the_place() {
+    let check = |content: &[u8], expected: &str| {
+        let error = read_text("truth.json", content).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    };
+    check(b"", "is empty");
+    check(b"\xef\xbb\xbf  \r\n", "is empty");
+    check(b"\xff\xfe{\0}\0", "UTF-16");
+    check(br#"{"images": [{"id": 1, "file_na"#, "line 1 column 30; the file ends early");
+    check(b"{\"images\": [],\n\"annotations\": [{\"bbox\": [NaN, 1, 1, 1]}]}", "line 2 column 27; JSON has no");
+    check(br#"[{"image_id": 1, "category_id": 1, "bbox": [1e999, 1, 1, 1], "score": 1}]"#, "number out of range");
+    check(br#"{"images": 17}"#, "expected a list");
+    check(br#"{"images": [], "images": []}"#, "images twice");
+    check(br#"{"images": []} x"#, "trailing characters");
+    check(br#"{"version": "5.0", "shapes": []}"#, "of this one begin with version, shapes");
+    let deep = [br#"{"images": [{"id": "#.as_slice(), &[b'['; 100_000]].concat();
+    check(&deep, "recursion limit");
+}
+
+#[test]
+fn what_is_nested_deeply_beside_what_is_needed_is_skipped() {
+    let (open, close) = ("[".repeat(100_000), "]".repeat(100_000));
+    let text = format!(
+        r#"{{"images": [{{"id": 1, "file_name": "a.jpg"}}], "categories": [{{"id": 1, "name": "cat"}}],
+            "annotations": [
+                {{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "segmentation": {open}{close}}}
+            ]}}"#
+    );
+    let found = read_text("truth.json", text.as_bytes()).unwrap();
+    assert_eq!(found.annotations.images[0].boxes.len(), 1);
+    assert!(found.annotations.problems.is_empty());
+}
+
+#[test]
+fn all_problems_are_counted_and_the_first_are_kept() {
+    let entries = vec![r#"{"image_id": 1, "category_id": 1, "bbox": [1, 2, -3, 4], "score": 1}"#; 2500].join(",\n");
+    let found = read_text("results.json", format!("[{entries}]").as_bytes()).unwrap();
+    let problems = &found.annotations.problems;
+    assert_eq!((found.entries, problems.total(), problems.iter().count()), (2500, 2500, 1000));
+    assert_eq!(problems.iter().last().unwrap().place, "[999]");
+}
+
+#[test]
+fn cancelling_ends_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("truth.json");
+    std::fs::write(&path, "[]").unwrap();
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    control.cancel();
+    assert_eq!(open(&Files::local(&path), &control).unwrap_err().to_string(), "cancelled");
+}
