@@ -48,6 +48,11 @@ impl ConfusionMatrix {
         self.counts.get(&(truth, prediction)).copied().unwrap_or(0)
     }
 
+    /// The truth, the prediction and the count of each pair that occurs.
+    pub fn cells(&self) -> impl Iterator<Item = (u32, u32, u64)> {
+        self.counts.iter().map(|(&(truth, prediction), &count)| (truth, prediction, count))
+    }
+
     /// A row for each class of `classes`, with a share for each of them: which part of the images that show the class
     /// was taken for which. A row adds up to 1; one of a class that no image shows is all zero.
     pub fn by_row(&self, classes: &[u32]) -> Vec<Vec<f64>> {

@@ -1,4 +1,4 @@
-//! How far two runs agree over the same images, and how often a classifier is right about images whose class is known.
+//! How far two runs agree over the same images, and how right a run is if the ground truth is known.
 //!
 //! Pure arithmetic over stored predictions: knows nothing of files, threads or the screen. Of two runs neither is the
 //! truth; one is called left and the other right.
@@ -12,12 +12,29 @@
 //!   unmatched boxes of both sides counted together; zero if neither run shows a box. Boxes are matched as
 //!   [`match_boxes`] does it.
 
+//!
+//! Against ground truth, AP, AR and the kinds of errors are measured by `hotcoco`, which equals pycocotools. What it
+//! does not have is here: the outcome of each box ([`outcomes`]), precision and recall at a minimum score, the AP of
+//! Pascal VOC, and classification.
+
 mod agreement;
 mod class_map;
+mod classification;
+mod coco;
 mod confusion;
+mod detection;
 mod matching;
+mod objects;
+mod operating_point;
+mod voc;
 
 pub use agreement::{Agreement, AgreementSummary, Comparison, Confusion, ImageAgreement, ScoreDifferences};
 pub use class_map::ClassMap;
+pub use classification::{
+    CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, ReliabilityBin,
+};
 pub use confusion::{ConfusionMatrix, truth_in_name};
+pub use detection::{ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, ErrorCost, EvaluatedClass};
 pub use matching::{BoxMatches, MATCHING_IOU, ScoredBox, match_boxes};
+pub use objects::{BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ImageObjects, Outcome, TrueObject, outcomes};
+pub use operating_point::{BestThreshold, Counts, ScoredOutcomes};

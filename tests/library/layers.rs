@@ -120,6 +120,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("image", &["decode"]),
     ("fast_image_resize", &["decode"]),
     ("exif", &["decode"]),
+    ("hotcoco", &["evaluation"]),
     ("crc32c", &["source"]),
     ("aws_config", &["aws"]),
     ("aws_credential_types", &["aws"]),

@@ -1,0 +1,153 @@
+//! The metrics of a classifier against ground truth.
+
+use hotcoco::metrics::calibration::{calibration_curve, calibration_error};
+use serde::Serialize;
+
+use super::confusion::ConfusionMatrix;
+use super::detection::{ConfusionCell, EvaluatedClass};
+use super::operating_point::{Counts, ratio};
+
+/// Bins of the reliability diagram and of the calibration error, of equal width (Guo et al. 2017).
+pub const CALIBRATION_BINS: usize = 15;
+
+/// Collects images one by one.
+pub struct ClassificationEvaluation {
+    classes: Vec<EvaluatedClass>,
+    confusion: ConfusionMatrix,
+    /// The images with one of their classes among the first five, and the images with so many classes.
+    in_top5: u64,
+    with_top5: u64,
+    /// The top score of each image, and whether the top class is right.
+    scores: Vec<f64>,
+    is_correct: Vec<bool>,
+    /// The fewest classes that a prediction has.
+    kept: usize,
+}
+
+/// All numbers of a classifier. A number is `None`, `null` in JSON, if there is nothing to measure: a class that no
+/// image shows has no recall, one that is never predicted no precision.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassificationMetrics {
+    pub task: &'static str,
+    pub images: u64,
+    pub top1: Option<f64>,
+    /// `None` if the predictions have fewer than five classes and the ground truth more.
+    pub top5: Option<f64>,
+    /// The means over classes that have the number.
+    pub macro_precision: Option<f64>,
+    pub macro_recall: Option<f64>,
+    pub macro_f1: Option<f64>,
+    /// Expected calibration error of the top class.
+    pub ece: Option<f64>,
+    pub ece_bins: usize,
+    pub reliability: Vec<ReliabilityBin>,
+    pub classes: Vec<ClassifiedClass>,
+    pub confusion: Vec<ConfusionCell>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassifiedClass {
+    #[serde(flatten)]
+    pub class: EvaluatedClass,
+    /// Images that show the class.
+    pub truths: u64,
+    /// Images that were predicted as it.
+    pub predictions: u64,
+    pub precision: Option<f64>,
+    pub recall: Option<f64>,
+    pub f1: Option<f64>,
+}
+
+/// The images with a top score in a range.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ReliabilityBin {
+    /// Inclusive.
+    pub from: f64,
+    /// Exclusive, but for the last bin.
+    pub to: f64,
+    pub images: usize,
+    /// The mean top score; `None` without images.
+    pub mean_score: Option<f64>,
+    /// The share of images whose top class is right.
+    pub accuracy: Option<f64>,
+}
+
+impl ClassificationEvaluation {
+    pub fn new(classes: Vec<EvaluatedClass>) -> Self {
+        Self {
+            classes,
+            confusion: ConfusionMatrix::default(),
+            in_top5: 0,
+            with_top5: 0,
+            scores: Vec::new(),
+            is_correct: Vec::new(),
+            kept: usize::MAX,
+        }
+    }
+
+    /// Adds an image that shows class `truth`; `predicted` are classes with scores, the best first. Classes are indices
+    /// into those of the evaluation; one that it does not have is right for no image.
+    pub fn add(&mut self, truth: u32, predicted: &[(u32, f64)]) {
+        let Some(&(best, score)) = predicted.first() else {
+            return;
+        };
+        self.confusion.add(truth, best);
+        self.kept = self.kept.min(predicted.len());
+        self.with_top5 += 1;
+        self.in_top5 += u64::from(predicted.iter().take(5).any(|(class, _)| *class == truth));
+        self.scores.push(score);
+        self.is_correct.push(best == truth);
+    }
+
+    pub fn finish(self) -> ClassificationMetrics {
+        let bins = calibration_curve(&self.scores, &self.is_correct, CALIBRATION_BINS);
+        let (ece, _) = calibration_error(&bins);
+        let has_top5 = self.kept >= 5.min(self.classes.len());
+        let mut counts = vec![Counts::default(); self.classes.len()];
+        for (truth, predicted, count) in self.confusion.cells() {
+            if let Some(counts) = counts.get_mut(truth as usize) {
+                counts.truths += count;
+            }
+            if let Some(counts) = counts.get_mut(predicted as usize) {
+                *(if truth == predicted { &mut counts.correct } else { &mut counts.wrong }) += count;
+            }
+        }
+        let classified = |(class, counts): (EvaluatedClass, &Counts)| ClassifiedClass {
+            class,
+            truths: counts.truths,
+            predictions: counts.correct + counts.wrong,
+            precision: counts.precision(),
+            recall: counts.recall(),
+            f1: counts.f1(),
+        };
+        let classes: Vec<ClassifiedClass> = self.classes.into_iter().zip(&counts).map(classified).collect();
+        let mean = |of: fn(&ClassifiedClass) -> Option<f64>| {
+            let numbers: Vec<f64> = classes.iter().filter_map(of).collect();
+            (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
+        };
+        let cell = |(truth, predicted, count)| ConfusionCell { truth: Some(truth), predicted: Some(predicted), count };
+        ClassificationMetrics {
+            task: "classification",
+            images: self.confusion.total(),
+            top1: self.confusion.accuracy(),
+            top5: ratio(self.in_top5, self.with_top5).filter(|_| has_top5),
+            macro_precision: mean(|class| class.precision),
+            macro_recall: mean(|class| class.recall),
+            macro_f1: mean(|class| class.f1),
+            ece: (!self.scores.is_empty()).then_some(ece),
+            ece_bins: CALIBRATION_BINS,
+            reliability: bins
+                .iter()
+                .map(|bin| ReliabilityBin {
+                    from: bin.bin_lower,
+                    to: bin.bin_upper,
+                    images: bin.count,
+                    mean_score: (bin.count > 0).then_some(bin.avg_confidence),
+                    accuracy: (bin.count > 0).then_some(bin.avg_accuracy),
+                })
+                .collect(),
+            confusion: self.confusion.cells().map(cell).collect(),
+            classes,
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The metrics of a detector against ground truth.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::coco::CocoBuilder;
+use super::objects::{CORRECT_IOU, ImageObjects, Outcome, outcomes};
+use super::operating_point::{BestThreshold, Counts, ScoredOutcomes};
+use super::voc::{self, VocDetections};
+use crate::domain::BoxRole;
+
+/// Collects images one by one and measures them together.
+pub struct DetectionEvaluation {
+    classes: Vec<EvaluatedClass>,
+    /// The minimum score of each class.
+    thresholds: Vec<f64>,
+    coco: CocoBuilder,
+    voc: Vec<VocDetections>,
+    outcomes: Vec<ScoredOutcomes>,
+    confusion: BTreeMap<(Option<u32>, Option<u32>), u64>,
+    images: u64,
+}
+
+/// A class of the ground truth.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct EvaluatedClass {
+    /// Its number in the ground truth; `null` if that has only names.
+    pub id: Option<i64>,
+    pub name: String,
+}
+
+/// All numbers of a detector. A number is `None`, `null` in JSON, if there is nothing to measure: no object, or no
+/// detection. AP and AR are those of COCO (`pycocotools`): classes without objects do not count, an image has at most
+/// 100 detections per class.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DetectionMetrics {
+    pub task: &'static str,
+    pub images: u64,
+    /// AP averaged over the IoUs 0.50, 0.55 … 0.95.
+    pub ap: Option<f64>,
+    pub ap50: Option<f64>,
+    pub ap75: Option<f64>,
+    /// Objects below 32² square pixels.
+    pub ap_small: Option<f64>,
+    /// Objects from 32² to 96² square pixels.
+    pub ap_medium: Option<f64>,
+    pub ap_large: Option<f64>,
+    /// The recall with one detection an image.
+    pub ar1: Option<f64>,
+    pub ar10: Option<f64>,
+    pub ar100: Option<f64>,
+    pub ar_small: Option<f64>,
+    pub ar_medium: Option<f64>,
+    pub ar_large: Option<f64>,
+    /// Mean AP of Pascal VOC at IoU 0.50 with eleven points (2007).
+    pub voc2007_ap: Option<f64>,
+    /// Mean AP of Pascal VOC at IoU 0.50, the area under the curve (2010 to 2012).
+    pub voc2012_ap: Option<f64>,
+    /// The minimum score for precision, recall and F1; `None` if classes have different ones.
+    pub threshold: Option<f64>,
+    /// At IoU 0.50, all classes pooled, above the minimum score.
+    pub precision: Option<f64>,
+    pub recall: Option<f64>,
+    pub f1: Option<f64>,
+    pub true_positives: u64,
+    pub false_positives: u64,
+    pub missed: u64,
+    /// The minimum score with the highest F1, the same for all classes.
+    pub best: Option<BestThreshold>,
+    pub classes: Vec<ClassMetrics>,
+    /// TIDE's kinds of errors.
+    pub errors: BTreeMap<&'static str, ErrorCost>,
+    /// Detections above the minimum score, of any class, against objects at IoU 0.50: what was taken for what.
+    pub confusion: Vec<ConfusionCell>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassMetrics {
+    #[serde(flatten)]
+    pub class: EvaluatedClass,
+    pub ap: Option<f64>,
+    pub ap50: Option<f64>,
+    pub voc2007_ap: Option<f64>,
+    pub voc2012_ap: Option<f64>,
+    /// Objects that count.
+    pub truths: u64,
+    /// Detections with any score, without ignored ones.
+    pub detections: u64,
+    pub threshold: f64,
+    pub precision: Option<f64>,
+    pub recall: Option<f64>,
+    pub f1: Option<f64>,
+    pub best: Option<BestThreshold>,
+    /// Interpolated precision at IoU 0.50 at the recalls 0.00, 0.01 … 1.00 (COCO); empty without objects.
+    pub precision_at_recall: Vec<f64>,
+}
+
+/// How much an error of TIDE costs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ErrorCost {
+    /// Errors with any score.
+    pub count: u64,
+    /// AP at IoU 0.50 that repairing only this kind of error would gain.
+    pub ap50_cost: f64,
+}
+
+/// How often one class was taken for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ConfusionCell {
+    /// Index into the classes; `None`: background, so the detection is wrong.
+    pub truth: Option<u32>,
+    /// Index into the classes; `None`: the object was missed.
+    pub predicted: Option<u32>,
+    pub count: u64,
+}
+
+impl DetectionEvaluation {
+    /// `threshold` gives the minimum score of each class, `0.0..=1.0`.
+    pub fn new(classes: Vec<EvaluatedClass>, threshold: impl Fn(&EvaluatedClass) -> f64) -> Self {
+        let count = classes.len();
+        Self {
+            thresholds: classes.iter().map(threshold).collect(),
+            coco: CocoBuilder::new(count),
+            voc: vec![VocDetections::default(); count],
+            outcomes: vec![ScoredOutcomes::default(); count],
+            confusion: BTreeMap::new(),
+            images: 0,
+            classes,
+        }
+    }
+
+    /// The next image, in the order that decides between equal scores. Objects and detections of other classes than
+    /// those of the evaluation are left out.
+    pub fn add(&mut self, image: &ImageObjects) {
+        self.images += 1;
+        self.coco.add(image);
+        voc::add(&mut self.voc, image);
+        let outcomes = outcomes(image, CORRECT_IOU);
+        for (found, outcome) in image.detections.iter().zip(&outcomes) {
+            let of_class = self.outcomes.get_mut(found.class as usize).filter(|_| *outcome != Outcome::Ignored);
+            if let Some(of_class) = of_class {
+                of_class.add(found.score, !outcome.is_wrong());
+            }
+        }
+        for truth in image.truths.iter().filter(|truth| truth.role == BoxRole::Object) {
+            if let Some(of_class) = self.outcomes.get_mut(truth.class as usize) {
+                of_class.add_truth();
+            }
+        }
+        self.add_confusion(image, &outcomes);
+    }
+
+    /// Objects that no shown detection shows, or that one of another class shows. A detection of another class counts
+    /// for one object only, the one that it overlaps most.
+    fn add_confusion(&mut self, image: &ImageObjects, outcomes: &[Outcome]) {
+        let is_shown =
+            |class: u32, score: f64| self.thresholds.get(class as usize).is_some_and(|least| score >= *least);
+        let mut is_open: Vec<bool> = image.truths.iter().map(|truth| truth.role == BoxRole::Object).collect();
+        let mut order: Vec<usize> = (0..outcomes.len()).collect();
+        order.sort_by(|&one, &other| image.detections[other].score.total_cmp(&image.detections[one].score));
+        let shown = order.into_iter().filter(|&index| {
+            let found = &image.detections[index];
+            is_shown(found.class, found.score) && outcomes[index] != Outcome::Ignored
+        });
+        let (right, wrong): (Vec<usize>, Vec<usize>) = shown.partition(|&index| !outcomes[index].is_wrong());
+        let mut cells = Vec::new();
+        for index in right.into_iter().chain(wrong) {
+            let found = image.detections[index].class;
+            let shows = match outcomes[index] {
+                Outcome::Correct(truth) | Outcome::Class(truth) => Some(truth as usize).filter(|&truth| is_open[truth]),
+                _ => None,
+            };
+            if let Some(truth) = shows {
+                is_open[truth] = false;
+            }
+            cells.push((shows.map(|truth| image.truths[truth].class), Some(found)));
+        }
+        let missed = image.truths.iter().zip(&is_open).filter(|(_, is_open)| **is_open);
+        cells.extend(missed.map(|(truth, _)| (Some(truth.class), None)));
+        for cell in cells {
+            *self.confusion.entry(cell).or_default() += 1;
+        }
+    }
+
+    /// # Errors
+    /// The boxes cannot be measured, in words.
+    pub fn finish(mut self) -> Result<DetectionMetrics, String> {
+        self.outcomes.iter_mut().for_each(ScoredOutcomes::sort);
+        let coco = self.coco.evaluate()?;
+        let voc: Vec<Option<[f64; 2]>> = self.voc.into_iter().map(VocDetections::ap).collect();
+        let [ap, ap50, ap75, ap_small, ap_medium, ap_large, ar1, ar10, ar100, ar_small, ar_medium, ar_large] =
+            coco.summary;
+        let mut all = Counts::default();
+        let mut classes = Vec::new();
+        let parts = self.classes.into_iter().zip(&self.thresholds).zip(&self.outcomes).zip(&coco.by_class).zip(&voc);
+        for (((((class, &threshold), outcomes), [ap, ap50]), voc), curve) in parts.zip(coco.curves) {
+            let counts = outcomes.at(threshold);
+            all += counts;
+            classes.push(ClassMetrics {
+                class,
+                ap: *ap,
+                ap50: *ap50,
+                voc2007_ap: voc.map(|[eleven_points, _]| eleven_points),
+                voc2012_ap: voc.map(|[_, area]| area),
+                truths: outcomes.truths(),
+                detections: outcomes.detections(),
+                threshold,
+                precision: counts.precision(),
+                recall: counts.recall(),
+                f1: counts.f1(),
+                best: outcomes.best(),
+                precision_at_recall: curve,
+            });
+        }
+        let mean = |of: fn(&ClassMetrics) -> Option<f64>| {
+            let numbers: Vec<f64> = classes.iter().filter_map(of).collect();
+            (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
+        };
+        let threshold = self.thresholds.first().copied();
+        let cells = self.confusion.into_iter();
+        Ok(DetectionMetrics {
+            task: "detection",
+            images: self.images,
+            ap,
+            ap50,
+            ap75,
+            ap_small,
+            ap_medium,
+            ap_large,
+            ar1,
+            ar10,
+            ar100,
+            ar_small,
+            ar_medium,
+            ar_large,
+            voc2007_ap: mean(|class| class.voc2007_ap),
+            voc2012_ap: mean(|class| class.voc2012_ap),
+            threshold: threshold.filter(|first| self.thresholds.iter().all(|one| one == first)),
+            precision: all.precision(),
+            recall: all.recall(),
+            f1: all.f1(),
+            true_positives: all.correct,
+            false_positives: all.wrong,
+            missed: all.missed(),
+            best: ScoredOutcomes::pooled(&self.outcomes).best(),
+            classes,
+            errors: coco
+                .errors
+                .into_iter()
+                .map(|(kind, count, ap50_cost)| (kind, ErrorCost { count, ap50_cost }))
+                .collect(),
+            confusion: cells.map(|((truth, predicted), count)| ConfusionCell { truth, predicted, count }).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Against the numbers of `tests/evaluation/make_detection.py`: pycocotools, tidecv and NumPy.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::super::{DetectedObject, TrueObject};
+use super::*;
+
+const CLOSE: f64 = 1e-9;
+/// tidecv divides 0..=100 by 100 for its recalls, pycocotools spaces them evenly: an object more or less at the edge.
+const CLOSE_TO_TIDECV: f64 = 1e-3;
+
+fn fixtures() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/evaluation");
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let fixtures: Vec<PathBuf> = entries.filter(|path| path.join("results.json").is_file()).collect();
+    assert!(fixtures.len() >= 4);
+    fixtures
+}
+
+fn read(folder: &Path, name: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+fn bounds(value: &Value) -> [f64; 4] {
+    std::array::from_fn(|place| value["bbox"][place].as_f64().unwrap())
+}
+
+fn measure(folder: &Path) -> (DetectionMetrics, Value) {
+    let (truth, results, expected) =
+        (read(folder, "truth.json"), read(folder, "results.json"), read(folder, "expected.json"));
+    let ids: Vec<i64> = list(&truth["categories"]).iter().map(|one| one["id"].as_i64().unwrap()).collect();
+    let class = |value: &Value| {
+        let id = value["category_id"].as_i64().unwrap();
+        ids.iter().position(|one| *one == id).unwrap() as u32
+    };
+    let mut images: HashMap<i64, ImageObjects> = HashMap::new();
+    for one in list(&truth["annotations"]) {
+        let role = if one["iscrowd"] == 1 { BoxRole::Crowd } else { BoxRole::Object };
+        let (class, area) = (class(one), one["area"].as_f64().unwrap());
+        let object = TrueObject { bounds: bounds(one), class, area, role };
+        images.entry(one["image_id"].as_i64().unwrap()).or_default().truths.push(object);
+    }
+    for one in list(&results) {
+        let object = DetectedObject { bounds: bounds(one), class: class(one), score: one["score"].as_f64().unwrap() };
+        images.entry(one["image_id"].as_i64().unwrap()).or_default().detections.push(object);
+    }
+    let classes = ids.iter().map(|id| EvaluatedClass { id: Some(*id), name: String::new() }).collect();
+    let threshold = expected["threshold"].as_f64().unwrap();
+    let mut evaluation = DetectionEvaluation::new(classes, |_| threshold);
+    let mut kinds: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let mut order: Vec<i64> = list(&truth["images"]).iter().map(|one| one["id"].as_i64().unwrap()).collect();
+    order.sort_unstable();
+    for id in order {
+        let image = images.remove(&id).unwrap_or_default();
+        evaluation.add(&image);
+        for outcome in outcomes(&image, CORRECT_IOU) {
+            *kinds.entry(outcome.kind()).or_default() += 1;
+        }
+    }
+    let metrics = evaluation.finish().unwrap();
+    for (kind, cost) in &metrics.errors {
+        let count = kinds.get(kind).copied().unwrap_or(0);
+        assert!(*kind == "missed" || cost.count == count, "{}: {kind}: {count}, {cost:?}", folder.display());
+    }
+    (metrics, expected)
+}
+
+fn check(what: &str, folder: &Path, got: Option<f64>, expected: &Value) {
+    let is_close = match (got, expected.as_f64()) {
+        (Some(got), Some(expected)) => (got - expected).abs() < CLOSE,
+        (got, expected) => got.is_none() && expected.is_none(),
+    };
+    assert!(is_close, "{}: {what}: {got:?}, expected {expected}", folder.display());
+}
+
+#[test]
+fn numbers_are_those_of_pycocotools_tide_and_voc() {
+    let mut with_tide = 0;
+    for folder in fixtures() {
+        let (metrics, expected) = measure(&folder);
+        let summary = [
+            metrics.ap,
+            metrics.ap50,
+            metrics.ap75,
+            metrics.ap_small,
+            metrics.ap_medium,
+            metrics.ap_large,
+            metrics.ar1,
+            metrics.ar10,
+            metrics.ar100,
+            metrics.ar_small,
+            metrics.ar_medium,
+            metrics.ar_large,
+        ];
+        for (place, number) in summary.into_iter().enumerate() {
+            check(&format!("number {place} of COCO"), &folder, number, &expected["stats"][place]);
+        }
+        check("precision", &folder, metrics.precision, &expected["precision"]);
+        check("recall", &folder, metrics.recall, &expected["recall"]);
+        check("F1", &folder, metrics.f1, &expected["f1"]);
+        check("best F1", &folder, metrics.best.map(|best| best.f1), &expected["best_f1"]);
+        assert_eq!(metrics.classes.len(), list(&expected["classes"]).len());
+        for (class, expected) in metrics.classes.iter().zip(list(&expected["classes"])) {
+            let check = |what: &str, got, expected: &Value| {
+                check(&format!("{what} of class {:?}", class.class.id), &folder, got, expected);
+            };
+            check("AP", class.ap, &expected["ap"]);
+            check("AP50", class.ap50, &expected["ap50"]);
+            check("precision", class.precision, &expected["precision"]);
+            check("recall", class.recall, &expected["recall"]);
+            check("F1", class.f1, &expected["f1"]);
+            check("best F1", class.best.map(|best| best.f1), &expected["best_f1"]);
+            check("AP of VOC 2007", class.voc2007_ap, &expected["voc"][0]);
+            check("AP of VOC 2012", class.voc2012_ap, &expected["voc"][1]);
+            assert_eq!(class.truths, expected["truths"].as_u64().unwrap());
+            assert_eq!(class.detections, expected["detections"].as_u64().unwrap());
+            let curve = list(&expected["precision_at_recall"]);
+            assert_eq!(class.precision_at_recall.len(), curve.len());
+            for (got, expected) in class.precision_at_recall.iter().zip(curve) {
+                check("curve", Some(*got), expected);
+            }
+        }
+        let Some(tide) = expected["tide"].as_object() else {
+            continue;
+        };
+        with_tide += 1;
+        for (kind, cost) in tide["costs"].as_object().unwrap() {
+            let (got, cost) = (metrics.errors[kind.as_str()].ap50_cost, cost.as_f64().unwrap());
+            assert!((got - cost).abs() < CLOSE_TO_TIDECV, "{}: {kind}: {got}, expected {cost}", folder.display());
+        }
+        for (kind, count) in tide["counts"].as_object().unwrap() {
+            let got = metrics.errors[kind.as_str()].count;
+            assert_eq!(got, count.as_u64().unwrap(), "{}: {kind}", folder.display());
+        }
+    }
+    assert!(with_tide >= 3);
+}

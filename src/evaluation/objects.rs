@@ -1,0 +1,191 @@
+//! Which detections of an image are right, which are wrong and how, and which objects were missed.
+
+use crate::domain::BoxRole;
+
+/// The IoU above which a detection of the right class is right, if nothing else is said.
+pub const CORRECT_IOU: f64 = 0.5;
+/// The IoU up to which a detection shows background (TIDE, Bolya et al. 2020).
+pub const BACKGROUND_IOU: f64 = 0.1;
+
+/// The ground truth and the detections of one image. Boxes are left, top, width and height in pixels of the upright
+/// image; classes are indices into those of the evaluation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ImageObjects {
+    pub truths: Vec<TrueObject>,
+    pub detections: Vec<DetectedObject>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrueObject {
+    pub bounds: [f64; 4],
+    pub class: u32,
+    /// In square pixels. Decides whether the object is small, medium or large.
+    pub area: f64,
+    pub role: BoxRole,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DetectedObject {
+    pub bounds: [f64; 4],
+    pub class: u32,
+    /// `0.0..=1.0`.
+    pub score: f64,
+}
+
+/// How a detection compares with the ground truth, at any minimum score: only detections with a higher score decide
+/// which objects are taken. The kinds of errors are those of TIDE, in its order: the first that fits counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Shows this object (an index into the truths).
+    Correct(u32),
+    /// Shows a crowd or an object that does not count: neither right nor wrong.
+    Ignored,
+    /// The right class, but an IoU of only 0.1 to 0.5 with the object.
+    Location,
+    /// Shows this object, which is of another class.
+    Class(u32),
+    /// Shows an object that a detection with a higher score shows already.
+    Duplicate,
+    /// Shows nothing: an IoU of at most 0.1 with every object.
+    Background,
+    /// Another class, and an IoU of only 0.1 to 0.5.
+    ClassAndLocation,
+}
+
+impl Outcome {
+    /// Its name in files: for errors the key in [`super::DetectionMetrics::errors`].
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Correct(_) => "correct",
+            Self::Ignored => "ignored",
+            Self::Location => "location",
+            Self::Class(_) => "class",
+            Self::Duplicate => "duplicate",
+            Self::Background => "background",
+            Self::ClassAndLocation => "both",
+        }
+    }
+
+    pub fn is_wrong(self) -> bool {
+        !matches!(self, Self::Correct(_) | Self::Ignored)
+    }
+}
+
+/// The outcome of each detection of an image, in the order of [`ImageObjects::detections`], as COCO matches them: the
+/// detection with the highest score first (the first of equals), each takes the free object of its class that it
+/// overlaps most (the last of equals), if the IoU is at least `iou`; objects that do not count come last.
+pub fn outcomes(image: &ImageObjects, iou: f64) -> Vec<Outcome> {
+    let overlaps = Overlaps::of(image);
+    let matches = overlaps.matches(image, iou);
+    let mut is_taken = vec![false; image.truths.len()];
+    for partner in matches.iter().flatten() {
+        is_taken[*partner] = true;
+    }
+    let outcome = |(index, partner): (usize, &Option<usize>)| match *partner {
+        Some(truth) if image.truths[truth].role == BoxRole::Object => Outcome::Correct(truth as u32),
+        Some(_) => Outcome::Ignored,
+        None => overlaps.error(image, index, iou, &is_taken),
+    };
+    matches.iter().enumerate().map(outcome).collect()
+}
+
+/// The IoU of each detection with each object.
+pub(super) struct Overlaps {
+    /// By detection, then by truth.
+    ious: Vec<f64>,
+    /// The detections, the highest score first.
+    order: Vec<usize>,
+    truths: usize,
+}
+
+impl Overlaps {
+    pub(super) fn of(image: &ImageObjects) -> Self {
+        let mut order: Vec<usize> = (0..image.detections.len()).collect();
+        order.sort_by(|&one, &other| image.detections[other].score.total_cmp(&image.detections[one].score));
+        let mut ious = Vec::with_capacity(image.detections.len() * image.truths.len());
+        for found in &image.detections {
+            let overlap = |truth: &TrueObject| iou(found.bounds, truth.bounds, truth.role == BoxRole::Crowd);
+            ious.extend(image.truths.iter().map(overlap));
+        }
+        Self { ious, order, truths: image.truths.len() }
+    }
+
+    /// The detections, the highest score first, the first of equals first.
+    pub(super) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    pub(super) fn row(&self, detection: usize) -> &[f64] {
+        &self.ious[detection * self.truths..(detection + 1) * self.truths]
+    }
+
+    /// The truth that each detection takes.
+    pub(super) fn matches(&self, image: &ImageObjects, iou: f64) -> Vec<Option<usize>> {
+        let mut matches = vec![None; image.detections.len()];
+        let mut is_taken = vec![false; image.truths.len()];
+        for &detection in &self.order {
+            let class = image.detections[detection].class;
+            let row = self.row(detection);
+            let best = |counts: bool| {
+                let mut best: Option<usize> = None;
+                // As pycocotools: never quite 1, so that equal boxes match at 1.
+                let mut most = iou.min(1.0 - 1e-10);
+                for (index, truth) in image.truths.iter().enumerate() {
+                    let is_free = !is_taken[index] || truth.role == BoxRole::Crowd;
+                    let is_wanted = truth.class == class && (truth.role == BoxRole::Object) == counts;
+                    if is_wanted && is_free && row[index] >= most {
+                        most = row[index];
+                        best = Some(index);
+                    }
+                }
+                best
+            };
+            matches[detection] = best(true).or_else(|| best(false));
+            if let Some(taken) = matches[detection] {
+                is_taken[taken] = true;
+            }
+        }
+        matches
+    }
+
+    /// What is wrong with a detection that matches nothing.
+    fn error(&self, image: &ImageObjects, detection: usize, iou: f64, is_taken: &[bool]) -> Outcome {
+        let class = image.detections[detection].class;
+        let (mut same, mut other) = (0.0_f64, 0.0_f64);
+        let mut other_truth = None;
+        let mut is_duplicate = false;
+        for (index, truth) in image.truths.iter().enumerate() {
+            let overlap = self.row(detection)[index];
+            if truth.class == class {
+                same = same.max(overlap);
+                is_duplicate |= overlap >= iou && is_taken[index];
+            } else if truth.role != BoxRole::Crowd && overlap > other {
+                other = overlap;
+                other_truth = Some(index as u32);
+            }
+        }
+        match other_truth {
+            _ if (BACKGROUND_IOU..=iou).contains(&same) => Outcome::Location,
+            Some(truth) if other >= iou => Outcome::Class(truth),
+            _ if is_duplicate => Outcome::Duplicate,
+            _ if other <= BACKGROUND_IOU => Outcome::Background,
+            _ => Outcome::ClassAndLocation,
+        }
+    }
+}
+
+/// Intersection over union of two boxes of left, top, width and height; over the area of the detection alone if the
+/// object is a crowd (`maskApi.c` of pycocotools, `bbIou`).
+fn iou(found: [f64; 4], truth: [f64; 4], is_crowd: bool) -> f64 {
+    let shared = |axis: usize| {
+        let end = (found[axis] + found[axis + 2]).min(truth[axis] + truth[axis + 2]);
+        end - found[axis].max(truth[axis])
+    };
+    let (width, height) = (shared(0), shared(1));
+    if width <= 0.0 || height <= 0.0 {
+        return 0.0;
+    }
+    let area = found[2] * found[3];
+    let union = if is_crowd { area } else { area + truth[2] * truth[3] - width * height };
+    width * height / union
+}

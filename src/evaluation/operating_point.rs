@@ -1,0 +1,152 @@
+//! Precision, recall and F1 at a minimum score.
+
+use serde::Serialize;
+
+/// Counts of right and wrong detections above a minimum score, and of missed objects.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub correct: u64,
+    pub wrong: u64,
+    /// Objects of the ground truth that count.
+    pub truths: u64,
+}
+
+impl Counts {
+    pub fn missed(&self) -> u64 {
+        self.truths.saturating_sub(self.correct)
+    }
+
+    /// Correct detections among all; `None` without detections.
+    pub fn precision(&self) -> Option<f64> {
+        ratio(self.correct, self.correct + self.wrong)
+    }
+
+    /// Found objects among all; `None` without objects.
+    pub fn recall(&self) -> Option<f64> {
+        ratio(self.correct, self.truths)
+    }
+
+    /// The harmonic mean of precision and recall; `None` if there are neither detections nor objects.
+    pub fn f1(&self) -> Option<f64> {
+        ratio(2 * self.correct, self.correct + self.wrong + self.truths)
+    }
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.correct += other.correct;
+        self.wrong += other.wrong;
+        self.truths += other.truths;
+    }
+}
+
+pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// The detections of one class that are right or wrong, and how many objects there are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ScoredOutcomes {
+    /// Score, and whether the detection is right; the highest score first after [`Self::sort`].
+    scored: Vec<(f64, bool)>,
+    truths: u64,
+}
+
+/// The minimum score with the highest F1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BestThreshold {
+    /// `0.0..=1.0`.
+    pub threshold: f64,
+    pub f1: f64,
+}
+
+impl ScoredOutcomes {
+    pub(super) fn add(&mut self, score: f64, is_correct: bool) {
+        self.scored.push((score, is_correct));
+    }
+
+    pub(super) fn add_truth(&mut self) {
+        self.truths += 1;
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.scored.sort_by(|one, other| other.0.total_cmp(&one.0));
+    }
+
+    pub fn truths(&self) -> u64 {
+        self.truths
+    }
+
+    pub fn detections(&self) -> u64 {
+        self.scored.len() as u64
+    }
+
+    /// What counts if only detections with a score of at least `threshold` are shown.
+    pub fn at(&self, threshold: f64) -> Counts {
+        let shown = self.scored.partition_point(|(score, _)| *score >= threshold);
+        let correct = self.scored[..shown].iter().filter(|(_, is_correct)| *is_correct).count() as u64;
+        Counts { correct, wrong: shown as u64 - correct, truths: self.truths }
+    }
+
+    /// The threshold with the highest F1, the highest of equals; `None` if no detection is right.
+    pub fn best(&self) -> Option<BestThreshold> {
+        let mut counts = Counts { truths: self.truths, ..Counts::default() };
+        let mut best: Option<BestThreshold> = None;
+        for (place, &(score, is_correct)) in self.scored.iter().enumerate() {
+            counts.correct += u64::from(is_correct);
+            counts.wrong += u64::from(!is_correct);
+            // Equal scores are shown together or not at all.
+            if self.scored.get(place + 1).is_some_and(|(next, _)| *next == score) {
+                continue;
+            }
+            if let Some(f1) = counts.f1().filter(|f1| *f1 > best.map_or(0.0, |best| best.f1)) {
+                best = Some(BestThreshold { threshold: score, f1 });
+            }
+        }
+        best
+    }
+
+    /// All classes together.
+    pub fn pooled<'o>(classes: impl IntoIterator<Item = &'o Self>) -> Self {
+        let mut pooled = Self::default();
+        for class in classes {
+            pooled.scored.extend_from_slice(&class.scored);
+            pooled.truths += class.truths;
+        }
+        pooled.sort();
+        pooled
+    }
+
+    /// Score and outcome of each detection, the highest score first.
+    pub fn scored(&self) -> &[(f64, bool)] {
+        &self.scored
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcomes(scored: &[(f64, bool)], truths: u64) -> ScoredOutcomes {
+        let mut outcomes = ScoredOutcomes { scored: scored.to_vec(), truths };
+        outcomes.sort();
+        outcomes
+    }
+
+    #[test]
+    fn counts_at_a_threshold_include_equal_scores() {
+        let outcomes = outcomes(&[(0.5, true), (0.9, true), (0.7, false)], 4);
+        let counts = outcomes.at(0.5);
+        assert_eq!((counts.correct, counts.wrong, counts.missed()), (2, 1, 2));
+        assert_eq!(outcomes.at(0.95), Counts { correct: 0, wrong: 0, truths: 4 });
+        assert_eq!(outcomes.at(0.95).precision(), None);
+    }
+
+    #[test]
+    fn the_best_threshold_never_splits_equal_scores() {
+        let outcomes = outcomes(&[(0.9, true), (0.5, true), (0.5, false), (0.5, false), (0.5, false)], 2);
+        let best = outcomes.best().unwrap();
+        assert_eq!(best.threshold, 0.9);
+        assert!((best.f1 - 2.0 / 3.0).abs() < 1e-12);
+    }
+}
