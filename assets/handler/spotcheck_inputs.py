@@ -54,19 +54,27 @@ def _keep(size):
     return _filled(size, size)
 
 
-def _stretch(size, *, width, height):
-    return _filled(size, (width, height))
+def _stretch(size, *, width, height, crop=None):
+    return _cropped(size, (width, height), **crop) if crop else _filled(size, (width, height))
 
 
 def _short_side_crop(size, *, short_side, long_side, crop_width, crop_height, crop_offset):
     short = min(size)
     if long_side == "down":
-        full = tuple(max(short_side, int(short_side * side / short)) for side in size)
+        exact = [short_side * side / short for side in size]
     else:
-        full = tuple(max(short_side, round(side * (short_side / short))) for side in size)
-    crop = (crop_width, crop_height)
-    gaps = [outer - inner for outer, inner in zip(full, crop)]
-    left, top = (gap // 2 if crop_offset == "down" else round(gap / 2) for gap in gaps)
+        exact = [side * (short_side / short) for side in size]
+    full = tuple(max(short_side, ROUNDINGS[long_side](side)) for side in exact)
+    return _cropped(size, full, width=crop_width, height=crop_height, offset=crop_offset)
+
+
+def _cropped(size, full, *, width, height, offset):
+    """The middle of the image at the size `full`."""
+    crop = (width, height)
+    if width > full[0] or height > full[1]:
+        reason = f"crops {width}x{height} out of an image of {full[0]}x{full[1]}"
+        raise RuntimeError(f"the model card {reason}; correct its resize rule")
+    left, top = (ROUNDINGS[offset]((outer - inner) / 2) for outer, inner in zip(full, crop))
     scale = _ratios(size, full)
     return Placement(full, (left, top, *crop), crop, (0, 0), None, scale, (left * scale[0], top * scale[1]))
 
@@ -76,8 +84,7 @@ def _letterbox(
 ):
     def fitted(canvas):
         gain = min(_ratios(canvas, size))
-        rounded = int if rounding == "down" else round
-        return tuple(min(max(rounded(side * gain), 1), room) for side, room in zip(size, (width, height)))
+        return tuple(min(max(ROUNDINGS[rounding](side * gain), 1), room) for side, room in zip(size, (width, height)))
 
     canvas = (width, height)
     full = fitted(canvas)
@@ -129,6 +136,7 @@ def _cut(side, multiple):
     return max(side // multiple * multiple, multiple)
 
 
+ROUNDINGS = {"down": int, "half-even": round, "half-up": lambda length: int(length + 0.5)}
 RULES = {
     "keep": _keep,
     "stretch": _stretch,

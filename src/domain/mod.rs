@@ -65,10 +65,10 @@ pub use label_set::LabelSet;
 pub use listing::{ListPage, ListQuery, ListingChange, Page};
 pub use log_events::{LogEvent, LogFrom, LogPage, LogStream};
 pub use model_card::{
-    Activation, AuxiliaryInput, AuxiliaryValue, Background, BoxFormat, BoxSpace, BoxesBack, CellPoint, ChannelOrder,
-    ClassValues, ClassificationOutput, Columns, DetectionOutput, ElementType, Fill, Grid, GridCoding, ImageInput,
-    Interpolation, LabelChoice, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, Position, ResizeRule,
-    Rounding,
+    Activation, AuxiliaryInput, AuxiliaryValue, Background, BoxFormat, BoxSpace, BoxesBack, CellPoint, CentreCrop,
+    ChannelOrder, ClassValues, ClassificationOutput, Columns, DetectionOutput, ElementType, Fill, Grid, GridCoding,
+    ImageInput, Interpolation, LabelChoice, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, Position,
+    ResizeRule, Rounding,
 };
 pub use one_of::one_of;
 pub use output_mapping::{

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 pub use input::{
-    AuxiliaryInput, AuxiliaryValue, BoxesBack, ChannelOrder, ElementType, Fill, ImageInput, Interpolation, Layout,
-    Position, ResizeRule, Rounding,
+    AuxiliaryInput, AuxiliaryValue, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
+    Layout, Position, ResizeRule, Rounding,
 };
 pub use output::{
     Activation, Background, BoxFormat, BoxSpace, CellPoint, ClassValues, ClassificationOutput, Columns,

@@ -157,9 +157,16 @@ fn check_resize(rule: &ResizeRule) -> Result<(), FieldError> {
     };
     match *rule {
         ResizeRule::Keep {} => Ok(()),
-        ResizeRule::Stretch { width, height } => {
+        ResizeRule::Stretch { width, height, crop } => {
             side(width, "input.resize.stretch.width")?;
-            side(height, "input.resize.stretch.height")
+            side(height, "input.resize.stretch.height")?;
+            crop.map_or(Ok(()), |crop| {
+                let fits = |inner, outer, field: &'static str| {
+                    require((1..=outer).contains(&inner), field, "must be 1 pixel to the resized side")
+                };
+                fits(crop.width, width, "input.resize.stretch.crop.width")?;
+                fits(crop.height, height, "input.resize.stretch.crop.height")
+            })
         }
         ResizeRule::Letterbox { width, height, stride, .. } => {
             side(width, "input.resize.letterbox.width")?;

@@ -329,7 +329,7 @@ pub(in crate::state) mod testing {
     pub(in crate::state) fn start() -> ImportStart {
         let output = ClassificationOutput { name: None, values: ClassValues::Logits, background: Background::None };
         let output = OutputConvention::Classification(output);
-        let resize = ResizeRule::Stretch { width: 32, height: 32 };
+        let resize = ResizeRule::stretch(32, 32);
         let card = ModelCard {
             file: ModelFile { name: "model.onnx".to_owned(), bytes: 1, sha256: String::new(), urls: Vec::new() },
             input: ImageInput::new(Layout::Nchw, ElementType::Float32, resize),
@@ -370,7 +370,7 @@ mod tests {
         let mut form = ImportForm::new(testing::start());
         assert_eq!(form.assumed(), ["input.channels = rgb", r#"input.resize = {"stretch":{"height":32,"width":32}}"#]);
         form.card.input.channels = ChannelOrder::Bgr;
-        form.card.input.resize = ResizeRule::Stretch { width: 64, height: 32 };
+        form.card.input.resize = ResizeRule::stretch(64, 32);
         assert_eq!(form.assumed(), Vec::<String>::new());
         let evidence = form.evidence();
         assert!(evidence.is_changed("input.channels") && evidence.is_changed("input.resize.stretch.width"));

@@ -3,8 +3,8 @@
 use super::resize::{ResizeWindow, resize};
 use super::{PredictError, Prepared, Tensor, TensorData};
 use crate::domain::{
-    AuxiliaryValue, AxisTransform, BoxesBack, ChannelOrder, ElementType, Fill, ImageInput, Layout, Position,
-    ResizeRule, RgbImage, Rounding,
+    AuxiliaryValue, AxisTransform, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput, Layout,
+    Position, ResizeRule, RgbImage, Rounding,
 };
 
 /// Resizes, pads and normalises as the card says.
@@ -134,13 +134,17 @@ impl Placement {
     fn new(rule: &ResizeRule, width: u32, height: u32) -> Result<Self, PredictError> {
         match *rule {
             ResizeRule::Keep {} => Ok(Self::filled(width, height, [width, height])),
-            ResizeRule::Stretch { width: target_width, height: target_height } => {
-                Ok(Self::filled(width, height, [target_width, target_height]))
+            ResizeRule::Stretch { width: full_width, height: full_height, crop } => {
+                let full_size = [full_width, full_height];
+                match crop {
+                    Some(crop) => Self::cropped(width, height, full_size, crop),
+                    None => Ok(Self::filled(width, height, full_size)),
+                }
             }
             ResizeRule::ShortSideCrop { short_side, long_side, crop_width, crop_height, crop_offset } => {
                 let full_size = short_side_to(short_side, long_side, width, height);
-                let crop = [crop_width, crop_height];
-                Self::cropped(width, height, full_size, crop, crop_offset)
+                let crop = CentreCrop { width: crop_width, height: crop_height, offset: crop_offset };
+                Self::cropped(width, height, full_size, crop)
             }
             ResizeRule::Letterbox {
                 width: canvas_width,
@@ -187,24 +191,20 @@ impl Placement {
         }
     }
 
-    fn cropped(
-        width: u32,
-        height: u32,
-        full_size: [u32; 2],
-        crop: [u32; 2],
-        rounding: Rounding,
-    ) -> Result<Self, PredictError> {
-        if crop[0] > full_size[0] || crop[1] > full_size[1] {
+    /// The middle of the image at `full_size`, which is the whole tensor.
+    fn cropped(width: u32, height: u32, full_size: [u32; 2], crop: CentreCrop) -> Result<Self, PredictError> {
+        let size = [crop.width, crop.height];
+        if size[0] > full_size[0] || size[1] > full_size[1] {
             return Err(PredictError::Failed(format!(
                 "the model card crops {}x{} out of an image of {}x{}; correct its resize rule",
-                crop[0], crop[1], full_size[0], full_size[1]
+                size[0], size[1], full_size[0], full_size[1]
             )));
         }
-        let origin = [0, 1].map(|axis| half(full_size[axis] - crop[axis], rounding));
+        let origin = [0, 1].map(|axis| rounded(f64::from(full_size[axis] - size[axis]) / 2.0, crop.offset));
         let scale = [ratio(width, full_size[0]), ratio(height, full_size[1])];
         Ok(Self {
-            window: ResizeWindow { full_size, origin, size: crop },
-            canvas_size: crop,
+            window: ResizeWindow { full_size, origin, size },
+            canvas_size: size,
             canvas_offset: [0, 0],
             fill: None,
             image_from_model: AxisTransform {
@@ -289,6 +289,7 @@ fn rounded(length: f64, rounding: Rounding) -> u32 {
     match rounding {
         Rounding::Down => length as u32,
         Rounding::HalfEven => length.round_ties_even() as u32,
+        Rounding::HalfUp => (length + 0.5) as u32,
     }
 }
 
@@ -318,18 +319,11 @@ fn short_side_to(short_side: u32, rounding: Rounding, width: u32, height: u32) -
     let scaled = |side: u32| -> u32 {
         let exact = match rounding {
             Rounding::Down => f64::from(short_side) * f64::from(side) / f64::from(short),
-            Rounding::HalfEven => (f64::from(side) * ratio(short_side, short)).round_ties_even(),
+            Rounding::HalfEven | Rounding::HalfUp => f64::from(side) * ratio(short_side, short),
         };
-        (exact as u32).max(short_side)
+        rounded(exact, rounding).max(short_side)
     };
     [scaled(width), scaled(height)]
-}
-
-fn half(length: u32, rounding: Rounding) -> u32 {
-    match rounding {
-        Rounding::Down => length / 2,
-        Rounding::HalfEven => (f64::from(length) / 2.0).round_ties_even() as u32,
-    }
 }
 
 fn ratio(numerator: u32, denominator: u32) -> f64 {

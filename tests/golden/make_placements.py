@@ -2,7 +2,8 @@
 
 usage: python make_placements.py > placements.json        (needs Python alone)
 Each rule is written down here anew: the letterbox of Ultralytics (square and rectangular) and of YOLOX, the sizes of
-DETR and YOLOS in transformers, and those of the ONNX Model Zoo's Faster R-CNN. `python make_placements.py --check`
+DETR and YOLOS in transformers, the sizes and crops of its DeiT and of timm's squash, those of MMDetection and of the
+ONNX Model Zoo's Faster R-CNN. `python make_placements.py --check`
 holds those of transformers and Ultralytics against their own code, if both are there.
 """
 
@@ -63,6 +64,19 @@ def yolox(width, height, target):
     return resized, target, (0, 0), (1 / gain, 1 / gain), (0, 0)
 
 
+def mmdetection(width, height, target):
+    gain = min(max(target) / max(width, height), min(target) / min(width, height))
+    resized = int(width * gain + 0.5), int(height * gain + 0.5)
+    return resized, target, (0, 0), (width / resized[0], height / resized[1]), (0, 0)
+
+
+def stretch_and_crop(width, height, resized, crop, rounding):
+    """transformers' DeiT rounds down, timm's squash to the even neighbour."""
+    left, top = (rounding((side - inner) / 2) for side, inner in zip(resized, crop))
+    # The padding is below zero: the tensor begins inside the image.
+    return resized, crop, (0, 0), (width / resized[0], height / resized[1]), (-left, -top)
+
+
 def detr(width, height, shortest, longest, multiple=1):
     least, most = min(width, height), max(width, height)
     raw = shortest
@@ -90,6 +104,11 @@ def letterbox(width, height, **more):
     return {"letterbox": {"width": width, "height": height, "fill": 114, **more}}
 
 
+def stretch(width, height, crop_width, crop_height, offset):
+    crop = {"width": crop_width, "height": crop_height, "offset": offset}
+    return {"stretch": {"width": width, "height": height, "crop": crop}}
+
+
 def short_side(short, long, multiple=1, **more):
     return {
         "short-side-pad": {"short_side": short, "max_long_side": long, "pad_to_multiple": multiple, **more}
@@ -111,6 +130,12 @@ RULES = [
     ),
     (letterbox(416, 416, **TOP_LEFT), lambda *size: yolox(*size, (416, 416))),
     (letterbox(640, 416, **TOP_LEFT), lambda *size: yolox(*size, (640, 416))),
+    (
+        letterbox(640, 640, position="top-left", rounding="half-up", boxes_back="each-axis"),
+        lambda *size: mmdetection(*size, (640, 640)),
+    ),
+    (stretch(256, 256, 225, 224, "down"), lambda *size: stretch_and_crop(*size, (256, 256), (225, 224), int)),
+    (stretch(107, 91, 96, 80, "half-even"), lambda *size: stretch_and_crop(*size, (107, 91), (96, 80), round)),
     (short_side(800, 1333), lambda *size: detr(*size, 800, 1333)),
     (short_side(480, 640), lambda *size: detr(*size, 480, 640)),
     (short_side(512, 1333, cut_to_multiple=16), lambda *size: detr(*size, 512, 1333, 16)),

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use spotcheck::domain::{
-    AuxiliaryInput, AuxiliaryValue, BoxesBack, ChannelOrder, ElementType, Fill, ImageInput, Interpolation, Layout,
-    Position, ResizeRule, RgbImage, Rounding,
+    AuxiliaryInput, AuxiliaryValue, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
+    Layout, Position, ResizeRule, RgbImage, Rounding,
 };
 use spotcheck::vision::{Prepared, Tensor, TensorData, preprocess};
 use strum::VariantArray as _;
@@ -98,6 +98,12 @@ fn rules() -> Vec<ResizeRule> {
         crop_height: 24,
         crop_offset,
     };
+    // Half of the rest is 5.5 and 4.5.
+    let middle = |offset| ResizeRule::Stretch {
+        width: 39,
+        height: 31,
+        crop: Some(CentreCrop { width: 28, height: 22, offset }),
+    };
     let short_side = |pad_to_multiple, cut_to_multiple| ResizeRule::ShortSidePad {
         short_side: 40,
         max_long_side: 70,
@@ -107,12 +113,17 @@ fn rules() -> Vec<ResizeRule> {
     let mut rules = vec![
         ResizeRule::Keep {},
         // Half of one of the images.
-        ResizeRule::Stretch { width: 32, height: 24 },
-        ResizeRule::Stretch { width: 75, height: 50 },
+        ResizeRule::stretch(32, 24),
+        ResizeRule::stretch(75, 50),
+        middle(Rounding::Down),
+        middle(Rounding::HalfEven),
+        middle(Rounding::HalfUp),
         square,
         letterbox(Position::TopLeft, Rounding::Down, None, BoxesBack::OneRatio),
         crop(Rounding::Down, Rounding::HalfEven),
         crop(Rounding::HalfEven, Rounding::Down),
+        crop(Rounding::HalfUp, Rounding::HalfUp),
+        letterbox(Position::TopLeft, Rounding::HalfUp, None, BoxesBack::EachAxis),
         short_side(32, 1),
         short_side(1, 1),
         short_side(1, 16),

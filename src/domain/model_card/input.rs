@@ -134,8 +134,13 @@ impl Interpolation {
 pub enum ResizeRule {
     /// The upright image as it is; the graph takes any size.
     Keep {},
-    /// Resizes both sides to the given size, whatever the aspect ratio.
-    Stretch { width: u32, height: u32 },
+    /// Resizes both sides to the given size, whatever the aspect ratio, then takes the middle if `crop` is given.
+    Stretch {
+        width: u32,
+        height: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        crop: Option<CentreCrop>,
+    },
     /// The short side to `short_side`, the long side in proportion and rounded by `long_side`, then the middle
     /// `crop_width` x `crop_height`, its left and top offset rounded by `crop_offset`.
     ShortSideCrop { short_side: u32, long_side: Rounding, crop_width: u32, crop_height: u32, crop_offset: Rounding },
@@ -170,6 +175,47 @@ pub enum ResizeRule {
         #[serde(default = "one_pixel", skip_serializing_if = "is_one_pixel")]
         cut_to_multiple: u32,
     },
+}
+
+impl ResizeRule {
+    /// Both sides to the given size, without a crop.
+    pub fn stretch(width: u32, height: u32) -> Self {
+        Self::Stretch { width, height, crop: None }
+    }
+
+    /// In the middle of grey, as Ultralytics does it.
+    pub fn letterbox(width: u32, height: u32) -> Self {
+        Self::Letterbox {
+            width,
+            height,
+            fill: Fill([114; 3]),
+            position: Position::Centre,
+            rounding: Rounding::HalfEven,
+            stride: None,
+            boxes_back: BoxesBack::EachAxis,
+        }
+    }
+
+    /// Width and height of the tensor; `None` if they depend on the image. A stride of a letterbox is not counted.
+    pub fn tensor_size(&self) -> Option<[u32; 2]> {
+        match *self {
+            Self::Stretch { crop: Some(CentreCrop { width, height, .. }), .. }
+            | Self::Stretch { width, height, crop: None }
+            | Self::Letterbox { width, height, .. }
+            | Self::ShortSideCrop { crop_width: width, crop_height: height, .. } => Some([width, height]),
+            Self::Keep {} | Self::ShortSidePad { .. } => None,
+        }
+    }
+}
+
+/// The middle of a resized image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CentreCrop {
+    pub width: u32,
+    pub height: u32,
+    /// Rounds the left and the top offset.
+    pub offset: Rounding,
 }
 
 fn one_pixel() -> u32 {
@@ -257,6 +303,8 @@ pub enum Rounding {
     Down,
     /// Rounds to the nearest, halves to the even neighbour, as Python's `round()` (torchvision's crop offset).
     HalfEven,
+    /// Rounds to the nearest, halves up: `int(x + 0.5)` (MMDetection's sides).
+    HalfUp,
 }
 
 /// An input of the graph besides the image, of any number type.

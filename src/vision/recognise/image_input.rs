@@ -7,7 +7,7 @@ use super::signature::{Dimension, Port, PortElement, ShapeText};
 use super::usual::Usual;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{
-    AuxiliaryInput, Background, BoxesBack, ChannelOrder, ClassValues, ElementType, Fill, ImageInput, Layout,
+    AuxiliaryInput, Background, BoxesBack, CentreCrop, ChannelOrder, ClassValues, ElementType, ImageInput, Layout,
     OutputConvention, Position, ResizeRule, Rounding,
 };
 
@@ -205,12 +205,16 @@ pub(super) fn complete(
     input: &mut ImageInput,
     findings: &mut Findings,
 ) {
-    assume_pixels(model, prediction, input, findings);
+    assume_pixels(prediction, input, findings);
     let (rule, because) = match &prediction.convention {
         OutputConvention::Classification(_) => classifier_resize(sizes),
-        OutputConvention::Detection(_) => detector_resize(model, prediction, sizes),
+        OutputConvention::Detection(_) => detector_resize(prediction, sizes),
     };
     findings.assumed("input.resize", resize_text(&rule), because);
+    if rule != (ResizeRule::Keep {}) {
+        let because = "ONNX does not record this; most training code resizes images with Pillow";
+        findings.assumed("input.interpolation", input.interpolation.into_str(), because);
+    }
     input.resize = rule;
     let mut written = model.notes.pixels.clone();
     if let Some(usual) = prediction.usual {
@@ -278,11 +282,19 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
         (Some(side), None, None) | (None, Some(side), None) => [side, side],
         (None, None, None) => [DEFAULT_DETECTOR_SIDE; 2],
     };
-    // The side of the input that the notes are about.
-    let noted_side = model.notes.input_size.as_ref().map_or(width, |size| size.value[0]);
+    // The size of the input that the notes are about.
+    let noted_size = model.notes.input_size.as_ref().map_or([width, height], |size| size.value);
+    let scaled = |length: u32, axis: usize| {
+        (f64::from(length) * f64::from([width, height][axis]) / f64::from(noted_size[axis])).round() as u32
+    };
     match *resize {
+        NotedResize::StretchCrop { size, offset } => ResizeRule::Stretch {
+            width: scaled(size[0], 0),
+            height: scaled(size[1], 1),
+            crop: Some(CentreCrop { width, height, offset }).filter(|_| size != noted_size),
+        },
         NotedResize::Crop { short_side, offset } => ResizeRule::ShortSideCrop {
-            short_side: (f64::from(short_side) * f64::from(width) / f64::from(noted_side)).round() as u32,
+            short_side: scaled(short_side, 0),
             long_side: Rounding::Down,
             crop_width: width,
             crop_height: height,
@@ -292,7 +304,7 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
             let cut_to_multiple = if model_type(model) == Some("yolos") { YOLOS_PATCH } else { 1 };
             ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1, cut_to_multiple }
         }
-        NotedResize::Stretch | NotedResize::ShortSidePad { .. } => ResizeRule::Stretch { width, height },
+        NotedResize::Stretch | NotedResize::ShortSidePad { .. } => ResizeRule::stretch(width, height),
         NotedResize::Letterbox { fill, position, rounding, boxes_back } => {
             // The exporters' own code cuts off what only fills the square up, if the graph takes any size.
             // YOLOv5's does not do it for ONNX files.
@@ -303,12 +315,7 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
     }
 }
 
-fn assume_pixels(
-    model: &RecognitionRequest<'_>,
-    prediction: &OutputPrediction,
-    input: &mut ImageInput,
-    findings: &mut Findings,
-) {
+fn assume_pixels(prediction: &OutputPrediction, input: &mut ImageInput, findings: &mut Findings) {
     input.channels = ChannelOrder::Rgb;
     input.divide_by = 1.0;
     input.mean = [0.0; 3];
@@ -333,10 +340,6 @@ fn assume_pixels(
         OutputConvention::Detection(_) => {
             input.divide_by = 255.0;
             "ONNX does not record this; torchvision's and most other float detectors expect 0 to 1 and normalise inside"
-        }
-        OutputConvention::Classification(_) if model.notes.is_ultralytics() => {
-            input.divide_by = 255.0;
-            "ONNX does not record this; the metadata is from ultralytics, whose models expect 0 to 1"
         }
         OutputConvention::Classification(output)
             if output.background == Background::First || (output.values == ClassValues::ArgMax && !planar) =>
@@ -373,7 +376,7 @@ fn classifier_resize(sizes: &Sizes) -> (ResizeRule, String) {
         }
     };
     if width.max(height) <= SMALL_SIDE {
-        let rule = ResizeRule::Stretch { width, height };
+        let rule = ResizeRule::stretch(width, height);
         return (rule, format!("{size_because}; models of such small images are trained on whole images"));
     }
     // torchvision and timm: 256 to 224, that is a crop of seven eighths.
@@ -393,30 +396,13 @@ fn classifier_resize(sizes: &Sizes) -> (ResizeRule, String) {
     )
 }
 
-fn detector_resize(
-    model: &RecognitionRequest<'_>,
-    prediction: &OutputPrediction,
-    sizes: &Sizes,
-) -> (ResizeRule, String) {
-    let letterboxed = model.notes.is_ultralytics();
+fn detector_resize(prediction: &OutputPrediction, sizes: &Sizes) -> (ResizeRule, String) {
     match (sizes.width, sizes.height, &sizes.preferred) {
-        (Some(width), Some(height), _) | (_, _, &Some(([width, height], _))) if letterboxed => (
-            ResizeRule::Letterbox {
-                width,
-                height,
-                fill: Fill([114; 3]),
-                position: Position::Centre,
-                rounding: Rounding::HalfEven,
-                stride: None,
-                boxes_back: BoxesBack::EachAxis,
-            },
-            "the metadata is from ultralytics, which pads images with grey".to_owned(),
-        ),
         (Some(width), Some(height), _) => (
-            ResizeRule::Stretch { width, height },
+            ResizeRule::stretch(width, height),
             "the graph fixes the size; ONNX does not record the resize rule".to_owned(),
         ),
-        (_, _, &Some(([width, height], ref because))) => (ResizeRule::Stretch { width, height }, because.clone()),
+        (_, _, &Some(([width, height], ref because))) => (ResizeRule::stretch(width, height), because.clone()),
         _ if prediction.side_multiple > 1 => (
             ResizeRule::ShortSidePad {
                 short_side: 800,
@@ -432,7 +418,7 @@ fn detector_resize(
         ),
         (width, height, _) if width.is_some() || height.is_some() => {
             let side = width.or(height).unwrap_or(DEFAULT_CLASSIFIER_SIDE);
-            let rule = ResizeRule::Stretch { width: width.unwrap_or(side), height: height.unwrap_or(side) };
+            let rule = ResizeRule::stretch(width.unwrap_or(side), height.unwrap_or(side));
             (rule, "the graph fixes one side".to_owned())
         }
         _ => (ResizeRule::Keep {}, "the graph ran on any size; such detectors mostly resize inside".to_owned()),
@@ -443,7 +429,10 @@ fn detector_resize(
 fn resize_text(rule: &ResizeRule) -> String {
     match *rule {
         ResizeRule::Keep {} => "keep".to_owned(),
-        ResizeRule::Stretch { width, height } => format!("stretch to {width}x{height}"),
+        ResizeRule::Stretch { width, height, crop: None } => format!("stretch to {width}x{height}"),
+        ResizeRule::Stretch { width, height, crop: Some(crop) } => {
+            format!("stretch to {width}x{height}, middle {}x{}", crop.width, crop.height)
+        }
         ResizeRule::ShortSideCrop { short_side, crop_width, crop_height, .. } => {
             format!("short-side-crop: short side to {short_side}, middle {crop_width}x{crop_height}")
         }

@@ -18,7 +18,7 @@ pub fn draft_card(model: &RecognitionRequest<'_>) -> Result<ModelCard, Recognise
     let port = image_input::recognise(model, &mut Findings::default())?;
     let layout = *port.layouts.first().ok_or_else(|| Refusal::new("no input is an image"))?;
     let sizes = port.sizes(layout);
-    let resize = ResizeRule::Stretch { width: sizes.width.unwrap_or(SIDE), height: sizes.height.unwrap_or(SIDE) };
+    let resize = ResizeRule::stretch(sizes.width.unwrap_or(SIDE), sizes.height.unwrap_or(SIDE));
     let divide_by = if port.element_type == ElementType::Uint8 { 1.0 } else { 255.0 };
     let task = likely_task(model.graph);
     let output = draft_output(model.graph, task);

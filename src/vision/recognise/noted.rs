@@ -76,6 +76,12 @@ pub struct PixelNotes {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NotedResize {
     Stretch,
+    /// The middle of an image of `size`, whatever its aspect ratio, if the input is as large as the notes say.
+    StretchCrop {
+        /// Width and height.
+        size: [u32; 2],
+        offset: Rounding,
+    },
     /// The middle of an image whose short side has `short_side` pixels, if the input is as large as the notes say.
     Crop {
         short_side: u32,

@@ -173,7 +173,7 @@ mod tests {
         ImageInput {
             divide_by: 255.0,
             mean: [0.485, 0.456, 0.406],
-            ..ImageInput::new(Layout::Nchw, ElementType::Float32, ResizeRule::Stretch { width: 32, height: 32 })
+            ..ImageInput::new(Layout::Nchw, ElementType::Float32, ResizeRule::stretch(32, 32))
         }
     }
 

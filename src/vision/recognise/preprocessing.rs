@@ -88,7 +88,10 @@ pub(super) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {
     let share = config["crop_pct"].as_f64().filter(|share| *share > 0.0).unwrap_or(0.875);
     let short_side = (f64::from(input_size[0].min(input_size[1])) / share).floor() as u32;
     let resize = match config["crop_mode"].as_str() {
-        Some("squash") if share == 1.0 => NotedResize::Stretch,
+        Some("squash") => {
+            let size = input_size.map(|side| (f64::from(side) / share).floor() as u32);
+            NotedResize::StretchCrop { size, offset: Rounding::HalfEven }
+        }
         None | Some("center") if input_size[0] == input_size[1] => {
             NotedResize::Crop { short_side, offset: Rounding::HalfEven }
         }
@@ -191,6 +194,12 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
             };
             Ok((resize, Some([short; 2])))
         }
+        (short, whole, Some((width, height)))
+            if width > short.or(whole.map(|whole| whole.0)).unwrap_or(width)
+                || height > short.or(whole.map(|whole| whole.1)).unwrap_or(height) =>
+        {
+            Err(format!("it pads images to {width}x{height} with black, which Spotcheck does not do"))
+        }
         (Some(short_side), _, Some((width, height))) => {
             Ok((NotedResize::Crop { short_side, offset }, Some([width, height])))
         }
@@ -199,11 +208,9 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
             Ok((NotedResize::ShortSidePad { short_side, max_long_side }, None))
         }
         (None, Some((width, height)), None) => Ok((NotedResize::Stretch, Some([width, height]))),
-        (None, Some(whole), Some(crop)) if whole == crop => Ok((NotedResize::Stretch, Some([crop.0, crop.1]))),
-        (None, Some((width, height)), Some((crop_width, crop_height))) => Err(format!(
-            "it stretches images to {width}x{height} and takes the middle {crop_width}x{crop_height}, which Spotcheck \
-            does not do"
-        )),
+        (None, Some((width, height)), Some((crop_width, crop_height))) => {
+            Ok((NotedResize::StretchCrop { size: [width, height], offset }, Some([crop_width, crop_height])))
+        }
         _ => Err("its sizes are not known to Spotcheck".to_owned()),
     }
 }

@@ -39,27 +39,31 @@ impl Preset {
 
 /// The preset with this name, for a card's input.
 pub fn preset(task: ModelTask, input: &ImageInput, name: &str) -> Option<Preset> {
-    presets(task, input).into_iter().find(|preset| preset.name == name)
+    all(task, input).chain(presets(task, input)).find(|preset| preset.name == name)
 }
 
 /// The common ways for a task, each different from the others. If none is the card's `input`, that is the first,
 /// called `present`.
 pub fn presets(task: ModelTask, input: &ImageInput) -> Vec<Preset> {
-    let all = match task {
-        ModelTask::Classification => classifiers(input),
-        ModelTask::Detection => detectors(input),
-    };
     let mut presets: Vec<Preset> = Vec::new();
-    for (name, about, way) in all {
-        let input = way.of(input);
-        if presets.iter().all(|known| known.input != input) {
-            presets.push(Preset { name, about, input });
+    for preset in all(task, input) {
+        if presets.iter().all(|known| known.input != preset.input) {
+            presets.push(preset);
         }
     }
     if presets.iter().all(|preset| preset.input != *input) {
         presets.insert(0, Preset { name: "present", about: "as the card says", input: input.clone() });
     }
     presets
+}
+
+/// Every preset, some of which are the same for 8-bit inputs.
+fn all(task: ModelTask, input: &ImageInput) -> impl Iterator<Item = Preset> {
+    let named = match task {
+        ModelTask::Classification => classifiers(input),
+        ModelTask::Detection => detectors(input),
+    };
+    named.into_iter().map(|(name, about, way)| Preset { name, about, input: way.of(input) })
 }
 
 /// What a preset says.
@@ -118,8 +122,8 @@ type Named = (&'static str, &'static str, Way);
 
 fn classifiers(input: &ImageInput) -> Vec<Named> {
     use Interpolation::{PillowBicubic, PillowBilinear, PillowNearest};
-    let [width, height] = canvas(&input.resize).unwrap_or([224; 2]);
-    let stretch = || ResizeRule::Stretch { width, height };
+    let [width, height] = input.resize.tensor_size().unwrap_or([224; 2]);
+    let stretch = || ResizeRule::stretch(width, height);
     let crop = |share: f64| ResizeRule::ShortSideCrop {
         short_side: (f64::from(width.max(height)) / share).floor() as u32,
         long_side: Rounding::Down,
@@ -152,17 +156,23 @@ fn classifiers(input: &ImageInput) -> Vec<Named> {
 
 fn detectors(input: &ImageInput) -> Vec<Named> {
     use Interpolation::{OpencvLinear, PillowBilinear};
-    let [width, height] = canvas(&input.resize).unwrap_or([640; 2]);
+    let [width, height] = input.resize.tensor_size().unwrap_or([640; 2]);
     // A graph of any size has its own rule.
-    let is_free = canvas(&input.resize).is_none();
+    let is_free = input.resize.tensor_size().is_none();
     let own = |rule: ResizeRule| if is_free { input.resize.clone() } else { rule };
-    let stretch = || own(ResizeRule::Stretch { width, height });
-    let letterbox = |position, rounding, boxes_back| {
-        let fill = Fill([114; 3]);
-        own(ResizeRule::Letterbox { width, height, fill, position, rounding, stride: None, boxes_back })
+    let stretch = || own(ResizeRule::stretch(width, height));
+    let centred = || own(ResizeRule::letterbox(width, height));
+    let top_left = || {
+        own(ResizeRule::Letterbox {
+            width,
+            height,
+            fill: Fill([114; 3]),
+            position: Position::TopLeft,
+            rounding: Rounding::Down,
+            stride: None,
+            boxes_back: BoxesBack::OneRatio,
+        })
     };
-    let centred = || letterbox(Position::Centre, Rounding::HalfEven, BoxesBack::EachAxis);
-    let top_left = || letterbox(Position::TopLeft, Rounding::Down, BoxesBack::OneRatio);
     let way = |resize, interpolation, pixels| Way { resize, interpolation, pixels };
     vec![
         ("yolo", "letterbox, 0 to 1", way(centred(), OpencvLinear, UNIT)),
@@ -177,13 +187,4 @@ fn detectors(input: &ImageInput) -> Vec<Named> {
         ("half", "stretched, -1 to 1", way(stretch(), OpencvLinear, TENSORFLOW)),
         ("yolo-bgr", "letterbox, 0 to 1, BGR", way(centred(), OpencvLinear, UNIT.bgr())),
     ]
-}
-
-/// Width and height of the tensor; `None` if they depend on the image.
-fn canvas(rule: &ResizeRule) -> Option<[u32; 2]> {
-    match *rule {
-        ResizeRule::Stretch { width, height } | ResizeRule::Letterbox { width, height, .. } => Some([width, height]),
-        ResizeRule::ShortSideCrop { crop_width, crop_height, .. } => Some([crop_width, crop_height]),
-        ResizeRule::Keep {} | ResizeRule::ShortSidePad { .. } => None,
-    }
 }

@@ -201,7 +201,7 @@ impl<'r, 'f> Prober<'r, 'f> {
     }
 
     fn runs_at(&mut self, [width, height]: [u32; 2]) -> bool {
-        let input = ImageInput { resize: ResizeRule::Stretch { width, height }, ..self.input.clone() };
+        let input = ImageInput { resize: ResizeRule::stretch(width, height), ..self.input.clone() };
         let prepared = preprocess(&input, &patch([width, height], PATCH_X[0]));
         prepared.is_ok_and(|prepared| self.run_prepared(&prepared).is_ok())
     }
@@ -308,7 +308,7 @@ fn probe_input(
         divide_by: if takes_levels { 1.0 } else { 255.0 },
         fixed_batch: port.fixed_batch,
         auxiliary: port.auxiliary.clone(),
-        ..ImageInput::new(layout, port.element_type, ResizeRule::Stretch { width, height })
+        ..ImageInput::new(layout, port.element_type, ResizeRule::stretch(width, height))
     };
     let input = overrules.apply("input", &draft)?;
     let divides = |number: f32| number.is_finite() && number != 0.0;
@@ -330,9 +330,10 @@ fn probe_input(
 fn sides(rule: &ResizeRule) -> Vec<u32> {
     match *rule {
         ResizeRule::Keep {} => Vec::new(),
-        ResizeRule::Stretch { width, height } | ResizeRule::Letterbox { width, height, .. } => {
-            vec![width, height]
+        ResizeRule::Stretch { width, height, crop } => {
+            [width, height].into_iter().chain(crop.into_iter().flat_map(|crop| [crop.width, crop.height])).collect()
         }
+        ResizeRule::Letterbox { width, height, .. } => vec![width, height],
         ResizeRule::ShortSideCrop { short_side, crop_width, crop_height, .. } => {
             vec![short_side, crop_width, crop_height]
         }

@@ -10,8 +10,8 @@ use super::rows::{
     CONTROL_WIDTH, Rows, SIDES, decimal, fixed, fixed_word, menu, number, optional_number, port, word_of,
 };
 use crate::domain::{
-    AuxiliaryInput, AuxiliaryValue, BoxesBack, ChannelOrder, ElementType, Fill, ImageInput, Interpolation, Layout,
-    Position, ResizeRule, Rounding,
+    AuxiliaryInput, AuxiliaryValue, BoxesBack, CentreCrop, ChannelOrder, ElementType, ImageInput, Interpolation,
+    Layout, Position, ResizeRule, Rounding,
 };
 use crate::state::{ImportPort, ImportStart};
 
@@ -114,19 +114,26 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
     });
     match rule {
         ResizeRule::Keep {} => {}
-        ResizeRule::Stretch { width, height } => {
+        ResizeRule::Stretch { width, height, crop } => {
             size_ui(ui, rows, "input.resize.stretch.width", "Size", [width, height]);
+            let mut crops = crop.is_some();
+            rows.row(ui, "input.resize.stretch.crop", "Crop", |ui| {
+                checkbox_ui(ui, &mut crops, "Only the middle of it");
+            });
+            let whole = || CentreCrop { width: *width, height: *height, offset: Rounding::HalfEven };
+            *crop = crops.then(|| crop.unwrap_or_else(whole));
+            if let Some(CentreCrop { width, height, offset }) = crop {
+                let path = |field| format!("input.resize.stretch.crop.{field}");
+                size_ui(ui, rows, &path("width"), "Crop size", [width, height]);
+                rounding_ui(ui, rows, &path("offset"), "Crop offset", offset);
+            }
         }
         ResizeRule::ShortSideCrop { short_side, long_side, crop_width, crop_height, crop_offset } => {
             let path = |field| format!("input.resize.short-side-crop.{field}");
             rows.row(ui, &path("short_side"), "Short side", |ui| number(ui, "Short side", short_side, SIDES, " px"));
             size_ui(ui, rows, &path("crop_width"), "Crop", [crop_width, crop_height]);
-            rows.row(ui, &path("long_side"), "Long side", |ui| {
-                menu(ui, "Rounding of the long side", long_side, Rounding::VARIANTS);
-            });
-            rows.row(ui, &path("crop_offset"), "Crop offset", |ui| {
-                menu(ui, "Rounding of the crop offset", crop_offset, Rounding::VARIANTS);
-            });
+            rounding_ui(ui, rows, &path("long_side"), "Long side", long_side);
+            rounding_ui(ui, rows, &path("crop_offset"), "Crop offset", crop_offset);
         }
         ResizeRule::Letterbox { width, height, fill, position, rounding, stride, boxes_back } => {
             let path = |field| format!("input.resize.letterbox.{field}");
@@ -137,9 +144,7 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
                 }
             });
             rows.row(ui, &path("position"), "Position", |ui| menu(ui, "Position", position, Position::VARIANTS));
-            rows.row(ui, &path("rounding"), "Side rounding", |ui| {
-                menu(ui, "Side rounding", rounding, Rounding::VARIANTS);
-            });
+            rounding_ui(ui, rows, &path("rounding"), "Side rounding", rounding);
             rows.row(ui, &path("stride"), "Cut to stride", |ui| {
                 optional_number(ui, "Cut to stride", stride, 32, SIDES, "always the whole size");
             });
@@ -171,6 +176,10 @@ fn size_ui(ui: &mut Ui, rows: &mut Rows<'_>, path: &str, name: &str, [width, hei
     });
 }
 
+fn rounding_ui(ui: &mut Ui, rows: &mut Rows<'_>, path: &str, name: &str, rounding: &mut Rounding) {
+    rows.row(ui, path, name, |ui| menu(ui, &format!("{name}: rounding"), rounding, Rounding::VARIANTS));
+}
+
 fn rule_text(rule: &ResizeRule) -> &'static str {
     match rule {
         ResizeRule::Keep {} => "None: any size",
@@ -184,23 +193,13 @@ fn rule_text(rule: &ResizeRule) -> &'static str {
 /// Every rule, for an input of the same size as `rule` gives.
 fn rules_of_size(rule: &ResizeRule) -> [ResizeRule; 5] {
     let [width, height] = match *rule {
-        ResizeRule::Keep {} => [640, 640],
-        ResizeRule::Stretch { width, height } | ResizeRule::Letterbox { width, height, .. } => [width, height],
-        ResizeRule::ShortSideCrop { crop_width, crop_height, .. } => [crop_width, crop_height],
         ResizeRule::ShortSidePad { short_side, .. } => [short_side, short_side],
+        _ => rule.tensor_size().unwrap_or([640, 640]),
     };
     let (short, long) = (width.min(height), width.max(height));
     [
-        ResizeRule::Stretch { width, height },
-        ResizeRule::Letterbox {
-            width,
-            height,
-            fill: Fill([114; 3]),
-            position: Position::Centre,
-            rounding: Rounding::HalfEven,
-            stride: None,
-            boxes_back: BoxesBack::default(),
-        },
+        ResizeRule::stretch(width, height),
+        ResizeRule::letterbox(width, height),
         ResizeRule::ShortSideCrop {
             // Seven eighths are the most common crop.
             short_side: (u64::from(long) * 8 / 7).min(u64::from(*SIDES.end())) as u32,

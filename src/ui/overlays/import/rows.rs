@@ -149,6 +149,7 @@ fn words(word: &'static str) -> &'static str {
         "top-left" => "Top left",
         "down" => "Down",
         "half-even" => "Nearest, halves to even",
+        "half-up" => "Nearest, halves up",
         "scale-factor" => "Scale: height, width",
         "input-height-width" => "Input height, width",
         "image-height-width" => "Image height, width",
