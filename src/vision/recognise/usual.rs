@@ -11,7 +11,9 @@ pub(super) enum Usual {
     /// `YOLOv5` and `YOLOv7`.
     Yolov5,
     Yolox,
+    /// The first `NanoDet`.
     NanoDet,
+    NanoDetPlus,
     UltralyticsRtDetr,
     Paddle,
     MmDetection,
@@ -42,6 +44,7 @@ impl Usual {
             Self::Yolov5 => "YOLOv5 and YOLOv7",
             Self::Yolox => "YOLOX",
             Self::NanoDet => "NanoDet",
+            Self::NanoDetPlus => "NanoDet-Plus",
             Self::UltralyticsRtDetr => "Ultralytics' RT-DETR",
             Self::Paddle => "PaddleDetection",
             Self::MmDetection => "MMDetection",
@@ -69,14 +72,20 @@ impl Usual {
                 let resize = letterbox(114, Position::TopLeft, Rounding::Down, BoxesBack::OneRatio);
                 (bgr, (1.0, [0.0; 3], [1.0; 3]), opencv, resize)
             }
-            Self::NanoDet => {
+            Self::NanoDet | Self::NanoDetPlus => {
                 let pixels = (1.0, [103.53, 116.28, 123.675], [57.375, 57.12, 58.395]);
-                (bgr, pixels, opencv, letterbox(0, Position::Centre, Rounding::HalfEven, BoxesBack::OneRatio))
+                // `keep_ratio` of the package's configuration files.
+                let resize = if self == Self::NanoDet {
+                    letterbox(0, Position::Centre, Rounding::HalfEven, BoxesBack::ExactPadding)
+                } else {
+                    NotedResize::Stretch
+                };
+                (bgr, pixels, opencv, resize)
             }
             Self::UltralyticsRtDetr => (rgb, plain, opencv, NotedResize::Stretch),
             Self::Paddle => (rgb, plain, Interpolation::OpencvCubic, NotedResize::Stretch),
             Self::MmDetection => {
-                let resize = letterbox(114, Position::TopLeft, Rounding::HalfEven, BoxesBack::EachAxis);
+                let resize = letterbox(114, Position::TopLeft, Rounding::HalfUp, BoxesBack::EachAxis);
                 (rgb, (1.0, MMDETECTION_MEAN, MMDETECTION_STD), opencv, resize)
             }
             Self::Detr => {

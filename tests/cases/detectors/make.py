@@ -427,7 +427,11 @@ def nanodet(image, plus):
         outputs = [("output", F32, [1, len(cells((SIDE, SIDE), strides)), CLASSES + 32])]
     model = graph.model([("data", F32, [1, 3, SIDE, SIDE])], outputs)
     mean, std = (103.53, 116.28, 123.675), (57.375, 57.12, 58.395)
+    # `keep_ratio` of the configuration files. The package warps (cv2.warpPerspective), here images are resized: the
+    # manual says how far apart both are.
     canvas, ratio, new, pad = letterbox(image[..., ::-1], SIDE, SIDE, 0)
+    if plus:
+        canvas = cv2.resize(image[..., ::-1], (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)
     raw = run(model, {"data": planar(canvas, 1.0, mean, std)})
     if plus:
         table = raw["output"][0].astype(np.float64)
@@ -438,7 +442,8 @@ def nanodet(image, plus):
     points = (grid[:, :2] + shift) * grid[:, 2:]
     boxes = np.concatenate([points - distances[:, :2], points + distances[:, 2:]], axis=1)
     classes, tops = best(table[:, :CLASSES])
-    found = detections(one_ratio(boxes, image, ratio, new, pad), classes, tops, 0.3, nms=0.6)
+    boxes = stretched(boxes, image) if plus else exact_padding(boxes, image, ratio, new, pad)
+    found = detections(boxes, classes, tops, 0.3, nms=0.6)
     write("nanodet-plus" if plus else "nanodet", model, found, 0.3, {"labels.txt": "\n".join(NAMES) + "\n"})
 
 
@@ -449,7 +454,7 @@ def mmdeploy(image):
     labels = graph.op("Cast", graph.columns(rows, 5, 6), to=I64)
     graph.op("Reshape", labels, graph.const([1, 24], np.int64), outputs=["labels"])
     model = graph.model([("input", F32, [1, 3, SIDE, SIDE])], [("dets", F32, [1, 24, 5]), ("labels", I64, [1, 24])])
-    canvas, ratio, new, pad = letterbox(image, SIDE, SIDE, 114, centred=False)
+    canvas, ratio, new, pad = letterbox(image, SIDE, SIDE, 114, centred=False, rounding=lambda side: int(side + 0.5))
     raw = run(model, {"input": planar(canvas, 1.0, (123.675, 116.28, 103.53), (58.395, 57.12, 57.375))})
     dets = raw["dets"][0].astype(np.float64)
     boxes = each_axis(dets[:, :4], image, ratio, new, pad)

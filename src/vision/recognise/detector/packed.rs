@@ -295,9 +295,14 @@ fn with_bins(port: &Port, table: &Table, scores: usize, grid: &CellGrid) -> Opti
     Some(found)
 }
 
+/// `NanoDet-Plus` has a fourth level.
+fn is_plus(grid: &CellGrid) -> bool {
+    grid.strides.len() > 3
+}
+
 fn bins_of(bins: usize, grid: &CellGrid) -> Grid {
-    // NanoDet-Plus has a fourth level, and counts from the corner of a cell; the first NanoDet from its centre.
-    let point = if grid.strides.len() > 3 { CellPoint::TopLeft } else { CellPoint::Centre };
+    // NanoDet-Plus counts from the corner of a cell; the first NanoDet from its centre.
+    let point = if is_plus(grid) { CellPoint::TopLeft } else { CellPoint::Centre };
     Grid { strides: grid.strides.clone(), coding: GridCoding::DistanceBins { bins: bins as u32, point } }
 }
 
@@ -309,7 +314,7 @@ impl Found {
         self.decided_format = Some((BoxFormat::Xyxy, "distances give the four edges".to_owned()));
         self.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));
         self.output.nms_iou = Some(0.6);
-        self.usual = Some(Usual::NanoDet);
+        self.usual = Some(if is_plus(grid) { Usual::NanoDetPlus } else { Usual::NanoDet });
     }
 
     /// Notes where each part is.
