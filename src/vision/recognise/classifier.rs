@@ -2,6 +2,7 @@
 
 use super::finding::{Findings, Refusal};
 use super::labels::{LABEL_FILE, label_count, misfit};
+use super::nearest::nearest;
 use super::probe::Prober;
 use super::signature::Port;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
@@ -38,7 +39,7 @@ pub(super) fn recognise(
         Some(chosen) => from_scores(model, chosen, findings)?,
         None => match ports.iter().find(|port| is_arg_max(port, prober)) {
             Some(port) => from_arg_max(model, port, prober, findings)?,
-            None => return Err(unknown_outputs(model).into()),
+            None => return Err(unknown_outputs(model, prober).into()),
         },
     };
     let name = output.convention.name.clone().unwrap_or_default();
@@ -66,14 +67,21 @@ fn ignored(model: &RecognitionRequest<'_>, used: &str) -> Vec<String> {
 }
 
 /// What Spotcheck reads, for a graph that has none of it.
-fn unknown_outputs(model: &RecognitionRequest<'_>) -> Refusal {
+fn unknown_outputs(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Refusal {
     let outputs: Vec<String> = model.graph.outputs.iter().map(ToString::to_string).collect();
-    Refusal::new(format!(
+    let first_run = prober.predictions.first().into_iter().flat_map(|outputs| outputs.values());
+    let shapes: Vec<&[usize]> = first_run.map(|tensor| &*tensor.shape).collect();
+    let nearest = nearest(&shapes);
+    let is_like = nearest.map_or_else(String::new, |nearest| {
+        format!(". They are most like those of {}, which Spotcheck reads: {}", nearest.exporter, nearest.outputs)
+    });
+    let refusal = Refusal::new(format!(
         "Spotcheck does not support these outputs: {}. It reads classifiers (one score for each class, or the number \
         of the best class) and detectors after non-maximum suppression (boxes [n, 4], classes [n] and scores [n], \
-        each an output of its own): export the model with such outputs",
+        each an output of its own): export the model with such outputs{is_like}",
         outputs.join(", ")
-    ))
+    ));
+    Refusal { nearest, ..refusal }
 }
 
 fn read_scores<'g>(port: &'g Port, prober: &Prober<'_, '_>) -> Option<Scores<'g>> {
@@ -253,15 +261,15 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
         });
     }
     if let Some(labels) = model.notes.labels_for(classes) {
-        findings.recognised("labels", LABEL_FILE, &*labels.because);
-        let labels_to_store = Some(labels.value.clone());
+        findings.recognised("labels", LABEL_FILE, labels.because);
+        let labels_to_store = Some(labels.value);
         return Ok(Naming { background: false, label_set: Some(LABEL_FILE.to_owned()), labels_to_store });
     }
     if let Some(labels) = classes.checked_sub(1).and_then(|named| model.notes.labels_for(named)) {
         let because = format!("{} and the model has {classes}", labels.because);
         findings.recognised("output.classification.background", Background::First.into_str(), &*because);
         findings.recognised("labels", LABEL_FILE, because);
-        let labels_to_store = Some(labels.value.clone());
+        let labels_to_store = Some(labels.value);
         return Ok(Naming { background: true, label_set: Some(LABEL_FILE.to_owned()), labels_to_store });
     }
     let background = classes == IMAGENET_CLASSES + 1;

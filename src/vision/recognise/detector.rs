@@ -112,11 +112,11 @@ fn name_classes(
             Some(classes) if counts_all => classes == count,
             _ => highest <= count,
         };
-        model.notes.labels.iter().find(|labels| fits(label_count(&labels.value)))
+        model.notes.labels_if(fits)
     };
     let labels = match &model.labels {
         Some(labels) => Some((labels.clone(), because_of_file)),
-        None => noted().map(|noted| (noted.value.clone(), noted.because.clone())),
+        None => noted().map(|noted| (noted.value, noted.because)),
     };
     if let Some((labels, because)) = labels {
         let count = label_count(&labels);

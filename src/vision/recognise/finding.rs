@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::nearest::Nearest;
+
 /// A field of the draft card with the reason for its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -30,11 +32,13 @@ pub enum Basis {
 #[error("{}", .reasons.join("; "))]
 pub struct Refusal {
     pub reasons: Vec<String>,
+    /// What outputs that Spotcheck does not read look most like.
+    pub nearest: Option<Nearest>,
 }
 
 impl Refusal {
     pub(super) fn new(reason: impl Into<String>) -> Self {
-        Self { reasons: vec![reason.into()] }
+        Self { reasons: vec![reason.into()], nearest: None }
     }
 
     /// The finding for a graph that ONNX Runtime does not load, with its message.

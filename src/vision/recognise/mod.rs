@@ -12,6 +12,7 @@ mod fit;
 mod image_input;
 mod labels;
 mod manual;
+mod nearest;
 mod noted;
 mod notes;
 mod overrules;
@@ -27,6 +28,7 @@ use std::collections::BTreeMap;
 pub use finding::{Basis, Finding, Refusal};
 pub use fit::{Misfit, class_count, misfits};
 pub use manual::{draft_card, draft_output, found_labels};
+pub use nearest::Nearest;
 pub use noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes};
 pub use notes::Neighbour;
 pub use overrules::{OverruleError, Overrules};
@@ -177,7 +179,7 @@ fn origin(graph: &GraphSignature) -> String {
 }
 
 fn place_in_card(field: &str) -> usize {
-    const ORDER: [&str; 10] = [
+    const ORDER: [&str; 11] = [
         "task",
         "labels",
         "input.name",
@@ -185,6 +187,7 @@ fn place_in_card(field: &str) -> usize {
         "input.type",
         "input.batches",
         "input.resize",
+        "input.interpolation",
         "input.",
         "output",
         "",

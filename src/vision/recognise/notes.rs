@@ -59,8 +59,21 @@ impl Notes {
     }
 
     /// The nearest names for exactly so many classes.
-    pub fn labels_for(&self, classes: usize) -> Option<&Noted<LabelSet>> {
-        self.labels.iter().find(|noted| label_count(&noted.value) == classes)
+    pub fn labels_for(&self, classes: usize) -> Option<Noted<LabelSet>> {
+        self.labels_if(|count| count == classes)
+    }
+
+    /// The nearest names whose count fits; the reason tells of other names that fit as well.
+    pub(super) fn labels_if(&self, fits: impl Fn(usize) -> bool) -> Option<Noted<LabelSet>> {
+        let mut fitting = self.labels.iter().filter(|noted| fits(label_count(&noted.value)));
+        let mut nearest = fitting.next()?.clone();
+        let others: Vec<&str> =
+            fitting.filter(|other| other.value != nearest.value).map(|other| &*other.because).collect();
+        if !others.is_empty() {
+            let others = others.join(" and ");
+            nearest.because += &format!("; {others}, too: give the right file if these names are wrong");
+        }
+        Some(nearest)
     }
 
     /// Whether the metadata is from Ultralytics or YOLOv5.
@@ -314,6 +327,10 @@ mod tests {
         assert_eq!(sets, [vec!["red", "green"], vec!["cat", "dog", "bird"], vec!["x"], vec!["person", "no"]]);
         assert_eq!(list(&notes.labels_for(3).unwrap().value), ["cat", "dog", "bird"]);
         assert_eq!(notes.labels[0].because, "yolo.names names 2 classes");
+        let because = notes.labels_for(2).unwrap().because;
+        let others = "yolo.names names 2 classes; map.pbtxt names 2 classes and coco.yaml names 2 classes, ";
+        assert!(because.starts_with(others), "{because}");
+        assert_eq!(notes.labels_for(3).unwrap().because, "labels.txt names 3 classes");
     }
 
     #[test]
