@@ -91,7 +91,7 @@ def crop(side, width=224):
 IMAGENET_PIXELS = {"channels": "rgb", "divide_by": 255.0, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 TENSORFLOW_PIXELS = {"channels": "rgb", "divide_by": 1.0, "mean": [123.68, 116.78, 103.94], "std": [1, 1, 1]}
 RAW_PIXELS = {"channels": "rgb", "divide_by": 1.0, "mean": [0, 0, 0], "std": [1, 1, 1]}
-PIXEL_FIELDS = ["input.channels", "input.divide_by", "input.mean", "input.std", "input.resize"]
+PIXEL_FIELDS = ["input.channels", "input.divide_by", "input.mean", "input.std", "input.resize", "input.interpolation"]
 
 
 def mlperf_resnet():
@@ -183,7 +183,7 @@ def quantised_mobilenet():
             "output": {"classification": {"values": "probabilities", "background": "first"}},
         },
         recognised=["task", "input.layout", "input.type", "input.divide_by", "output.classification.values", "output.classification.background"],
-        assumed=["labels", "input.channels", "input.resize"],
+        assumed=["labels", "input.channels", "input.resize", "input.interpolation"],
         ignored=0,
     )
 
@@ -524,6 +524,27 @@ def check(model, feed, to_pixels, detections, scale):
 # What cannot be used.
 
 
+def refused_centerface():
+    """Heat map, sizes, offsets and landmarks of a face detector, all of them maps of a quarter of the input's sides."""
+    graph = Graph()
+    small = graph.op("AveragePool", "input.1", kernel_shape=[4, 4], strides=[4, 4])
+    outputs = []
+    for name, channels in (("537", 1), ("538", 2), ("539", 2), ("540", 10)):
+        weights = graph.const(random.normal(size=(channels, 3, 1, 1)) * 0.01)
+        outputs.append((name, F32, [1, channels, 160, 160]))
+        if name == "537":
+            graph.op("Sigmoid", graph.op("Conv", small, weights), outputs=[name])
+        else:
+            graph.op("Conv", small, weights, outputs=[name])
+    write(
+        "refused-centerface",
+        graph.model([("input.1", F32, [1, 3, 640, 640])], outputs),
+        refused="does not support these outputs",
+        nearest="CenterNet",
+        shapes=[str(shape) for _, _, shape in outputs],
+    )
+
+
 def refusals():
     graph = Graph()
     graph.op("Identity", classifier(graph, "image", 10, "nchw"), outputs=["logits"])
@@ -555,7 +576,7 @@ def refusals():
     means = graph.op("ReduceMean", "images", axes=[1, 2, 3], keepdims=1)
     squeezed = graph.op("Squeeze", means, graph.const([3], np.int64))
     graph.op("Mul", squeezed, graph.const(random.uniform(size=(1, 90, 100))), outputs=["output0"])
-    write("refused-raw-yolo", graph.model([("images", F32, [1, 3, 64, 64])], [("output0", F32, [1, 90, 100])]), refused="output0 float32 [1, 90, 100]")
+    write("refused-raw-yolo", graph.model([("images", F32, [1, 3, 64, 64])], [("output0", F32, [1, 90, 100])]), refused="output0 float32 [1, 90, 100]", nearest="YOLO")
 
     graph = Graph()
     whole = graph.op("ReduceMax", "image", axes=[0, 1, 2], keepdims=0)
@@ -591,3 +612,4 @@ if __name__ == "__main__":
     tf_object_detection()
     mlperf_ssd()
     refusals()
+    refused_centerface()
