@@ -151,3 +151,71 @@ impl ClassificationEvaluation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    const CLOSE: f64 = 1e-9;
+
+    /// Written by `tests/evaluation/make_classification.py`, with scikit-learn.
+    fn fixture() -> Value {
+        serde_json::from_str(include_str!("../../tests/evaluation/classification.json")).unwrap()
+    }
+
+    fn check(what: &str, got: Option<f64>, expected: &Value) {
+        let is_close = match (got, expected.as_f64()) {
+            (Some(got), Some(expected)) => (got - expected).abs() < CLOSE,
+            (got, expected) => got.is_none() && expected.is_none(),
+        };
+        assert!(is_close, "{what}: {got:?}, expected {expected}");
+    }
+
+    #[test]
+    fn numbers_are_those_of_scikit_learn() {
+        let fixture = fixture();
+        let count = fixture["classes"].as_u64().unwrap();
+        let class = |id| EvaluatedClass { id: Some(id), name: format!("class {id}") };
+        let mut evaluation = ClassificationEvaluation::new((0..count as i64).map(class).collect());
+        let predictions = fixture["predictions"].as_array().unwrap();
+        for (truth, predicted) in fixture["truth"].as_array().unwrap().iter().zip(predictions) {
+            let pair = |pair: &Value| (pair[0].as_u64().unwrap() as u32, pair[1].as_f64().unwrap());
+            let predicted: Vec<(u32, f64)> = predicted.as_array().unwrap().iter().map(pair).collect();
+            evaluation.add(truth.as_u64().unwrap() as u32, &predicted);
+        }
+        let metrics = evaluation.finish();
+        let expected = &fixture["expected"];
+        check("top-1", metrics.top1, &expected["top1"]);
+        check("top-5", metrics.top5, &expected["top5"]);
+        check("macro precision", metrics.macro_precision, &expected["macro_precision"]);
+        check("macro recall", metrics.macro_recall, &expected["macro_recall"]);
+        check("macro F1", metrics.macro_f1, &expected["macro_f1"]);
+        check("calibration error", metrics.ece, &expected["ece"]);
+        for (index, class) in metrics.classes.iter().enumerate() {
+            check("precision", class.precision, &expected["precision"][index]);
+            check("recall", class.recall, &expected["recall"][index]);
+            check("F1", class.f1, &expected["f1"][index]);
+            assert_eq!(Some(class.truths), expected["truths"][index].as_u64());
+        }
+        let mut confusion = vec![vec![0; count as usize]; count as usize];
+        for cell in &metrics.confusion {
+            confusion[cell.truth.unwrap() as usize][cell.predicted.unwrap() as usize] = cell.count;
+        }
+        assert_eq!(serde_json::to_value(confusion).unwrap(), expected["confusion"]);
+        let filled: Vec<&ReliabilityBin> = metrics.reliability.iter().filter(|bin| bin.images > 0).collect();
+        assert_eq!(filled.len(), expected["bins"].as_array().unwrap().len());
+        for (bin, expected) in filled.into_iter().zip(expected["bins"].as_array().unwrap()) {
+            assert_eq!(Some(bin.images as u64), expected[0].as_u64());
+            check("accuracy of a bin", bin.accuracy, &expected[1]);
+            check("mean score of a bin", bin.mean_score, &expected[2]);
+        }
+    }
+
+    #[test]
+    fn without_images_nothing_is_measured() {
+        let metrics = ClassificationEvaluation::new(vec![EvaluatedClass::default()]).finish();
+        assert_eq!((metrics.images, metrics.top1, metrics.top5, metrics.ece), (0, None, None, None));
+    }
+}

@@ -18,6 +18,7 @@
 //! Pascal VOC, and classification.
 
 mod agreement;
+mod bootstrap;
 mod class_map;
 mod classification;
 mod coco;
@@ -29,6 +30,7 @@ mod operating_point;
 mod voc;
 
 pub use agreement::{Agreement, AgreementSummary, Comparison, Confusion, ImageAgreement, ScoreDifferences};
+pub use bootstrap::{DRAWS, DetectionDraws, DetectionIntervals, Interval, intervals};
 pub use class_map::ClassMap;
 pub use classification::{
     CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, ReliabilityBin,

@@ -1,11 +1,10 @@
 //! Against the numbers of `tests/evaluation/make_detection.py`: pycocotools, tidecv and NumPy.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::super::{DetectedObject, TrueObject};
+use super::super::{DetectedObject, DetectionDraws, TrueObject};
 use super::*;
 
 const CLOSE: f64 = 1e-9;
@@ -32,7 +31,8 @@ fn bounds(value: &Value) -> [f64; 4] {
     std::array::from_fn(|place| value["bbox"][place].as_f64().unwrap())
 }
 
-fn measure(folder: &Path) -> (DetectionMetrics, Value) {
+/// The images in the order of their ids, the classes, and the expected numbers.
+fn load(folder: &Path) -> (Vec<ImageObjects>, Vec<EvaluatedClass>, Value) {
     let (truth, results, expected) =
         (read(folder, "truth.json"), read(folder, "results.json"), read(folder, "expected.json"));
     let ids: Vec<i64> = list(&truth["categories"]).iter().map(|one| one["id"].as_i64().unwrap()).collect();
@@ -40,36 +40,30 @@ fn measure(folder: &Path) -> (DetectionMetrics, Value) {
         let id = value["category_id"].as_i64().unwrap();
         ids.iter().position(|one| *one == id).unwrap() as u32
     };
-    let mut images: HashMap<i64, ImageObjects> = HashMap::new();
+    let image_ids = list(&truth["images"]).iter().map(|one| one["id"].as_i64().unwrap());
+    let mut images: BTreeMap<i64, ImageObjects> = image_ids.map(|id| (id, ImageObjects::default())).collect();
     for one in list(&truth["annotations"]) {
         let role = if one["iscrowd"] == 1 { BoxRole::Crowd } else { BoxRole::Object };
         let (class, area) = (class(one), one["area"].as_f64().unwrap());
         let object = TrueObject { bounds: bounds(one), class, area, role };
-        images.entry(one["image_id"].as_i64().unwrap()).or_default().truths.push(object);
+        images.get_mut(&one["image_id"].as_i64().unwrap()).unwrap().truths.push(object);
     }
     for one in list(&results) {
         let object = DetectedObject { bounds: bounds(one), class: class(one), score: one["score"].as_f64().unwrap() };
-        images.entry(one["image_id"].as_i64().unwrap()).or_default().detections.push(object);
+        images.get_mut(&one["image_id"].as_i64().unwrap()).unwrap().detections.push(object);
     }
     let classes = ids.iter().map(|id| EvaluatedClass { id: Some(*id), name: String::new() }).collect();
-    let threshold = expected["threshold"].as_f64().unwrap();
-    let mut evaluation = DetectionEvaluation::new(classes, |_| threshold);
-    let mut kinds: BTreeMap<&'static str, u64> = BTreeMap::new();
-    let mut order: Vec<i64> = list(&truth["images"]).iter().map(|one| one["id"].as_i64().unwrap()).collect();
-    order.sort_unstable();
-    for id in order {
-        let image = images.remove(&id).unwrap_or_default();
-        evaluation.add(&image);
-        for outcome in outcomes(&image, CORRECT_IOU) {
-            *kinds.entry(outcome.kind()).or_default() += 1;
-        }
-    }
-    let metrics = evaluation.finish().unwrap();
-    for (kind, cost) in &metrics.errors {
-        let count = kinds.get(kind).copied().unwrap_or(0);
-        assert!(*kind == "missed" || cost.count == count, "{}: {kind}: {count}, {cost:?}", folder.display());
-    }
-    (metrics, expected)
+    (images.into_values().collect(), classes, expected)
+}
+
+fn metrics<'i>(
+    images: impl IntoIterator<Item = &'i ImageObjects>,
+    classes: &[EvaluatedClass],
+    threshold: f64,
+) -> DetectionMetrics {
+    let mut evaluation = DetectionEvaluation::new(classes.to_vec(), |_| threshold);
+    images.into_iter().for_each(|image| evaluation.add(image));
+    evaluation.finish().unwrap()
 }
 
 fn check(what: &str, folder: &Path, got: Option<f64>, expected: &Value) {
@@ -84,7 +78,8 @@ fn check(what: &str, folder: &Path, got: Option<f64>, expected: &Value) {
 fn numbers_are_those_of_pycocotools_tide_and_voc() {
     let mut with_tide = 0;
     for folder in fixtures() {
-        let (metrics, expected) = measure(&folder);
+        let (images, classes, expected) = load(&folder);
+        let metrics = metrics(&images, &classes, expected["threshold"].as_f64().unwrap());
         let summary = [
             metrics.ap,
             metrics.ap50,
@@ -141,4 +136,50 @@ fn numbers_are_those_of_pycocotools_tide_and_voc() {
         }
     }
     assert!(with_tide >= 3);
+}
+
+#[test]
+fn each_box_has_one_outcome_and_they_add_up_to_the_counts() {
+    for folder in fixtures() {
+        let (images, classes, _) = load(&folder);
+        let metrics = metrics(&images, &classes, 0.0);
+        let mut kinds: BTreeMap<&'static str, u64> = BTreeMap::new();
+        for image in &images {
+            let outcomes = outcomes(image, CORRECT_IOU);
+            assert_eq!(outcomes.len(), image.detections.len());
+            for outcome in outcomes {
+                *kinds.entry(outcome.kind()).or_default() += 1;
+            }
+        }
+        assert_eq!(metrics.true_positives, kinds.get("correct").copied().unwrap_or(0));
+        for (kind, cost) in metrics.errors.iter().filter(|(kind, _)| **kind != "missed") {
+            assert_eq!(kinds.get(kind).copied().unwrap_or(0), cost.count, "{}: {kind}", folder.display());
+        }
+    }
+}
+
+#[test]
+fn a_draw_is_measured_as_if_its_images_were_there_so_often() {
+    for folder in fixtures() {
+        let (images, classes, expected) = load(&folder);
+        let threshold = expected["threshold"].as_f64().unwrap();
+        let mut draws = DetectionDraws::new(vec![threshold; classes.len()]);
+        images.iter().for_each(|image| draws.add(image));
+        draws.sort();
+        let once = vec![1; images.len()];
+        let drawn: Vec<u32> = (0..images.len() as u32).map(|place| (place * 7 + 3) % 4).collect();
+        // With equal scores the order of the images decides, and repeated ones stand apart.
+        let is_tied = folder.ends_with("ties");
+        for times in [once, drawn].iter().take(if is_tied { 1 } else { 2 }) {
+            let repeated =
+                images.iter().zip(times).flat_map(|(image, times)| std::iter::repeat_n(image, *times as usize));
+            let metrics = metrics(repeated, &classes, threshold);
+            let wanted = [metrics.ap, metrics.ap50, metrics.precision, metrics.recall, metrics.f1];
+            for (got, wanted) in draws.measure(times).into_iter().zip(wanted) {
+                assert_eq!(got.is_some(), wanted.is_some());
+                let difference = got.unwrap_or(0.0) - wanted.unwrap_or(0.0);
+                assert!(difference.abs() < CLOSE, "{}: {got:?}, expected {wanted:?}", folder.display());
+            }
+        }
+    }
 }

@@ -1,0 +1,77 @@
+//! What annotations and predictions say of an image, in the classes of an evaluation.
+
+use super::detection::EvaluatedClass;
+use super::objects::{DetectedObject, TrueObject};
+use crate::domain::{AnnotatedBox, AnnotatedImage, Prediction, TruthLabel};
+
+/// The classes of ground truth, in the order of their numbers if all have one (as pycocotools has them), otherwise in
+/// that of the file.
+#[derive(Debug, Clone, Default)]
+pub struct EvaluatedClasses {
+    pub classes: Vec<EvaluatedClass>,
+    /// The place of each class of the annotations among `classes`.
+    places: Vec<u32>,
+}
+
+impl EvaluatedClasses {
+    pub fn of(truth: &[TruthLabel]) -> Self {
+        let mut order: Vec<usize> = (0..truth.len()).collect();
+        if truth.iter().all(|class| class.number.is_some()) {
+            order.sort_by_key(|&index| truth[index].number);
+        }
+        let mut places = vec![0; truth.len()];
+        for (place, &index) in (0_u32..).zip(&order) {
+            places[index] = place;
+        }
+        let class = |index: &usize| {
+            let label = &truth[*index];
+            let name = label.name.clone().unwrap_or_else(|| label.to_string());
+            EvaluatedClass { id: label.number, name }
+        };
+        Self { classes: order.iter().map(class).collect(), places }
+    }
+
+    /// The place of a class of the annotations.
+    pub fn place(&self, class: u32) -> Option<u32> {
+        self.places.get(class as usize).copied()
+    }
+
+    /// The objects of an image of the ground truth; `None` if its boxes are fractions and its size is unknown.
+    pub fn truths(&self, image: &AnnotatedImage, size: Option<[u32; 2]>) -> Option<Vec<TrueObject>> {
+        let object = |found: &AnnotatedBox| {
+            let bounds = found.in_pixels(size)?;
+            let area = found.area.unwrap_or(bounds[2] * bounds[3]);
+            Some(TrueObject { bounds, class: self.place(found.class)?, area, role: found.role })
+        };
+        image.boxes.iter().map(object).collect()
+    }
+}
+
+/// The detections of a prediction, clipped to the image as in every export. `class_of` gives the place of a class id
+/// of the model among those of the evaluation; detections of other classes are left out.
+pub fn detections(prediction: &Prediction, class_of: impl Fn(u32) -> Option<u32>) -> Vec<DetectedObject> {
+    let object = |found: &crate::domain::Detection| {
+        let clipped = found.bounds.clipped(prediction.width, prediction.height);
+        let [x1, y1, x2, y2] = <[f32; 4]>::from(clipped).map(f64::from);
+        let bounds = [x1, y1, (x2 - x1).max(0.0), (y2 - y1).max(0.0)];
+        Some(DetectedObject { bounds, class: class_of(found.class_id)?, score: found.score.into() })
+    };
+    prediction.detections().iter().filter_map(object).collect()
+}
+
+/// The detections of an image of predictions made by another program; `None` if its boxes are fractions and its size
+/// is unknown.
+pub fn annotated_detections(
+    image: &AnnotatedImage,
+    size: Option<[u32; 2]>,
+    class_of: impl Fn(u32) -> Option<u32>,
+) -> Option<Vec<DetectedObject>> {
+    let mut detections = Vec::with_capacity(image.boxes.len());
+    for found in &image.boxes {
+        let bounds = found.in_pixels(size)?;
+        if let Some(class) = class_of(found.class) {
+            detections.push(DetectedObject { bounds, class, score: found.score.unwrap_or(1.0) });
+        }
+    }
+    Some(detections)
+}
