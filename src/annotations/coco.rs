@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader, Read};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::collect::Tally;
 use super::json::{Each, FourNumbers, Scalar};
 use super::{AnnotationFormat, Found};
 use crate::domain::{
@@ -133,13 +134,6 @@ struct RawBox {
     score: f64,
 }
 
-/// How often something was met that is worth a note, and where first.
-#[derive(Default)]
-struct Tally {
-    count: u64,
-    first: String,
-}
-
 impl<T> Default for Named<T> {
     fn default() -> Self {
         Self { values: Vec::new(), index_of: HashMap::new(), listed_as: Vec::new(), listed: None }
@@ -186,20 +180,6 @@ impl<T> Named<T> {
             .collect();
         listed.sort_by_key(|(place, _)| *place);
         (listed.into_iter().map(|(_, value)| value).collect(), self.listed_as)
-    }
-}
-
-impl Tally {
-    fn add(&mut self, place: impl FnOnce() -> String) {
-        if self.count == 0 {
-            self.first = place();
-        }
-        self.count += 1;
-    }
-
-    fn note(&self, one: &str, several: &str) -> Option<String> {
-        let text = if self.count == 1 { one } else { several };
-        (self.count > 0).then(|| format!("{} {text} (first: {})", self.count, self.first))
     }
 }
 
@@ -384,7 +364,7 @@ impl Dataset {
 
     fn notes(&self) -> Vec<String> {
         let notes = [
-            self.without_area.note("box has no area; nothing matches it", "boxes have no area; nothing matches them"),
+            self.without_area.without_area(),
             self.outside
                 .note("box is outside of its image; it counts", "boxes are outside of their images; they count"),
             self.ignored.note(
@@ -420,7 +400,7 @@ fn class_of_id(id: &AnnotatedImageId) -> TruthLabel {
     }
 }
 
-fn size(width: &Scalar, height: &Scalar) -> Option<[u32; 2]> {
+pub(super) fn size(width: &Scalar, height: &Scalar) -> Option<[u32; 2]> {
     let side = |side: &Scalar| {
         let side = side.number().filter(|side| side.fract() == 0.0)?;
         (1.0..=f64::from(u32::MAX)).contains(&side).then_some(side as u32)

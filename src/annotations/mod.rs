@@ -5,14 +5,26 @@
 //! decided in [`matching`].
 
 mod coco;
+mod collect;
 mod json;
+mod json_lines;
+mod lines;
 pub mod matching;
+mod names;
 mod recognise;
+mod table;
+mod tf_record;
+mod voc;
+mod yolo;
+
+pub use names::{NamePattern, of_file_names};
+pub use tf_record::of_records;
 
 use std::fmt;
 
+use self::recognise::Recognised;
 use crate::domain::Annotations;
-use crate::source::{Files, FilesError};
+use crate::source::{FileEntry, Files, FilesError, SourceError};
 use crate::tasks::{Cancelled, TaskControl};
 
 /// What marks a text as UTF-8; skipped.
@@ -25,6 +37,20 @@ pub enum AnnotationFormat {
     Coco,
     /// A JSON list of boxes with `image_id`, `category_id` and `score`.
     CocoResults,
+    /// A text file for each image, and `data.yaml`.
+    Yolo,
+    /// An XML file for each image.
+    PascalVoc,
+    /// A row for each box or class.
+    Csv,
+    /// A line for each image, as Spotcheck writes it.
+    JsonLines,
+    /// Images in folders by class.
+    ClassFolders,
+    /// The class is in the name of each image.
+    FileNames,
+    /// Stored with the images.
+    TfRecord,
 }
 
 /// What was read.
@@ -44,6 +70,8 @@ pub struct Found {
 pub enum AnnotationsError {
     #[error("{0}")]
     Files(FilesError),
+    #[error("{0}")]
+    Source(SourceError),
     #[error("cancelled")]
     Cancelled(#[from] Cancelled),
     #[error("{place} is empty")]
@@ -64,16 +92,45 @@ pub enum AnnotationsError {
 /// It cannot be read, is of no known format, or is broken as a whole. Single entries that cannot be used are among the
 /// problems of the annotations instead.
 pub fn open(files: &Files, control: &TaskControl) -> Result<Found, AnnotationsError> {
-    let listed = files.list(control)?;
-    let recognised = recognise::recognise(files, &listed, control)?;
-    let place = || files.name_of(&recognised.file);
-    control.set_total(Some(recognised.file.size_bytes));
-    let mut reader = files.reader(&recognised.file, control);
-    let read = coco::read(&mut reader, recognised.format);
+    let mut files = files.clone();
+    match recognise::recognise(&mut files, control)? {
+        Recognised::File { format, file, first_line } => open_file(&files, &file, (format, &first_line), control),
+        Recognised::Yolo(found) => {
+            if found.labels.is_empty() {
+                let reason = "there are no label files (.txt) in its folder".to_owned();
+                return Err(AnnotationsError::Unknown { place: files.name(), reason });
+            }
+            yolo::read(&files, &found, control)
+        }
+        Recognised::PascalVoc(listed) => voc::read(&files, &listed, control),
+        Recognised::Folders(images) => Ok(names::of_folders(images.iter().map(|image| image.name.as_str()))),
+        Recognised::TfRecord => {
+            let source = files.images(control).map_err(AnnotationsError::Source)?;
+            of_records(&*source, control)
+        }
+    }
+}
+
+fn open_file(
+    files: &Files,
+    file: &FileEntry,
+    (format, first_line): (AnnotationFormat, &str),
+    control: &TaskControl,
+) -> Result<Found, AnnotationsError> {
+    control.set_total(Some(file.size_bytes));
+    let mut reader = files.reader(file, control);
+    let read = match format {
+        AnnotationFormat::JsonLines => json_lines::read(&mut reader).map_err(|error| error.to_string()),
+        AnnotationFormat::Csv => {
+            let read = table::read(&mut reader, first_line).map_err(|error| error.to_string());
+            read.and_then(|read| read)
+        }
+        _ => coco::read(&mut reader, format),
+    };
     if let Some(error) = reader.take_error() {
         return Err(error.into());
     }
-    read.map_err(|reason| AnnotationsError::Broken { place: place(), format: recognised.format, reason })
+    read.map_err(|reason| AnnotationsError::Broken { place: files.name_of(file), format, reason })
 }
 
 impl From<FilesError> for AnnotationsError {
@@ -90,6 +147,13 @@ impl fmt::Display for AnnotationFormat {
         formatter.write_str(match self {
             Self::Coco => "COCO JSON",
             Self::CocoResults => "COCO results",
+            Self::Yolo => "YOLO",
+            Self::PascalVoc => "Pascal VOC",
+            Self::Csv => "CSV",
+            Self::JsonLines => "JSON Lines",
+            Self::ClassFolders => "folders by class",
+            Self::FileNames => "classes in file names",
+            Self::TfRecord => "TFRecord",
         })
     }
 }

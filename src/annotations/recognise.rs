@@ -1,56 +1,254 @@
 //! What a file or folder of annotations is, by its content.
 
-use super::{AnnotationFormat, AnnotationsError};
-use crate::source::{FileEntry, Files};
+use super::json::shortened;
+use super::yolo::YoloFiles;
+use super::{AnnotationFormat, AnnotationsError, json_lines, table};
+use crate::source::{FileEntry, Files, NamedKind, kind_of_name};
 use crate::tasks::TaskControl;
 
 /// How much of a file is looked at.
 const HEAD_BYTES: u64 = 64 << 10;
+/// How many files of one kind are looked at to tell what a folder is.
+const LOOKED_AT: usize = 32;
 
-pub(super) struct Recognised {
-    pub(super) format: AnnotationFormat,
-    pub(super) file: FileEntry,
+pub(super) enum Recognised {
+    /// One file of a format that has all in one: COCO, CSV or JSON Lines. With its first line.
+    File {
+        format: AnnotationFormat,
+        file: FileEntry,
+        first_line: String,
+    },
+    Yolo(YoloFiles),
+    PascalVoc(Vec<FileEntry>),
+    /// Images in folders by class.
+    Folders(Vec<FileEntry>),
+    /// Images with annotations in TFRecord files.
+    TfRecord,
 }
 
-pub(super) fn recognise(
-    files: &Files,
-    listed: &[FileEntry],
-    control: &TaskControl,
-) -> Result<Recognised, AnnotationsError> {
-    let unknown = |reason: &str| AnnotationsError::Unknown { place: files.name(), reason: reason.to_owned() };
-    let [file] = listed else {
-        return Err(unknown("it is a folder; choose a file in it"));
+/// What one file is.
+enum Content {
+    Format(AnnotationFormat),
+    DataYaml,
+    /// A label file of YOLO.
+    Label,
+    Image,
+    Other(String),
+}
+
+struct Look<'f> {
+    files: &'f Files,
+    control: &'f TaskControl,
+}
+
+/// What the place is, and which files of it are read. `files` becomes the folder around a `data.yaml` that was opened.
+pub(super) fn recognise(files: &mut Files, control: &TaskControl) -> Result<Recognised, AnnotationsError> {
+    let listed = files.list(control)?;
+    let [file] = &listed[..] else {
+        return of_folder(&Look { files, control }, listed);
     };
-    let format = of_file(files, file, control)?;
-    Ok(Recognised { format, file: file.clone() })
+    let look = Look { files, control };
+    let (content, first_line) = look.content(file)?;
+    let file = file.clone();
+    Ok(match content {
+        Content::Format(AnnotationFormat::PascalVoc) => Recognised::PascalVoc(listed),
+        Content::Format(AnnotationFormat::TfRecord) => Recognised::TfRecord,
+        Content::Format(format) => Recognised::File { format, file, first_line },
+        Content::Label => Recognised::Yolo(YoloFiles { labels: listed, ..YoloFiles::default() }),
+        Content::DataYaml => {
+            // A folder may hold nothing else.
+            if let Some(folder) = files.parent().filter(|_| files.is_file(&file)) {
+                *files = folder;
+            }
+            let look = Look { files, control };
+            let mut found = look.yolo(files.list(control)?)?;
+            found.yaml = Some(file);
+            Recognised::Yolo(found)
+        }
+        Content::Image => of_folder(&look, listed)?,
+        Content::Other(reason) => return Err(AnnotationsError::Unknown { place: files.name_of(&file), reason }),
+    })
 }
 
-fn of_file(files: &Files, file: &FileEntry, control: &TaskControl) -> Result<AnnotationFormat, AnnotationsError> {
-    let place = || files.name_of(file);
-    let head = files.read_range(file, 0..HEAD_BYTES.min(file.size_bytes), control)?;
-    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
-        return Err(AnnotationsError::Utf16 { place: place() });
+fn of_folder(look: &Look, listed: Vec<FileEntry>) -> Result<Recognised, AnnotationsError> {
+    let unknown = |reason: String| AnnotationsError::Unknown { place: look.files.name(), reason };
+    let with_extension = |extensions: &[&str]| {
+        let has = |file: &&FileEntry| {
+            let extension = file.name.rsplit_once('.').map_or("", |(_, extension)| extension);
+            extensions.iter().any(|known| known.eq_ignore_ascii_case(extension))
+        };
+        listed.iter().filter(has).cloned().collect::<Vec<_>>()
+    };
+    for file in with_extension(&["yaml", "yml"]).iter().take(LOOKED_AT) {
+        if let Content::DataYaml = look.content(file)?.0 {
+            let mut found = look.yolo(listed.clone())?;
+            found.yaml = Some(file.clone());
+            return Ok(Recognised::Yolo(found));
+        }
     }
-    let text = head.strip_prefix(super::BOM).unwrap_or(&head).trim_ascii_start();
-    match text.first() {
-        None => Err(AnnotationsError::Empty { place: place() }),
-        Some(b'[') => Ok(AnnotationFormat::CocoResults),
-        Some(b'{') => {
-            let keys = top_keys(text);
-            if ["images", "annotations", "categories"].iter().any(|key| keys.iter().any(|known| known == key)) {
-                return Ok(AnnotationFormat::Coco);
+    let found = look.yolo(listed.clone())?;
+    if !found.labels.is_empty() {
+        return Ok(Recognised::Yolo(found));
+    }
+    let xml = with_extension(&["xml"]);
+    for file in xml.iter().take(LOOKED_AT) {
+        if let Content::Format(AnnotationFormat::PascalVoc) = look.content(file)?.0 {
+            return Ok(Recognised::PascalVoc(xml));
+        }
+    }
+    let whole = with_extension(&["json", "csv", "tsv", "jsonl", "jsonlines", "ndjson"]);
+    let mut candidates = Vec::new();
+    for file in whole.into_iter().take(LOOKED_AT) {
+        if let (Content::Format(format), first_line) = look.content(&file)? {
+            candidates.push((format, file, first_line));
+        }
+    }
+    if candidates.len() > 1 {
+        let names: Vec<String> = candidates.iter().take(8).map(|(_, file, _)| shortened(&file.name)).collect();
+        return Err(unknown(format!("it holds several files with annotations; choose one: {}", names.join(", "))));
+    }
+    if let Some((format, file, first_line)) = candidates.pop() {
+        return Ok(Recognised::File { format, file, first_line });
+    }
+    let of_kind = |kind: NamedKind| listed.iter().filter(move |file| kind_of_name(&file.name) == kind).cloned();
+    if of_kind(NamedKind::Records).next().is_some() {
+        return Ok(Recognised::TfRecord);
+    }
+    let images: Vec<FileEntry> = of_kind(NamedKind::Image).collect();
+    if images.iter().any(|image| image.name.contains('/')) {
+        return Ok(Recognised::Folders(images));
+    }
+    let reason = match images.len() {
+        0 => "it holds no annotations that are known",
+        _ => "it holds images that are in no folders by class, and no annotations that are known",
+    };
+    Err(unknown(reason.to_owned()))
+}
+
+impl Look<'_> {
+    /// What a file is, and its first line.
+    fn content(&self, file: &FileEntry) -> Result<(Content, String), AnnotationsError> {
+        let place = || self.files.name_of(file);
+        match kind_of_name(&file.name) {
+            NamedKind::Image => return Ok((Content::Image, String::new())),
+            NamedKind::Records => return Ok((Content::Format(AnnotationFormat::TfRecord), String::new())),
+            NamedKind::Other => {}
+        }
+        let head = self.files.read_range(file, 0..HEAD_BYTES.min(file.size_bytes), self.control)?;
+        if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+            return Err(AnnotationsError::Utf16 { place: place() });
+        }
+        let text = head.strip_prefix(super::BOM).unwrap_or(&head).trim_ascii_start();
+        let text = String::from_utf8_lossy(text);
+        let first_line = text.lines().next().unwrap_or_default().trim_end().to_owned();
+        if text.is_empty() {
+            // An image that shows nothing has an empty label file.
+            return match file.name.ends_with(".txt") {
+                true => Ok((Content::Label, first_line)),
+                false => Err(AnnotationsError::Empty { place: place() }),
+            };
+        }
+        let is_yaml = [".yaml", ".yml"].iter().any(|extension| file.name.to_lowercase().ends_with(extension));
+        let content = match text.as_bytes()[0] {
+            b'[' => of_list(&text),
+            b'{' => of_object(&text, &first_line),
+            b'<' if text.contains("<annotation") => Content::Format(AnnotationFormat::PascalVoc),
+            b'<' => Content::Other("it is XML without an element annotation".to_owned()),
+            _ if is_yaml && text.lines().any(|line| line.starts_with("names")) => Content::DataYaml,
+            _ if is_yaml => Content::Other("it is YAML without names of classes".to_owned()),
+            _ if is_label(&first_line) => Content::Label,
+            _ => match table::check_header(&first_line) {
+                Ok(()) => Content::Format(AnnotationFormat::Csv),
+                Err(reason) => Content::Other(format!(
+                    "it is not JSON, XML or rows of YOLO, and as CSV {reason}; its first line is “{}”",
+                    shortened(&first_line)
+                )),
+            },
+        };
+        Ok((content, first_line))
+    }
+
+    /// The label files of a folder and what belongs to them; those in folders called `labels` if there are such.
+    fn yolo(&self, listed: Vec<FileEntry>) -> Result<YoloFiles, AnnotationsError> {
+        let (mut labels, mut images, mut names) = (Vec::new(), Vec::new(), None);
+        for file in listed {
+            let name = file.name.rsplit('/').next().unwrap_or_default();
+            if matches!(name, "classes.txt" | "obj.names") {
+                names = names.or(Some(file));
+            } else if file.name.ends_with(".txt") {
+                labels.push(file);
+            } else if kind_of_name(&file.name) == NamedKind::Image {
+                images.push(file);
             }
-            let shown: Vec<String> = keys.iter().take(8).map(|key| super::json::shortened(key)).collect();
-            let reason = format!(
-                "a COCO file has images, annotations and categories; the keys of this one begin with {}",
-                shown.join(", ")
-            );
-            Err(AnnotationsError::Unknown { place: place(), reason })
         }
-        Some(_) => {
-            Err(AnnotationsError::Unknown { place: place(), reason: "it begins like no known format".to_owned() })
+        let is_in_labels = |file: &FileEntry| {
+            let folders = file.name.rsplit_once('/').map_or("", |(folders, _)| folders);
+            folders.split('/').any(|folder| folder == "labels")
+        };
+        if labels.iter().any(is_in_labels) {
+            labels.retain(is_in_labels);
+        } else {
+            // Any text may be beside images.
+            let mut found = None;
+            for (index, file) in labels.iter().enumerate().take(LOOKED_AT) {
+                if file.size_bytes > 0 && matches!(self.content(file)?.0, Content::Label) {
+                    found = Some(index);
+                    break;
+                }
+            }
+            if found.is_none() {
+                labels.clear();
+            }
+            let stems: std::collections::HashSet<&str> =
+                images.iter().filter_map(|image| Some(image.name.rsplit_once('.')?.0)).collect();
+            if !stems.is_empty() {
+                labels.retain(|file| stems.contains(file.name.trim_end_matches(".txt")));
+            }
+        }
+        Ok(YoloFiles { yaml: None, names, labels, images })
+    }
+}
+
+fn of_list(text: &str) -> Content {
+    let behind = text[1..].trim_start();
+    if behind.starts_with('{') {
+        let keys = top_keys(behind.as_bytes());
+        if !keys.iter().any(|key| key == "image_id") {
+            return Content::Other(format!(
+                "a list of COCO results has entries with image_id; the keys of the first one here are {}",
+                names(&keys)
+            ));
         }
     }
+    Content::Format(AnnotationFormat::CocoResults)
+}
+
+fn of_object(text: &str, first_line: &str) -> Content {
+    let keys = top_keys(text.as_bytes());
+    let has_one_of = |known: &[&str]| known.iter().any(|known| keys.iter().any(|key| key == known));
+    if has_one_of(&["images", "annotations", "categories"]) {
+        return Content::Format(AnnotationFormat::Coco);
+    }
+    if has_one_of(&json_lines::NAME_KEYS) && (first_line.ends_with('}') || first_line.len() == text.len()) {
+        return Content::Format(AnnotationFormat::JsonLines);
+    }
+    Content::Other(format!(
+        "a COCO file has images, annotations and categories, and a line of JSON Lines a uri; the keys of this one \
+        begin with {}",
+        names(&keys)
+    ))
+}
+
+fn names(keys: &[String]) -> String {
+    let keys: Vec<String> = keys.iter().take(8).map(|key| shortened(key)).collect();
+    keys.join(", ")
+}
+
+/// Whether a line has the numbers of a box of YOLO.
+fn is_label(line: &str) -> bool {
+    let numbers = line.split_ascii_whitespace().map(str::parse::<f64>);
+    let numbers: Result<Vec<f64>, _> = numbers.collect();
+    numbers.is_ok_and(|numbers| numbers.len() >= 5 && numbers[0].fract() == 0.0)
 }
 
 /// The keys of the object that `text` begins with, as far as it goes.

@@ -4,14 +4,23 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use super::{Source, SourceError, WithRecords};
 use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, S3};
 use crate::domain::{S3Address, S3Place};
 use crate::tasks::{Cancelled, TaskControl};
 
 /// How much of a file is read at once. Another request to S3 costs about 30 ms.
 const BLOCK_BYTES: u64 = 4 << 20;
+/// Reads at once that make it fastest, as for images.
+const READS_OF_S3: usize = 32;
+const READS_OF_DISK: usize = 4;
+/// How many files a reader reads before the results of all are handed over.
+const READS_IN_TURN: usize = 16;
+/// Larger files are not read as one of many.
+const LARGEST_OF_MANY: u64 = 16 << 20;
 
 /// A file, or a folder and everything below it.
 #[derive(Clone)]
@@ -20,7 +29,7 @@ pub struct Files(Kind);
 #[derive(Clone)]
 enum Kind {
     Local(PathBuf),
-    S3 { s3: S3, address: S3Address },
+    S3 { aws: Aws, s3: S3, place: S3Place },
 }
 
 /// A file that was listed. Nothing of it has been read.
@@ -67,21 +76,53 @@ impl Files {
 
     /// An object, or everything below a prefix. Sends no request yet.
     pub fn in_s3(aws: &Aws, place: &S3Place) -> Self {
-        Self(Kind::S3 { s3: aws.s3(&place.access), address: place.address.clone() })
+        Self(Kind::S3 { aws: aws.clone(), s3: aws.s3(&place.access), place: place.clone() })
+    }
+
+    /// The folder around this file or folder; `None` for a whole bucket or disk.
+    pub fn parent(&self) -> Option<Self> {
+        match &self.0 {
+            Kind::Local(path) => {
+                let path = path.parent()?;
+                // The folder that a bare name is in.
+                Some(Self::local(if path.as_os_str().is_empty() { Path::new(".") } else { path }))
+            }
+            Kind::S3 { aws, s3, place } => {
+                let place = S3Place { address: place.address.parent()?, ..place.clone() };
+                Some(Self(Kind::S3 { aws: aws.clone(), s3: s3.clone(), place }))
+            }
+        }
+    }
+
+    /// Whether a listed file is what was opened, and not in a folder that was.
+    pub fn is_file(&self, file: &FileEntry) -> bool {
+        match (&self.0, &file.at) {
+            (Kind::Local(path), FilePlace::Path(file)) => path == file,
+            (Kind::S3 { place, .. }, FilePlace::Key(key)) => place.address.prefix == *key,
+            (Kind::Local(_), FilePlace::Key(_)) | (Kind::S3 { .. }, FilePlace::Path(_)) => false,
+        }
+    }
+
+    /// The images of the file or folder.
+    pub fn images(&self, control: &TaskControl) -> Result<Arc<dyn Source>, SourceError> {
+        Ok(match &self.0 {
+            Kind::Local(path) => Arc::new(WithRecords::open(path)?),
+            Kind::S3 { aws, place, .. } => Arc::new(WithRecords::in_s3(aws, place, Some(control), |source| source)?.0),
+        })
     }
 
     /// The name of the file or folder, for people.
     pub fn name(&self) -> String {
         match &self.0 {
             Kind::Local(path) => path.display().to_string(),
-            Kind::S3 { address, .. } => address.to_string(),
+            Kind::S3 { place, .. } => place.address.to_string(),
         }
     }
 
     /// The name of a listed file, for people.
     pub fn name_of(&self, file: &FileEntry) -> String {
         match (&self.0, &file.at) {
-            (Kind::S3 { address, .. }, FilePlace::Key(key)) => address.uri_of(key).to_string(),
+            (Kind::S3 { place, .. }, FilePlace::Key(key)) => place.address.uri_of(key).to_string(),
             (_, FilePlace::Path(path)) => path.display().to_string(),
             (Kind::Local(_), FilePlace::Key(key)) => key.clone(),
         }
@@ -95,7 +136,7 @@ impl Files {
     pub fn list(&self, control: &TaskControl) -> Result<Vec<FileEntry>, FilesError> {
         let mut files = match &self.0 {
             Kind::Local(path) => list_local(path, control)?,
-            Kind::S3 { s3, address } => list_s3(s3, address, control)?,
+            Kind::S3 { s3, place, .. } => list_s3(s3, &place.address, control)?,
         };
         files.retain(|file| !file.name.split('/').any(|part| part.starts_with('.')));
         files.sort_by(|left, right| left.name.as_bytes().cmp(right.name.as_bytes()));
@@ -111,12 +152,12 @@ impl Files {
     ) -> Result<Vec<u8>, FilesError> {
         control.checkpoint()?;
         match (&self.0, &file.at) {
-            (Kind::S3 { s3, address }, FilePlace::Key(key)) => {
+            (Kind::S3 { s3, place, .. }, FilePlace::Key(key)) => {
                 // A range of HTTP has at least one byte.
                 if range.is_empty() || file.size_bytes == 0 {
                     return Ok(Vec::new());
                 }
-                Ok(s3.read_range(&address.bucket, key, range, file.etag.as_deref(), Some(control))?)
+                Ok(s3.read_range(&place.address.bucket, key, range, file.etag.as_deref(), Some(control))?)
             }
             (_, FilePlace::Path(path)) => read_local(path, range).map_err(|source| local_error(path, source)),
             (Kind::Local(_), FilePlace::Key(key)) => Err(FilesError::NoSuchPlace { place: key.clone() }),
@@ -126,6 +167,54 @@ impl Files {
     /// The whole file.
     pub fn read(&self, file: &FileEntry, control: &TaskControl) -> Result<Vec<u8>, FilesError> {
         self.read_range(file, 0..file.size_bytes, control)
+    }
+
+    /// Reads whole files, several at once, and hands them over in their order, with their bytes added to the progress.
+    /// A file that cannot be read, or is too large to be one of many, is handed over as words that follow its name.
+    ///
+    /// # Errors
+    /// The task was cancelled, or the folder is gone.
+    pub fn read_each(
+        &self,
+        files: &[FileEntry],
+        control: &TaskControl,
+        mut each: impl FnMut(usize, Result<Vec<u8>, String>),
+    ) -> Result<(), FilesError> {
+        let readers = match &self.0 {
+            Kind::Local(_) => READS_OF_DISK,
+            Kind::S3 { .. } => READS_OF_S3,
+        };
+        control.set_total(Some(files.iter().map(|file| file.size_bytes).sum()));
+        for (number, chunk) in files.chunks(readers * READS_IN_TURN).enumerate() {
+            let read = |from: usize| -> Vec<Result<Vec<u8>, FilesError>> {
+                chunk.iter().skip(from).step_by(readers).map(|file| self.read_small(file, control)).collect()
+            };
+            let parts: Vec<_> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..readers).map(|from| scope.spawn(move || read(from))).collect();
+                let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+                joined.map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+            });
+            let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
+            for (index, file) in chunk.iter().enumerate() {
+                let content = match parts[index % readers].next() {
+                    Some(Ok(content)) => Ok(content),
+                    Some(Err(FilesError::Cancelled(cancelled))) => return Err(cancelled.into()),
+                    Some(Err(error)) => Err(format!("could not be read: {error}")),
+                    None => Err("could not be read".to_owned()),
+                };
+                control.add_done(file.size_bytes);
+                each(number * readers * READS_IN_TURN + index, content);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_small(&self, file: &FileEntry, control: &TaskControl) -> Result<Vec<u8>, FilesError> {
+        if file.size_bytes > LARGEST_OF_MANY {
+            let source = io::Error::other("it is larger than 16 MiB");
+            return Err(FilesError::Local { place: self.name_of(file), source });
+        }
+        self.read(file, control)
     }
 
     /// Reads a file from its beginning, a block at a time, and adds its bytes to the progress.

@@ -1,0 +1,152 @@
+//! What readers of several files or lines have in common.
+
+use std::collections::HashMap;
+
+use super::{AnnotationFormat, Found};
+use crate::domain::{
+    AnnotatedBox, AnnotatedImage, AnnotatedLabel, AnnotationProblemKind, Annotations, BoxUnit, TruthLabel,
+};
+
+/// Images and classes as they are met.
+#[derive(Default)]
+pub(super) struct Collector {
+    annotations: Annotations,
+    image_of: HashMap<String, u32>,
+    class_of: HashMap<(Option<i64>, Option<String>), u32>,
+    pub(super) files: u64,
+    pub(super) entries: u64,
+    /// Whole sentences.
+    pub(super) notes: Vec<String>,
+    pub(super) without_area: Tally,
+}
+
+/// How often something was met that is worth a note, and where first.
+#[derive(Default)]
+pub(super) struct Tally {
+    count: u64,
+    first: String,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, place: impl FnOnce() -> String) {
+        if self.count == 0 {
+            self.first = place();
+        }
+        self.count += 1;
+    }
+
+    /// `one` and `several` follow the number.
+    pub(super) fn note(&self, one: &str, several: &str) -> Option<String> {
+        let text = if self.count == 1 { one } else { several };
+        (self.count > 0).then(|| format!("{} {text} (first: {})", self.count, self.first))
+    }
+
+    pub(super) fn without_area(&self) -> Option<String> {
+        self.note("box has no area; nothing matches it", "boxes have no area; nothing matches them")
+    }
+}
+
+/// Why an entry cannot be used: words that follow its place.
+pub(super) type Refusal = (AnnotationProblemKind, String);
+
+impl Collector {
+    /// The image with this name, new if there is none.
+    pub(super) fn image(&mut self, name: &str) -> &mut AnnotatedImage {
+        let name = super::image_name(name);
+        let images = &mut self.annotations.images;
+        let next = images.len() as u32;
+        let index = *self.image_of.entry(name).or_insert_with_key(|name| {
+            images.push(AnnotatedImage { name: name.clone(), ..AnnotatedImage::default() });
+            next
+        });
+        &mut images[index as usize]
+    }
+
+    pub(super) fn knows_image(&self, name: &str) -> bool {
+        self.image_of.contains_key(&super::image_name(name))
+    }
+
+    pub(super) fn class(&mut self, number: Option<i64>, name: Option<&str>) -> u32 {
+        let classes = &mut self.annotations.classes;
+        let next = classes.len() as u32;
+        *self.class_of.entry((number, name.map(str::to_owned))).or_insert_with_key(|(number, name)| {
+            classes.push(TruthLabel { number: *number, name: name.clone() });
+            next
+        })
+    }
+
+    pub(super) fn problem(&mut self, kind: AnnotationProblemKind, place: impl ToString, reason: impl ToString) {
+        self.annotations.problems.add(kind, place, reason);
+    }
+
+    pub(super) fn add_box(&mut self, image: &str, found: AnnotatedBox, place: impl FnOnce() -> String) {
+        if found.bounds[2] == 0.0 || found.bounds[3] == 0.0 {
+            self.without_area.add(place);
+        }
+        self.image(image).boxes.push(found);
+    }
+
+    pub(super) fn add_label(&mut self, image: &str, label: AnnotatedLabel) {
+        self.image(image).labels.push(label);
+    }
+
+    /// Labels with scores are put in order, and what has no score among predictions is a problem.
+    pub(super) fn finish(mut self, format: AnnotationFormat) -> Found {
+        let annotations = &mut self.annotations;
+        if annotations.has_scores() {
+            for image in &mut annotations.images {
+                let entries = image.boxes.len() + image.labels.len();
+                image.boxes.retain(|found| found.score.is_some());
+                image.labels.retain(|label| label.score.is_some());
+                for _ in image.boxes.len() + image.labels.len()..entries {
+                    let reason = "has an entry without a score, which others have";
+                    annotations.problems.add(AnnotationProblemKind::BrokenScore, &image.name, reason);
+                }
+                let score = |label: &AnnotatedLabel| label.score.unwrap_or_default();
+                image.labels.sort_by(|one, other| score(other).total_cmp(&score(one)));
+            }
+        }
+        self.notes.extend(self.without_area.without_area());
+        Found { format, annotations: self.annotations, files: self.files, entries: self.entries, notes: self.notes }
+    }
+
+    /// Counts boxes in parts of their images, as a file says or shows of all of its boxes.
+    pub(super) fn in_fractions(&mut self) {
+        for found in self.annotations.images.iter_mut().flat_map(|image| &mut image.boxes) {
+            found.unit = BoxUnit::Fractions;
+        }
+    }
+
+    pub(super) fn boxes(&self) -> impl Iterator<Item = &AnnotatedBox> {
+        self.annotations.images.iter().flat_map(|image| &image.boxes)
+    }
+}
+
+/// Left, top, width and height as given.
+///
+/// # Errors
+/// They are not of a box.
+pub(super) fn checked_box(bounds: [f64; 4], unit: BoxUnit) -> Result<[f64; 4], Refusal> {
+    let refused = |reason: String| Err((AnnotationProblemKind::BrokenBox, reason));
+    let [x, y, width, height] = bounds;
+    if bounds.iter().any(|number| !number.is_finite()) {
+        return refused("has a box with a number that is not finite".to_owned());
+    }
+    if width < 0.0 || height < 0.0 {
+        return refused(format!("has a box {width} wide and {height} high; a size cannot be negative"));
+    }
+    let is_far = |low: f64, size: f64| low < -1.0 || low + size > 2.0;
+    if unit == BoxUnit::Fractions && (is_far(x, width) || is_far(y, height)) {
+        return refused("has a box far outside of its image; its numbers are parts of the image, 0 to 1".to_owned());
+    }
+    Ok(bounds)
+}
+
+/// # Errors
+/// It is not a score.
+pub(super) fn checked_score(score: f64) -> Result<f64, Refusal> {
+    if (0.0..=1.0).contains(&score) {
+        return Ok(score);
+    }
+    Err((AnnotationProblemKind::BrokenScore, format!("has the score {score}; scores are 0 to 1")))
+}

@@ -1,0 +1,171 @@
+//! JSON Lines with an image in each, as `spotcheck predict --out` and the export write them.
+
+use std::io::{self, Read};
+
+use serde::Deserialize;
+
+use super::AnnotationFormat;
+use super::Found;
+use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
+use super::json::{Element, FourNumbers, Scalar};
+use super::lines::each_line;
+use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
+
+/// Keys of a line with the name of its image; the first that is there counts.
+pub(super) const NAME_KEYS: [&str; 3] = ["uri", "image", "file_name"];
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    uri: Scalar,
+    #[serde(default)]
+    image: Scalar,
+    #[serde(default)]
+    file_name: Scalar,
+    #[serde(default)]
+    status: Scalar,
+    #[serde(default)]
+    width: Scalar,
+    #[serde(default)]
+    height: Scalar,
+    #[serde(default)]
+    classes: Vec<Element<Entry>>,
+    #[serde(default)]
+    detections: Vec<Element<Entry>>,
+}
+
+/// A class or a box.
+#[derive(Deserialize)]
+struct Entry {
+    /// Left, top, right and bottom edge.
+    #[serde(default, rename = "box")]
+    bounds: FourNumbers,
+    /// A class of a classifier.
+    #[serde(default)]
+    index: Scalar,
+    #[serde(default)]
+    class_id: Scalar,
+    #[serde(default)]
+    label: Scalar,
+    #[serde(default)]
+    score: Scalar,
+    #[serde(default)]
+    verdict: Scalar,
+}
+
+pub(super) fn read(reader: impl Read) -> io::Result<Found> {
+    let mut lines = Lines::default();
+    each_line(reader, |number, text| {
+        let place = format!("line {number}");
+        lines.collector.entries += 1;
+        if let Err((kind, reason)) = text.map_err(unreadable).and_then(|text| lines.take(text, &place)) {
+            lines.collector.problem(kind, place, reason);
+        }
+    })?;
+    let Lines { mut collector, without_prediction, judged } = lines;
+    collector.files = 1;
+    let notes = [
+        without_prediction.note("line has no prediction", "lines have no prediction"),
+        judged.note("box has a verdict, which is not used", "boxes have a verdict, which is not used"),
+    ];
+    collector.notes.extend(notes.into_iter().flatten());
+    Ok(collector.finish(AnnotationFormat::JsonLines))
+}
+
+#[derive(Default)]
+struct Lines {
+    collector: Collector,
+    without_prediction: Tally,
+    judged: Tally,
+}
+
+fn unreadable(reason: impl ToString) -> Refusal {
+    (Kind::Unreadable, reason.to_string())
+}
+
+impl Lines {
+    fn take(&mut self, text: &str, place: &str) -> Result<(), Refusal> {
+        // A list is read as an object with its fields in order, otherwise.
+        if !text.starts_with('{') {
+            return Err(unreadable("is not a JSON object"));
+        }
+        let line: Line = serde_json::from_str(text).map_err(|error| {
+            // The number of the line is that of the file, which the place says.
+            let message = error.to_string();
+            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+            unreadable(format!("cannot be read: {message} at column {}", error.column()))
+        })?;
+        let names = [line.uri, line.image, line.file_name].map(Scalar::into_text);
+        let name = names.into_iter().flatten().find(|name| !name.is_empty());
+        let name = name.ok_or_else(|| unreadable("has no uri"))?;
+        if line.status.into_text().is_some_and(|status| status != "ok") {
+            self.without_prediction.add(|| place.to_owned());
+            return Ok(());
+        }
+        if self.collector.knows_image(&name) {
+            let reason = format!("is about an image that was given before: {name}");
+            self.collector.problem(Kind::Duplicate, place, reason);
+            return Ok(());
+        }
+        self.collector.image(&name).size = super::coco::size(&line.width, &line.height);
+        for (index, Element(entry)) in line.classes.into_iter().enumerate() {
+            let place = || format!("{place}, classes[{index}]");
+            if let Err((kind, reason)) = self.class(&name, entry) {
+                self.collector.problem(kind, place(), reason);
+            }
+        }
+        for (index, Element(entry)) in line.detections.into_iter().enumerate() {
+            let place = || format!("{place}, detections[{index}]");
+            if let Err((kind, reason)) = self.detection(&name, entry, place) {
+                self.collector.problem(kind, place(), reason);
+            }
+        }
+        Ok(())
+    }
+
+    fn class(&mut self, image: &str, entry: Option<Entry>) -> Result<(), Refusal> {
+        let entry = entry.ok_or_else(|| unreadable("is not an object"))?;
+        let number = if entry.index.is_missing() { entry.class_id } else { entry.index };
+        let score = score(&entry.score)?;
+        let class = self.class_of(&number, entry.label)?;
+        self.collector.add_label(image, AnnotatedLabel { class, score });
+        Ok(())
+    }
+
+    fn detection(&mut self, image: &str, entry: Option<Entry>, place: impl Fn() -> String) -> Result<(), Refusal> {
+        let entry = entry.ok_or_else(|| unreadable("is not an object"))?;
+        let FourNumbers::Numbers([left, top, right, bottom]) = entry.bounds else {
+            return Err((Kind::BrokenBox, "has no box of four numbers".to_owned()));
+        };
+        let bounds = checked_box([left, top, right - left, bottom - top], BoxUnit::Pixels)?;
+        let score = score(&entry.score)?;
+        let class = self.class_of(&entry.class_id, entry.label)?;
+        if !entry.verdict.is_missing() {
+            self.judged.add(&place);
+        }
+        let found = AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score, area: None, role: BoxRole::Object };
+        self.collector.add_box(image, found, place);
+        Ok(())
+    }
+
+    fn class_of(&mut self, number: &Scalar, label: Scalar) -> Result<u32, Refusal> {
+        let number = match number {
+            Scalar::Integer(number) => Some(*number),
+            Scalar::Missing => None,
+            other => return Err(unreadable(format!("has the class number {other}"))),
+        };
+        let name = label.into_text().filter(|name| !name.is_empty());
+        if number.is_none() && name.is_none() {
+            return Err((Kind::UnknownClass, "has no class".to_owned()));
+        }
+        Ok(self.collector.class(number, name.as_deref()))
+    }
+}
+
+fn score(score: &Scalar) -> Result<Option<f64>, Refusal> {
+    match (score, score.number()) {
+        (Scalar::Missing, _) => Ok(None),
+        (_, Some(score)) => checked_score(score).map(Some),
+        (told, None) => Err((Kind::BrokenScore, format!("has the score {told}; scores are 0 to 1"))),
+    }
+}

@@ -1,0 +1,220 @@
+//! Pascal VOC: an XML file for each image.
+//!
+//! As the development kit (`VOCdevkit`, `VOCevaldet.m`) counts: pixels from 1, both edges inside, so a box covers
+//! `xmax - xmin + 1` columns and begins `xmin - 1` pixels from the left edge of the image. The image is the one with
+//! the name of the XML file; `filename` gives its extension. `difficult` objects do not count.
+
+use quick_xml::Reader as Xml;
+use quick_xml::events::Event;
+
+use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
+use super::json::shortened;
+use super::{AnnotationFormat, AnnotationsError, Found};
+use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
+use crate::source::{FileEntry, Files};
+use crate::tasks::TaskControl;
+
+/// Deeper elements are none of this format.
+const DEEPEST: usize = 64;
+
+pub(super) fn read(files: &Files, listed: &[FileEntry], control: &TaskControl) -> Result<Found, AnnotationsError> {
+    let mut reader = Reader::default();
+    files.read_each(listed, control, |index, content| {
+        reader.collector.files += 1;
+        let file = &listed[index].name;
+        match content.and_then(|content| Document::read(&content)) {
+            Ok(document) => reader.document(file, document),
+            Err(reason) => reader.collector.problem(Kind::Unreadable, file, reason),
+        }
+    })?;
+    Ok(reader.finish())
+}
+
+/// The parts of a file that are used, as text.
+#[derive(Default)]
+struct Document {
+    filename: String,
+    width: String,
+    height: String,
+    objects: Vec<Object>,
+}
+
+#[derive(Default)]
+struct Object {
+    line: u64,
+    name: String,
+    difficult: String,
+    score: String,
+    /// `xmin`, `ymin`, `xmax` and `ymax`.
+    bounds: [String; 4],
+}
+
+impl Document {
+    /// # Errors
+    /// Words that follow the name of the file.
+    fn read(content: &[u8]) -> Result<Self, String> {
+        let content = content.strip_prefix(super::BOM).unwrap_or(content);
+        let text = std::str::from_utf8(content).map_err(|_| "is not UTF-8")?;
+        let mut xml = Xml::from_str(text);
+        let mut document = Self::default();
+        let mut path: Vec<String> = Vec::new();
+        let mut has_root = false;
+        let line = |position: u64| {
+            let before = &content[..usize::try_from(position).unwrap_or(usize::MAX).min(content.len())];
+            before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1
+        };
+        loop {
+            let event = xml.read_event();
+            let position = xml.buffer_position();
+            let event = event.map_err(|error| format!("line {} is not XML: {error}", line(xml.error_position())))?;
+            match event {
+                Event::Start(start) => {
+                    path.push(start.name().as_ref().to_owned());
+                    if path.len() > DEEPEST {
+                        return Err(format!("line {} is nested too deeply", line(position)));
+                    }
+                    has_root |= path == ["annotation"];
+                    if path == ["annotation", "object"] {
+                        document.objects.push(Object { line: line(position), ..Object::default() });
+                    }
+                }
+                Event::End(_) => drop(path.pop()),
+                Event::Text(text) => document.text(&path, &text.xml10_content()),
+                Event::CData(text) => document.text(&path, &text.xml10_content()),
+                Event::GeneralRef(reference) => {
+                    let resolved = reference
+                        .resolve_char_ref()
+                        .ok()
+                        .flatten()
+                        .or_else(|| quick_xml::escape::resolve_predefined_entity(&reference)?.chars().next());
+                    let unknown = || format!("line {} has an unknown entity", line(position));
+                    document.text(&path, resolved.ok_or_else(unknown)?.encode_utf8(&mut [0; 4]));
+                }
+                Event::Eof => break,
+                _ => {}
+            }
+        }
+        match (path.last(), has_root) {
+            (Some(open), _) => Err(format!("ends early: {} is not closed", shortened(open))),
+            (None, false) => Err("has no element annotation".to_owned()),
+            (None, true) => Ok(document),
+        }
+    }
+
+    fn text(&mut self, path: &[String], text: &str) {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let ["annotation", path @ ..] = &path[..] else {
+            return;
+        };
+        let place = match (path, self.objects.last_mut()) {
+            (["filename"], _) => &mut self.filename,
+            (["size", "width"], _) => &mut self.width,
+            (["size", "height"], _) => &mut self.height,
+            (["object", "name"], Some(object)) => &mut object.name,
+            (["object", "difficult"], Some(object)) => &mut object.difficult,
+            (["object", "score"], Some(object)) => &mut object.score,
+            (["object", "bndbox", side], Some(object)) => {
+                let sides = ["xmin", "ymin", "xmax", "ymax"];
+                let Some(index) = sides.iter().position(|known| known == side) else {
+                    return;
+                };
+                &mut object.bounds[index]
+            }
+            _ => return,
+        };
+        place.push_str(text);
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    collector: Collector,
+    other_names: Tally,
+    before_first: Tally,
+}
+
+impl Reader {
+    fn document(&mut self, file: &str, document: Document) {
+        let name = self.image_name(file, document.filename.trim());
+        if self.collector.knows_image(&name) {
+            let reason = format!("is about an image that was given before: {name}");
+            return self.collector.problem(Kind::Duplicate, file, reason);
+        }
+        let size = [&document.width, &document.height].map(|side| side.trim().parse().ok().filter(|side| *side > 0));
+        let image = self.collector.image(&name);
+        image.size = match size {
+            [Some(width), Some(height)] => Some([width, height]),
+            _ => None,
+        };
+        for object in document.objects {
+            self.collector.entries += 1;
+            let place = || format!("{file}, line {}", object.line);
+            match self.object(&object, place) {
+                Ok(found) => self.collector.add_box(&name, found, place),
+                Err((kind, reason)) => self.collector.problem(kind, place(), reason),
+            }
+        }
+    }
+
+    fn object(&mut self, object: &Object, place: impl FnOnce() -> String) -> Result<AnnotatedBox, Refusal> {
+        let class = object.name.trim();
+        if class.is_empty() {
+            return Err((Kind::UnknownClass, "has no name".to_owned()));
+        }
+        let sides = object.bounds.each_ref().map(|side| side.trim().parse::<f64>());
+        let [Ok(xmin), Ok(ymin), Ok(xmax), Ok(ymax)] = sides else {
+            return Err((Kind::BrokenBox, "has no bndbox with xmin, ymin, xmax and ymax".to_owned()));
+        };
+        let bounds = checked_box([xmin - 1.0, ymin - 1.0, xmax - xmin + 1.0, ymax - ymin + 1.0], BoxUnit::Pixels)?;
+        if xmin < 1.0 || ymin < 1.0 {
+            self.before_first.add(place);
+        }
+        let score = match object.score.trim() {
+            "" => None,
+            text => {
+                let wrong = |_| (Kind::BrokenScore, format!("has the score “{}”", shortened(text)));
+                Some(checked_score(text.parse().map_err(wrong)?)?)
+            }
+        };
+        let role = match object.difficult.trim() {
+            "" | "0" => BoxRole::Object,
+            _ => BoxRole::Ignored,
+        };
+        let class = self.collector.class(None, Some(class));
+        Ok(AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score, area: None, role })
+    }
+
+    /// `JPEGImages/a/1.jpg` of `Annotations/a/1.xml`.
+    fn image_name(&mut self, file: &str, filename: &str) -> String {
+        let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+        let (folder, stem) = stem.rsplit_once('/').unwrap_or(("", stem));
+        let filename = filename.replace('\\', "/");
+        let filename = filename.rsplit('/').next().unwrap_or_default();
+        let (given, extension) = filename.rsplit_once('.').unwrap_or((filename, ""));
+        if !filename.is_empty() && given != stem && filename != stem {
+            self.other_names.add(|| file.to_owned());
+        }
+        let mut folders: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+        if let Some(part) = folders.iter_mut().rev().find(|part| **part == "Annotations") {
+            *part = "JPEGImages";
+        }
+        let name = if extension.is_empty() || given != stem { stem.to_owned() } else { format!("{stem}.{extension}") };
+        folders.push(&name);
+        folders.join("/")
+    }
+
+    fn finish(mut self) -> Found {
+        let notes = [
+            self.other_names.note(
+                "file has another name than the image in its filename; its own name counts",
+                "files have other names than the images in their filename; their own names count",
+            ),
+            self.before_first.note(
+                "box begins before pixel 1; Pascal VOC counts from 1, and so it was read",
+                "boxes begin before pixel 1; Pascal VOC counts from 1, and so they were read",
+            ),
+        ];
+        self.collector.notes.extend(notes.into_iter().flatten());
+        self.collector.finish(AnnotationFormat::PascalVoc)
+    }
+}

@@ -1,0 +1,246 @@
+//! YOLO: a text file for each image with a line for each box, `class x_centre y_centre width height`, in parts of the
+//! image's size (<https://docs.ultralytics.com/datasets/detect/>), and the names of the classes in `data.yaml` or
+//! `classes.txt`.
+//!
+//! A sixth number is the score. Other rows are `class x1 y1 x2 y2 …`, a polygon, whose bounding box is taken; if
+//! `data.yaml` has a `kpt_shape`, what follows a box are keypoints, which are skipped. An image without a label file
+//! shows nothing, as Ultralytics counts it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+
+use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
+use super::json::shortened;
+use super::{AnnotationFormat, AnnotationsError, Found};
+use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
+use crate::source::{FileEntry, Files};
+use crate::tasks::TaskControl;
+
+/// What a folder holds.
+#[derive(Default)]
+pub(super) struct YoloFiles {
+    pub(super) yaml: Option<FileEntry>,
+    /// `classes.txt`, a name in each line.
+    pub(super) names: Option<FileEntry>,
+    pub(super) labels: Vec<FileEntry>,
+    pub(super) images: Vec<FileEntry>,
+}
+
+#[derive(Default, Deserialize)]
+struct DataYaml {
+    #[serde(default)]
+    names: Option<Names>,
+    #[serde(default)]
+    kpt_shape: Option<[usize; 2]>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Names {
+    List(Vec<String>),
+    Map(BTreeMap<i64, String>),
+}
+
+pub(super) fn read(files: &Files, found: &YoloFiles, control: &TaskControl) -> Result<Found, AnnotationsError> {
+    let mut reader = Reader::default();
+    if let Some(yaml) = &found.yaml {
+        let text = files.read(yaml, control)?;
+        let text = String::from_utf8_lossy(text.strip_prefix(super::BOM).unwrap_or(&text)).into_owned();
+        let data: DataYaml = serde_saphyr::from_str(&text).map_err(|error| AnnotationsError::Broken {
+            place: files.name_of(yaml),
+            format: AnnotationFormat::Yolo,
+            reason: error.to_string().lines().next().unwrap_or_default().to_owned(),
+        })?;
+        reader.keypoints = data.kpt_shape.map(|[points, values]| points.saturating_mul(values));
+        match data.names {
+            Some(Names::List(names)) => reader.name_classes((0..).zip(names)),
+            Some(Names::Map(names)) => reader.name_classes(names),
+            None => {}
+        }
+    } else if let Some(names) = &found.names {
+        let text = files.read(names, control)?;
+        let text = String::from_utf8_lossy(text.strip_prefix(super::BOM).unwrap_or(&text)).into_owned();
+        let names = text.trim_end().lines().map(|name| name.trim().to_owned());
+        reader.name_classes((0..).zip(names).filter(|(_, name)| !name.is_empty()));
+    }
+    if reader.classes.is_empty() {
+        reader.collector.notes.push("classes have only numbers; data.yaml or classes.txt would name them".to_owned());
+    }
+    let images = ImagesByLabel::of(&found.images);
+    files.read_each(&found.labels, control, |index, content| {
+        let file = &found.labels[index];
+        reader.collector.files += 1;
+        reader.file(file, &images.image_of(&file.name), content);
+    })?;
+    reader.add_unlabelled(&found.images, &found.labels);
+    Ok(reader.finish())
+}
+
+#[derive(Default)]
+struct Reader {
+    collector: Collector,
+    /// The named classes by number; empty if no file names them.
+    classes: HashMap<i64, u32>,
+    /// The numbers behind each box.
+    keypoints: Option<usize>,
+    polygons: Tally,
+}
+
+impl Reader {
+    fn name_classes(&mut self, names: impl IntoIterator<Item = (i64, String)>) {
+        for (number, name) in names {
+            let class = self.collector.class(Some(number), Some(name.trim()));
+            self.classes.insert(number, class);
+        }
+    }
+
+    fn file(&mut self, file: &FileEntry, image: &str, content: Result<Vec<u8>, String>) {
+        let text = content.and_then(|content| {
+            let content = content.strip_prefix(super::BOM).unwrap_or(&content).to_vec();
+            String::from_utf8(content).map_err(|_| "is not UTF-8".to_owned())
+        });
+        let text = match text {
+            Ok(text) => text,
+            Err(reason) => return self.collector.problem(Kind::Unreadable, &file.name, reason),
+        };
+        self.collector.image(image);
+        for (number, line) in (1_u64..).zip(text.lines()) {
+            let line = line.trim();
+            if line.is_empty() {
+                continue;
+            }
+            self.collector.entries += 1;
+            let place = || format!("{}, line {number}", file.name);
+            match self.row(line, &place) {
+                Ok(found) => self.collector.add_box(image, found, place),
+                Err((kind, reason)) => self.collector.problem(kind, place(), reason),
+            }
+        }
+    }
+
+    fn row(&mut self, line: &str, place: &impl Fn() -> String) -> Result<AnnotatedBox, Refusal> {
+        let unreadable = |reason: String| (Kind::Unreadable, reason);
+        let mut numbers = Vec::new();
+        for text in line.split_ascii_whitespace() {
+            let wrong = || unreadable(format!("has “{}” instead of a number", shortened(text)));
+            numbers.push(text.parse::<f64>().map_err(|_| wrong())?);
+        }
+        let &[class, ref rest @ ..] = &numbers[..] else {
+            return Err(unreadable("is empty".to_owned()));
+        };
+        let (bounds, score) = match (self.keypoints, rest) {
+            (Some(keypoints), [x, y, w, h, rest @ ..]) if [keypoints, keypoints + 1].contains(&rest.len()) => {
+                (centred([*x, *y, *w, *h]), rest.get(keypoints).copied())
+            }
+            (_, &[x, y, w, h]) => (centred([x, y, w, h]), None),
+            (_, &[x, y, w, h, score]) => (centred([x, y, w, h]), Some(score)),
+            (_, [points @ .., score]) if points.len() >= 6 && points.len() % 2 == 0 => {
+                self.polygons.add(place);
+                (around(points), Some(*score))
+            }
+            (_, points) if points.len() >= 6 => {
+                self.polygons.add(place);
+                (around(points), None)
+            }
+            (_, rest) => {
+                let reason = format!("has {} numbers; a box has 5, or 6 with a score", rest.len() + 1);
+                return Err(unreadable(reason));
+            }
+        };
+        if class.fract() != 0.0 || !(0.0..=1e9).contains(&class) {
+            return Err(unreadable(format!("has the class {class}, which is not the number of a class")));
+        }
+        let number = class as i64;
+        let class = match self.classes.get(&number) {
+            Some(class) => *class,
+            None if self.classes.is_empty() => self.collector.class(Some(number), None),
+            None => return Err((Kind::UnknownClass, format!("has the class {number}, which no name is given for"))),
+        };
+        let bounds = checked_box(bounds, BoxUnit::Fractions)?;
+        let score = score.map(checked_score).transpose()?;
+        Ok(AnnotatedBox { bounds, unit: BoxUnit::Fractions, class, score, area: None, role: BoxRole::Object })
+    }
+
+    /// Images without a label file, of the folders that have labels.
+    fn add_unlabelled(&mut self, images: &[FileEntry], labels: &[FileEntry]) {
+        let folders: std::collections::HashSet<String> =
+            labels.iter().map(|file| folder(&label_stem(&file.name)).to_owned()).collect();
+        let mut unlabelled = Tally::default();
+        for image in images {
+            if folders.contains(folder(&image.name)) && !self.collector.knows_image(&image.name) {
+                self.collector.image(&image.name);
+                unlabelled.add(|| image.name.clone());
+            }
+        }
+        let note = unlabelled.note(
+            "image has no label file; it counts as one that shows nothing",
+            "images have no label file; they count as images that show nothing",
+        );
+        self.collector.notes.extend(note);
+    }
+
+    fn finish(mut self) -> Found {
+        let note = self
+            .polygons
+            .note("row is a polygon; its bounding box is taken", "rows are polygons; their bounding boxes are taken");
+        self.collector.notes.extend(note);
+        self.collector.finish(AnnotationFormat::Yolo)
+    }
+}
+
+/// Left, top, width and height of a box given by its centre.
+fn centred([x, y, width, height]: [f64; 4]) -> [f64; 4] {
+    [x - width / 2.0, y - height / 2.0, width, height]
+}
+
+/// The bounding box of points.
+fn around(points: &[f64]) -> [f64; 4] {
+    // Not `f64::min`, which drops NaN.
+    let least = |from: usize| points[from..].iter().step_by(2).copied().reduce(|a, b| if b < a { b } else { a });
+    let most = |from: usize| points[from..].iter().step_by(2).copied().reduce(|a, b| if b > a { b } else { a });
+    if points.iter().any(|number| !number.is_finite()) {
+        return [f64::NAN; 4];
+    }
+    match (least(0), least(1), most(0), most(1)) {
+        (Some(left), Some(top), Some(right), Some(bottom)) => [left, top, right - left, bottom - top],
+        _ => [f64::NAN; 4],
+    }
+}
+
+/// Which image a label file is about, as far as images are listed.
+struct ImagesByLabel<'i>(HashMap<&'i str, &'i str>);
+
+impl<'i> ImagesByLabel<'i> {
+    fn of(images: &'i [FileEntry]) -> Self {
+        Self(images.iter().map(|image| (without_extension(&image.name), image.name.as_str())).collect())
+    }
+
+    /// `labels/a/1.txt` is about `images/a/1.jpg` (Ultralytics' `img2label_paths`), or about an image beside it;
+    /// without its extension if it is not listed.
+    fn image_of(&self, label: &str) -> String {
+        let stem = label_stem(label);
+        let found = self.0.get(stem.as_str()).or_else(|| self.0.get(without_extension(label)));
+        found.map_or(stem, |image| (*image).to_owned())
+    }
+}
+
+/// The path of the image without its extension: the last folder `labels` becomes `images`.
+fn label_stem(label: &str) -> String {
+    let stem = without_extension(label);
+    let mut parts: Vec<&str> = stem.split('/').collect();
+    let folders = parts.len() - 1;
+    if let Some(part) = parts[..folders].iter_mut().rev().find(|part| **part == "labels") {
+        *part = "images";
+    }
+    parts.join("/")
+}
+
+fn folder(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+fn without_extension(name: &str) -> &str {
+    let file = name.rfind('/').map_or(0, |slash| slash + 1);
+    name[file..].rfind('.').map_or(name, |dot| &name[..file + dot])
+}
