@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use spotcheck::domain::{Detection, ViewSettings};
+use spotcheck::decode::{DecodeLimits, decode};
+use spotcheck::domain::{Detection, Prediction, RgbImage, ViewSettings};
 use spotcheck::inference::recognise_file;
+use spotcheck::vision::Predictor as _;
 
 use crate::support::models::{Runtime, control, predict};
 
@@ -24,6 +26,29 @@ fn every_family_opens_and_gives_its_own_predictions() {
         }
     }
     assert!(complaints.is_empty(), "{complaints}");
+}
+
+#[test]
+fn a_free_batch_gives_the_same_predictions_bit_for_bit_in_one_call() {
+    let runtime = Runtime::load();
+    let folder = crate::support::repository().join("tests/cases/detectors");
+    let scene = decode(&std::fs::read(folder.join("scene.png")).unwrap(), &DecodeLimits::default()).unwrap().image;
+    let mirrored = scene.rgb().chunks_exact(3).rev().flatten().copied().collect();
+    let mirrored = RgbImage::new(scene.width(), scene.height(), mirrored).unwrap();
+    for (case, batches) in [("yolov8-free-batch", true), ("yolov8", false), ("yolov7-end-to-end", false)] {
+        let (model, _) = recognise_file(&runtime.0, &folder.join(case).join("model.onnx"), &control()).unwrap();
+        assert_eq!(model.card.input.batches, batches, "{case}");
+        if !batches {
+            continue;
+        }
+        let predictor = runtime.predictor(&model);
+        let prepared = [&scene, &mirrored].map(|image| predictor.prepare(image).unwrap());
+        let together = predictor.predict(0, &prepared, &control()).unwrap();
+        let alone: Vec<Prediction> =
+            prepared.into_iter().flat_map(|prepared| predictor.predict(0, &[prepared], &control()).unwrap()).collect();
+        assert_eq!(together, alone, "{case}");
+        assert_ne!(alone[0], alone[1], "{case}");
+    }
 }
 
 fn cases() -> Vec<PathBuf> {

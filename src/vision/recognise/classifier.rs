@@ -3,7 +3,7 @@
 use super::finding::{Findings, Refusal};
 use super::labels::{LABEL_FILE, label_count, misfit};
 use super::nearest::nearest;
-use super::probe::Prober;
+use super::probe::{Prober, Same};
 use super::signature::Port;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{Background, ClassValues, ClassificationOutput, LabelSet, OutputConvention};
@@ -43,7 +43,7 @@ pub(super) fn recognise(
         },
     };
     let name = output.convention.name.clone().unwrap_or_default();
-    recognise_batches(prober, &name, findings);
+    prober.recognise_batches(&[&name], Same::Nearly, findings);
     Ok(OutputPrediction {
         ignored_outputs: ignored(model, &name),
         convention: OutputConvention::Classification(output.convention),
@@ -332,19 +332,4 @@ fn name_arg_max(model: &RecognitionRequest<'_>, highest: usize, findings: &mut F
     }
     findings.recognised("labels", LABEL_FILE, "given by you");
     Ok(Naming { background, label_set: Some(LABEL_FILE.to_owned()), labels_to_store: Some(labels.clone()) })
-}
-
-fn recognise_batches(prober: &mut Prober<'_, '_>, output: &str, findings: &mut Findings) {
-    match prober.takes_batches(output) {
-        Some(Ok(())) => {
-            findings.recognised(
-                "input.batches",
-                true,
-                "a test with two images in one call returned the same as two calls",
-            );
-            prober.set_batches(true);
-        }
-        Some(Err(because)) => findings.recognised("input.batches", false, because),
-        None => {}
-    }
 }

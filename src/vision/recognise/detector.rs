@@ -13,7 +13,7 @@ use found::Found;
 
 use super::finding::{Findings, Refusal};
 use super::labels::{LABEL_FILE, label_count, misfit};
-use super::probe::Prober;
+use super::probe::{Prober, Same};
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{DetectionOutput, LabelSet, OutputConvention};
 use crate::vision::raw_candidates;
@@ -63,6 +63,11 @@ pub(super) fn recognise(
     let naming = name_classes(&found, model, &rows, side_multiple, findings)?;
     found.output.class_offset = naming.offset;
     let used = found.output.output_names();
+    // Rows of boxes without a dimension for images in front belong to all images of a call.
+    let is_of_rows = |name: &String| prober.values_of(name).all(|tensor| tensor.shape.len() > 2);
+    if found.output.batch_index.is_none() && found.output.boxes.outputs.iter().all(is_of_rows) {
+        prober.recognise_batches(&used, Same::Exactly, findings);
+    }
     let unused = model.graph.outputs.iter().filter(|port| !used.contains(&port.name.as_str()));
     let ignored_outputs = unused.map(|port| port.name.clone()).collect();
     let usual = found.usual.map(|usual| usual.fitting(found.output.box_space, found.output.box_format));

@@ -162,26 +162,41 @@ impl<'r, 'f> Prober<'r, 'f> {
         }
     }
 
-    /// Whether one call with both probes gives the same predictions for `output` as two calls; `None` if the graph
-    /// takes one image at a time by its dimensions.
-    pub(super) fn takes_batches(&mut self, output: &str) -> Option<Result<(), String>> {
+    /// Finds out whether one call with both probes gives the same numbers for `outputs` as two calls; nothing if the
+    /// graph takes one image at a time by its dimensions.
+    pub(super) fn recognise_batches(&mut self, outputs: &[&str], same: Same, findings: &mut Findings) {
+        match self.takes_batches(outputs, same) {
+            Some(Ok(())) => {
+                let because = "a test with two images in one call returned the same as two calls";
+                findings.recognised("input.batches", true, because);
+                self.input.batches = true;
+            }
+            Some(Err(because)) => findings.recognised("input.batches", false, because),
+            None => {}
+        }
+    }
+
+    fn takes_batches(&mut self, outputs: &[&str], same: Same) -> Option<Result<(), String>> {
         if !self.port.batch_is_free() || !self.input.auxiliary.is_empty() {
             return None;
         }
         let tensors: Vec<Tensor> =
             PATCH_X.iter().filter_map(|&x| prepare(&self.input, &patch(self.size, x)).ok()).collect();
         let both = stack(&tensors)?;
-        let prediction = match (self.run)(&[(&self.port.name, &both)]) {
-            Ok(outputs) => outputs,
-            Err(text) => {
+        let run = &mut self.run;
+        let alone: Result<Vec<Outputs>, String> =
+            tensors.iter().map(|tensor| run(&[(&self.port.name, tensor)])).collect();
+        let (together, alone) = match (run(&[(&self.port.name, &both)]), alone) {
+            (Ok(together), Ok(alone)) => (together, alone),
+            (Err(text), _) | (_, Err(text)) => {
                 return Some(Err(format!("a test with two images failed: {}", text.trim())));
             }
         };
-        let together = prediction.get(output)?.to_f64();
-        let alone: Vec<f64> = self.values_of(output).flat_map(Tensor::to_f64).collect();
-        let same =
-            together.len() == alone.len() && together.iter().zip(&alone).all(|(left, right)| close(*left, *right));
-        Some(if same {
+        let are_same = outputs.iter().all(|output| {
+            let alone: Vec<&Tensor> = alone.iter().filter_map(|outputs| outputs.get(*output)).collect();
+            together.get(*output).is_some_and(|together| same.holds(together, &alone))
+        });
+        Some(if are_same {
             Ok(())
         } else {
             Err("a test with two images in one call returned other numbers than two calls".to_owned())
@@ -204,10 +219,6 @@ impl<'r, 'f> Prober<'r, 'f> {
         let input = ImageInput { resize: ResizeRule::stretch(width, height), ..self.input.clone() };
         let prepared = preprocess(&input, &patch([width, height], PATCH_X[0]));
         prepared.is_ok_and(|prepared| self.run_prepared(&prepared).is_ok())
-    }
-
-    pub(super) fn set_batches(&mut self, batches: bool) {
-        self.input.batches = batches;
     }
 }
 
@@ -383,6 +394,32 @@ fn stack(tensors: &[Tensor]) -> Option<Tensor> {
         _ => return None,
     };
     Some(Tensor { shape, data })
+}
+
+/// How equal the numbers of one call with two images must be to those of two calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Same {
+    /// For scores of classes, of which a few matter.
+    Nearly,
+    /// For rows of boxes: every bit, with the images in the first dimension.
+    Exactly,
+}
+
+impl Same {
+    fn holds(self, together: &Tensor, alone: &[&Tensor]) -> bool {
+        let is_first = |tensor: &Tensor, images: usize| tensor.shape.first() == Some(&images);
+        let numbers = together.to_f64();
+        let alone_numbers: Vec<f64> = alone.iter().flat_map(|tensor| tensor.to_f64()).collect();
+        let mut pairs = numbers.iter().zip(&alone_numbers);
+        numbers.len() == alone_numbers.len()
+            && match self {
+                Self::Nearly => pairs.all(|(left, right)| close(*left, *right)),
+                Self::Exactly => {
+                    let are_apart = is_first(together, alone.len()) && alone.iter().all(|tensor| is_first(tensor, 1));
+                    are_apart && pairs.all(|(left, right)| left.to_bits() == right.to_bits())
+                }
+            }
+    }
 }
 
 fn close(left: f64, right: f64) -> bool {
