@@ -152,7 +152,12 @@ def _ratios(numerators, denominators):
 
 def to_tensor(card, placement, image):
     """`image` resized, padded and normalised, in the layout of the card's input."""
-    levels = resized(image, placement, card.get("interpolation", "pillow-bilinear"))
+    interpolation = card.get("interpolation", "pillow-bilinear")
+    if interpolation == "opencv-warp":
+        placement = placement._replace(window=(0, 0, *placement.canvas), offset=(0, 0))
+        levels = _warped(np.asarray(image), placement)
+    else:
+        levels = resized(image, placement, interpolation)
     fill = placement.fill
     if card.get("channels") == "bgr":
         levels = levels[..., ::-1]
@@ -191,9 +196,7 @@ def resized(image, placement, interpolation):
     columns = _positions(left, width, placement.full[0], size[0])
     rows = _positions(top, height, placement.full[1], size[1])
     if interpolation == "opencv-cubic":
-        rounded = lambda sums: np.clip(np.rint(sums), 0, 255)
-        columns, rows = _cubic_taps(columns, size[0]), _cubic_taps(rows, size[1])
-        return _interpolated(levels, columns, rows, lambda sums, weights: sums * weights, rounded)
+        return _interpolated_in_floats(levels, _cubic_taps(columns, size[0]), _cubic_taps(rows, size[1]))
     columns = _linear_taps(np.clip(columns.astype(F32), 0, size[0] - 1), size[0])
     rows = _linear_taps(rows.astype(F32), size[1])
     return _interpolated(
@@ -206,6 +209,24 @@ PILLOW = {
     "pillow-bicubic": Image.Resampling.BICUBIC,
     "pillow-nearest": Image.Resampling.NEAREST,
 }
+
+
+def _warped(levels, placement):
+    """The level at the place in the image of each of the tensor's pixels, black outside."""
+
+    def taps(axis, size):
+        positions = np.arange(placement.canvas[axis]) * placement.scale[axis] + placement.shift[axis]
+        first = np.floor(positions)
+        inputs = np.stack([first, first + 1])
+        weights = np.stack([1 - (positions - first), positions - first]).astype(F32)
+        return _inputs(positions, size, 2), np.where((inputs >= 0) & (inputs < size), weights, F32(0))
+
+    return _interpolated_in_floats(levels, taps(0, levels.shape[1]), taps(1, levels.shape[0]))
+
+
+def _interpolated_in_floats(levels, columns, rows):
+    rounded = lambda sums: np.clip(np.rint(sums), 0, 255)
+    return _interpolated(levels, columns, rows, lambda sums, weights: sums * weights, rounded)
 
 
 def _halved(levels):

@@ -1,10 +1,10 @@
 //! From an image to the tensor that the model card asks for.
 
-use super::resize::{ResizeWindow, resize};
+use super::resize::{ResizeWindow, resize, warp};
 use super::{PredictError, Prepared, Tensor, TensorData};
 use crate::domain::{
-    AuxiliaryValue, AxisTransform, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput, Layout,
-    Position, ResizeRule, RgbImage, Rounding,
+    AuxiliaryValue, AxisTransform, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
+    Layout, Position, ResizeRule, RgbImage, Rounding,
 };
 
 /// Resizes, pads and normalises as the card says.
@@ -13,10 +13,14 @@ use crate::domain::{
 /// [`PredictError::Failed`] if the card asks for a crop that is larger than the resized image, or for an input that is
 /// too large, or if the image is too long to be resized.
 pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, PredictError> {
-    let placement = Placement::new(&input.resize, image.width(), image.height())?;
-    check_sizes(&input.resize, image, &placement)?;
+    let mut placement = Placement::new(&input.resize, image.width(), image.height())?;
+    check_sizes(input, image, &placement)?;
+    let auxiliary = auxiliary(input, &placement, [image.width(), image.height()]);
     let resized;
-    let pixels = if placement.window == ResizeWindow::whole(image.width(), image.height()) {
+    let pixels = if input.interpolation == Interpolation::OpencvWarp {
+        resized = warp(image, placement.cover());
+        &resized
+    } else if placement.window == ResizeWindow::whole(image.width(), image.height()) {
         image.rgb()
     } else {
         resized = resize(image, placement.window, input.interpolation);
@@ -44,7 +48,7 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
     };
     Ok(Prepared {
         tensor: Tensor { shape, data },
-        auxiliary: auxiliary(input, &placement, [image.width(), image.height()]),
+        auxiliary,
         image_from_model: placement.image_from_model,
         canvas_size: placement.canvas_size,
         image_size: [image.width(), image.height()],
@@ -56,16 +60,22 @@ const MAX_RESIZED_SIDE: u32 = 1 << 20;
 /// Most pixels of a model's input whose size the card gives: 768 MiB in 32-bit floats.
 const MAX_INPUT_PIXELS: u64 = 1 << 26;
 
-fn check_sizes(rule: &ResizeRule, image: &RgbImage, placement: &Placement) -> Result<(), PredictError> {
+/// Most pixels of an image between the two passes of Pillow's resize, and after them in the columns of a crop: what the
+/// handler of packages, which has Pillow itself, can hold.
+const MAX_RESIZED_PIXELS: u64 = 1 << 28;
+
+fn check_sizes(input: &ImageInput, image: &RgbImage, placement: &Placement) -> Result<(), PredictError> {
     let [width, height] = placement.canvas_size;
-    if matches!(rule, ResizeRule::Keep {}) {
+    let too_long = |reason: &str| {
+        let size = format!("{} x {} pixels", image.width(), image.height());
+        Err(PredictError::Failed(format!("the image is {size}, {reason}; cut it into parts")))
+    };
+    if matches!(input.resize, ResizeRule::Keep {}) {
         Ok(())
     } else if image.width().max(image.height()) > MAX_RESIZED_SIDE {
-        Err(PredictError::Failed(format!(
-            "the image is {} x {} pixels, with a side over {MAX_RESIZED_SIDE}; cut it into parts",
-            image.width(),
-            image.height()
-        )))
+        too_long(&format!("with a side over {MAX_RESIZED_SIDE}"))
+    } else if is_pillows(input.interpolation) && pixels_of_pillow(image, placement.window) > MAX_RESIZED_PIXELS {
+        too_long("too long for this model")
     } else if u64::from(width) * u64::from(height) > MAX_INPUT_PIXELS {
         Err(PredictError::Failed(format!(
             "the model card asks for {width} x {height} pixels, more than {MAX_INPUT_PIXELS}; correct its resize rule"
@@ -73,6 +83,19 @@ fn check_sizes(rule: &ResizeRule, image: &RgbImage, placement: &Placement) -> Re
     } else {
         Ok(())
     }
+}
+
+fn is_pillows(interpolation: Interpolation) -> bool {
+    match interpolation {
+        Interpolation::PillowBilinear | Interpolation::PillowBicubic | Interpolation::PillowNearest => true,
+        Interpolation::OpencvLinear | Interpolation::OpencvCubic | Interpolation::OpencvWarp => false,
+    }
+}
+
+/// The larger one of the images that Pillow makes.
+fn pixels_of_pillow(image: &RgbImage, window: ResizeWindow) -> u64 {
+    let pixels = |width: u32, height: u32| u64::from(width) * u64::from(height);
+    pixels(window.full_size[0], image.height()).max(pixels(window.size[0], window.full_size[1]))
 }
 
 /// The auxiliary inputs of the card for an image of `image_size`.
@@ -175,6 +198,13 @@ impl Placement {
                 Ok(Self::padded(size, scale, pad_to_multiple))
             }
         }
+    }
+
+    /// Makes the window the whole tensor. The place in the image of each column and row of the tensor, in pixels.
+    fn cover(&mut self) -> [Vec<f64>; 2] {
+        (self.window, self.canvas_offset) = (ResizeWindow::whole(self.canvas_size[0], self.canvas_size[1]), [0, 0]);
+        let AxisTransform { scale, offset } = self.image_from_model;
+        [0, 1].map(|axis| (0..self.canvas_size[axis]).map(|at| f64::from(at) * scale[axis] + offset[axis]).collect())
     }
 
     /// The whole image at `size`, which is the whole tensor.
@@ -555,6 +585,22 @@ mod tests {
         let prepared = preprocess(&input(Layout::Nchw, rule), &long).unwrap();
         assert_eq!(prepared.tensor.shape, [1, 3, 224, 224]);
         assert!(values(&prepared).iter().all(|&value| value == 50.0));
+    }
+
+    #[test]
+    fn an_image_too_long_for_pillow_is_refused_as_in_packages() {
+        let tall = RgbImage::new(1, 100_000, vec![7; 300_000]).unwrap();
+        let rule = ResizeRule::ShortSideCrop {
+            short_side: 256,
+            long_side: Rounding::Down,
+            crop_width: 224,
+            crop_height: 224,
+            crop_offset: Rounding::HalfEven,
+        };
+        let refused = preprocess(&input(Layout::Nchw, rule.clone()), &tall).unwrap_err();
+        assert!(refused.to_string().contains("1 x 100000 pixels, too long"), "{refused}");
+        let opencv = ImageInput { interpolation: Interpolation::OpencvLinear, ..input(Layout::Nchw, rule) };
+        assert!(preprocess(&opencv, &tall).is_ok());
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl Notes {
             fitting.filter(|other| other.value != nearest.value).map(|other| &*other.because).collect();
         if !others.is_empty() {
             let others = others.join(" and ");
-            nearest.because += &format!("; {others}, too: give the right file if these names are wrong");
+            nearest.because =
+                format!("{}; {others}, too: give the right file if these names are wrong", nearest.because);
         }
         Some(nearest)
     }

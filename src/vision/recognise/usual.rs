@@ -80,7 +80,7 @@ impl Usual {
                 } else {
                     NotedResize::Stretch
                 };
-                (bgr, pixels, opencv, resize)
+                (bgr, pixels, Interpolation::OpencvWarp, resize)
             }
             Self::UltralyticsRtDetr => (rgb, plain, opencv, NotedResize::Stretch),
             Self::Paddle => (rgb, plain, Interpolation::OpencvCubic, NotedResize::Stretch),

@@ -28,6 +28,29 @@ pub(super) fn cubic(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
     output
 }
 
+/// `cv2.warpPerspective` with `INTER_LINEAR` and a black border, for a transform without rotation: the pixels at these
+/// columns and rows, `[rows, columns, 3]`, in 32-bit floats as OpenCV 5 computes them. 0 is the middle of a first
+/// pixel.
+pub(in super::super) fn warp(image: &RgbImage, [columns, rows]: [Vec<f64>; 2]) -> Vec<u8> {
+    let taps = |positions: Vec<f64>, input_len: u32| -> Vec<_> {
+        let is_inside = |input: f64| (0.0..f64::from(input_len)).contains(&input);
+        let around = |at: f64| {
+            let (first, fraction) = (at.floor(), at - at.floor());
+            let weights = [(first, 1.0 - fraction), (first + 1.0, fraction)];
+            let weights = weights.map(|(input, weight)| if is_inside(input) { weight as f32 } else { 0.0 });
+            Taps::around(at, input_len, weights)
+        };
+        positions.into_iter().map(around).collect()
+    };
+    let mut output = vec![0; columns.len() * rows.len() * CHANNELS];
+    let (columns, rows) = (taps(columns, image.width()), taps(rows, image.height()));
+    let sum = |[first, second]: [f32; 2], weights: [f32; 2]| first * weights[0] + second * weights[1];
+    let weighted = |levels: [u8; 2], weights: [f32; 2]| sum(levels.map(f32::from), weights);
+    let level = |sums: [f32; 2], weights: [f32; 2]| sum(sums, weights).round_ties_even() as u8;
+    interpolate(image, &columns, &rows, weighted, level, &mut output);
+    output
+}
+
 /// The mean of each four pixels, which OpenCV takes for linear interpolation to half of both sides.
 fn halve(image: &RgbImage, window: ResizeWindow, output: &mut [u8]) {
     let row_bytes = image.width() as usize * CHANNELS;

@@ -230,7 +230,8 @@ def dense_table(graph, features, size, anchors=1, extra=0, objectness=False, str
 
 
 def yolo(case, image, version, back, kind="float32", batch=1, size=(SIDE, SIDE), free=False, objectness=False, extra=0, task="detect", masks=0):
-    """v8 and later `[batch, 4 + classes, candidates]`; v5 `[batch, candidates x 3, 5 + classes]`."""
+    """v8 and later `[batch, 4 + classes, candidates]`; v5 `[batch, candidates x 3, 5 + classes]`. A batch of -1 is
+    free."""
     graph = Graph()
     name = "images"
     pixels = graph.op("Cast", name, to=F32) if kind == "float16" else name
@@ -246,6 +247,8 @@ def yolo(case, image, version, back, kind="float32", batch=1, size=(SIDE, SIDE),
     dims = ["batch", 3, "height", "width"] if free else [batch, 3, size[1], size[0]]
     if free:
         shape = [str(side) if side == count else side for side in shape]
+    if batch == -1:
+        dims, shape, batch = ["batch", *dims[1:]], ["batch", *shape[1:]], 1
     element = F16 if kind == "float16" else F32
     outputs = [("output0", element, shape)]
     if masks:
@@ -407,7 +410,6 @@ def yolox(image, decoded):
 
 def nanodet(image, plus):
     strides = (8, 16, 32, 64) if plus else (8, 16, 32)
-    shift = 0.0 if plus else 0.5
     graph = Graph()
     features = graph.features("data", scale=0.3)
     outputs, levels = [], []
@@ -427,11 +429,12 @@ def nanodet(image, plus):
         outputs = [("output", F32, [1, len(cells((SIDE, SIDE), strides)), CLASSES + 32])]
     model = graph.model([("data", F32, [1, 3, SIDE, SIDE])], outputs)
     mean, std = (103.53, 116.28, 123.675), (57.375, 57.12, 58.395)
-    # `keep_ratio` of the configuration files. The package warps (cv2.warpPerspective), here images are resized: the
-    # manual says how far apart both are.
-    canvas, ratio, new, pad = letterbox(image[..., ::-1], SIDE, SIDE, 0)
-    if plus:
-        canvas = cv2.resize(image[..., ::-1], (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)
+    # NanoDet's get_resize_matrix, with `keep_ratio` as in the configuration files.
+    ratio = min(SIDE / image.shape[1], SIDE / image.shape[0])
+    ratios = np.array([SIDE / image.shape[1], SIDE / image.shape[0]] if plus else [ratio, ratio])
+    shift = np.zeros(2) if plus else SIDE / 2 - ratios * image.shape[1::-1] / 2
+    matrix = np.array([[ratios[0], 0, shift[0]], [0, ratios[1], shift[1]], [0, 0, 1]])
+    canvas = cv2.warpPerspective(np.ascontiguousarray(image[..., ::-1]), matrix, (SIDE, SIDE))
     raw = run(model, {"data": planar(canvas, 1.0, mean, std)})
     if plus:
         table = raw["output"][0].astype(np.float64)
@@ -439,10 +442,10 @@ def nanodet(image, plus):
         table = np.concatenate([np.concatenate([raw[f"cls_{s}"][0], raw[f"dis_{s}"][0]], axis=1) for s in strides]).astype(np.float64)
     grid = cells((SIDE, SIDE), strides)
     distances = (softmax(table[:, CLASSES:].reshape(-1, 4, 8)) * np.arange(8)).sum(axis=-1) * grid[:, 2:]
-    points = (grid[:, :2] + shift) * grid[:, 2:]
+    points = (grid[:, :2] + (0.0 if plus else 0.5)) * grid[:, 2:]
     boxes = np.concatenate([points - distances[:, :2], points + distances[:, 2:]], axis=1)
     classes, tops = best(table[:, :CLASSES])
-    boxes = stretched(boxes, image) if plus else exact_padding(boxes, image, ratio, new, pad)
+    boxes = (boxes - np.tile(shift, 2)) / np.tile(ratios, 2)
     found = detections(boxes, classes, tops, 0.3, nms=0.6)
     write("nanodet-plus" if plus else "nanodet", model, found, 0.3, {"labels.txt": "\n".join(NAMES) + "\n"})
 
@@ -570,6 +573,7 @@ if __name__ == "__main__":
     yolo("yolov8-free-size", image, "8.4.190", each_axis, free=True)
     yolo("yolov8-wide", image, "8.4.190", each_axis, size=(96, 64))
     yolo("yolov8-batch-of-four", image, "8.4.190", each_axis, batch=4)
+    yolo("yolov8-free-batch", image, "8.4.190", each_axis, batch=-1)
     yolo("yolov8-half", image, "8.4.190", each_axis, kind="float16")
     yolo("yolov8-pose", image, "8.4.190", each_axis, extra=6, task="pose")
     yolo("yolov8-obb", image, "8.4.190", each_axis, extra=1, task="obb")

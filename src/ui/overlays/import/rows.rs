@@ -145,6 +145,7 @@ fn words(word: &'static str) -> &'static str {
         "pillow-nearest" => "Pillow nearest",
         "opencv-linear" => "OpenCV linear",
         "opencv-cubic" => "OpenCV cubic",
+        "opencv-warp" => "OpenCV warp",
         "centre" => "In the middle",
         "top-left" => "Top left",
         "down" => "Down",
