@@ -103,7 +103,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
-    let run = choose_run(&project, args.run.as_deref())?;
+    let run = choose_run(&project, args.run.as_deref(), "exporting")?;
     let view = view_of(&project, &run, args)?;
     if query.needs_comparison() {
         eprintln!("note: --filter: “changed” matches nothing: an export compares no runs");
@@ -180,15 +180,15 @@ fn default_project(path: &Path, s3: &S3Args, dirs: &AppDirs) -> anyhow::Result<O
     Ok(Some((folder.identity(), default_path_of_place(dirs, &folder))))
 }
 
-/// The run with this name or number, or the newest.
-fn choose_run(project: &Project, wanted: Option<&str>) -> anyhow::Result<RunInfo> {
+/// The run with this name or number, or the newest; `doing` says what is done with it: “exporting”.
+pub(super) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
     let mut runs = project.runs()?;
     let Some(wanted) = wanted else {
         let Some(newest) = runs.pop() else {
             bail!("the project has no runs yet; run spotcheck predict first");
         };
         if !runs.is_empty() {
-            eprintln!("exporting the newest run, “{}”; --run chooses another:{}", newest.name, list_of_runs(&runs));
+            eprintln!("{doing} the newest run, “{}”; --run chooses another:{}", newest.name, list_of_runs(&runs));
         }
         return Ok(newest);
     };

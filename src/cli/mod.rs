@@ -17,6 +17,7 @@ macro_rules! eprintln {
 mod account;
 mod compare;
 mod endpoint;
+mod evaluate;
 mod export;
 mod inspect;
 mod model_source;
@@ -61,6 +62,8 @@ enum Command {
     Predict(Box<predict::PredictArgs>),
     /// Export predictions and verdicts of a project
     Export(Box<export::ExportArgs>),
+    /// Measure predictions against ground truth
+    Evaluate(Box<evaluate::EvaluateArgs>),
     /// Compare two runs of a project
     Compare(compare::CompareArgs),
     /// Show a project, or set its image folder
@@ -96,6 +99,7 @@ pub fn run() -> ExitCode {
     let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
         Some(Command::Export(args)) => export::run(&args),
+        Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Project(args)) => project::run(&args),
         Some(Command::Upload(args)) => upload::run(&args),

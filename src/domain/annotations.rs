@@ -122,6 +122,20 @@ pub struct AnnotationProblems {
     counts: BTreeMap<AnnotationProblemKind, u64>,
 }
 
+impl AnnotationProblemKind {
+    /// Its name in files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::BrokenBox => "broken_box",
+            Self::UnknownClass => "unknown_class",
+            Self::UnknownImage => "unknown_image",
+            Self::Duplicate => "duplicate",
+            Self::BrokenScore => "broken_score",
+        }
+    }
+}
+
 impl AnnotationProblems {
     pub fn add(&mut self, kind: AnnotationProblemKind, place: impl ToString, reason: impl ToString) {
         let count = self.counts.entry(kind).or_default();

@@ -116,11 +116,11 @@ pub struct ConfusionCell {
 }
 
 impl DetectionEvaluation {
-    /// `threshold` gives the minimum score of each class, `0.0..=1.0`.
-    pub fn new(classes: Vec<EvaluatedClass>, threshold: impl Fn(&EvaluatedClass) -> f64) -> Self {
+    /// `thresholds` are the minimum scores of the classes, `0.0..=1.0`.
+    pub fn new(classes: Vec<EvaluatedClass>, thresholds: Vec<f64>) -> Self {
         let count = classes.len();
         Self {
-            thresholds: classes.iter().map(threshold).collect(),
+            thresholds,
             coco: CocoBuilder::new(count),
             voc: vec![VocDetections::default(); count],
             outcomes: vec![ScoredOutcomes::default(); count],

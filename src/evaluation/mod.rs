@@ -17,6 +17,7 @@
 //! does not have is here: the outcome of each box ([`outcomes`]), precision and recall at a minimum score, the AP of
 //! Pascal VOC, and classification.
 
+mod against;
 mod agreement;
 mod bootstrap;
 mod class_map;
@@ -29,6 +30,7 @@ mod objects;
 mod operating_point;
 mod voc;
 
+pub use against::{EvaluatedClasses, annotated_detections, detections};
 pub use agreement::{Agreement, AgreementSummary, Comparison, Confusion, ImageAgreement, ScoreDifferences};
 pub use bootstrap::{DRAWS, DetectionDraws, DetectionIntervals, Interval, intervals};
 pub use class_map::ClassMap;

@@ -61,7 +61,7 @@ fn metrics<'i>(
     classes: &[EvaluatedClass],
     threshold: f64,
 ) -> DetectionMetrics {
-    let mut evaluation = DetectionEvaluation::new(classes.to_vec(), |_| threshold);
+    let mut evaluation = DetectionEvaluation::new(classes.to_vec(), vec![threshold; classes.len()]);
     images.into_iter().for_each(|image| evaluation.add(image));
     evaluation.finish().unwrap()
 }

@@ -1,0 +1,98 @@
+//! The summary of an evaluation on the terminal.
+
+use std::fmt::Write;
+
+use super::{Evaluated, Metrics};
+use crate::evaluation::{ClassMetrics, ClassifiedClass, Interval};
+
+/// Classes that are listed.
+const MAX_CLASSES: usize = 20;
+
+pub(super) fn summary(evaluated: &Evaluated) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, number: Option<f64>, interval: Option<Interval>| {
+        let number = percent(number);
+        let interval = interval.map_or_else(String::new, |interval| {
+            format!("  95 %: {} to {}", percent(Some(interval.low)), percent(Some(interval.high)))
+        });
+        let _ = writeln!(text, "{name:<28}{number:>8}{interval}");
+    };
+    match &evaluated.metrics {
+        Metrics::Detection { metrics, intervals } => {
+            let intervals = intervals.unwrap_or_default();
+            line("AP (IoU 0.50:0.95)", metrics.ap, intervals.ap);
+            line("AP (IoU 0.50)", metrics.ap50, intervals.ap50);
+            line("AP (IoU 0.75)", metrics.ap75, None);
+            line("AP of small objects", metrics.ap_small, None);
+            line("AP of medium objects", metrics.ap_medium, None);
+            line("AP of large objects", metrics.ap_large, None);
+            line("AR with 100 detections", metrics.ar100, None);
+            let at = metrics.threshold.map_or("each class's minimum".to_owned(), |score| format!("≥ {score:.2}"));
+            line(&format!("Precision ({at})"), metrics.precision, intervals.precision);
+            line(&format!("Recall ({at})"), metrics.recall, intervals.recall);
+            line(&format!("F1 ({at})"), metrics.f1, intervals.f1);
+            if let Some(best) = metrics.best {
+                line(&format!("Best F1 (≥ {:.4})", best.threshold), Some(best.f1), None);
+            }
+            let _ = writeln!(
+                text,
+                "{} images: {} boxes right, {} wrong, {} objects missed",
+                metrics.images, metrics.true_positives, metrics.false_positives, metrics.missed
+            );
+            for (kind, error) in &metrics.errors {
+                let cost = percent(Some(error.ap50_cost));
+                let _ = writeln!(text, "  {kind:<12}{:>8} errors, cost in AP (IoU 0.50): {cost}", error.count);
+            }
+            classes(&mut text, &metrics.classes, |class: &ClassMetrics| {
+                let name = &class.class.name;
+                let (ap, ap50) = (percent(class.ap), percent(class.ap50));
+                format!("  {name}: AP {ap}, AP (IoU 0.50) {ap50}, {} objects", class.truths)
+            });
+        }
+        Metrics::Classification { metrics, intervals } => {
+            line("Top-1", metrics.top1, intervals.and_then(|intervals| intervals.top1));
+            line("Top-5", metrics.top5, intervals.and_then(|intervals| intervals.top5));
+            line("Precision (mean of classes)", metrics.macro_precision, None);
+            line("Recall (mean of classes)", metrics.macro_recall, None);
+            line("F1 (mean of classes)", metrics.macro_f1, None);
+            line(&format!("Calibration error ({} bins)", metrics.ece_bins), metrics.ece, None);
+            let _ = writeln!(text, "{} images", metrics.images);
+            let occurring: Vec<&ClassifiedClass> =
+                metrics.classes.iter().filter(|class| class.truths + class.predictions > 0).collect();
+            classes(&mut text, &occurring, |class: &&ClassifiedClass| {
+                let name = &class.class.name;
+                let (precision, recall) = (percent(class.precision), percent(class.recall));
+                format!("  {name}: precision {precision}, recall {recall}, {} images", class.truths)
+            });
+        }
+    }
+    let counted = &evaluated.counted;
+    for (count, what) in [
+        (counted.images_without_prediction, "images of the ground truth without a prediction"),
+        (counted.images_without_truth, "predicted images without ground truth, left out"),
+        (counted.images_failed, "images whose prediction failed, left out"),
+        (counted.images_outdated, "images that changed after they were predicted, left out"),
+        (counted.predictions_of_other_classes, "predictions of classes that the ground truth does not have"),
+        (counted.problems.values().sum(), "entries of the files that could not be used"),
+    ] {
+        if count > 0 {
+            let _ = writeln!(text, "{count} {what}");
+        }
+    }
+    text
+}
+
+fn classes<C>(text: &mut String, classes: &[C], line: impl Fn(&C) -> String) {
+    for class in classes.iter().take(MAX_CLASSES) {
+        let _ = writeln!(text, "{}", line(class));
+    }
+    let more = classes.len().saturating_sub(MAX_CLASSES);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more classes; --out has all of them");
+    }
+}
+
+/// `37.2 %`; `-` if there is nothing to measure.
+fn percent(number: Option<f64>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| format!("{:.1} %", number * 100.0))
+}

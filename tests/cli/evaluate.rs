@@ -1,0 +1,230 @@
+//! `spotcheck evaluate` as a process, held against pycocotools, scikit-learn, and itself by two ways.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::support::{repository, spotcheck};
+
+const CLOSE: f64 = 1e-9;
+const NUMBERS: [&str; 12] = [
+    "ap",
+    "ap50",
+    "ap75",
+    "ap_small",
+    "ap_medium",
+    "ap_large",
+    "ar1",
+    "ar10",
+    "ar100",
+    "ar_small",
+    "ar_medium",
+    "ar_large",
+];
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn json_of(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Runs `evaluate` with `--out`, and returns the numbers and the exit code.
+fn evaluate(arguments: &[&Path]) -> (Value, Option<i32>) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("metrics.json");
+    let output = spotcheck(&["evaluate", "--draws", "0", "--out"]).arg(&out).args(arguments).output().unwrap();
+    assert!(out.exists(), "{}", stderr(&output));
+    (json_of(&out), output.status.code())
+}
+
+fn refused(arguments: &[&Path]) -> String {
+    let output = spotcheck(&["evaluate"]).args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(output.stdout.is_empty());
+    stderr(&output)
+}
+
+fn check(what: &str, got: &Value, expected: &Value) {
+    let is_close = match (got.as_f64(), expected.as_f64()) {
+        (Some(got), Some(expected)) => (got - expected).abs() < CLOSE,
+        _ => got.is_null() && expected.is_null(),
+    };
+    assert!(is_close, "{what}: {got}, expected {expected}");
+}
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(name)
+}
+
+#[test]
+fn files_of_coco_give_the_numbers_of_pycocotools() {
+    let fixtures = std::fs::read_dir(repository().join("tests/evaluation")).unwrap();
+    let fixtures = fixtures.map(|entry| entry.unwrap().path()).filter(|path| path.join("results.json").is_file());
+    let mut count = 0;
+    for fixture in fixtures {
+        count += 1;
+        let expected = json_of(&fixture.join("expected.json"));
+        let (truth, results) = (fixture.join("truth.json"), fixture.join("results.json"));
+        let arguments = [path("--truth"), truth, path("--predictions"), results, path("--min-score"), path("0.5")];
+        let (metrics, code) = evaluate(&arguments.each_ref().map(PathBuf::as_path));
+        assert_eq!(code, Some(0), "{}", fixture.display());
+        assert_eq!(metrics["task"], "detection");
+        for (name, expected) in NUMBERS.iter().zip(expected["stats"].as_array().unwrap()) {
+            check(name, &metrics[name], expected);
+        }
+        for name in ["precision", "recall", "f1"] {
+            check(name, &metrics[name], &expected[name]);
+        }
+        let classes = metrics["classes"].as_array().unwrap();
+        assert_eq!(classes.len(), expected["classes"].as_array().unwrap().len());
+        for (class, expected) in classes.iter().zip(expected["classes"].as_array().unwrap()) {
+            assert_eq!(class["id"], expected["id"]);
+            for name in ["ap", "ap50", "precision", "recall", "f1"] {
+                check(&format!("{name} of class {}", class["id"]), &class[name], &expected[name]);
+            }
+            assert_eq!((&class["truths"], &class["detections"]), (&expected["truths"], &expected["detections"]));
+        }
+    }
+    assert!(count >= 4);
+}
+
+/// Predicts the sample images with the detector into a project.
+fn predicted(folder: &Path) -> (PathBuf, PathBuf) {
+    let (images, project) = (repository().join("assets/samples"), folder.join("run.spotcheck"));
+    let mut predict = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--project"]);
+    let output = predict.arg(&project).arg(&images).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    (images, project)
+}
+
+#[test]
+fn a_project_and_its_exported_boxes_give_the_same_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let (images, project) = predicted(folder.path());
+    let export = |min_score: &str, out: &Path| {
+        let mut export = spotcheck(&["export", "--format", "coco", "--min-score", min_score, "--out"]);
+        let output = export.arg(out).arg(&project).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        json_of(out)
+    };
+    let mut truth = export("0.4", &folder.path().join("truth.json"));
+    let everything = export("0", &folder.path().join("all.json"));
+    let annotations = everything["annotations"].as_array().unwrap();
+    let results: Vec<Value> = annotations
+        .iter()
+        .map(|one| {
+            json!({"image_id": one["image_id"], "category_id": one["category_id"], "bbox": one["bbox"],
+                "score": one["score"]})
+        })
+        .collect();
+    // Every third object is a little to the right, and every fifth is missing.
+    let objects = truth["annotations"].as_array_mut().unwrap();
+    assert!(objects.len() >= 5, "{} objects", objects.len());
+    for object in objects.iter_mut().step_by(3) {
+        let width = object["bbox"][2].as_f64().unwrap();
+        object["bbox"][0] = json!(object["bbox"][0].as_f64().unwrap() + 0.2 * width);
+    }
+    let mut place = 0;
+    objects.retain(|_| {
+        place += 1;
+        place % 5 != 0
+    });
+    for object in objects.iter_mut() {
+        object.as_object_mut().unwrap().remove("score");
+    }
+    let (truth_file, results_file) = (folder.path().join("gt.json"), folder.path().join("results.json"));
+    std::fs::write(&truth_file, truth.to_string()).unwrap();
+    std::fs::write(&results_file, Value::from(results).to_string()).unwrap();
+    let (of_files, code) = evaluate(&[Path::new("--truth"), &truth_file, Path::new("--predictions"), &results_file]);
+    assert_eq!(code, Some(0));
+    let (of_project, _) = evaluate(&[&images, Path::new("--truth"), &truth_file, Path::new("--project"), &project]);
+    assert!(of_project["ap"].as_f64().unwrap() > 0.1, "{of_project}");
+    for name in NUMBERS.iter().chain(&["precision", "recall", "f1"]) {
+        // An export rounds boxes.
+        let (one, other) = (of_project[name].as_f64(), of_files[name].as_f64());
+        assert_eq!(one.is_some(), other.is_some(), "{name}");
+        assert!((one.unwrap_or(0.0) - other.unwrap_or(0.0)).abs() < 1e-6, "{name}: {one:?}, {other:?}");
+    }
+}
+
+#[test]
+fn classes_in_a_table_are_held_against_lines_of_predict() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = folder.path().join("predicted.jsonl");
+    let mut predict = spotcheck(&["predict", "--model", "efficientnet-lite0", "--out"]);
+    let output = predict.arg(&lines).arg(repository().join("assets/samples")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = std::fs::read_to_string(&lines).unwrap();
+    let mut table = "image,class\n".to_owned();
+    let mut images = 0;
+    for (place, line) in text.lines().enumerate() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let name = line["uri"].as_str().unwrap().rsplit('/').next().unwrap();
+        let best = &line["classes"][usize::from(place == 0)];
+        table.push_str(&format!("{name},\"{}\"\n", best["label"].as_str().unwrap()));
+        images += 1;
+    }
+    let truth = folder.path().join("truth.csv");
+    std::fs::write(&truth, table).unwrap();
+    let (metrics, _) = evaluate(&[Path::new("--truth"), &truth, Path::new("--predictions"), &lines]);
+    assert_eq!(metrics["task"], "classification");
+    assert_eq!(metrics["images"], images);
+    check("top-1", &metrics["top1"], &json!(f64::from(images - 1) / f64::from(images)));
+    check("top-5", &metrics["top5"], &json!(1.0));
+}
+
+#[test]
+fn intervals_hold_the_number_and_are_the_same_again() {
+    let fixture = repository().join("tests/evaluation/crowds");
+    let folder = tempfile::tempdir().unwrap();
+    let numbers = |name: &str| {
+        let out = folder.path().join(name);
+        let mut evaluate = spotcheck(&["evaluate", "--draws", "200", "--truth"]);
+        evaluate.arg(fixture.join("truth.json")).arg("--predictions").arg(fixture.join("results.json"));
+        let output = evaluate.arg("--out").arg(&out).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        json_of(&out)
+    };
+    let metrics = numbers("one.json");
+    for name in ["ap", "ap50", "precision", "recall", "f1"] {
+        let interval = &metrics["intervals"][name];
+        let [low, high] = ["low", "high"].map(|end| interval[end].as_f64().unwrap());
+        let number = metrics[name].as_f64().unwrap();
+        assert!(low < number && number < high && high - low < 0.4, "{name}: {number} in {interval}");
+    }
+    assert_eq!(metrics["intervals"], numbers("two.json")["intervals"]);
+}
+
+#[test]
+fn broken_ground_truth_ends_with_a_message_or_a_counted_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixture = repository().join("tests/evaluation/small");
+    let results = fixture.join("results.json");
+    let whole = std::fs::read_to_string(fixture.join("truth.json")).unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let flags = [Path::new("--predictions"), &results, Path::new("--truth")];
+    let with = |truth: &Path| refused(&[flags[0], flags[1], flags[2], truth]);
+    assert!(with(&write("cut.json", &whole[..whole.len() / 2])).contains("cut.json"));
+    assert!(with(&write("empty.json", "")).contains("empty.json"));
+    assert!(with(&folder.path().join("missing.json")).contains("missing.json"));
+    assert!(with(&write("no.json", "{\"a\": 1}")).contains("no.json"));
+    let mut broken: Value = serde_json::from_str(&whole).unwrap();
+    broken["annotations"][0]["bbox"] = json!([1.0, 2.0, -3.0, 4.0]);
+    broken["annotations"][1]["category_id"] = json!(999);
+    broken["annotations"][2]["image_id"] = json!(999_999);
+    let objects = broken["annotations"].as_array().unwrap().len() as u64;
+    let broken = write("broken.json", &broken.to_string());
+    let (metrics, code) = evaluate(&[flags[0], flags[1], flags[2], &broken]);
+    assert_eq!(code, Some(3));
+    let problems = metrics["problems"].as_object().unwrap();
+    assert_eq!(problems.values().map(|count| count.as_u64().unwrap()).sum::<u64>(), 3, "{problems:?}");
+    let counted = metrics["classes"].as_array().unwrap().iter().map(|class| class["truths"].as_u64().unwrap());
+    assert_eq!(counted.sum::<u64>(), objects - 3);
+}
