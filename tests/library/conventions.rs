@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use spotcheck::domain::{LabelSet, ModelCard, OutputConvention};
-use spotcheck::inference::{InspectError, Inspection, recognise_file};
-use spotcheck::library::{check_card, parse_card};
+use spotcheck::inference::{InspectError, Inspection, labels_of, recognise_file};
+use spotcheck::library::{Model, check_card, parse_card};
 use spotcheck::vision::recognise::{Basis, Overrules, RecogniseError, Recognition, preset};
 
 use crate::support::models::{Runtime, control, predict};
@@ -165,6 +165,35 @@ fn of_two_label_files_that_fit_the_nearest_is_taken_and_the_other_shown() {
         let (nearest, because) = labels(folder.path());
         assert_eq!(nearest, alone);
         assert!(because.contains(beside) && because.contains(other), "{because}");
+    }
+}
+
+#[test]
+fn one_class_more_than_names_is_assumed_to_be_the_background_in_front_and_can_be_the_last() {
+    let runtime = Runtime::load();
+    let folder = tempfile::tempdir().unwrap();
+    let case = case_folder().join("tflite-inaturalist");
+    let weights = folder.path().join("model.onnx");
+    std::fs::copy(case.join("model.onnx"), &weights).unwrap();
+    let names = std::fs::read_to_string(case.join("labels.txt")).unwrap();
+    std::fs::write(folder.path().join("labels.txt"), names.strip_suffix("background\n").unwrap()).unwrap();
+    let first = recognise(runtime, &weights).unwrap();
+    let background = first.with_basis(Basis::Assumed).find(|finding| finding.field.ends_with("background")).unwrap();
+    assert_eq!(background.value, "first");
+
+    let mut inspection = Inspection::open(&runtime.0, &weights).unwrap();
+    let overrules = Overrules::parse(&["output.classification.background=last"]).unwrap();
+    let mut last = inspection.recognise(None, &overrules, &control()).unwrap();
+    last.card.input = preset(last.card.task, &last.card.input, "in-graph-bilinear").unwrap().input;
+    let model = Model { labels: labels_of(&last), card: last.card, weights };
+    let text = std::fs::read_to_string(case.join("expected.json")).unwrap();
+    let expected: Value = serde_json::from_str(&text).unwrap();
+    let image = crate::support::repository().join(expected["image"].as_str().unwrap());
+    let got = predict(&runtime.predictor(&model), &image);
+    assert_eq!(got.classes().len(), 5);
+    for class in got.classes() {
+        let difference = f64::from(class.score) - expected["classes"][&class.label].as_f64().unwrap();
+        assert!(difference.abs() <= SCORE_TOLERANCE, "{got:?}");
     }
 }
 

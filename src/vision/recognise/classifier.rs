@@ -248,11 +248,11 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
             return Err(misfit(format!("has {classes} classes"), count));
         }
         let because = format!("the label file names {count} classes and the model has {classes}");
-        findings.recognised(
-            "output.classification.background",
-            Background::first_if(background).into_str(),
-            because.clone(),
-        );
+        if background {
+            background_first(classes, &because, findings);
+        } else {
+            findings.recognised("output.classification.background", Background::None.into_str(), &*because);
+        }
         findings.recognised("labels", LABEL_FILE, because);
         return Ok(Naming {
             background,
@@ -267,7 +267,7 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
     }
     if let Some(labels) = classes.checked_sub(1).and_then(|named| model.notes.labels_for(named)) {
         let because = format!("{} and the model has {classes}", labels.because);
-        findings.recognised("output.classification.background", Background::First.into_str(), &*because);
+        background_first(classes, &because, findings);
         findings.recognised("labels", LABEL_FILE, because);
         let labels_to_store = Some(labels.value);
         return Ok(Naming { background: true, label_set: Some(LABEL_FILE.to_owned()), labels_to_store });
@@ -294,6 +294,16 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
         );
     }
     Ok(Naming { background, label_set: imagenet.then(|| "imagenet".to_owned()), labels_to_store: None })
+}
+
+/// One class more than there are names is the background; only of `ImageNet` it is known that it is the first.
+fn background_first(classes: usize, because: &str, findings: &mut Findings) {
+    let (field, first) = ("output.classification.background", Background::First.into_str());
+    if classes == IMAGENET_CLASSES + 1 {
+        findings.recognised(field, first, because);
+    } else {
+        findings.assumed(field, first, format!("{because}; the background could be the last class, too"));
+    }
 }
 
 /// The class count of an arg-max is not known, only that it is above the `highest` number seen.
