@@ -8,16 +8,20 @@ mod coco;
 mod collect;
 mod json;
 mod json_lines;
+mod judged;
 mod lines;
 pub mod matching;
 mod names;
 mod recognise;
+mod run;
 mod table;
 mod tf_record;
 mod voc;
 mod yolo;
 
+pub use judged::{JudgedImage, of_verdicts};
 pub use names::{NamePattern, of_file_names};
+pub use run::{RunClasses, name_by, task_of};
 pub use tf_record::of_records;
 
 use std::fmt;
@@ -51,6 +55,8 @@ pub enum AnnotationFormat {
     FileNames,
     /// Stored with the images.
     TfRecord,
+    /// What people judged in a project.
+    Verdicts,
 }
 
 /// What was read.
@@ -154,6 +160,7 @@ impl fmt::Display for AnnotationFormat {
             Self::ClassFolders => "folders by class",
             Self::FileNames => "classes in file names",
             Self::TfRecord => "TFRecord",
+            Self::Verdicts => "verdicts",
         })
     }
 }

@@ -59,9 +59,13 @@ impl Document {
         let mut document = Self::default();
         let mut path: Vec<String> = Vec::new();
         let mut has_root = false;
-        let line = |position: u64| {
-            let before = &content[..usize::try_from(position).unwrap_or(usize::MAX).min(content.len())];
-            before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1
+        // How far lines were counted, and the number of the line there.
+        let (mut counted, mut number) = (0, 1);
+        let mut line = |position: u64| {
+            let end = usize::try_from(position).unwrap_or(usize::MAX).clamp(counted, content.len());
+            number += content[counted..end].iter().filter(|byte| **byte == b'\n').count() as u64;
+            counted = end;
+            number
         };
         loop {
             let event = xml.read_event();

@@ -1,9 +1,13 @@
 //! Parsers for flags that several commands have.
 
+use std::path::Path;
+
+use anyhow::bail;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantArray;
 
-use crate::domain::{endpoint_name_problem, name_problem, region_problem};
+use crate::domain::{LabelSet, endpoint_name_problem, name_problem, region_problem};
+use crate::library::{built_in_labels, labels_from_file};
 
 /// A parser for the words of an enum, which `--help` and errors list; `in progress` is `in-progress` here.
 pub(in crate::cli) fn variant<T>() -> impl TypedValueParser<Value = T>
@@ -89,4 +93,14 @@ pub(in crate::cli) fn parse_bucket_region(text: &str) -> Result<String, String> 
         return Ok(text.to_owned());
     }
     Err("a region has 1 to 63 letters, digits and hyphens, such as eu-west-1".to_owned())
+}
+/// The names of classes that a flag names: of a built-in set, or in a file.
+pub(in crate::cli) fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
+    match built_in_labels(wanted) {
+        Some(labels) => Ok(labels),
+        None if !Path::new(wanted).exists() => {
+            bail!("“{wanted}” is not imagenet, coco-80, coco-91, cifar-10 or an existing label file")
+        }
+        None => Ok(labels_from_file(Path::new(wanted))?),
+    }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
+mod annotations;
 mod aws_shapes;
 mod cli_s3;
 mod control_plane;

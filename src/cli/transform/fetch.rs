@@ -19,6 +19,7 @@ use crate::cli::predict::saving::{SavedLabels, Saving, SavingArgs};
 use crate::cli::predict::{Sink, list};
 use crate::cli::progress::{summary, with_progress};
 use crate::cli::terminal::interruptible;
+use crate::cli::values::find_labels;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -26,7 +27,7 @@ use crate::domain::{
     TransformStatus, name_problem,
 };
 use crate::evaluation::truth_in_name;
-use crate::library::{Library, built_in_labels, labels_from_file};
+use crate::library::{Library, built_in_labels};
 use crate::predict::{ResultSink, SampleResult};
 use crate::remote::outputs::{
     FoundOutputs, JobOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError, OutputsPart, ReadOutcome,
@@ -250,16 +251,6 @@ fn reading_choice(args: &FetchArgs, library: &Library) -> anyhow::Result<Reading
         labels: labels.or(of_mapping),
         keep: KeepRule { min_score: args.min_score, top_k: args.top_k as usize },
     })
-}
-
-fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
-    match built_in_labels(wanted) {
-        Some(labels) => Ok(labels),
-        None if !Path::new(wanted).exists() => {
-            bail!("“{wanted}” is not imagenet, coco-80, coco-91, cifar-10 or an existing label file")
-        }
-        None => Ok(labels_from_file(Path::new(wanted))?),
-    }
 }
 
 fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Origin> {

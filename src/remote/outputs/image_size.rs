@@ -9,10 +9,10 @@ const BEGINNING: u64 = 64 << 10;
 
 /// An unknown image size.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoSize {
-    #[error("the output does not contain the image size, and the image could not be read: {0}")]
+pub enum NoSize {
+    #[error("the image size is unknown: the image could not be read: {0}")]
     Unread(#[from] SourceError),
-    #[error("the output does not contain the image size, and the image's header is invalid")]
+    #[error("the image size is unknown: the image's header is invalid")]
     NoHeader,
 }
 
@@ -20,7 +20,7 @@ pub(super) enum NoSize {
 ///
 /// # Errors
 /// The image cannot be read, or has no header that is understood.
-pub(super) fn image_size(source: &dyn Source, uri: &SampleUri) -> Result<[u32; 2], NoSize> {
+pub fn image_size(source: &dyn Source, uri: &SampleUri) -> Result<[u32; 2], NoSize> {
     let beginning = source.read_once(uri, 0..BEGINNING)?;
     if let Some(size) = details(&beginning).upright_size() {
         return Ok(size);

@@ -25,6 +25,7 @@ mod shown;
 
 pub use examples::ExampleReadings;
 pub use folder::{OutputFile, OutputFolder};
+pub use image_size::{NoSize, image_size};
 pub use json::MAX_RESPONSE_BYTES;
 pub use of_job::{JobOutputs, OutputsPart, RetryPart};
 pub use open::{FoundOutputs, OutputRun, OutputsError, ReadingChoice};

@@ -175,6 +175,37 @@ fn tf_examples() {
 }
 
 #[test]
+fn annotation_files() {
+    check(
+        "annotation_file",
+        parsers::annotation_file,
+        3000,
+        &[
+            b"NaN",
+            b"inf",
+            b"-1",
+            b"1e999",
+            b"null",
+            b"[",
+            b"}",
+            b"\"",
+            b",",
+            b"\n",
+            b"\r\n",
+            b"\xef\xbb\xbf",
+            b"\xff\xfe",
+            b"&#x0;",
+            b"<object>",
+            b"</annotation>",
+            b"\"bbox\": []",
+            b"names:",
+            b"*a",
+            b" 0.5",
+        ],
+    );
+}
+
+#[test]
 fn projects() {
     check(
         "project",

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
+use spotcheck::annotations;
+use spotcheck::annotations::matching::{ImageKey, ImageMatches};
 use spotcheck::domain::{
     AxisTransform, DetectionOutput, InferenceLocation, KeepRule, LabelSet, ModelTask, OutputConvention, Prediction,
     Price, Sample, SampleId, SampleUri,
@@ -18,7 +20,7 @@ use spotcheck::remote::outputs::{
 };
 use spotcheck::remote::transform::{add_price, read_prices};
 use spotcheck::review::{Query, complete};
-use spotcheck::source::{MemorySource, Source, WithRecords, framed_record};
+use spotcheck::source::{Files, MemorySource, Source, WithRecords, framed_record};
 use spotcheck::store::{OpenMode, OpenRequest, Project};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 use spotcheck::vision::recognise::{Neighbour, Notes};
@@ -322,6 +324,45 @@ pub(crate) fn tfrecord(bytes: &[u8]) -> bool {
 /// Behind checksums that are right, so that its fields are read.
 pub(crate) fn tf_example(bytes: &[u8]) -> bool {
     tfrecord(&framed_record(bytes))
+}
+
+/// A file of annotations of any format, beside a label file of YOLO.
+pub(crate) fn annotation_file(bytes: &[u8]) -> bool {
+    let is_yaml = bytes.windows(6).any(|window| window == b"names:");
+    let path = written(if is_yaml { "data.yaml" } else { "labels.txt" }, bytes);
+    if is_yaml {
+        std::fs::write(path.with_file_name("a.txt"), "0 0.5 0.5 0.25 0.25\n1 0.5 0.5 0.1 0.1 0.75\n")
+            .expect("the test may write");
+    }
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    let found = match annotations::open(&Files::local(&path), &control) {
+        Ok(found) => found,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return false;
+        }
+    };
+    let annotations = &found.annotations;
+    assert!(annotations.problems.iter().count() as u64 <= annotations.problems.total());
+    let scores = annotations.has_scores();
+    let check = |class: u32, score: Option<f64>| {
+        assert!((class as usize) < annotations.classes.len());
+        assert_eq!(score.is_some(), scores, "{annotations:?}");
+        assert!(score.is_none_or(|score| (0.0..=1.0).contains(&score)));
+    };
+    for image in &annotations.images {
+        assert!(image.size.is_none_or(|size| size.iter().all(|side| *side > 0)));
+        image.labels.iter().for_each(|label| check(label.class, label.score));
+        for one in &image.boxes {
+            check(one.class, one.score);
+            assert!(one.bounds.iter().all(|number| number.is_finite()), "{annotations:?}");
+            assert!(one.bounds[2] >= 0.0 && one.bounds[3] >= 0.0, "{annotations:?}");
+        }
+    }
+    let keys: Vec<ImageKey> = annotations.images.iter().map(ImageKey::of).collect();
+    let same = ImageMatches::between(&keys, &keys);
+    assert!(same.left.iter().enumerate().all(|(at, found)| found.is_err() || same.index(at) == Some(at as u32)));
+    found.entries > annotations.problems.total()
 }
 
 pub(crate) fn project(bytes: &[u8]) -> bool {

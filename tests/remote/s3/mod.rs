@@ -18,7 +18,7 @@ use crate::support::seaweed::{Bucket, READER, Seaweed};
 use crate::support::{repository, spotcheck};
 
 /// A public prefix, through `endpoint`.
-fn public_place(bucket: &Bucket, prefix: &str, endpoint: &str) -> S3Place {
+pub(crate) fn public_place(bucket: &Bucket, prefix: &str, endpoint: &str) -> S3Place {
     S3Place {
         access: S3Access {
             credentials: Credentials::Anonymous,

@@ -1,0 +1,142 @@
+//! What people judged in a project, as ground truth.
+
+use super::collect::{Collector, Tally};
+use super::{AnnotationFormat, Found};
+use crate::domain::{
+    AnnotatedBox, AnnotatedLabel, BoxRole, BoxUnit, Detection, LabelSet, Prediction, PredictionContent, Verdict,
+};
+
+/// An image with a verdict on it or on one of its boxes.
+#[derive(Debug, Clone, Copy)]
+pub struct JudgedImage<'j> {
+    pub name: &'j str,
+    /// The prediction that was judged.
+    pub prediction: &'j Prediction,
+    /// The verdict on the image as a whole.
+    pub verdict: Option<&'j Verdict>,
+    /// The verdicts on its boxes, by their index.
+    pub boxes: &'j [(u32, Verdict)],
+    /// The boxes that were on screen, which the verdict on the image is about, too.
+    pub shown: &'j [u32],
+}
+
+/// What was accepted or corrected is true; a box that a person was unsure about does not count, found or not. An
+/// accepted image makes those of its boxes true that were on screen and have no verdict of their own. Images of which
+/// only is known what they do not show (their class was rejected) are left out.
+pub fn of_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &LabelSet) -> Found {
+    let mut collector = Collector::default();
+    let mut unknown = Tally::default();
+    for image in images {
+        collector.entries += 1;
+        match &image.prediction.content {
+            PredictionContent::Classes(classes) => {
+                let best = classes.first().map(|best| (Some(best.index), best.label.as_str()));
+                let class = match image.verdict {
+                    Some(Verdict::Accept) => best,
+                    Some(Verdict::WrongClass(right)) => Some((number_of(labels, right), right.as_str())),
+                    Some(Verdict::Reject | Verdict::Unsure) | None => None,
+                };
+                let Some((number, name)) = class else {
+                    unknown.add(|| image.name.to_owned());
+                    continue;
+                };
+                let class = collector.class(number.map(i64::from), Some(name));
+                collector.add_label(image.name, AnnotatedLabel { class, score: None });
+            }
+            PredictionContent::Detections(detections) => add_boxes(&mut collector, &image, detections, labels),
+        }
+        collector.image(image.name).size = Some([image.prediction.width, image.prediction.height]);
+    }
+    let note = unknown
+        .note("image was judged without saying what it shows", "images were judged without saying what they show");
+    collector.notes.extend(note);
+    collector.finish(AnnotationFormat::Verdicts)
+}
+
+fn add_boxes(collector: &mut Collector, image: &JudgedImage, detections: &[Detection], labels: &LabelSet) {
+    // Without an object it is an image that shows nothing.
+    collector.image(image.name);
+    for (index, detection) in (0_u32..).zip(detections) {
+        let own = image.boxes.iter().find(|(at, _)| *at == index).map(|(_, verdict)| verdict);
+        let of_image = image.verdict.filter(|verdict| **verdict == Verdict::Accept && image.shown.contains(&index));
+        let label = Some(detection.label.as_str());
+        let (number, name, role) = match own.or(of_image) {
+            Some(Verdict::Accept) => (Some(detection.class_id), label, BoxRole::Object),
+            Some(Verdict::WrongClass(right)) => (number_of(labels, right), Some(right.as_str()), BoxRole::Object),
+            Some(Verdict::Unsure) => (Some(detection.class_id), label, BoxRole::Ignored),
+            Some(Verdict::Reject) | None => continue,
+        };
+        let class = collector.class(number.map(i64::from), name);
+        let [x1, y1, x2, y2] = <[f32; 4]>::from(detection.bounds).map(f64::from);
+        let bounds = [x1, y1, (x2 - x1).max(0.0), (y2 - y1).max(0.0)];
+        let found = AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score: None, area: None, role };
+        collector.add_box(image.name, found, || format!("{}, box {index}", image.name));
+    }
+}
+
+fn number_of(labels: &LabelSet, name: &str) -> Option<u32> {
+    labels.iter().find(|(_, known)| *known == name).map(|(number, _)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{BoundingBox, ClassScore, TruthLabel};
+
+    fn image<'j>(
+        name: &'j str,
+        prediction: &'j Prediction,
+        verdict: Option<&'j Verdict>,
+        boxes: &'j [(u32, Verdict)],
+    ) -> JudgedImage<'j> {
+        JudgedImage { name, prediction, verdict, boxes, shown: &[0, 1, 2] }
+    }
+
+    #[test]
+    fn accepted_and_corrected_boxes_are_true_and_unsure_ones_do_not_count() {
+        let detection = |class_id: u32, label: &str| Detection {
+            bounds: BoundingBox::new(1.0, 2.0, 4.0, 6.0),
+            class_id,
+            label: label.to_owned(),
+            score: 0.5,
+        };
+        let detections = vec![detection(1, "cat"), detection(1, "cat"), detection(2, "dog"), detection(2, "dog")];
+        let prediction =
+            Prediction { width: 10, height: 20, content: PredictionContent::Detections(detections), warnings: vec![] };
+        let labels = LabelSet::parse("bird\ncat\ndog").unwrap();
+        let verdicts = [(0, Verdict::Reject), (1, Verdict::WrongClass("dog".to_owned())), (3, Verdict::Unsure)];
+        let accept = Verdict::Accept;
+        let images = [image("a.jpg", &prediction, Some(&accept), &verdicts), image("b.jpg", &prediction, None, &[])];
+        let annotations = of_verdicts(images.into_iter(), &labels).annotations;
+        let boxes = &annotations.images[0].boxes;
+        let names: Vec<Option<&str>> =
+            boxes.iter().map(|one| annotations.classes[one.class as usize].name.as_deref()).collect();
+        assert_eq!(names, [Some("dog"); 3]);
+        let roles: Vec<BoxRole> = boxes.iter().map(|one| one.role).collect();
+        assert_eq!(roles, [BoxRole::Object, BoxRole::Object, BoxRole::Ignored]);
+        assert_eq!(boxes[0].bounds, [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(annotations.classes, [TruthLabel { number: Some(2), name: Some("dog".to_owned()) }]);
+        assert_eq!(annotations.images[0].size, Some([10, 20]));
+        assert!(annotations.images[1].boxes.is_empty());
+    }
+
+    #[test]
+    fn the_class_of_an_image_is_the_accepted_or_the_right_one() {
+        let class = |index: u32, label: &str| ClassScore { index, label: label.to_owned(), score: 0.5 };
+        let classes = PredictionContent::Classes(vec![class(1, "cat"), class(2, "dog")]);
+        let prediction = Prediction { width: 10, height: 20, content: classes, warnings: vec![] };
+        let verdicts = [Verdict::Accept, Verdict::WrongClass("lion".to_owned()), Verdict::Reject];
+        let names = ["a", "b", "c"];
+        let images = names.into_iter().zip(&verdicts);
+        let images = images.map(|(name, verdict)| image(name, &prediction, Some(verdict), &[]));
+        let found = of_verdicts(images, &LabelSet::default());
+        let shown: Vec<&str> = found
+            .annotations
+            .images
+            .iter()
+            .map(|image| found.annotations.classes[image.labels[0].class as usize].name.as_deref().unwrap())
+            .collect();
+        assert_eq!(shown, ["cat", "lion"]);
+        assert_eq!(found.notes.len(), 1);
+    }
+}

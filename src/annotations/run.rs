@@ -1,0 +1,207 @@
+//! Predictions of other programs as those of a run.
+
+use std::collections::HashSet;
+
+use super::matching::{ClassCorrections, ClassMatches, CorrectionsError, ImageKey, ImageMatches, classes_of};
+use crate::domain::{
+    AnnotatedBox, AnnotatedImage, AnnotatedImageId, Annotations, BoundingBox, ClassScore, Detection, LabelSet,
+    ModelTask, Prediction, PredictionContent, TruthLabel,
+};
+
+/// The classes of a run, by those of annotations.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunClasses {
+    /// The names of all classes of the run.
+    pub labels: LabelSet,
+    /// The id and name of each class of the annotations; `None` for one that the run does not have.
+    pub of_annotations: Vec<Option<(u32, String)>>,
+}
+
+impl RunClasses {
+    /// The classes of `labels`, or those of the annotations if there are none: with their numbers if each has one of
+    /// its own, otherwise counted from 0.
+    ///
+    /// # Errors
+    /// A correction is about a class that its side does not have.
+    pub fn of(
+        annotations: &Annotations,
+        labels: Option<LabelSet>,
+        corrections: &ClassCorrections,
+    ) -> Result<Self, CorrectionsError> {
+        let labels = labels.unwrap_or_else(|| own_labels(&annotations.classes));
+        let targets: Vec<(u32, String)> = labels.iter().map(|(id, name)| (id, name.to_owned())).collect();
+        let matches = ClassMatches::between(&annotations.classes, &classes_of(&labels), corrections)?;
+        let target = |class: u32| targets.get(matches.index(class)? as usize).cloned();
+        let of_annotations = (0..annotations.classes.len() as u32).map(target).collect();
+        Ok(Self { labels, of_annotations })
+    }
+
+    /// What is predicted for an image of `size`. Boxes and classes that the run does not have are left out.
+    ///
+    /// # Errors
+    /// Why it cannot be: words that follow the image.
+    pub fn prediction(
+        &self,
+        image: &AnnotatedImage,
+        task: ModelTask,
+        size @ [width, height]: [u32; 2],
+    ) -> Result<Prediction, String> {
+        if let Some([known_width, known_height]) = image.size.filter(|known| *known != size) {
+            return Err(format!(
+                "is {width} × {height} here, but {known_width} × {known_height} in the predictions; import \
+                 them for the images that they were made of"
+            ));
+        }
+        let class = |class: u32| self.of_annotations.get(class as usize)?.clone();
+        let content = match task {
+            ModelTask::Classification => {
+                let labels = image.labels.iter().filter_map(|label| {
+                    let (index, name) = class(label.class)?;
+                    Some(ClassScore { index, label: name, score: label.score? as f32 })
+                });
+                PredictionContent::Classes(labels.collect())
+            }
+            ModelTask::Detection => {
+                let found = image.boxes.iter().filter_map(|found| {
+                    let (class_id, label) = class(found.class)?;
+                    Some(Detection { bounds: bounds(found, size)?, class_id, label, score: found.score? as f32 })
+                });
+                let mut found: Vec<Detection> = found.collect();
+                found.sort_by(|one, other| other.score.total_cmp(&one.score));
+                PredictionContent::Detections(found)
+            }
+        };
+        Ok(Prediction { width, height, content, warnings: Vec::new() })
+    }
+}
+
+fn own_labels(classes: &[TruthLabel]) -> LabelSet {
+    let number = |class: &TruthLabel| class.number.and_then(|number| u32::try_from(number).ok());
+    let numbers: Option<Vec<u32>> = classes.iter().map(number).collect();
+    let numbers = numbers.filter(|numbers| numbers.iter().collect::<HashSet<_>>().len() == numbers.len());
+    let numbers = numbers.unwrap_or_else(|| (0..classes.len() as u32).collect());
+    let name = |class: &TruthLabel| class.name.clone().unwrap_or_else(|| class.to_string());
+    numbers.into_iter().zip(classes.iter().map(name)).collect()
+}
+
+fn bounds(found: &AnnotatedBox, size: [u32; 2]) -> Option<BoundingBox> {
+    let [x, y, width, height] = found.in_pixels(Some(size))?;
+    let edges = [x, y, x + width, y + height].map(|edge| edge as f32);
+    let bounds = BoundingBox::from(edges);
+    bounds.is_finite().then_some(bounds)
+}
+
+/// What the predictions are: boxes, or classes of whole images. `None` if they are both.
+pub fn task_of(annotations: &Annotations) -> Option<ModelTask> {
+    let has_labels = annotations.images.iter().any(|image| !image.labels.is_empty());
+    let has_boxes = annotations.images.iter().any(|image| !image.boxes.is_empty());
+    match (has_labels, has_boxes) {
+        (true, true) => None,
+        (true, false) => Some(ModelTask::Classification),
+        (false, _) => Some(ModelTask::Detection),
+    }
+}
+
+/// Gives images and classes that have only numbers the names and sizes that `truth` has for them, and adds its images
+/// that are not there: the results of COCO leave out images in which nothing was found.
+pub fn name_by(annotations: &mut Annotations, truth: &Annotations) -> Result<(), CorrectionsError> {
+    let classes = ClassMatches::between(&annotations.classes, &truth.classes, &ClassCorrections::default())?;
+    for (class, row) in annotations.classes.iter_mut().zip(&classes.rows) {
+        if let Some((index, _)) = row.matched {
+            *class = truth.classes[index as usize].clone();
+        }
+    }
+    let keys = |images: &[AnnotatedImage]| {
+        images.iter().map(|image| (image.id.clone(), image.name.clone())).collect::<Vec<_>>()
+    };
+    let (left, right) = (keys(&annotations.images), keys(&truth.images));
+    let [left, right] = [&left, &right].map(|side| side.iter().map(key).collect::<Vec<_>>());
+    let matches = ImageMatches::between(&left, &right);
+    for (index, image) in annotations.images.iter_mut().enumerate() {
+        if let Some(known) = matches.index(index) {
+            let known = &truth.images[known as usize];
+            image.name.clone_from(&known.name);
+            image.size = image.size.or(known.size);
+        }
+    }
+    for (index, _) in &matches.right_unmatched {
+        let AnnotatedImage { id, name, size, .. } = truth.images[*index as usize].clone();
+        annotations.images.push(AnnotatedImage { id, name, size, ..AnnotatedImage::default() });
+    }
+    Ok(())
+}
+
+fn key((id, name): &(Option<AnnotatedImageId>, String)) -> ImageKey<'_> {
+    ImageKey { id: id.as_ref(), name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{BoxRole, BoxUnit};
+
+    fn image(name: &str, bounds: [f64; 4], unit: BoxUnit) -> AnnotatedImage {
+        let found = AnnotatedBox { bounds, unit, class: 0, score: Some(0.5), area: None, role: BoxRole::Object };
+        let better = AnnotatedBox { class: 1, score: Some(0.75), ..found };
+        AnnotatedImage { name: name.to_owned(), boxes: vec![found, better], ..AnnotatedImage::default() }
+    }
+
+    fn class(number: Option<i64>, name: Option<&str>) -> TruthLabel {
+        TruthLabel { number, name: name.map(str::to_owned) }
+    }
+
+    #[test]
+    fn boxes_are_in_pixels_and_the_best_comes_first() {
+        let annotations = Annotations {
+            classes: vec![class(Some(17), Some("cat")), class(Some(18), Some("dog"))],
+            ..Annotations::default()
+        };
+        let classes = RunClasses::of(&annotations, None, &ClassCorrections::default()).unwrap();
+        assert_eq!(classes.labels.get(17), Some("cat"));
+        let image = image("a.jpg", [0.25, 0.5, 0.5, 0.25], BoxUnit::Fractions);
+        let prediction = classes.prediction(&image, ModelTask::Detection, [100, 80]).unwrap();
+        let first = &prediction.detections()[0];
+        assert_eq!((first.class_id, first.label.as_str(), first.score), (18, "dog", 0.75));
+        assert_eq!(first.bounds, BoundingBox::new(25.0, 40.0, 75.0, 60.0));
+        let other = AnnotatedImage { size: Some([10, 10]), ..image };
+        assert!(classes.prediction(&other, ModelTask::Detection, [100, 80]).unwrap_err().contains("10 × 10"));
+    }
+
+    #[test]
+    fn classes_that_the_model_does_not_have_are_left_out() {
+        let annotations =
+            Annotations { classes: vec![class(None, Some("Cat")), class(None, Some("cow"))], ..Annotations::default() };
+        let labels = LabelSet::parse("dog\ncat").unwrap();
+        let classes = RunClasses::of(&annotations, Some(labels), &ClassCorrections::default()).unwrap();
+        assert_eq!(classes.of_annotations, [Some((1, "cat".to_owned())), None]);
+        let image = image("a.jpg", [1.0, 2.0, 3.0, 4.0], BoxUnit::Pixels);
+        let prediction = classes.prediction(&image, ModelTask::Detection, [100, 80]).unwrap();
+        assert_eq!(prediction.detections().len(), 1);
+    }
+
+    #[test]
+    fn results_get_the_names_of_the_truth_and_images_without_results_are_empty() {
+        let id = |number: i64| Some(AnnotatedImageId::Number(number));
+        let mut results = Annotations {
+            classes: vec![class(Some(3), None), class(Some(1), None)],
+            images: vec![AnnotatedImage { id: id(7), ..image("", [1.0; 4], BoxUnit::Pixels) }],
+            ..Annotations::default()
+        };
+        let listed = |number: i64, name: &str| AnnotatedImage {
+            id: id(number),
+            name: name.to_owned(),
+            size: Some([4, 4]),
+            ..AnnotatedImage::default()
+        };
+        let truth = Annotations {
+            classes: vec![class(Some(1), Some("person")), class(Some(3), Some("car"))],
+            images: vec![listed(5, "five.jpg"), listed(7, "seven.jpg")],
+            ..Annotations::default()
+        };
+        name_by(&mut results, &truth).unwrap();
+        let names: Vec<&str> = results.images.iter().map(|image| image.name.as_str()).collect();
+        assert_eq!(names, ["seven.jpg", "five.jpg"]);
+        assert_eq!(results.classes[0].name.as_deref(), Some("car"));
+        assert!(results.images[1].boxes.is_empty());
+    }
+}
