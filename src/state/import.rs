@@ -247,14 +247,22 @@ impl ImportForm {
         let evidence = self.evidence();
         let is_open = |finding: &&ImportFinding| finding.is_assumed && !evidence.is_changed(&finding.field);
         let text = |finding: &ImportFinding| {
-            let value = match at(&evidence.now, &finding.field) {
-                Some(Value::String(word)) => word.clone(),
-                Some(value) => value.to_string(),
-                None => return None,
-            };
-            Some(format!("{} = {value}", finding.field))
+            let value = at(&evidence.now, &finding.field)?;
+            Some(format!("{} = {}", finding.field, written(value)))
         };
         self.start.findings.iter().filter(is_open).filter_map(text).collect()
+    }
+}
+
+/// A value as a person writes it. Numbers of a card have 32 bits, those of JSON 64.
+fn written(value: &Value) -> String {
+    match value {
+        Value::String(word) => word.clone(),
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map_or_else(String::new, |number| (number as f32).to_string())
+        }
+        Value::Array(values) => format!("[{}]", values.iter().map(written).collect::<Vec<_>>().join(", ")),
+        value => value.to_string(),
     }
 }
 
@@ -364,6 +372,12 @@ pub(in crate::state) mod testing {
 mod tests {
     use super::*;
     use crate::domain::{ChannelOrder, ResizeRule};
+
+    #[test]
+    fn assumed_numbers_are_as_short_as_in_the_card() {
+        let numbers = serde_json::to_value([0.7_f32, 0.485, 255.0]).unwrap();
+        assert_eq!(written(&numbers), "[0.7, 0.485, 255]");
+    }
 
     #[test]
     fn a_field_that_the_user_sets_is_no_longer_assumed_and_can_be_undone() {
