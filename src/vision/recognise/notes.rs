@@ -164,8 +164,10 @@ impl Notes {
         self.nms_in_graph = noted(value("args"), |args| truth(&args["nms"]));
         let written_by = |text: &str| metadata.get("author").is_some_and(|author| author.contains(text));
         let has = |key: &str| metadata.contains_key(key);
-        let exporter = if written_by("Ultralytics") || (has("imgsz") && has("names")) {
+        let exporter = if written_by("Ultralytics") {
             Some((Exporter::Ultralytics, "the metadata of the file is from Ultralytics"))
+        } else if has("imgsz") && has("names") {
+            Some((Exporter::Ultralytics, "the metadata of the file is as Ultralytics writes it"))
         } else if has("stride") && has("names") {
             Some((Exporter::Yolov5, "the metadata of the file is as YOLOv5 writes it"))
         } else {
