@@ -33,7 +33,7 @@ pub struct WindowOptions {
     pub source: Option<PathBuf>,
     /// A place in S3 to open at once, instead.
     pub place: Option<S3Place>,
-    /// Id of the model to use instead of the one used last.
+    /// Id of the model to use instead of the one used last, or an ONNX file to add.
     pub model: Option<String>,
     /// `None` takes the one that suits the platform.
     pub renderer: Option<RendererChoice>,

@@ -14,8 +14,8 @@ use crate::dirs::AppDirs;
 pub(super) struct WindowArgs {
     /// Folder, image or `s3://bucket/folder/` to open
     source: Option<PathBuf>,
-    /// Model id or ONNX file; default: the last one used
-    #[arg(long, value_name = "ID")]
+    /// Model id, or ONNX file to add; default: the last one used
+    #[arg(long, value_name = "ID|FILE.onnx")]
     model: Option<String>,
     /// Graphics renderer; if it fails, the other one is tried
     #[arg(long)]

@@ -124,7 +124,7 @@ pub(super) fn open_again(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-fn has_extension(path: &Path, requested: &str) -> bool {
+pub(super) fn has_extension(path: &Path, requested: &str) -> bool {
     let extension = path.extension();
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case(requested))
 }

@@ -26,9 +26,11 @@ mod upload;
 mod view;
 mod watch;
 
+use std::path::PathBuf;
+
 use super::{Action, Command, Effect, Event, JudgeField, Message, Overlay, Run, State};
 use crate::domain::{Problem, Verdict};
-use crate::state::{BrowseEffect, EndpointsEffect, ModelsEffect, ProjectEffect, Queue};
+use crate::state::{BrowseEffect, EndpointsEffect, ImportSubject, ModelsEffect, ProjectEffect, Queue};
 
 /// Applies one message and gives what is to be done outside, in order.
 pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
@@ -50,7 +52,9 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
 fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) {
     match command {
         Command::Start { source, model } => {
-            state.models.choose(model.or_else(|| state.settings.model.clone()));
+            let file = model.as_ref().map(PathBuf::from).filter(|path| browse::has_extension(path, "onnx"));
+            let id = model.filter(|_| file.is_none());
+            state.models.choose(id.or_else(|| state.settings.model.clone()));
             effects.push(BrowseEffect::LimitMegapixels(state.settings.max_megapixels));
             let max_bytes = state.settings.cache_bytes;
             effects.push(BrowseEffect::LimitCache(max_bytes));
@@ -59,6 +63,9 @@ fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) 
             effects.push(EndpointsEffect::FollowRecords);
             if let Some(path) = source {
                 browse::open_path(state, path, effects);
+            }
+            if let Some(file) = file {
+                import::open(state, ImportSubject::File(file), effects);
             }
         }
         Command::DrawnBy(graphics) => state.graphics = graphics,

@@ -12,11 +12,11 @@ use crate::review::PredictionStatus;
 use crate::state::import::testing;
 use crate::state::{
     Action, BrowseCommand, BrowseEffect, BrowseEvent, Command, Display, DisplayInfo, Effect, Event, Explanation,
-    ExportCommand, ExportEvent, FilePick, InferenceCommand, InferenceEffect, InferenceEvent, LabelChoice, Listing,
-    Loadable, Message, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect, ModelsEvent, NewPrediction, Offer,
-    Overlay, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus, ReviewCommand, ReviewEffect, ReviewEvent, Run,
-    SaveRequest, SourceId, State, Step, StoredPrediction, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal,
-    ViewChange,
+    ExportCommand, ExportEvent, FilePick, ImportSubject, InferenceCommand, InferenceEffect, InferenceEvent,
+    LabelChoice, Listing, Loadable, Message, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect, ModelsEvent,
+    NewPrediction, Offer, Overlay, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus, ReviewCommand,
+    ReviewEffect, ReviewEvent, Run, SaveRequest, SourceId, State, Step, StoredPrediction, StoredRow, TaskId, TaskKind,
+    TaskOutcome, TaskSignal, ViewChange,
 };
 
 /// Whether an effect of this pattern is among them.
@@ -281,6 +281,17 @@ fn what_a_cancelled_task_did_not_reach_can_be_asked_for_again() {
     assert_eq!(run.status(SampleId(1)), PredictionStatus::Predicted);
     assert_eq!(run.status(SampleId(2)), PredictionStatus::Unpredicted);
     assert_eq!(state.tasks.finished().next().unwrap().outcome, TaskOutcome::Cancelled);
+}
+
+#[test]
+fn a_model_file_of_the_command_line_opens_the_form_about_it() {
+    let mut state = State::default();
+    let effects = command(&mut state, Command::Start { source: None, model: Some("/models/net.onnx".to_owned()) });
+    let file = ImportSubject::File(PathBuf::from("/models/net.onnx"));
+    assert!(has!(effects, Effect::Models(ModelsEffect::Recognise(request)) if request.subject == file));
+    event(&mut state, models(&["small"]));
+    assert_eq!(state.models.chosen_id(), Some("small"));
+    assert_eq!(state.notice, None);
 }
 
 #[test]
