@@ -31,7 +31,7 @@ fn drop_case(window: &mut Harness<'static, App>, case: &str) {
 }
 
 #[track_caller]
-fn wait_until_tried(window: &mut Harness<'static, App>) {
+pub(crate) fn wait_until_tried(window: &mut Harness<'static, App>) {
     wait_until(window, "the preview", |window| {
         form(window).is_some_and(|form| form.trial.is_some() && !form.is_trying)
     });

@@ -13,6 +13,7 @@ use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access};
 use spotcheck::state::{Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, ViewChange};
 
+use crate::adding_models::wait_until_tried;
 use crate::browsing::drop_on;
 use crate::support::alone::alone;
 use crate::support::control_plane::ROLE;
@@ -37,13 +38,21 @@ fn drawn(builder: HarnessBuilder<App>, theme: Theme) -> HarnessBuilder<App> {
 /// Every image predicted, the named one in the middle.
 fn predicted(model: &str, theme: Theme, shown: &str, prediction: &str) -> Harness<'static, App> {
     let mut window = window(model, theme);
-    wait_for(&mut window, "1 predicted");
-    click(&mut window, "Predict all");
-    wait_for(&mut window, "8 predicted");
-    wait_until_idle(&mut window);
-    click(&mut window, &format!("{shown}, "));
-    wait_for(&mut window, prediction);
+    predict_all(&mut window);
+    show(&mut window, shown, prediction);
     window
+}
+
+fn predict_all(window: &mut Harness<'static, App>) {
+    wait_for(window, "1 predicted");
+    click(window, "Predict all");
+    wait_for(window, "8 predicted");
+    wait_until_idle(window);
+}
+
+fn show(window: &mut Harness<'static, App>, image: &str, prediction: &str) {
+    click(window, &format!("{image}, "));
+    wait_for(window, prediction);
 }
 
 /// Renders once more than needed, so that textures that were uploaded last are there.
@@ -75,6 +84,41 @@ fn the_window_draws_classes_in_the_light() {
     let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3 %");
     click(&mut window, "Device");
     take(&mut window, "classification-light");
+}
+
+#[test]
+#[ignore = "needs the models of scripts/train-demo-models, which take minutes"]
+fn the_window_opens_a_yolo() {
+    let home = tempfile::tempdir().unwrap();
+    let mut window = opened_file(home.path(), "yolo", Theme::Light);
+    show(&mut window, "grace_hopper.jpg", "tie ");
+    take(&mut window, "yolo-light");
+}
+
+#[test]
+#[ignore = "needs the models of scripts/train-demo-models, which take minutes"]
+fn the_window_opens_a_detr() {
+    let home = tempfile::tempdir().unwrap();
+    let mut window = opened_file(home.path(), "rt-detr", Theme::Dark);
+    show(&mut window, "coffee.png", "cup ");
+    take(&mut window, "rt-detr-dark");
+}
+
+/// A model of `scripts/train-demo-models` is dropped on the window and added as the form comes up.
+fn opened_file(home: &Path, family: &str, theme: Theme) -> Harness<'static, App> {
+    let file = repository().join(format!("target/demo-models/{family}/tiny-{family}.onnx"));
+    assert!(file.exists(), "{} does not exist; run scripts/train-demo-models", file.display());
+    let mut window = open_at(remote::home_with_runtime(home), |builder| drawn(builder, theme));
+    drop_on(&mut window, &file);
+    wait_until_tried(&mut window);
+    click(&mut window, "Add this model");
+    wait_for(&mut window, &format!("Added the model tiny-{family}"));
+    window.state_mut().command(Command::DismissNotice);
+    click(&mut window, "Open sample images");
+    predict_all(&mut window);
+    wait_for(&mut window, &format!("tiny-{family} on CPU"));
+    window.state_mut().command(Action::ToggleThumbnailBoxes);
+    window
 }
 
 #[test]
