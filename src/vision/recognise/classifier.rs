@@ -73,7 +73,10 @@ fn unknown_outputs(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> R
     let shapes: Vec<&[usize]> = first_run.map(|tensor| &*tensor.shape).collect();
     let nearest = nearest(&shapes);
     let is_like = nearest.map_or_else(String::new, |nearest| {
-        format!(". They are most like those of {}, which Spotcheck reads: {}", nearest.exporter, nearest.outputs)
+        format!(
+            ". These outputs are most like those of {}, which Spotcheck reads: {}",
+            nearest.exporter, nearest.outputs
+        )
     });
     let refusal = Refusal::new(format!(
         "Spotcheck does not support these outputs: {}. It reads classifiers (one score for each class, or the number \
