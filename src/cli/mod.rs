@@ -19,6 +19,7 @@ mod compare;
 mod endpoint;
 mod evaluate;
 mod export;
+mod import;
 mod inspect;
 mod model_source;
 mod models;
@@ -64,6 +65,8 @@ enum Command {
     Export(Box<export::ExportArgs>),
     /// Measure predictions against ground truth
     Evaluate(Box<evaluate::EvaluateArgs>),
+    /// Import predictions of other programs into a project
+    Import(Box<import::ImportArgs>),
     /// Compare two runs of a project
     Compare(compare::CompareArgs),
     /// Show a project, or set its image folder
@@ -100,6 +103,7 @@ pub fn run() -> ExitCode {
         Some(Command::Predict(args)) => predict::run(&args),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Evaluate(args)) => evaluate::run(&args),
+        Some(Command::Import(args)) => import::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Project(args)) => project::run(&args),
         Some(Command::Upload(args)) => upload::run(&args),

@@ -4,6 +4,7 @@
 
 mod evaluate;
 mod export;
+mod import;
 mod inspect;
 mod kill;
 mod models;

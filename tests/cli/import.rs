@@ -1,0 +1,154 @@
+//! `spotcheck import` as a process: predictions of other programs become a run of a project.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::support::spotcheck;
+
+/// Three images, and COCO results for two of them and for one that is not here.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self { folder: tempfile::tempdir().unwrap() };
+        std::fs::create_dir_all(bench.path("images/sub")).unwrap();
+        for (name, width) in [("images/a.png", 60), ("images/sub/b.png", 80), ("images/c.png", 40)] {
+            image::RgbImage::new(width, 50).save(bench.path(name)).unwrap();
+        }
+        bench.write(
+            "truth.json",
+            &json!({
+                "images": [
+                    {"id": 1, "file_name": "a.png", "width": 60, "height": 50},
+                    {"id": 2, "file_name": "sub/b.png", "width": 80, "height": 50},
+                    {"id": 3, "file_name": "c.png", "width": 40, "height": 50},
+                    {"id": 4, "file_name": "elsewhere.png", "width": 40, "height": 50},
+                ],
+                "categories": [{"id": 17, "name": "cat"}, {"id": 3, "name": "car"}],
+                "annotations": [],
+            }),
+        );
+        bench.write(
+            "results.json",
+            &json!([
+                {"image_id": 1, "category_id": 17, "bbox": [1.5, 2, 10, 20], "score": 0.25},
+                {"image_id": 1, "category_id": 3, "bbox": [0, 0, 5, 6], "score": 0.75},
+                {"image_id": 2, "category_id": 3, "bbox": [4, 4, 4, 4], "score": 0.001},
+            ]),
+        );
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, value: &Value) {
+        std::fs::write(self.path(name), value.to_string()).unwrap();
+    }
+
+    fn import(&self, predictions: &str, more: &[&str]) -> Output {
+        let mut command = spotcheck(&["import"]);
+        command.arg(self.path("images")).arg("--predictions").arg(self.path(predictions));
+        command.arg("--project").arg(self.path("p.spotcheck")).args(more).output().unwrap()
+    }
+
+    /// The lines of the project as JSON Lines, by the end of the name of their image.
+    fn exported(&self) -> Vec<Value> {
+        let out = self.path("out.jsonl");
+        let mut export = spotcheck(&["export", "--format", "jsonl", "--force", "--min-score", "0"]);
+        let output = export.arg(self.path("p.spotcheck")).arg("--out").arg(&out).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let text = std::fs::read_to_string(out).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn line<'l>(lines: &'l [Value], name: &str) -> &'l Value {
+    let is_of = |line: &&Value| line["uri"].as_str().unwrap().replace('\\', "/").ends_with(name);
+    lines.iter().find(is_of).unwrap_or_else(|| panic!("{name}: {lines:?}"))
+}
+
+#[test]
+fn coco_results_become_a_run_with_the_names_of_their_data_set() {
+    let bench = Bench::new();
+    let truth = bench.path("truth.json");
+    let output = bench.import("results.json", &["--truth", truth.to_str().unwrap()]);
+    let said = stderr(&output);
+    // One image of the data set is not here.
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for expected in ["COCO results, 3 entries", "3 of 3 images have predictions", "elsewhere.png"] {
+        assert!(said.contains(expected), "“{expected}” is not in:\n{said}");
+    }
+    let lines = bench.exported();
+    let detections = &line(&lines, "/a.png")["detections"];
+    assert_eq!(detections[0]["label"], "car");
+    assert_eq!(detections[0]["score"], 0.75);
+    assert_eq!(detections[1]["box"], json!([1.5, 2.0, 11.5, 22.0]));
+    assert_eq!(detections[1]["class_id"], 17);
+    assert_eq!(line(&lines, "sub/b.png")["detections"][0]["score"].as_f64().map(|score| score as f32), Some(0.001));
+    assert_eq!(line(&lines, "c.png")["detections"], json!([]), "nothing was found there");
+
+    let again = bench.import("results.json", &["--truth", truth.to_str().unwrap()]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(stderr(&again).contains("--resume"), "{}", stderr(&again));
+}
+
+#[test]
+fn classes_are_those_of_the_labels_and_corrections() {
+    let bench = Bench::new();
+    let rows = "image,label,score,x1,y1,x2,y2\na.png,Katze,0.5,1,2,3,4\na.png,dog,0.25,1,2,3,4\nb.png,ufo,1,1,2,3,4\n";
+    std::fs::write(bench.path("predictions.csv"), rows).unwrap();
+    std::fs::write(bench.path("map.csv"), "from,to\nKatze,cat\n").unwrap();
+    let map = bench.path("map.csv");
+    let output = bench.import("predictions.csv", &["--labels", "coco-80", "--class-map", map.to_str().unwrap()]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("ufo"), "{said}");
+    assert!(said.contains("2 of 3 images have predictions"), "{said}");
+    let lines = bench.exported();
+    let labels: Vec<&Value> =
+        line(&lines, "/a.png")["detections"].as_array().unwrap().iter().map(|found| &found["label"]).collect();
+    assert_eq!(labels, ["cat", "dog"]);
+    assert_eq!(line(&lines, "b.png")["detections"], json!([]));
+}
+
+#[test]
+fn classes_of_images_become_a_run_and_a_wrong_size_fails_its_image() {
+    let bench = Bench::new();
+    let lines = [
+        r#"{"uri":"/elsewhere/a.png","status":"ok","width":60,"height":50,"classes":[{"index":1,"label":"dog","score":0.75}]}"#,
+        r#"{"uri":"/elsewhere/c.png","status":"ok","width":41,"height":50,"classes":[{"index":2,"label":"cat","score":1}]}"#,
+    ];
+    std::fs::write(bench.path("predictions.jsonl"), lines.join("\n")).unwrap();
+    let output = bench.import("predictions.jsonl", &[]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("is 40 × 50 here, but 41 × 50 in the predictions"), "{said}");
+    assert_eq!(line(&bench.exported(), "/a.png")["classes"][0]["label"], "dog");
+}
+
+#[test]
+fn what_cannot_be_imported_is_said() {
+    let bench = Bench::new();
+    let check = |output: Output, expected: &str| {
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(expected), "“{expected}” is not in:\n{}", stderr(&output));
+    };
+    check(bench.import("results.json", &[]), "add the data set with --truth");
+    check(bench.import("truth.json", &[]), "have no scores");
+    check(bench.import("missing.json", &[]), "does not exist");
+    std::fs::write(bench.path("map.csv"), "a,b,c").unwrap();
+    let map = bench.path("map.csv");
+    check(bench.import("results.json", &["--class-map", map.to_str().unwrap()]), "line 1 needs two fields");
+    let no_project = spotcheck(&["import"]).arg(bench.path("images")).arg("--predictions").arg(Path::new("x")).output();
+    check(no_project.unwrap(), "add --project");
+}
