@@ -16,8 +16,8 @@ use crate::dirs::AppDirs;
 use crate::domain::{LabelSet, ModelCard, Prediction, SampleUri};
 use crate::export::write_image;
 use crate::inference::runtime::{self, Loaded};
-use crate::inference::{Inspection, PresetTrial, TrialImage, labels_of, recognise_file, truth_of};
-use crate::library::{Library, LibraryError, Model, write_card};
+use crate::inference::{Inspection, PresetTrial, TrialImage, labels_of, truth_of};
+use crate::library::{Library, LibraryError, Model, labels_from_file, write_card};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
 use crate::vision::recognise::{Basis, Finding, GraphSignature, Overrules, Recognition, preset, presets, preview};
@@ -60,7 +60,8 @@ pub(super) struct AddArgs {
 /// Corrections of the recognised card.
 #[derive(Debug, Args)]
 struct Hints {
-    /// File with class names: one per line (first is 0), or `id<TAB>name`
+    /// File with class names: one per line (first is 0), `id<TAB>name`, a label map (`.pbtxt`), `names` of a `.yaml`,
+    /// or `id2label` of a `.json`
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
     /// Field of the model card, for example `input.channels=bgr` or `id=my-model`; repeatable
@@ -69,6 +70,12 @@ struct Hints {
     /// Way to prepare images, one of the names that `models inspect --try-presets` prints; --set comes after it
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
+}
+
+impl Hints {
+    fn labels(&self) -> anyhow::Result<Option<LabelSet>> {
+        Ok(self.labels.as_deref().map(labels_from_file).transpose()?)
+    }
 }
 
 /// Prints what is known about a model.
@@ -85,7 +92,7 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
     let unit = if args.try_presets.is_some() { ProgressUnit::Images } else { ProgressUnit::Bytes };
     let control = interruptible(unit)?;
     if is_file(file) {
-        let labels = read_labels(args.hints.labels.as_deref())?;
+        let labels = args.hints.labels()?;
         let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, file)?;
         print(&signature_text(&args.model, inspection.signature()))?;
         let recognition = recognise(&mut inspection, &args.hints, labels.as_ref(), &control)?;
@@ -114,7 +121,7 @@ pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
     let control = interruptible(ProgressUnit::Bytes)?;
     let overrules = Overrules::parse(&args.hints.set)?;
     let library = Library::open(dirs);
-    let given_labels = read_labels(args.hints.labels.as_deref())?;
+    let given_labels = args.hints.labels()?;
     let (card, labels) = match library.find(&args.file.to_string_lossy()) {
         Err(LibraryError::NoCard { .. }) => {
             let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, &args.file)?;
@@ -135,9 +142,7 @@ pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
             (overrules.apply("", &model.card)?, given_labels.or(own_labels))
         }
     };
-    let label_file = labels.map(|labels| write_labels(&labels)).transpose()?;
-    let label_path = label_file.as_ref().map(tempfile::NamedTempFile::path);
-    let model = library.add(&args.file, card, label_path)?;
+    let model = library.add(&args.file, card, labels.as_ref())?;
     print(&format!("added {id}: {}\nuse it with --model {id}\n", model.weights.display(), id = model.card.id))
 }
 
@@ -240,16 +245,25 @@ fn best_text(prediction: &Result<Prediction, String>) -> String {
 }
 
 /// The recognised model of an ONNX file, for one run; prints what was recognised to stderr.
-pub(super) fn recognise_for_run(runtime: &Loaded, path: &Path, control: &TaskControl) -> anyhow::Result<Model> {
-    let (model, recognition) = recognise_file(runtime, path, control)?;
-    for finding in recognition.with_basis(Basis::Recognised) {
-        eprintln!("recognised: {} = {}", finding.field, finding.value);
+pub(super) fn recognise_for_run(
+    runtime: &Loaded,
+    path: &Path,
+    preset: Option<&str>,
+    control: &TaskControl,
+) -> anyhow::Result<Model> {
+    let mut inspection = Inspection::open(runtime, path)?;
+    let hints = Hints { labels: None, set: Vec::new(), preset: preset.map(str::to_owned) };
+    let recognition = recognise(&mut inspection, &hints, None, control)?;
+    for basis in [Basis::Given, Basis::Recognised] {
+        for finding in recognition.with_basis(basis) {
+            eprintln!("{basis}: {} = {}", finding.field, finding.value);
+        }
     }
     eprintln!(
         "see why with `spotcheck models inspect {0}`; correct it with `spotcheck models add {0} --set FIELD=VALUE`",
         path.display()
     );
-    Ok(model)
+    Ok(inspection.model(&recognition))
 }
 
 fn load_runtime(dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Loaded> {
@@ -259,25 +273,6 @@ fn load_runtime(dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Loaded>
 fn is_file(path: &Path) -> bool {
     let is_onnx = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"));
     is_onnx || path.components().count() > 1 || path.is_file()
-}
-
-fn read_labels(path: Option<&Path>) -> anyhow::Result<Option<LabelSet>> {
-    let Some(path) = path else { return Ok(None) };
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("Could not read the label file {}", path.display()))?;
-    let labels = LabelSet::parse(&text).with_context(|| format!("Could not use the label file {}", path.display()))?;
-    Ok(Some(labels))
-}
-
-/// A label file for the library to copy.
-fn write_labels(labels: &LabelSet) -> anyhow::Result<tempfile::NamedTempFile> {
-    let lines: String = labels.iter().fold(String::new(), |mut lines, (id, name)| {
-        let _ = writeln!(lines, "{id}\t{name}");
-        lines
-    });
-    let mut file = tempfile::NamedTempFile::new().context("Could not make a temporary file")?;
-    file.write_all(lines.as_bytes()).context("Could not write the label file")?;
-    Ok(file)
 }
 
 fn signature_text(name: &str, signature: &GraphSignature) -> String {

@@ -56,6 +56,12 @@ impl LabelSet {
         Ok(Self { names: Arc::new(names) })
     }
 
+    /// The text of a label file, as [`Self::parse`] reads it.
+    pub fn to_text(&self) -> String {
+        let lines = self.iter().map(|(id, name)| format!("{id}\t{}\n", name.replace(['\r', '\n'], " ")));
+        lines.collect()
+    }
+
     pub fn len(&self) -> usize {
         self.names.len()
     }
@@ -114,6 +120,7 @@ mod tests {
         assert_eq!(labels.get(90), Some("toothbrush"));
         assert_eq!(labels.name(12), "class 12");
         assert_eq!(labels.max_id(), Some(90));
+        assert_eq!(LabelSet::parse(&labels.to_text()).unwrap(), labels);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Looks into a model of the user's own, tries cards on it, and takes it into the library.
 
 use std::cmp::Ordering;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -430,22 +429,11 @@ fn save(shared: &Shared, model: Option<&InspectedModel>, request: SaveRequest) -
         set_labels(&mut card, &request.labels);
     }
     let is_file = matches!(request.labels, LabelChoice::Found | LabelChoice::File(_));
-    let label_file = (is_file && !stays).then(|| write_labels(&labels)).transpose()?;
-    let label_path = label_file.as_ref().map(tempfile::NamedTempFile::path);
+    let labels = (is_file && !stays).then_some(&labels);
     let saved = if is_added {
-        shared.library.replace_card(card, label_path)?
+        shared.library.replace_card(card, labels)?
     } else {
-        shared.library.add(&model.weights, card, label_path)?
+        shared.library.add(&model.weights, card, labels)?
     };
     Ok(saved.card.id)
-}
-
-/// A label file for the library to copy.
-fn write_labels(labels: &LabelSet) -> anyhow::Result<tempfile::NamedTempFile> {
-    let mut file = tempfile::NamedTempFile::new()?;
-    for (id, name) in labels.iter() {
-        writeln!(file, "{id}\t{name}")?;
-    }
-    file.flush()?;
-    Ok(file)
 }

@@ -92,6 +92,11 @@ impl Inspection {
         }
         recognised.map_err(|reason| refused(&self.weights, reason))
     }
+
+    /// The model with a recognised card, ready to load.
+    pub fn model(&self, recognition: &Recognition) -> Model {
+        Model { card: recognition.card.clone(), labels: labels_of(recognition), weights: self.weights.clone() }
+    }
 }
 
 pub(super) fn request<'m>(
@@ -162,21 +167,6 @@ fn read_text(path: &Path) -> Result<String, String> {
 
 pub(super) fn refused(path: &Path, reason: impl Into<RecogniseError>) -> InspectError {
     InspectError::Refused { path: path.to_owned(), reason: reason.into() }
-}
-
-/// The model of a bare ONNX file, ready to load, with how its conventions were found.
-///
-/// # Errors
-/// As [`Inspection::open`] and [`Inspection::recognise`].
-pub fn recognise_file(
-    runtime: &Loaded,
-    weights: &Path,
-    control: &TaskControl,
-) -> Result<(Model, Recognition), InspectError> {
-    let mut inspection = Inspection::open(runtime, weights)?;
-    let recognition = inspection.recognise(None, &Overrules::default(), control)?;
-    let model = Model { labels: labels_of(&recognition), card: recognition.card.clone(), weights: weights.to_owned() };
-    Ok((model, recognition))
 }
 
 /// The names that a draft card's classes have.

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use crate::domain::Device;
 
 pub use device::{DeviceSurvey, survey};
-pub use inspection::{InspectError, Inspection, labels_of, recognise_file};
+pub use inspection::{InspectError, Inspection, labels_of};
 pub use predictor::{LoadOptions, OnnxPredictor};
 pub use preset_trials::{PresetTrial, TrialImage, truth_of};
 pub use session::OnnxSession;

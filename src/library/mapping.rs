@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::card::{CardError, FieldError, check_id, field_span, is_plain_file_name, position};
 use super::error::LibraryError;
-use super::models::{Library, is_label_map, labels_from_file};
+use super::models::{Library, labels_from_file};
 use super::{built_in, built_in_labels};
 use crate::domain::{LabelSet, MappedContent, MappingField, OutputMapping, Problem};
 
@@ -112,8 +112,8 @@ impl Library {
         Ok((mapping, labels))
     }
 
-    /// Writes a mapping among the user's own, in place of one of the same id. `labels` is a label file that is copied
-    /// beside it.
+    /// Writes a mapping among the user's own, in place of one of the same id. `labels` is a label file whose names
+    /// are written beside it.
     ///
     /// # Errors
     /// The mapping cannot be, or a file cannot be read or written.
@@ -123,14 +123,10 @@ impl Library {
         let folder = self.mapping_folder();
         fs::create_dir_all(&folder).map_err(LibraryError::io("create the folder", &folder))?;
         if let Some(labels) = labels {
-            labels_from_file(labels)?;
-            let end = if is_label_map(labels) { "pbtxt" } else { "txt" };
-            let name = format!("{}.{end}", mapping.id);
-            let target = folder.join(&name);
-            // A file that is copied onto itself would be emptied.
-            if !is_same_file(labels, &target) {
-                fs::copy(labels, target).map_err(LibraryError::io("copy the label file", labels))?;
-            }
+            let name = format!("{}.txt", mapping.id);
+            let path = folder.join(&name);
+            let text = labels_from_file(labels)?.to_text();
+            fs::write(&path, text).map_err(LibraryError::io("write the label file", &path))?;
             mapping.labels = Some(name);
         }
         let text = write_mapping(&mapping).map_err(LibraryError::MappingField)?;
@@ -173,11 +169,6 @@ impl Library {
         }
         Ok(mapping.name)
     }
-}
-
-fn is_same_file(left: &Path, right: &Path) -> bool {
-    let (left, right) = (fs::canonicalize(left), fs::canonicalize(right));
-    matches!((left, right), (Ok(left), Ok(right)) if left == right)
 }
 
 fn read_mapping(path: &Path) -> Result<OutputMapping, LibraryError> {
@@ -281,7 +272,7 @@ background = true
         assert_eq!(names.get(3), Some("tin"));
         assert_eq!(library.find_mapping(path.to_str().unwrap()).unwrap().0, found);
         // Saved once more, with the labels that are beside it.
-        let beside = library.mapping_folder().join("shelf-detector.pbtxt");
+        let beside = library.mapping_folder().join("shelf-detector.txt");
         library.save_mapping(&found, Some(&beside)).unwrap();
         let (_, names) = library.find_mapping("shelf-detector").unwrap();
         assert_eq!(names.get(3), Some("tin"));

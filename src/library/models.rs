@@ -12,8 +12,9 @@ use super::download::{self, DownloadPolicy, FetchError};
 use super::error::LibraryError;
 use super::weights::{copy_hashed, has_sha256, part_is_locked, pump};
 use crate::dirs::AppDirs;
-use crate::domain::{LabelError, LabelSet, ModelCard, ModelFile, ModelTask, Problem};
+use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, Problem};
 use crate::tasks::TaskControl;
+use crate::vision::recognise::read_labels;
 
 /// All models by id, and the folders of their weights. Cheap to clone. Every call reads the disk again, so nothing here
 /// goes stale; do not call it while drawing.
@@ -212,12 +213,12 @@ impl Library {
         Ok(freed)
     }
 
-    /// Takes a model of the user's own into the library: copies the weights (and the label file) into the data folder
-    /// and writes the card beside them. File name, size and sha256 in `card` are filled in here.
+    /// Takes a model of the user's own into the library: copies the weights into the data folder and writes the
+    /// card, and the labels if they are given, beside them. File name, size and sha256 in `card` are filled in here.
     ///
     /// # Errors
     /// The id is taken, the card cannot be, a file cannot be read or written.
-    pub fn add(&self, weights: &Path, mut card: ModelCard, labels: Option<&Path>) -> Result<Model, LibraryError> {
+    pub fn add(&self, weights: &Path, mut card: ModelCard, labels: Option<&LabelSet>) -> Result<Model, LibraryError> {
         let folder = self.folder(&card.id);
         if folder.exists() || is_built_in(&card.id) {
             return Err(LibraryError::IdTaken(card.id));
@@ -238,10 +239,7 @@ impl Library {
             return Err(LibraryError::SecondFile { path: weights.to_owned(), file });
         }
         if let Some(labels) = labels {
-            labels_from_file(labels)?;
-            let name = if is_label_map(labels) { "labels.pbtxt" } else { "labels.txt" };
-            card.labels = Some(name.to_owned());
-            fs::copy(labels, staging.path().join(name)).map_err(LibraryError::io("copy the label file", labels))?;
+            card.labels = Some(write_labels(labels, staging.path())?);
         }
         labels_of(&card, staging.path())?;
         let text = write_card(&card)?;
@@ -253,11 +251,11 @@ impl Library {
 
     /// Puts another card in the place of that of a model that the user added, at once or not at all. Id and weights
     /// stay.
-    /// `labels` names a file of class names to take over; without it, the file that the card names stays.
+    /// `labels` are written beside it; without them, the file that the card names stays.
     ///
     /// # Errors
     /// The user added no model with this id, the card cannot be, a file cannot be read or written.
-    pub fn replace_card(&self, mut card: ModelCard, labels: Option<&Path>) -> Result<Model, LibraryError> {
+    pub fn replace_card(&self, mut card: ModelCard, labels: Option<&LabelSet>) -> Result<Model, LibraryError> {
         let entry = self.entry_of(&card.id)?;
         if entry.origin != EntryOrigin::User {
             return Err(LibraryError::ComesWithSpotcheck { id: card.id });
@@ -265,11 +263,7 @@ impl Library {
         card.file = entry.card.file;
         let folder = self.folder(&card.id);
         if let Some(labels) = labels {
-            labels_from_file(labels)?;
-            // A name that is not taken: the old card needs its own file until the new card is there.
-            let name = free_label_name(&folder, if is_label_map(labels) { "pbtxt" } else { "txt" });
-            fs::copy(labels, folder.join(&name)).map_err(LibraryError::io("copy the label file", labels))?;
-            card.labels = Some(name);
+            card.labels = Some(write_labels(labels, &folder)?);
         }
         let kept = card.labels.clone();
         labels_of(&card, &folder)?;
@@ -356,10 +350,15 @@ impl Library {
     }
 }
 
-fn free_label_name(folder: &Path, extension: &str) -> String {
-    let numbered = (2..).map(|number| format!("labels-{number}.{extension}"));
-    let names = std::iter::once(format!("labels.{extension}")).chain(numbered);
-    names.into_iter().find(|name| !folder.join(name).exists()).unwrap_or_default()
+/// Writes a label file into the folder of a model; gives its name. It takes none that is there: the old card needs its
+/// own file until the new card is there.
+fn write_labels(labels: &LabelSet, folder: &Path) -> Result<String, LibraryError> {
+    let numbered = (2..).map(|number| format!("labels-{number}.txt"));
+    let mut names = std::iter::once("labels.txt".to_owned()).chain(numbered);
+    let name = names.find(|name| !folder.join(name).exists()).unwrap_or_default();
+    let path = folder.join(&name);
+    fs::write(&path, labels.to_text()).map_err(LibraryError::io("write the label file", &path))?;
+    Ok(name)
 }
 
 /// Writes a file so that it has either the old text or the new one.
@@ -478,30 +477,21 @@ fn labels_of(card: &ModelCard, folder: &Path) -> Result<LabelSet, LibraryError> 
     let Some(name) = &card.labels else {
         return Ok(LabelSet::default());
     };
-    match built_in::label_set(name) {
-        Some(text) => LabelSet::parse(text).map_err(labels_error(Path::new(name))),
+    match built_in::built_in_labels(name) {
+        Some(labels) => Ok(labels),
         None => labels_from_file(&folder.join(name)),
     }
 }
 
-pub(super) fn is_label_map(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("pbtxt"))
-}
-
-/// The classes that a label file names, or a label map (`.pbtxt`).
+/// The classes that a label file names, of every kind that [`read_labels`] reads.
 ///
 /// # Errors
 /// It cannot be read.
 pub fn labels_from_file(path: &Path) -> Result<LabelSet, LibraryError> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| LibraryError::Labels { path: path.to_owned(), reason: error.to_string() })?;
-    let parsed = if is_label_map(path) { LabelSet::parse_label_map(&text) } else { LabelSet::parse(&text) };
-    parsed.map_err(labels_error(path))
-}
-
-fn labels_error(path: &Path) -> impl FnOnce(LabelError) -> LibraryError {
-    let path = path.to_owned();
-    move |error| LibraryError::Labels { path, reason: error.to_string() }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let text = fs::read_to_string(path).map_err(|error| error.to_string());
+    let labels = text.and_then(|text| read_labels(&name, &text));
+    labels.map_err(|reason| LibraryError::Labels { path: path.to_owned(), reason })
 }
 
 /// The state of the weights of a card at `path`.
@@ -729,8 +719,7 @@ mod tests {
         let home = Home::new();
         let weights = home.folder.path().join("My Model.onnx");
         fs::write(&weights, "weights").unwrap();
-        let names = home.folder.path().join("names.txt");
-        fs::write(&names, "cat\ndog\n").unwrap();
+        let names = LabelSet::parse("cat\ndog").unwrap();
         let mut card = built_in_card("efficientnet-lite0");
         card.id = "my-model".to_owned();
 
@@ -768,8 +757,7 @@ mod tests {
         let home = Home::new();
         let weights = home.folder.path().join("m.onnx");
         fs::write(&weights, "weights").unwrap();
-        let names = home.folder.path().join("names.txt");
-        fs::write(&names, "cat\ndog\n").unwrap();
+        let names = LabelSet::parse("cat\ndog").unwrap();
         let card = ModelCard { id: "mine".to_owned(), ..built_in_card("efficientnet-lite0") };
         let added = home.library.add(&weights, card, Some(&names)).unwrap();
 
@@ -779,7 +767,7 @@ mod tests {
         let saved = home.library.replace_card(card.clone(), None).unwrap();
         assert_eq!((&saved.card, saved.labels.get(1)), (&card, Some("dog")));
 
-        fs::write(&names, "cow\nhen\n").unwrap();
+        let names = LabelSet::parse("cow\nhen").unwrap();
         let saved = home.library.replace_card(card.clone(), Some(&names)).unwrap();
         assert_eq!(saved.labels.get(1), Some("hen"));
         let mut files = folders_and_files(&home.model_path("mine"));

@@ -202,3 +202,51 @@ fn presets_are_tried_on_images_and_one_is_taken_by_its_name() {
     let unknown = with_home(home.path(), &["models", "inspect", model, "--preset", "kersa"]);
     assert!(unknown.stderr.contains("there is no preset kersa"), "{}", unknown.stderr);
 }
+
+#[test]
+fn a_bare_file_is_predicted_with_a_preset() {
+    let expected = std::fs::read_to_string("tests/cases/presets/expected.json").unwrap();
+    let expected: Value = serde_json::from_str(&expected).unwrap();
+    for (preset, best) in expected["best_of_chelsea"].as_object().unwrap() {
+        let args = ["predict", IMAGE, "--model", CIFAR, "--preset", preset, "--out", "-"];
+        let predicted = ended(crate::support::spotcheck(&args));
+        assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
+        let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
+        let class = &line["classes"][0];
+        assert_eq!(class["index"], best["index"], "{preset}: {line}");
+        let score = class["score"].as_f64().unwrap() - best["score"].as_f64().unwrap();
+        assert!(score.abs() < 1e-4, "{preset}: {line}");
+    }
+    for (model, preset, reason) in [
+        (CIFAR, "kersa", "there is no preset kersa for classification"),
+        ("efficientnet-lite0", "keras-tf", "--preset is for an ONNX file without a card; efficientnet-lite0 has one"),
+    ] {
+        let refused = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", model, "--preset", preset]));
+        assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+        assert!(refused.stderr.contains(reason), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn labels_are_read_from_the_files_that_training_leaves() {
+    let home = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..10).map(|class| format!("thing {class}")).collect();
+    let id2label: Vec<String> = (0..10).map(|class| format!("\"{class}\": \"thing {class}\"")).collect();
+    for (file, text) in [
+        ("data.yaml", format!("nc: 10\nnames: [{}]\n", names.join(", "))),
+        ("config.json", format!("{{\"id2label\": {{{}}}}}", id2label.join(", "))),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let labels = home.path().join(file);
+        std::fs::write(&labels, text).unwrap();
+        let added = with_home(home.path(), &["models", "add", CIFAR, "--labels", labels.to_str().unwrap()]);
+        assert_eq!(added.code, Some(0), "{}", added.stderr);
+        let predicted = with_home(home.path(), &["predict", IMAGE, "--model", "model", "--out", "-"]);
+        let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
+        assert_eq!(line["classes"][0]["label"], "thing 3", "{line}");
+    }
+    let empty = home.path().join("other.yaml");
+    std::fs::write(&empty, "nc: 10\n").unwrap();
+    let refused = with_home(home.path(), &["models", "add", CIFAR, "--labels", empty.to_str().unwrap()]);
+    assert!(refused.stderr.contains("no list `names`"), "{}", refused.stderr);
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use spotcheck::domain::{LabelSet, ModelCard, OutputConvention};
-use spotcheck::inference::{InspectError, Inspection, labels_of, recognise_file};
+use spotcheck::inference::{InspectError, Inspection, labels_of};
 use spotcheck::library::{Model, check_card, parse_card};
 use spotcheck::vision::recognise::{Basis, Overrules, RecogniseError, Recognition, preset};
 
@@ -71,7 +71,7 @@ fn both_kinds_of_detector_are_read_back_into_image_pixels() {
         let Some(expected) = expected["detections"].as_array() else {
             continue;
         };
-        let (model, _) = recognise_file(&runtime.0, &case.join("model.onnx"), &control()).unwrap();
+        let (model, _) = runtime.recognise_file(&case.join("model.onnx")).unwrap();
         let got = predict(&runtime.predictor(&model), &case.join("picture.png"));
         assert_eq!(got.detections().len(), expected.len(), "{}: {got:?}", case.display());
         for (got, expected) in got.detections().iter().zip(expected) {
@@ -100,7 +100,7 @@ fn classifiers_predict_as_their_exporters_do_by_what_is_written_or_with_their_pr
         let Some(classes) = expected["classes"].as_object() else {
             continue;
         };
-        let (mut model, _) = recognise_file(&runtime.0, &case.join("model.onnx"), &control()).unwrap();
+        let (mut model, _) = runtime.recognise_file(&case.join("model.onnx")).unwrap();
         if let Some(name) = expected["preset"].as_str() {
             model.card.input = preset(model.card.task, &model.card.input, name).unwrap().input;
         }

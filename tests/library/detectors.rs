@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use spotcheck::decode::{DecodeLimits, decode};
 use spotcheck::domain::{Detection, Prediction, RgbImage, ViewSettings};
-use spotcheck::inference::recognise_file;
 use spotcheck::vision::Predictor as _;
 
 use crate::support::models::{Runtime, control, predict};
@@ -36,7 +35,7 @@ fn a_free_batch_gives_the_same_predictions_bit_for_bit_in_one_call() {
     let mirrored = scene.rgb().chunks_exact(3).rev().flatten().copied().collect();
     let mirrored = RgbImage::new(scene.width(), scene.height(), mirrored).unwrap();
     for (case, batches) in [("yolov8-free-batch", true), ("yolov8", false), ("yolov7-end-to-end", false)] {
-        let (model, _) = recognise_file(&runtime.0, &folder.join(case).join("model.onnx"), &control()).unwrap();
+        let (model, _) = runtime.recognise_file(&folder.join(case).join("model.onnx")).unwrap();
         assert_eq!(model.card.input.batches, batches, "{case}");
         if !batches {
             continue;
@@ -62,8 +61,7 @@ fn cases() -> Vec<PathBuf> {
 
 fn check(runtime: &Runtime, case: &Path) -> Result<(), String> {
     let expected: Value = serde_json::from_str(&std::fs::read_to_string(case.join("expected.json")).unwrap()).unwrap();
-    let (model, _) =
-        recognise_file(&runtime.0, &case.join("model.onnx"), &control()).map_err(|error| error.to_string())?;
+    let (model, _) = runtime.recognise_file(&case.join("model.onnx")).map_err(|error| error.to_string())?;
     let got = predict(&runtime.predictor(&model), &case.parent().unwrap().join("scene.png"));
     let view = ViewSettings {
         min_score: expected["min_score"].as_f64().unwrap() as f32,

@@ -38,7 +38,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("upload", &["domain", "tasks", "aws", "source"]),
     ("decode", &["domain", "cache"]),
     ("vision", &["domain", "tasks"]),
-    ("library", &["dirs", "domain", "tasks"]),
+    ("library", &["dirs", "domain", "tasks", "vision"]),
     ("inference", &["dirs", "domain", "tasks", "vision", "library"]),
     ("predict", &["domain", "tasks", "source", "decode", "vision"]),
     ("store", &["dirs", "domain", "tasks"]),

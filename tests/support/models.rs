@@ -7,10 +7,11 @@ use spotcheck::decode::{DecodeLimits, decode};
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Device, DeviceChoice, LabelSet, Prediction};
 use spotcheck::inference::runtime::{Loaded, ensure_loaded};
-use spotcheck::inference::{LoadOptions, OnnxPredictor};
+use spotcheck::inference::{InspectError, Inspection, LoadOptions, OnnxPredictor};
 use spotcheck::library::{Model, parse_card};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 use spotcheck::vision::Predictor;
+use spotcheck::vision::recognise::{Overrules, Recognition};
 
 /// ONNX Runtime of the shared home.
 pub(crate) struct Runtime(pub(crate) Loaded);
@@ -21,6 +22,13 @@ impl Runtime {
         static RUNTIME: LazyLock<Runtime> =
             LazyLock::new(|| Runtime(ensure_loaded(&AppDirs::below(super::runtime_home()), None, &control()).unwrap()));
         &RUNTIME
+    }
+
+    /// The model of a bare ONNX file, and how its conventions were found.
+    pub(crate) fn recognise_file(&self, weights: &Path) -> Result<(Model, Recognition), InspectError> {
+        let mut inspection = Inspection::open(&self.0, weights)?;
+        let recognition = inspection.recognise(None, &Overrules::default(), &control())?;
+        Ok((inspection.model(&recognition), recognition))
     }
 
     pub(crate) fn predictor(&self, model: &Model) -> OnnxPredictor {

@@ -39,6 +39,10 @@ pub(super) struct PredictArgs {
     /// Model id (see `spotcheck models list`) or ONNX file
     #[arg(long, value_name = "ID|FILE.onnx", required_unless_present_any = ["endpoint", "tensorflow_serving"])]
     model: Option<String>,
+    /// Way to prepare images for an ONNX file without a card, one of the names that `models inspect --try-presets`
+    /// prints
+    #[arg(long, value_name = "NAME", requires = "model")]
+    preset: Option<String>,
     /// Device: auto, cpu, cuda, webgpu or coreml; only auto falls back to another one
     #[arg(long, default_value_t)]
     device: DeviceChoice,
@@ -369,8 +373,13 @@ fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskCont
     };
     let runtime = with_progress("ONNX Runtime", control, || runtime::ensure_loaded(dirs, None, control))?;
     let model = match found {
-        Ok(model) => model,
-        Err(bare_file) => recognise_for_run(&runtime, &bare_file, control)?,
+        Ok(model) => {
+            if args.preset.is_some() {
+                bail!("--preset is for an ONNX file without a card; {} has one", model.card.id);
+            }
+            model
+        }
+        Err(bare_file) => recognise_for_run(&runtime, &bare_file, args.preset.as_deref(), control)?,
     };
     let options = LoadOptions {
         device: args.device,

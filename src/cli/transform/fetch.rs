@@ -52,7 +52,7 @@ pub(super) struct FetchArgs {
     /// Response mapping, by id or file; default: recognised from the outputs
     #[arg(long, value_name = "ID|FILE.toml")]
     mapping: Option<String>,
-    /// Class names: imagenet, coco-80, coco-91, cifar-10, a label file, or a label map (`.pbtxt`)
+    /// Class names: imagenet, coco-80, coco-91, cifar-10, or a label file (lines, `.pbtxt`, `.yaml` or `.json`)
     #[arg(long, value_name = "NAME|FILE")]
     labels: Option<String>,
     /// Image names end in their class, such as `0017_cat.png`: print accuracy and confusion matrix

@@ -160,7 +160,9 @@ fn labels_ui(ui: &mut Ui, labels: &mut String) {
             .desired_width(width_beside_button(ui));
         let field = ui.add(field);
         field
-            .on_hover_text("A label set, a file with one name per line, or a label map (.pbtxt)")
+            .on_hover_text(
+                "A label set, or a file: one name per line, a label map (.pbtxt), a data.yaml or a config.json",
+            )
             .accessible_name("Label set or label file");
         menu_ui(ui, "Label sets", |ui| {
             for name in LABEL_SETS {

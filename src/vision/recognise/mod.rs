@@ -30,7 +30,7 @@ pub use fit::{Misfit, class_count, misfits};
 pub use manual::{draft_card, draft_output, found_labels};
 pub use nearest::Nearest;
 pub use noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes};
-pub use notes::Neighbour;
+pub use notes::{Neighbour, read_labels};
 pub use overrules::{OverruleError, Overrules};
 pub use presets::{Preset, preset, presets};
 pub use preview::{ChannelRange, TensorPreview, preview};

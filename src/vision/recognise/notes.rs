@@ -96,10 +96,7 @@ impl Notes {
     }
 
     fn read_labels(&mut self, file: &Neighbour) -> Result<(), String> {
-        let is_map = extension(&file.name) == "pbtxt";
-        let text = file.text.trim_start_matches('\u{feff}');
-        let labels = if is_map { LabelSet::parse_label_map(text) } else { LabelSet::parse(text) };
-        self.add_labels(labels.map_err(|error| error.to_string())?, &file.name);
+        self.add_labels(read_labels(&file.name, &file.text)?, &file.name);
         Ok(())
     }
 
@@ -177,6 +174,25 @@ impl Notes {
         if let Some((exporter, because)) = exporter {
             preprocessing::of_yolo(self, exporter, metadata.get("version").map(String::as_str), because);
         }
+    }
+}
+
+/// The names of classes in a file that the user chose: `names` of a YAML file, `id2label` (or `label_names`, `names`)
+/// of a JSON file, a label map (`.pbtxt`), and of any other file its lines.
+///
+/// # Errors
+/// The file is broken or has no such names; the reason.
+pub fn read_labels(file_name: &str, text: &str) -> Result<LabelSet, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    match extension(&file_name.to_lowercase()) {
+        "pbtxt" => LabelSet::parse_label_map(text).map_err(|error| error.to_string()),
+        "yaml" | "yml" => names(&yaml(text)?["names"]).ok_or_else(|| "it has no list `names`".to_owned()),
+        "json" => {
+            let config = json(text)?;
+            let places = [&config["id2label"], &config["label_names"], &config["names"], &config];
+            places.into_iter().find_map(names).ok_or_else(|| "it has no `id2label` and no list of names".to_owned())
+        }
+        _ => LabelSet::parse(text).map_err(|error| error.to_string()),
     }
 }
 
@@ -334,6 +350,32 @@ mod tests {
         let others = "yolo.names names 2 classes; map.pbtxt names 2 classes and coco.yaml names 2 classes, ";
         assert!(because.starts_with(others), "{because}");
         assert_eq!(notes.labels_for(3).unwrap().because, "labels.txt names 3 classes");
+    }
+
+    #[test]
+    fn names_are_read_from_each_kind_of_label_file() {
+        for (file, text) in [
+            ("labels.txt", "cat\nno\n"),
+            ("ids.TXT", "0\tcat\n1\tno\n"),
+            ("map.pbtxt", "item { id: 0 name: 'cat' } item { id: 1 name: 'no' }"),
+            ("data.yaml", "path: ../data\nnc: 2\nnames: [cat, no]\n"),
+            ("coco.yml", "names:\n  0: cat\n  1: no\n"),
+            ("config.json", r#"{"model_type": "vit", "id2label": {"0": "cat", "1": "no"}}"#),
+            ("timm.json", r#"{"label_names": ["cat", "no"]}"#),
+            ("list.json", r#"["cat", "no"]"#),
+        ] {
+            let labels = read_labels(file, text).unwrap_or_else(|reason| panic!("{file}: {reason}"));
+            assert_eq!(list(&labels), ["cat", "no"], "{file}");
+        }
+        for (file, text, part) in [
+            ("data.yaml", "nc: 2", "no list `names`"),
+            ("config.json", r#"{"model_type": "vit"}"#, "no `id2label`"),
+            ("config.json", "{", "not JSON"),
+            ("labels.txt", "cat\n\ndog", "line 2"),
+        ] {
+            let reason = read_labels(file, text).unwrap_err();
+            assert!(reason.contains(part), "{file}: {reason}");
+        }
     }
 
     #[test]
