@@ -1,6 +1,6 @@
 //! File dialogs, the file manager, the clipboard, the log: the rest of the desktop.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake};
 use std::thread::Thread;
@@ -56,39 +56,39 @@ pub(super) fn pick_images(shared: &Arc<Shared>) {
 }
 
 pub(super) fn pick_model(shared: &Arc<Shared>) {
-    pick(shared, async |dialog| {
-        let file = dialog.set_title("Add a model").add_filter("ONNX models", &["onnx"]).pick_file().await?;
-        Some(FilePick::Model(file.path().to_owned()))
-    });
+    pick_file(shared, "Add a model", ONNX, FilePick::Model);
 }
 
 pub(super) fn pick_labels(shared: &Arc<Shared>) {
-    pick(shared, async |dialog| {
-        let file =
-            dialog.set_title("Names of the classes").add_filter("Label files", &LABEL_EXTENSIONS).pick_file().await?;
-        Some(FilePick::Labels(file.path().to_owned()))
-    });
+    pick_file(shared, "Names of the classes", ("Label files", &LABEL_EXTENSIONS), FilePick::Labels);
 }
 
 pub(super) fn pick_weights(shared: &Arc<Shared>, id: String) {
-    pick(shared, async move |dialog| {
-        let file = dialog.set_title("Use a file of the model").add_filter("ONNX models", &["onnx"]).pick_file().await?;
-        Some(FilePick::Weights(id, file.path().to_owned()))
-    });
+    pick_file(shared, "Use a file of the model", ONNX, |path| FilePick::Weights(id, path));
 }
 
 pub(super) fn pick_mapping(shared: &Arc<Shared>) {
-    pick(shared, async |dialog| {
-        let file = dialog.set_title("Load a mapping").add_filter("Output mappings", &["toml"]).pick_file().await?;
-        Some(FilePick::Mapping(file.path().to_owned()))
-    });
+    pick_file(shared, "Load a mapping", ("Output mappings", &["toml"]), FilePick::Mapping);
 }
 
 pub(super) fn pick_project(shared: &Arc<Shared>) {
-    pick(shared, async |dialog| {
-        let file =
-            dialog.set_title("Open project").add_filter("Spotcheck projects", &[PROJECT_EXTENSION]).pick_file().await?;
-        Some(FilePick::Project(file.path().to_owned()))
+    pick_file(shared, "Open project", ("Spotcheck projects", &[PROJECT_EXTENSION]), FilePick::Project);
+}
+
+/// A kind of file: its name and the endings of its files.
+type FileKind = (&'static str, &'static [&'static str]);
+
+const ONNX: FileKind = ("ONNX models", &["onnx"]);
+
+fn pick_file(
+    shared: &Arc<Shared>,
+    title: &'static str,
+    (kind, endings): FileKind,
+    picked: impl FnOnce(PathBuf) -> FilePick + Send + 'static,
+) {
+    pick(shared, async move |dialog| {
+        let file = dialog.set_title(title).add_filter(kind, endings).pick_file().await?;
+        Some(picked(file.path().to_owned()))
     });
 }
 
