@@ -18,7 +18,7 @@ use crate::state::{
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
-use crate::vision::recognise::{Basis, Finding, Overrules, Port, draft_output, preview};
+use crate::vision::recognise::{Basis, Dimension, Finding, Overrules, Port, draft_output, image_layouts, preview};
 
 /// The model that the form is about.
 #[derive(Default)]
@@ -32,6 +32,8 @@ struct InspectedModel {
     weights: PathBuf,
     inspection: Inspection,
     found_labels: LabelSet,
+    /// Whether the graph is known to take several images in a call.
+    takes_batches: bool,
     /// The image that was decoded last.
     image: Option<(SourceId, SampleUri, RgbImage)>,
 }
@@ -136,7 +138,9 @@ fn recognise(
         None => start_of_file(&mut inspection, control)?,
     };
     let found_labels = start.found_labels.clone();
-    *model = Some(InspectedModel { weights, inspection, found_labels, image: None });
+    // A call with several images is part of the recognition.
+    let takes_batches = start.card.input.batches;
+    *model = Some(InspectedModel { weights, inspection, found_labels, takes_batches, image: None });
     Ok(start)
 }
 
@@ -221,7 +225,13 @@ fn finding(finding: &Finding) -> ImportFinding {
 fn port(port: &Port) -> ImportPort {
     let text = port.to_string();
     let shape = text.strip_prefix(&port.name).unwrap_or(&text).trim_start().to_owned();
-    ImportPort { name: port.name.clone(), shape }
+    let declared_batch = port.dims.first().filter(|_| port.dims.len() == 4).and_then(Dimension::fixed);
+    ImportPort {
+        name: port.name.clone(),
+        shape,
+        layouts: image_layouts(port),
+        declared_batch: declared_batch.and_then(|images| u32::try_from(images).ok()),
+    }
 }
 
 fn failed_trial(reason: String) -> ImportTrial {
@@ -283,10 +293,20 @@ fn fill_in(
         shared.deliver(Delivery::ImportPreview { image: seen.image });
     }
     let tried = model.inspection.try_card(&card, &labels, &prepared, control);
-    let (prediction, misfits) = tried.map_err(|error| warning("", capitalised(&error.to_string())))?;
-    // A grey image tells about shapes, not about values.
-    let counts = misfits.into_iter().filter(|misfit| misfit.field == "labels" || uri.is_some());
-    trial.problems.extend(counts.map(|misfit| warning(misfit.field, misfit.text)));
+    let (prediction, misfits) = tried.map_err(|misfit| fatal(misfit.field, capitalised(&misfit.text)))?;
+    for misfit in misfits {
+        // A grey image tells about shapes, not about values.
+        if misfit.field == "labels" {
+            trial.problems.push(fatal(misfit.field, misfit.text));
+        } else if uri.is_some() {
+            trial.problems.push(warning(misfit.field, misfit.text));
+        }
+    }
+    if card.input.batches && !model.takes_batches {
+        let misfit = model.inspection.try_batch(&card, &prepared, control);
+        model.takes_batches = misfit.is_none();
+        trial.problems.extend(misfit.map(|misfit| fatal(misfit.field, misfit.text)));
+    }
     trial.image = uri.cloned();
     if uri.is_some() {
         trial.prediction = Some(worth_showing(prediction, &card, &mut trial.sure_boxes));

@@ -80,7 +80,8 @@ impl Inspection {
         let card = ModelCard { input: input.clone(), ..card.clone() };
         let prepared = preprocess(input, image)?;
         let keep = KeepRule { top_k: usize::MAX, ..KeepRule::default() };
-        self.run_card(&card, labels, keep, &prepared, control).map(|(prediction, _)| prediction)
+        let (mut predictions, _) = self.run_card(&card, labels, keep, &[prepared], control)?;
+        Ok(predictions.remove(0))
     }
 }
 

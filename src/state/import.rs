@@ -1,12 +1,13 @@
 //! The form about a model of the user's own: on its way into the library, or there already.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::{Loadable, SourceId, Ticket};
-use crate::domain::{ImageInput, LabelSet, ModelCard, OutputConvention, Prediction, SampleId, SampleUri};
+use crate::domain::{ImageInput, LabelSet, Layout, ModelCard, OutputConvention, Prediction, SampleId, SampleUri};
 
 /// The number of a request of the form. Each opening and each change begins another one, so that a late result is
 /// known.
@@ -120,6 +121,10 @@ pub struct ImportPort {
     pub name: String,
     /// Type and dimensions, `float32 [batch, 84, 8400]`.
     pub shape: String,
+    /// The layouts that the dimensions allow if it is an image, the likelier one first; empty if it is none.
+    pub layouts: Vec<Layout>,
+    /// The first of four dimensions, the images of a call; `None` if the graph leaves it open.
+    pub declared_batch: Option<u32>,
 }
 
 /// Where the names of the classes come from.
@@ -201,6 +206,23 @@ pub struct SaveRequest {
 impl ImportTrial {
     /// The usual threshold of exporters, `0.0..=1.0`.
     pub const MIN_SCORE: f32 = 0.25;
+}
+
+impl fmt::Display for ImportPort {
+    /// `images float32 [batch, 3, 640, 640]`
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.name, self.shape)
+    }
+}
+
+impl ImportStart {
+    /// The input of the graph that takes the image.
+    pub fn image_port(&self, input: &ImageInput) -> Option<&ImportPort> {
+        match &input.name {
+            Some(name) => self.inputs.iter().find(|port| port.name == *name),
+            None => self.inputs.first(),
+        }
+    }
 }
 
 impl Import {
@@ -297,14 +319,21 @@ impl Evidence<'_> {
         choice(&self.started) != choice(&self.now)
     }
 
-    /// The card with the field as it was at the start; `None` if it had no such field then.
-    pub fn undone(&self, field: &str) -> Option<ModelCard> {
-        let before = at(&self.started, field)?.clone();
+    /// The card and labels with these fields as they were at the start; `None` if the card cannot have them now.
+    pub fn undone(&self, fields: &[&str]) -> Option<(ModelCard, LabelChoice)> {
+        if fields == ["labels"] {
+            return Some((self.form.card.clone(), self.form.start.labels.clone()));
+        }
         let mut card = self.now.clone();
-        let (table, key) = field.rsplit_once('.').unwrap_or(("", field));
-        let table = card.pointer_mut(&pointer(table))?.as_object_mut()?;
-        table.insert(key.to_owned(), before);
-        serde_json::from_value(card).ok()
+        for field in fields {
+            let (table, key) = field.rsplit_once('.').unwrap_or(("", field));
+            let table = card.pointer_mut(&pointer(table))?.as_object_mut()?;
+            match at(&self.started, field) {
+                Some(before) => table.insert(key.to_owned(), before.clone()),
+                None => table.remove(key),
+            };
+        }
+        Some((serde_json::from_value(card).ok()?, self.form.labels.clone()))
     }
 }
 
@@ -391,8 +420,19 @@ mod tests {
         assert!(!evidence.is_changed("input.resize.stretch.height") && !evidence.is_other_choice("input.resize"));
         assert_eq!(evidence.finding("input.resize").unwrap().field, "input.resize");
         assert_eq!(evidence.finding("input.resize.stretch.width"), None);
-        let undone = evidence.undone("input.channels").unwrap();
+        let (undone, _) = evidence.undone(&["input.channels"]).unwrap();
         assert_eq!((undone.input.channels, undone.input.resize), (ChannelOrder::Rgb, form.card.input.resize.clone()));
-        assert_eq!(evidence.undone("input.resize.letterbox.width"), None);
+        assert_eq!(evidence.undone(&["input.resize.letterbox.width"]), None);
+    }
+
+    #[test]
+    fn fields_that_were_not_set_at_the_start_are_undone_together() {
+        let mut form = ImportForm::new(testing::start());
+        let before = form.card.clone();
+        form.card.input.batches = true;
+        form.card.input.fixed_batch = Some(4);
+        let evidence = form.evidence();
+        assert!(evidence.is_changed("input.fixed_batch"));
+        assert_eq!(evidence.undone(&["input.batches", "input.fixed_batch"]), Some((before, LabelChoice::None)));
     }
 }

@@ -1,13 +1,16 @@
 //! The form about a model of one's own, by its visible labels.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
+use egui::Key;
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
+use serde_json::Value;
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
-use spotcheck::domain::{ChannelOrder, ClassScore, PredictionContent};
+use spotcheck::domain::{BoxesBack, ChannelOrder, ClassScore, Detection, Prediction, PredictionContent, ResizeRule};
 use spotcheck::state::{BrowseCommand, ImportForm};
 
 use crate::browsing::drop_on;
@@ -15,6 +18,9 @@ use crate::support::{repository, runtime_home};
 use crate::window::{click, open, open_at, samples, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
+const SCORE_TOLERANCE: f64 = 1e-4;
+/// Largest difference of an edge, in pixels.
+const EDGE_TOLERANCE: f64 = 0.05;
 
 /// A window on an image, with the form about a model of the conventions.
 fn open_form(case: &str) -> Harness<'static, App> {
@@ -51,6 +57,53 @@ fn classes(window: &Harness<'static, App>) -> Vec<ClassScore> {
     }
 }
 
+/// The window on the image of the detectors, with the form about the detector of a case.
+fn open_detector(case: &str) -> Harness<'static, App> {
+    let mut window = open(Some(&detectors().join("scene.png")), CLASSIFIER);
+    wait_until(&mut window, "a prediction", |window| window.state().state().shown.prediction.is_some());
+    drop_on(&mut window, &detectors().join(case).join("model.onnx"));
+    wait_until_tried(&mut window);
+    window
+}
+
+fn detectors() -> PathBuf {
+    repository().join("tests/cases/detectors")
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The preview must show the boxes of the case, best first.
+#[track_caller]
+fn previews(window: &Harness<'static, App>, case: &str) {
+    let trial = form(window).and_then(|form| form.trial.as_ref()).unwrap();
+    assert!(trial.problems.is_empty(), "{:?}", trial.problems);
+    shows_boxes_of(trial.prediction.as_ref().unwrap(), case);
+}
+
+#[track_caller]
+fn shows_boxes_of(prediction: &Prediction, case: &str) {
+    let expected = json(&detectors().join(case).join("expected.json"));
+    let min_score = expected["min_score"].as_f64().unwrap() as f32;
+    let sure: Vec<&Detection> = prediction.detections().iter().filter(|found| found.score >= min_score).collect();
+    let expected = expected["detections"].as_array().unwrap();
+    assert_eq!(sure.len(), expected.len(), "{case}");
+    for (got, expected) in sure.iter().zip(expected) {
+        assert_eq!(u64::from(got.class_id), expected["class_id"].as_u64().unwrap(), "{got:?}: {expected}");
+        let score = f64::from(got.score) - expected["score"].as_f64().unwrap();
+        let edges: [f32; 4] = got.bounds.into();
+        let mut edges = edges.iter().zip(expected["box"].as_array().unwrap());
+        let is_close = edges.all(|(got, edge)| (f64::from(*got) - edge.as_f64().unwrap()).abs() <= EDGE_TOLERANCE);
+        assert!(is_close && score.abs() <= SCORE_TOLERANCE, "{got:?}: {expected}");
+    }
+}
+
+#[track_caller]
+fn can_be_added(window: &Harness<'static, App>) -> bool {
+    !window.get_by_role_and_label(Role::Button, "Add this model").accesskit_node().is_disabled()
+}
+
 fn choose(window: &mut Harness<'static, App>, menu: &str, value: &str) {
     window.get_by_role_and_label(Role::ComboBox, menu).scroll_to_me();
     window.run_steps(30);
@@ -85,14 +138,16 @@ fn labels_that_do_not_fit_are_said_at_once() {
     assert!(!sees(&window, "The model has 10 classes"));
     choose(&mut window, "Labels", "imagenet");
     wait_for(&mut window, "The model has 10 classes, the labels name 1000");
+    assert!(!can_be_added(&window));
     choose(&mut window, "Labels", "cifar-10");
     wait_until(&mut window, "labels that fit", |window| !sees(window, "The model has 10 classes"));
+    assert!(can_be_added(&window));
     choose(&mut window, "Labels", "From a file");
     wait_for(&mut window, "Enter the path of a label file");
-    assert!(window.get_by_role_and_label(Role::Button, "Add this model").accesskit_node().is_disabled());
+    assert!(!can_be_added(&window));
     let folder = tempfile::tempdir().unwrap();
-    let names = folder.path().join("names.txt");
-    std::fs::write(&names, ["thing"; 10].join("\n")).unwrap();
+    let names = folder.path().join("data.yaml");
+    std::fs::write(&names, format!("nc: 10\nnames: [{}]\n", ["thing"; 10].join(", "))).unwrap();
     let field = window.get_by_role_and_label(Role::TextInput, "Label file");
     field.focus();
     field.type_text(names.to_str().unwrap());
@@ -115,8 +170,7 @@ fn a_model_that_is_not_recognised_is_finished_by_hand() {
     choose(&mut window, "Values", "Probabilities");
     wait_until_tried(&mut window);
     assert!(!classes(&window).is_empty());
-    let add = window.get_by_role_and_label(Role::Button, "Add this model");
-    assert!(!add.accesskit_node().is_disabled());
+    assert!(can_be_added(&window));
 }
 
 #[test]
@@ -187,4 +241,194 @@ fn common_preprocessing_is_compared_and_taken_with_a_click() {
     wait_until_tried(&mut window);
     assert_eq!(form(&window).unwrap().card.input, other.input);
     assert!(sees(&window, "set by you"));
+}
+
+#[test]
+fn presets_are_ranked_by_accuracy_if_folders_are_called_as_classes() {
+    let expected = json(&repository().join("tests/cases/presets/expected.json"));
+    let images = tempfile::tempdir().unwrap();
+    for (image, folder) in expected["folders"].as_object().unwrap() {
+        let folder = images.path().join(folder.as_str().unwrap());
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy(samples().join(image), folder.join(image)).unwrap();
+    }
+    let mut window = open(Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    drop_case(&mut window, expected["model"].as_str().unwrap());
+    wait_until_tried(&mut window);
+    choose(&mut window, "Labels", expected["labels"].as_str().unwrap());
+    wait_until_tried(&mut window);
+    click(&mut window, "Find preprocessing…");
+    wait_for(&mut window, "4 images with each common way");
+    assert!(sees(&window, "Accuracy") && sees(&window, "75.0 %"));
+    let table = form(&window).unwrap().presets.ready().unwrap().clone();
+    let accuracy: BTreeMap<&str, Option<f64>> =
+        table.rows.iter().map(|row| (row.name.as_str(), row.accuracy)).collect();
+    for (preset, share) in expected["accuracy"].as_object().unwrap() {
+        assert_eq!(accuracy[preset.as_str()], share.as_f64(), "{preset}");
+    }
+    assert_eq!(table.rows[0].name, "keras-caffe");
+    click(&mut window, "Use keras-caffe");
+    wait_until_tried(&mut window);
+    assert_eq!(classes(&window)[0].label, "automobile");
+}
+
+#[test]
+fn several_outputs_of_one_part_are_ticked() {
+    let mut window = open_detector("nanodet");
+    previews(&window, "nanodet");
+    choose(&mut window, "Boxes", "dis_8 float32 [1, 64, 32]");
+    wait_for(&mut window, "names 1 outputs for boxes and 3 for cls_8, cls_16, cls_32");
+    assert!(!can_be_added(&window));
+    window.get_by_role_and_label(Role::ComboBox, "Boxes").click();
+    window.run_steps(3);
+    for output in ["dis_16", "dis_32"] {
+        window.get_by_role_and_label(Role::CheckBox, &format!("Also {output}")).click();
+        window.run_steps(3);
+    }
+    window.key_press(Key::Escape);
+    wait_until_tried(&mut window);
+    previews(&window, "nanodet");
+    assert!(can_be_added(&window));
+    assert!(!sees(&window, "set by you"));
+}
+
+#[test]
+fn the_conventions_of_a_detector_are_menus_and_wrong_ones_are_said() {
+    let mut window = open_detector("yolov8");
+    previews(&window, "yolov8");
+    // The same graph, read as an earlier version of its exporter did.
+    choose(&mut window, "Boxes back", "One ratio");
+    wait_until_tried(&mut window);
+    previews(&window, "yolov8-older");
+    click(&mut window, "Undo: Boxes back");
+    wait_until_tried(&mut window);
+    previews(&window, "yolov8");
+    for (menu, value, said) in [
+        ("Labels", "coco-80", "The model has 3 classes, the labels name 80"),
+        ("Resize", "None: any size", "[1, 3, 64, 64], these choices give [1, 3, 75, 110]: choose a size that fits"),
+        ("Activation", "Softmax", "softmax"),
+    ] {
+        choose(&mut window, menu, value);
+        if said == "softmax" {
+            wait_until_tried(&mut window);
+        } else {
+            wait_for(&mut window, said);
+            assert!(!can_be_added(&window), "{menu}");
+        }
+        click(&mut window, &format!("Undo: {menu}"));
+        wait_until_tried(&mut window);
+        assert!(can_be_added(&window), "{menu}");
+    }
+    previews(&window, "yolov8");
+}
+
+#[test]
+fn layout_and_batch_are_chosen_where_the_graph_leaves_them_open() {
+    let mut window = open_form("all-dimensions-free");
+    choose(&mut window, "Layout", "batch, row, column, channel");
+    wait_until(&mut window, "the reason", |window| !can_be_added(window));
+    wait_until_tried(&mut window);
+    assert!(!can_be_added(&window));
+    click(&mut window, "Undo: Layout");
+    wait_until_tried(&mut window);
+    choose(&mut window, "Images per call", "Any number");
+    wait_for(&mut window, "Choose one image per call: ");
+    assert!(!can_be_added(&window));
+    click(&mut window, "Undo: Images per call");
+    wait_until_tried(&mut window);
+    assert!(can_be_added(&window));
+
+    let window = open_detector("yolov8-batch-of-four");
+    previews(&window, "yolov8-batch-of-four");
+    assert!(window.query_by_role_and_label(Role::ComboBox, "Images per call").is_none());
+    assert!(window.query_by_role_and_label(Role::ComboBox, "Layout").is_none());
+    assert_eq!(form(&window).unwrap().card.input.fixed_batch, Some(4));
+}
+
+#[test]
+fn every_field_is_explained_to_the_keyboard_and_to_screen_readers() {
+    let mut window = open_detector("yolov8");
+    let fields = [Role::ComboBox, Role::SpinButton, Role::CheckBox, Role::TextInput];
+    let nodes = fields.into_iter().flat_map(|role| window.query_all_by_role(role));
+    let described = nodes.filter(|node| node.accesskit_node().description().is_some_and(|text| text.len() > 20));
+    let described: Vec<String> = described.filter_map(|node| node.accesskit_node().label()).collect();
+    for field in [
+        "Name",
+        "Id",
+        "Task",
+        "Labels",
+        "Resize",
+        "Size, width",
+        "Size, height",
+        "Fill, red",
+        "Position",
+        "Side rounding",
+        "Cut to stride, set a number",
+        "Boxes back",
+        "Interpolation",
+        "Channels",
+        "Divide by",
+        "Mean, red",
+        "Std, blue",
+        "Boxes",
+        "Boxes, first column",
+        "Candidates",
+        "Box format",
+        "Box space",
+        "Scores",
+        "Class",
+        "Activation",
+        "Class columns, set a number",
+        "Each candidate",
+        "Background",
+        "Objectness",
+        "Class offset",
+        "Most boxes, set a number",
+        "NMS (IoU)",
+    ] {
+        assert!(described.iter().any(|name| name == field), "{field} is not among {described:?}");
+    }
+    let help = "The order of the colours";
+    window.get_by_role_and_label(Role::ComboBox, "Interpolation").focus();
+    window.run_steps(2);
+    assert!(!sees(&window, help));
+    window.key_press(Key::Tab);
+    window.run_steps(3);
+    assert!(sees(&window, help));
+    window.key_press(Key::Tab);
+    window.run_steps(3);
+    assert!(!sees(&window, help));
+}
+
+#[test]
+fn a_detector_is_edited_later_and_predicts_as_edited() {
+    let home = tempfile::tempdir().unwrap();
+    let mut window = open_at(home_with_runtime(home.path()), |builder| builder);
+    window.state_mut().command(BrowseCommand::Open(detectors().join("scene.png")));
+    drop_on(&mut window, &detectors().join("yolov8/model.onnx"));
+    wait_until_tried(&mut window);
+    click(&mut window, "Add this model");
+    wait_for(&mut window, "Added the model model");
+    wait_for(&mut window, "Check and edit…");
+    wait_until(&mut window, "a prediction", |window| window.state().state().shown.prediction.is_some());
+
+    click(&mut window, "Check and edit…");
+    wait_until_tried(&mut window);
+    previews(&window, "yolov8");
+    choose(&mut window, "Boxes back", "One ratio");
+    wait_until_tried(&mut window);
+    previews(&window, "yolov8-older");
+    let before = window.state().state().shown.prediction.clone().unwrap();
+    click(&mut window, "Save changes");
+    wait_for(&mut window, "Saved the model model");
+    wait_until(&mut window, "a prediction of the edited model", |window| {
+        let shown = window.state().state().shown.prediction.as_ref();
+        shown.is_some_and(|shown| shown.content != before.content)
+    });
+    let state = window.state().state();
+    let card = &state.models.get("model").unwrap().card;
+    assert!(matches!(card.input.resize, ResizeRule::Letterbox { boxes_back: BoxesBack::OneRatio, .. }), "{card:?}");
+    let shown = state.shown.prediction.as_ref().unwrap();
+    shows_boxes_of(&(**shown).clone().without_overlaps(card.nms_iou()), "yolov8-older");
 }

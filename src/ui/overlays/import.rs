@@ -1,6 +1,7 @@
 //! The form about a model of the user's own: its conventions, each with the reason for its value, beside what the
 //! model gives with them for the image in view.
 
+mod help;
 mod input;
 mod output;
 mod presets;
@@ -9,7 +10,7 @@ mod rows;
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, ComboBox, Label, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{self, Label, RichText, TextEdit, Ui, vec2};
 
 use super::super::textures::Textures;
 use super::super::widgets::{Tone, banner_ui, grouped, primary_button, strong};
@@ -21,8 +22,9 @@ use crate::state::{
     Command, Import, ImportForm, ImportStart, ImportStatus, ImportSubject, LabelChoice, Loadable, ModelsCommand, Queue,
     State,
 };
+use help::LABEL_FILE;
 use preview::preview_ui;
-use rows::{CONTROL_WIDTH, Rows, plain_row, text_field};
+use rows::{CONTROL_WIDTH, Field, Rows, combo, heading_ui, note_tab, plain_row, text_field};
 
 const WIDTH: f32 = 1120.0;
 /// The title and the buttons.
@@ -40,7 +42,7 @@ pub(in super::super) fn import_ui(
     let modal = dialog(ctx, "import a model").show(ctx, |ui| {
         let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FRAME_HEIGHT);
         ui.set_width(WIDTH.min(room.x));
-        heading_ui(ui, state, import);
+        title_ui(ui, state, import);
         match &import.status {
             ImportStatus::Recognising => {
                 ui.horizontal(|ui| {
@@ -59,7 +61,7 @@ pub(in super::super) fn import_ui(
     }
 }
 
-fn heading_ui(ui: &mut Ui, state: &State, import: &Import) {
+fn title_ui(ui: &mut Ui, state: &State, import: &Import) {
     let (title, below, whole) = match &import.subject {
         ImportSubject::File(path) => {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -89,6 +91,7 @@ fn form_ui(
         presets::presets_ui(ui, state, form, textures, height, commands);
         return;
     }
+    note_tab(ui.ctx());
     let (mut card, mut labels) = (form.card.clone(), form.labels.clone());
     let is_new = matches!(import.subject, ImportSubject::File(_));
     two_columns_ui(
@@ -108,7 +111,7 @@ fn form_ui(
                 ui.add_space(8.0);
                 output::output_ui(ui, &mut rows, &mut card, &form.start);
                 if let Some(undone) = rows.undone() {
-                    card = undone;
+                    (card, labels) = undone;
                 }
             });
         },
@@ -132,7 +135,7 @@ fn refusal_ui(ui: &mut Ui, form: &ImportForm) {
         format!("Not recognised: {reason}. Choose below how the model is used; the preview shows what it gives");
     banner_ui(ui, Tone::Warning, &message, |ui| {
         for port in &form.start.outputs {
-            let text = format!("Output {} {}", port.name, port.shape);
+            let text = format!("Output {port}");
             ui.add(Label::new(RichText::new(text).small().weak()).wrap());
         }
     });
@@ -148,22 +151,21 @@ fn model_ui(
     start: &ImportStart,
     commands: &mut Queue<Command>,
 ) {
-    ui.label(strong("Model"));
-    rows.row(ui, "name", "Name", |ui| text_field(ui, "Name", &mut card.name));
-    rows.row(ui, "id", "Id", |ui| {
-        if is_new {
-            text_field(ui, "Id", &mut card.id);
-        } else {
-            ui.add(Label::new(&card.id).truncate());
-        }
-    });
-    rows.row(ui, "task", "Task", |ui| task_ui(ui, card, &start.card, &start.other_output));
-    rows.row(ui, "labels", "Labels", |ui| labels_ui(ui, labels, start.found_labels.len()));
+    heading_ui(ui, "Model", |_| {});
+    rows.row(ui, "name", "Name", |ui, field| text_field(ui, field, &mut card.name));
+    if is_new {
+        rows.row(ui, "id", "Id", |ui, field| text_field(ui, field, &mut card.id));
+    } else {
+        rows.fixed_row(ui, "id", "Id", &card.id, "predictions are stored under it");
+    }
+    rows.row(ui, "task", "Task", |ui, field| task_ui(ui, field, card, &start.card, &start.other_output));
+    rows.row(ui, "labels", "Labels", |ui, field| labels_ui(ui, field, labels, start.found_labels.len()));
     if let LabelChoice::File(path) = labels {
-        plain_row(ui, "Label file", |ui| {
+        plain_row(ui, LABEL_FILE, "Label file", |ui, field| {
             let mut text = path.display().to_string();
-            let field = TextEdit::singleline(&mut text).hint_text("one name per line").desired_width(CONTROL_WIDTH);
-            if ui.add(field).accessible_name("Label file").changed() {
+            let edit =
+                TextEdit::singleline(&mut text).hint_text("labels.txt, data.yaml …").desired_width(CONTROL_WIDTH);
+            if field.explain(ui.add(edit)).changed() {
                 *path = PathBuf::from(text);
             }
             if ui.button("Browse…").clicked() {
@@ -174,24 +176,23 @@ fn model_ui(
 }
 
 /// Another task begins with another way to read the outputs.
-fn task_ui(ui: &mut Ui, card: &mut ModelCard, started: &ModelCard, other: &OutputConvention) {
+fn task_ui(ui: &mut Ui, field: &Field, card: &mut ModelCard, started: &ModelCard, other: &OutputConvention) {
     let text = |task| match task {
         ModelTask::Classification => "Classes of an image",
         ModelTask::Detection => "Boxes in an image",
     };
     let before = card.task;
-    let combo = ComboBox::from_id_salt("task").width(CONTROL_WIDTH).selected_text(text(before)).show_ui(ui, |ui| {
+    combo(ui, field, text(before), CONTROL_WIDTH, |ui| {
         for task in [ModelTask::Classification, ModelTask::Detection] {
             ui.selectable_value(&mut card.task, task, text(task));
         }
     });
-    combo.response.accessible_name("Task");
     if card.task != before {
         card.output = if card.task == started.task { started.output.clone() } else { other.clone() };
     }
 }
 
-fn labels_ui(ui: &mut Ui, labels: &mut LabelChoice, found: usize) {
+fn labels_ui(ui: &mut Ui, field: &Field, labels: &mut LabelChoice, found: usize) {
     let found_text = format!("Found with the model ({})", grouped(found));
     let text = match labels {
         LabelChoice::None => "None: classes by number",
@@ -199,8 +200,7 @@ fn labels_ui(ui: &mut Ui, labels: &mut LabelChoice, found: usize) {
         LabelChoice::BuiltIn(name) => name,
         LabelChoice::File(_) => "From a file",
     };
-    let combo = ComboBox::from_id_salt("labels").width(CONTROL_WIDTH).selected_text(text).truncate();
-    let combo = combo.show_ui(ui, |ui| {
+    combo(ui, field, &text.to_owned(), CONTROL_WIDTH, |ui| {
         if found > 0 {
             ui.selectable_value(labels, LabelChoice::Found, &found_text);
         }
@@ -213,7 +213,6 @@ fn labels_ui(ui: &mut Ui, labels: &mut LabelChoice, found: usize) {
         }
         ui.selectable_value(labels, LabelChoice::None, "None: classes by number");
     });
-    combo.response.accessible_name("Labels");
 }
 
 fn foot_ui(ui: &mut Ui, import: &Import, commands: &mut Queue<Command>) {

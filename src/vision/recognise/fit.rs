@@ -1,9 +1,9 @@
 //! Choices of a card that its predictions show to be wrong.
 
-use super::Outputs;
+use super::{Dimension, Outputs, Port};
 use crate::domain::{
-    Background, ClassValues, ClassificationOutput, Detection, DetectionOutput, LabelSet, ModelCard, OutputConvention,
-    Prediction, PredictionContent,
+    Background, ClassValues, ClassificationOutput, Detection, DetectionOutput, ImageInput, LabelSet, Layout, ModelCard,
+    OutputConvention, Prediction, PredictionContent,
 };
 
 /// Boxes from this score on must make sense, `0.0..=1.0`.
@@ -44,6 +44,32 @@ pub fn misfits(card: &ModelCard, labels: &LabelSet, outputs: &Outputs, predictio
         add("labels", text);
     }
     found
+}
+
+/// What is wrong with a tensor of `shape` for `port`, the input of the graph that takes the image.
+pub fn input_misfit(input: &ImageInput, port: &Port, shape: &[usize]) -> Option<Misfit> {
+    let channel = match input.layout {
+        Layout::Nchw => 1,
+        Layout::Nhwc => 3,
+        Layout::Chw => 0,
+        Layout::Hwc => 2,
+    };
+    let differs = |axis: usize| {
+        let declared = port.dims.get(axis).and_then(Dimension::fixed);
+        declared.is_some_and(|side| shape.get(axis) != Some(&(side as usize)))
+    };
+    let (field, advice) = if port.dims.is_empty() {
+        return None;
+    } else if port.dims.len() != shape.len() || differs(channel) {
+        ("input.layout", "an image has 3 channels: choose another layout")
+    } else if shape.len() == 4 && differs(0) {
+        ("input.batches", "choose as many images per call")
+    } else if (0..shape.len()).any(differs) {
+        ("input.resize", "choose a size that fits")
+    } else {
+        return None;
+    };
+    Some(Misfit { field, text: format!("The graph takes {port}, these choices give {shape:?}: {advice}") })
 }
 
 /// How many classes the card reads, background not counted; `None` if the shapes of the outputs do not tell.
@@ -151,7 +177,8 @@ fn box_misfit(boxes: &[Detection], prediction: &Prediction) -> Option<(&'static 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{BoundingBox, ClassScore};
+    use crate::domain::{BoundingBox, ClassScore, ElementType, ResizeRule};
+    use crate::vision::recognise::PortElement;
     use crate::vision::{Tensor, TensorData};
 
     fn classifier(values: ClassValues, background: Background) -> ModelCard {
@@ -205,6 +232,28 @@ mod tests {
                 part.is_some(),
                 "{found:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_tensor_that_the_graph_does_not_take_is_noticed_by_the_dimension_that_differs() {
+        let dims = |sides: &[u64]| {
+            let side = |&side| if side == 0 { Dimension::Free(String::new()) } else { Dimension::Fixed(side) };
+            sides.iter().map(side).collect()
+        };
+        for (declared, layout, shape, field) in [
+            (&[1, 3, 64, 64][..], Layout::Nchw, &[1, 3, 64, 64][..], None),
+            (&[0, 3, 0, 0], Layout::Nchw, &[2, 3, 48, 64], None),
+            (&[], Layout::Nchw, &[1, 3, 48, 64], None),
+            (&[1, 3, 64, 64], Layout::Nhwc, &[1, 64, 64, 3], Some("input.layout")),
+            (&[3, 64, 64], Layout::Nchw, &[1, 3, 64, 64], Some("input.layout")),
+            (&[1, 3, 64, 64], Layout::Nchw, &[1, 3, 64, 96], Some("input.resize")),
+            (&[4, 3, 64, 64], Layout::Nchw, &[1, 3, 64, 64], Some("input.batches")),
+        ] {
+            let port = Port { name: "image".to_owned(), element: PortElement::Float32, dims: dims(declared) };
+            let input = ImageInput::new(layout, ElementType::Float32, ResizeRule::Keep {});
+            let found = input_misfit(&input, &port, shape);
+            assert_eq!(found.as_ref().map(|misfit| misfit.field), field, "{declared:?} {shape:?}: {found:?}");
         }
     }
 

@@ -159,6 +159,11 @@ fn element_type(port: &Port) -> Result<ElementType, Refusal> {
     }
 }
 
+/// The layouts that an input can have as an image, the likelier one first; empty if it cannot be one.
+pub fn image_layouts(port: &Port) -> Vec<Layout> {
+    element_type(port).and_then(|_| layouts(port)).unwrap_or_default()
+}
+
 /// The layouts that the dimensions allow, the likelier one first.
 fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
     let no_image = |why: &str| {

@@ -29,6 +29,8 @@ pub fn draft_card(model: &RecognitionRequest<'_>) -> Result<ModelCard, Recognise
         input: ImageInput {
             name: Some(port.name.clone()),
             divide_by,
+            fixed_batch: port.fixed_batch,
+            auxiliary: port.auxiliary.clone(),
             ..ImageInput::new(layout, port.element_type, resize)
         },
         ..ModelCard::of_predictions(model.id.clone(), model.name.clone(), output)

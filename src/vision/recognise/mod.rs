@@ -26,7 +26,8 @@ mod usual;
 use std::collections::BTreeMap;
 
 pub use finding::{Basis, Finding, Refusal};
-pub use fit::{Misfit, class_count, misfits};
+pub use fit::{Misfit, class_count, input_misfit, misfits};
+pub use image_input::image_layouts;
 pub use manual::{draft_card, draft_output, found_labels};
 pub use nearest::Nearest;
 pub use noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes};

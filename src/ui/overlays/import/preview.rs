@@ -5,7 +5,8 @@ use eframe::egui::{Label, RichText, Sense, Spinner, Ui, vec2};
 use super::super::super::canvas::paint_image;
 use super::super::super::textures::Textures;
 use super::super::super::theme;
-use super::super::super::widgets::{Tone, banner_ui, grouped, paint_detections, score_row_ui, strong};
+use super::super::super::widgets::{Tone, banner_ui, grouped, paint_detections, score_row_ui};
+use super::rows::heading_ui;
 use crate::domain::{Prediction, PredictionContent};
 use crate::state::{ImportForm, ImportTrial, State};
 
@@ -15,10 +16,7 @@ const INPUT_SIDE: f32 = 150.0;
 const LISTED: usize = 5;
 
 pub(super) fn preview_ui(ui: &mut Ui, state: &State, form: &ImportForm, textures: &mut Textures) {
-    ui.horizontal(|ui| {
-        // As high as the headings on the left.
-        ui.spacing_mut().interact_size.y = 0.0;
-        ui.label(strong("Preview"));
+    heading_ui(ui, "Preview", |ui| {
         if form.is_trying {
             ui.add(Spinner::new().size(14.0));
             ui.weak("Predicting…");
@@ -88,7 +86,7 @@ fn input_ui(ui: &mut Ui, trial: &ImportTrial, textures: &Textures) {
         return;
     }
     ui.add_space(6.0);
-    ui.label(strong("Model input"));
+    heading_ui(ui, "Model input", |_| {});
     ui.horizontal_top(|ui| {
         if let Some(texture) = textures.import_preview() {
             let size = texture.size_vec2();

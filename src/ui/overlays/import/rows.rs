@@ -1,24 +1,31 @@
 //! The rows of the form: a name, a control, and how the value was found.
 
-use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use eframe::egui::{Align, ComboBox, Label, Layout, RichText, TextEdit, Ui, emath::Numeric, vec2};
+use eframe::egui::{
+    Align, ComboBox, Context, Event, Id, Key, Label, Layout, Popup, PopupCloseBehavior, Response, RichText, TextEdit,
+    Tooltip, Ui, emath::Numeric, vec2,
+};
 
-use super::super::super::widgets::{checkbox_ui, number_field};
+use super::super::super::widgets::{checkbox_ui, fitting, number_field, strong};
+use super::help::help_of;
 use crate::domain::{Columns, ModelCard};
-use crate::state::{Evidence, ImportForm, ImportPort, ImportProblem};
+use crate::state::{Evidence, ImportForm, ImportPort, ImportProblem, LabelChoice};
 
 const NAME_WIDTH: f32 = 108.0;
-pub(super) const CONTROL_WIDTH: f32 = 196.0;
+pub(super) const CONTROL_WIDTH: f32 = 204.0;
 const COLUMN_WIDTH: f32 = 64.0;
+/// What the arrow and the margins of a menu take of its width.
+const ARROW_WIDTH: f32 = 42.0;
+const SEVERAL_OUTPUTS: &str =
+    "Tick several outputs if each holds the candidates of one level, in the order of the ticks";
 /// No side of an input is longer, in pixels.
 pub(super) const SIDES: RangeInclusive<u32> = 1..=16_384;
 
 pub(super) struct Rows<'f> {
     evidence: &'f Evidence<'f>,
     problems: &'f [ImportProblem],
-    undone: Option<ModelCard>,
+    undone: Option<(ModelCard, LabelChoice)>,
 }
 
 impl<'f> Rows<'f> {
@@ -26,104 +33,216 @@ impl<'f> Rows<'f> {
         Self { evidence, problems: form.problems(), undone: None }
     }
 
-    /// The card that the user went back to, if they did in this frame.
-    pub(super) fn undone(self) -> Option<ModelCard> {
+    /// The card and labels that the user went back to, if they did in this frame.
+    pub(super) fn undone(self) -> Option<(ModelCard, LabelChoice)> {
         self.undone
     }
 
     /// A row about the field of the card at `path`.
-    pub(super) fn row(&mut self, ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui)) {
-        let is_changed = self.evidence.is_changed(path);
-        self.row_with(ui, path, name, is_changed, control);
+    pub(super) fn row(&mut self, ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui, &Field)) {
+        self.row_of(ui, &[path], name, control);
+    }
+
+    /// A row about several fields of the card, which are explained as the first.
+    pub(super) fn row_of(&mut self, ui: &mut Ui, paths: &[&str], name: &str, control: impl FnOnce(&mut Ui, &Field)) {
+        let is_changed = paths.iter().any(|path| self.evidence.is_changed(path));
+        self.row_with(ui, paths, name, is_changed, None, control);
     }
 
     /// A row about a choice between tables of the card.
-    pub(super) fn choice_row(&mut self, ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui)) {
+    pub(super) fn choice_row(&mut self, ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui, &Field)) {
         let is_changed = self.evidence.is_other_choice(path);
-        self.row_with(ui, path, name, is_changed, control);
+        self.row_with(ui, &[path], name, is_changed, None, control);
     }
 
-    fn row_with(&mut self, ui: &mut Ui, path: &str, name: &str, is_changed: bool, control: impl FnOnce(&mut Ui)) {
+    /// A row about a field that the graph decides; `because` is a clause.
+    pub(super) fn fixed_row(&mut self, ui: &mut Ui, path: &str, name: &str, value: &str, because: &str) {
+        self.row_with(ui, &[path], name, false, Some(because), |ui, field| {
+            field.explain(ui.add(Label::new(value).truncate()));
+        });
+    }
+
+    fn row_with(
+        &mut self,
+        ui: &mut Ui,
+        paths: &[&str],
+        name: &str,
+        is_changed: bool,
+        fixed_because: Option<&str>,
+        control: impl FnOnce(&mut Ui, &Field),
+    ) {
+        let field = Field { name: name.to_owned(), help: help_of(paths.first().copied().unwrap_or_default()) };
         ui.horizontal(|ui| {
-            name_ui(ui, name);
+            name_ui(ui, &field);
             let height = ui.spacing().interact_size.y;
             ui.allocate_ui_with_layout(vec2(CONTROL_WIDTH, height), Layout::left_to_right(Align::Center), |ui| {
                 ui.set_min_width(CONTROL_WIDTH);
-                control(ui);
+                control(ui, &field);
             });
-            self.evidence_ui(ui, path, name, is_changed);
+            if is_changed {
+                self.undo_ui(ui, paths, name);
+            } else if let Some(finding) = paths.iter().find_map(|path| self.evidence.finding(path)) {
+                evidence_ui(ui, &finding.basis, &finding.because, finding.is_assumed);
+            } else if let Some(because) = fixed_because {
+                evidence_ui(ui, "fixed", because, false);
+            }
         });
-        let problems = self.problems.iter().filter(|problem| problem.field == path);
+        let problems = self.problems.iter().filter(|problem| paths.contains(&problem.field.as_str()));
         for problem in problems {
-            let text = RichText::new(format!("⚠ {}", problem.text)).small().color(ui.visuals().error_fg_color);
-            ui.add(Label::new(text).wrap());
+            let visuals = ui.visuals();
+            let color = if problem.is_fatal { visuals.error_fg_color } else { visuals.warn_fg_color };
+            let text = RichText::new(format!("⚠ {}", problem.text)).small().color(color);
+            ui.horizontal_top(|ui| {
+                // Below the control.
+                ui.add_space(NAME_WIDTH + ui.spacing().item_spacing.x);
+                ui.add(Label::new(text).wrap());
+            });
         }
     }
 
-    /// How the value was found, or that the user set it.
-    fn evidence_ui(&mut self, ui: &mut Ui, path: &str, name: &str, is_changed: bool) {
-        if is_changed {
-            ui.add(Label::new(RichText::new("set by you").small()).truncate());
-            if let Some(before) = self.evidence.undone(path) {
-                let undo = ui.small_button("Undo");
-                if undo.clicked() {
-                    self.undone = Some(before);
-                }
-                undo.accessible_name(format!("Undo: {name}"));
+    fn undo_ui(&mut self, ui: &mut Ui, paths: &[&str], name: &str) {
+        ui.add(Label::new(RichText::new("set by you").small()).truncate());
+        if let Some(before) = self.evidence.undone(paths) {
+            let undo = ui.small_button("Undo");
+            if undo.clicked() {
+                self.undone = Some(before);
             }
-            return;
+            undo.accessible_name(format!("Undo: {name}"));
         }
-        let Some(finding) = self.evidence.finding(path) else {
-            return;
-        };
-        let (mark, color) = if finding.is_assumed {
-            ("⚠ ", ui.visuals().warn_fg_color)
-        } else {
-            ("", ui.visuals().weak_text_color())
-        };
-        let basis = format!("{mark}{}", finding.basis);
-        let whole = format!("{basis}: {}", finding.because);
-        let basis = RichText::new(basis).small().color(color);
-        ui.spacing_mut().item_spacing.x = 4.0;
-        ui.add(Label::new(basis).extend()).on_hover_text(&whole);
-        let because = Label::new(RichText::new(&finding.because).small().weak());
-        ui.add(because.truncate().show_tooltip_when_elided(false)).on_hover_text(whole);
     }
+}
+
+/// How a value was found.
+fn evidence_ui(ui: &mut Ui, basis: &str, because: &str, is_assumed: bool) {
+    let (mark, color) =
+        if is_assumed { ("⚠ ", ui.visuals().warn_fg_color) } else { ("", ui.visuals().weak_text_color()) };
+    let basis = format!("{mark}{basis}:");
+    let whole = format!("{basis} {because}");
+    ui.spacing_mut().item_spacing.x = 4.0;
+    ui.add(Label::new(RichText::new(basis).small().color(color)).extend()).on_hover_text(&whole);
+    let because = Label::new(RichText::new(because).small().weak());
+    ui.add(because.truncate().show_tooltip_when_elided(false)).on_hover_text(whole);
+}
+
+/// A heading as high as a row; `beside` draws what is beside it.
+pub(super) fn heading_ui(ui: &mut Ui, text: &str, beside: impl FnOnce(&mut Ui)) {
+    ui.horizontal(|ui| {
+        ui.label(strong(text));
+        beside(ui);
+    });
 }
 
 /// A row without a field of the card.
-pub(super) fn plain_row(ui: &mut Ui, name: &str, control: impl FnOnce(&mut Ui)) {
+pub(super) fn plain_row(ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui, &Field)) {
+    let field = Field { name: name.to_owned(), help: help_of(path) };
     ui.horizontal(|ui| {
-        name_ui(ui, name);
-        control(ui);
+        name_ui(ui, &field);
+        control(ui, &field);
     });
 }
 
-fn name_ui(ui: &mut Ui, name: &str) {
+fn name_ui(ui: &mut Ui, field: &Field) {
     let height = ui.spacing().interact_size.y;
     ui.allocate_ui_with_layout(vec2(NAME_WIDTH, height), Layout::left_to_right(Align::Center), |ui| {
         ui.set_min_width(NAME_WIDTH);
-        ui.add(Label::new(name).truncate());
+        ui.add(Label::new(&field.name).truncate()).on_hover_text(field.help);
     });
 }
 
-pub(super) fn text_field(ui: &mut Ui, name: &str, text: &mut String) {
-    ui.add(TextEdit::singleline(text).desired_width(CONTROL_WIDTH)).accessible_name(name);
+/// What a control is about, for those who see it, and for those who hear it.
+#[derive(Debug, Clone)]
+pub(super) struct Field {
+    name: String,
+    help: &'static str,
+}
+
+impl Field {
+    /// One of several controls of the field.
+    pub(super) fn part(&self, name: &str) -> Self {
+        Self { name: format!("{}, {name}", self.name), help: self.help }
+    }
+
+    /// Names a control and explains it: to the pointer, to a keyboard that moves the focus here, and to screen readers.
+    pub(super) fn explain(&self, control: Response) -> Response {
+        let control = control.accessible_name(&self.name);
+        if self.help.is_empty() {
+            return control;
+        }
+        control.ctx.accesskit_node_builder(control.id, |node| node.set_description(self.help));
+        if control.gained_focus() {
+            control.scroll_to_me(None);
+        }
+        if control.has_focus() && is_led_by_tab(&control.ctx) && !Popup::is_any_open(&control.ctx) {
+            Tooltip::for_widget(&control).show(|ui| ui.label(self.help));
+            return control;
+        }
+        control.on_hover_text(self.help)
+    }
+}
+
+fn led_by_tab() -> Id {
+    Id::unique("import form: the focus was moved by Tab")
+}
+
+/// Whether Tab was the last key or click.
+fn is_led_by_tab(ctx: &Context) -> bool {
+    ctx.data(|data| data.get_temp(led_by_tab())).unwrap_or(false)
+}
+
+/// Remembers whether the user moves by keyboard; called once in a frame.
+pub(super) fn note_tab(ctx: &Context) {
+    let last = ctx.input(|input| {
+        input.events.iter().rev().find_map(|event| match event {
+            Event::Key { key, pressed: true, .. } => Some(*key == Key::Tab),
+            Event::PointerButton { pressed: true, .. } | Event::Text(_) => Some(false),
+            _ => None,
+        })
+    });
+    if let Some(is_tab) = last {
+        ctx.data_mut(|data| data.insert_temp(led_by_tab(), is_tab));
+    }
+}
+
+pub(super) fn text_field(ui: &mut Ui, field: &Field, text: &mut String) {
+    field.explain(ui.add(TextEdit::singleline(text).desired_width(CONTROL_WIDTH)));
+}
+
+/// A box to tick.
+pub(super) fn tick(ui: &mut Ui, field: &Field, is_on: &mut bool, text: &str) {
+    field.explain(checkbox_ui(ui, is_on, text));
+}
+
+/// A list that opens below `text` and closes with a choice.
+pub(super) fn combo(ui: &mut Ui, field: &Field, text: &str, width: f32, contents: impl FnOnce(&mut Ui)) {
+    combo_until(PopupCloseBehavior::CloseOnClick, ui, field, text, width, contents);
+}
+
+fn combo_until(
+    close: PopupCloseBehavior,
+    ui: &mut Ui,
+    field: &Field,
+    text: &str,
+    width: f32,
+    contents: impl FnOnce(&mut Ui),
+) {
+    // Its text would take the whole row otherwise.
+    let size = vec2(width, ui.spacing().interact_size.y);
+    ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+        let combo = ComboBox::from_id_salt(&field.name).width(width).selected_text(text).truncate();
+        field.explain(combo.close_behavior(close).show_ui(ui, contents).response);
+    });
 }
 
 /// A menu of all values of a choice of the card.
-pub(super) fn menu<T>(ui: &mut Ui, name: &str, value: &mut T, choices: &[T])
+pub(super) fn menu<T>(ui: &mut Ui, field: &Field, value: &mut T, choices: &[T])
 where
     T: Copy + PartialEq + Into<&'static str>,
 {
-    let text = |choice: T| word_of(choice);
-    let combo = ComboBox::from_id_salt(name).width(CONTROL_WIDTH).selected_text(text(*value)).truncate();
-    let combo = combo.show_ui(ui, |ui| {
+    combo(ui, field, word_of(*value), CONTROL_WIDTH, |ui| {
         for &choice in choices {
-            ui.selectable_value(value, choice, text(choice));
+            ui.selectable_value(value, choice, word_of(choice));
         }
     });
-    combo.response.accessible_name(name);
 }
 
 /// A value of a choice of the card as people read it.
@@ -182,19 +301,19 @@ fn words(word: &'static str) -> &'static str {
 }
 
 /// A number and its unit.
-pub(super) fn number<N: Numeric>(ui: &mut Ui, name: &str, value: &mut N, range: RangeInclusive<N>, unit: &str) {
-    ui.add(number_field(value).range(range).suffix(unit)).accessible_name(name);
+pub(super) fn number<N: Numeric>(ui: &mut Ui, field: &Field, value: &mut N, range: RangeInclusive<N>, unit: &str) {
+    field.explain(ui.add(number_field(value).range(range).suffix(unit)));
 }
 
 /// Any decimal number.
-pub(super) fn decimal(ui: &mut Ui, name: &str, value: &mut f32) {
-    ui.add(number_field(value).speed(0.01).max_decimals(6)).accessible_name(name);
+pub(super) fn decimal(ui: &mut Ui, field: &Field, value: &mut f32) {
+    field.explain(ui.add(number_field(value).speed(0.01).max_decimals(6)));
 }
 
 /// A number that is only set if its box is ticked; otherwise `otherwise` says what holds.
 pub(super) fn optional_number<N: Numeric>(
     ui: &mut Ui,
-    name: &str,
+    field: &Field,
     value: &mut Option<N>,
     usual: N,
     range: RangeInclusive<N>,
@@ -202,47 +321,30 @@ pub(super) fn optional_number<N: Numeric>(
 ) {
     let mut is_set = value.is_some();
     let text = if is_set { "" } else { otherwise };
-    checkbox_ui(ui, &mut is_set, text).accessible_name(format!("{name}: set a number"));
+    tick(ui, &field.part("set a number"), &mut is_set, text);
     *value = is_set.then(|| value.unwrap_or(usual));
     if let Some(value) = value {
-        ui.add(number_field(value).range(range).speed(0.01)).accessible_name(name);
+        field.explain(ui.add(number_field(value).range(range).speed(0.01)));
     }
 }
 
 /// Which of the graph's inputs or outputs; `None` if that may be chosen, too.
-pub(super) fn port(ui: &mut Ui, name: &str, value: &mut Option<String>, ports: &[ImportPort], none: Option<&str>) {
-    port_of_width(ui, name, value, ports, none, CONTROL_WIDTH);
-}
-
-fn port_of_width(
-    ui: &mut Ui,
-    name: &str,
-    value: &mut Option<String>,
-    ports: &[ImportPort],
-    none: Option<&str>,
-    width: f32,
-) {
+pub(super) fn port(ui: &mut Ui, field: &Field, value: &mut Option<String>, ports: &[ImportPort], none: Option<&str>) {
     let text = value.as_deref().or(none).unwrap_or("Choose one").to_owned();
-    let size = vec2(width, ui.spacing().interact_size.y);
-    ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
-        let combo = ComboBox::from_id_salt(name).width(width).selected_text(text).truncate();
-        let combo = combo.show_ui(ui, |ui| {
-            for port in ports {
-                let text = format!("{}  {}", port.name, port.shape);
-                ui.selectable_value(value, Some(port.name.clone()), text);
-            }
-            if let Some(none) = none {
-                ui.selectable_value(value, None, none);
-            }
-        });
-        combo.response.accessible_name(name);
+    combo(ui, field, &text, CONTROL_WIDTH, |ui| {
+        for port in ports {
+            ui.selectable_value(value, Some(port.name.clone()), port.to_string());
+        }
+        if let Some(none) = none {
+            ui.selectable_value(value, None, none);
+        }
     });
 }
 
-/// Which output, and the first of its columns.
-pub(super) fn columns(ui: &mut Ui, name: &str, value: &mut Columns, ports: &[ImportPort]) {
+/// Which outputs, and the first of their columns.
+pub(super) fn columns(ui: &mut Ui, field: &Field, value: &mut Columns, ports: &[ImportPort]) {
     let mut optional = Some(value.clone());
-    optional_columns(ui, name, &mut optional, ports, None);
+    optional_columns(ui, field, &mut optional, ports, None);
     if let Some(columns) = optional {
         *value = columns;
     }
@@ -251,62 +353,100 @@ pub(super) fn columns(ui: &mut Ui, name: &str, value: &mut Columns, ports: &[Imp
 /// As [`columns`], for what a model may not have: `none` says so.
 pub(super) fn optional_columns(
     ui: &mut Ui,
-    name: &str,
+    field: &Field,
     value: &mut Option<Columns>,
     ports: &[ImportPort],
     none: Option<&str>,
 ) {
-    let before = value.as_ref().map(|columns| columns.outputs.join(", "));
-    let mut output = before.clone();
-    let width = CONTROL_WIDTH - if value.is_some() { COLUMN_WIDTH + ui.spacing().item_spacing.x } else { 0.0 };
-    port_of_width(ui, name, &mut output, ports, none, width);
-    if output != before {
-        let column = value.as_ref().map_or(0, |columns| columns.column);
-        *value = output.map(|output| Columns::at(&output, column));
-    }
+    let beside = if value.is_some() { COLUMN_WIDTH + ui.spacing().item_spacing.x } else { 0.0 };
+    let width = CONTROL_WIDTH - beside;
+    let text = match value {
+        Some(columns) => outputs_text(ui, &columns.outputs, width),
+        None => none.unwrap_or("Choose one").to_owned(),
+    };
+    // It stays open while outputs are ticked.
+    combo_until(PopupCloseBehavior::CloseOnClickOutside, ui, field, &text, width, |ui| {
+        outputs_ui(ui, value, ports, none);
+    });
     if let Some(columns) = value {
         let column = number_field(&mut columns.column).range(0..=100_000).prefix("col ");
         let column = ui.add_sized([COLUMN_WIDTH, ui.spacing().interact_size.y], column);
-        column.on_hover_text("The first column, counted from 0").accessible_name(format!("{name}: first column"));
+        Field { help: "The first column of the output that is read, counted from 0", ..field.part("first column") }
+            .explain(column);
+    }
+}
+
+/// Their names, or how many there are if the names are too long.
+fn outputs_text(ui: &Ui, outputs: &[String], width: f32) -> String {
+    let names = outputs.join(" + ");
+    if outputs.len() < 2 {
+        return names;
+    }
+    let texts = [names, format!("{} outputs", outputs.len())];
+    fitting(ui, texts, width - ARROW_WIDTH).unwrap_or_default()
+}
+
+/// The outputs to choose from: one, or several that are read one after another.
+fn outputs_ui(ui: &mut Ui, value: &mut Option<Columns>, ports: &[ImportPort], none: Option<&str>) {
+    let column = value.as_ref().map_or(0, |columns| columns.column);
+    let chosen = value.as_ref().map_or(&[][..], |columns| &columns.outputs).to_vec();
+    for port in ports {
+        let place = chosen.iter().position(|name| *name == port.name);
+        ui.horizontal(|ui| {
+            if ports.len() > 1 {
+                let mut is_part = place.is_some();
+                let number = place.filter(|_| chosen.len() > 1).map_or_else(String::new, |at| (at + 1).to_string());
+                let tick = checkbox_ui(ui, &mut is_part, number).on_hover_text(SEVERAL_OUTPUTS);
+                if tick.changed() {
+                    let others = chosen.iter().filter(|name| **name != port.name).cloned();
+                    let outputs: Vec<String> = others.chain(is_part.then(|| port.name.clone())).collect();
+                    if !outputs.is_empty() {
+                        *value = Some(Columns { outputs, column });
+                    }
+                }
+                tick.accessible_name(format!("Also {}", port.name));
+            }
+            if ui.selectable_label(place.is_some() && chosen.len() == 1, port.to_string()).clicked() {
+                *value = Some(Columns::at(&port.name, column));
+                ui.close();
+            }
+        });
+    }
+    if let Some(none) = none
+        && ui.selectable_label(value.is_none(), none).clicked()
+    {
+        *value = None;
+        ui.close();
     }
 }
 
 /// A list on one line; a text that cannot be read is not taken over.
 pub(super) fn list<T: PartialEq>(
     ui: &mut Ui,
-    name: &str,
+    field: &Field,
     values: &mut Vec<T>,
     hint: &str,
     write: impl Fn(&T) -> String,
     read: impl Fn(&str) -> Option<T>,
 ) {
-    let id = ui.make_persistent_id(name);
+    let id = ui.make_persistent_id(&field.name);
     let written = values.iter().map(write).collect::<Vec<_>>().join(", ");
     let mut text = ui.data(|data| data.get_temp::<String>(id)).unwrap_or(written);
-    let field = ui.add(TextEdit::singleline(&mut text).hint_text(hint).desired_width(CONTROL_WIDTH));
-    if field.changed() {
+    let edit = ui.add(TextEdit::singleline(&mut text).hint_text(hint).desired_width(CONTROL_WIDTH));
+    if edit.changed() {
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
         if let Some(read) = parts.map(read).collect::<Option<Vec<T>>>() {
             *values = read;
         }
     }
     // While it is being typed the text stays as it is.
+    let is_typed = edit.has_focus();
     ui.data_mut(|data| {
-        if field.has_focus() {
+        if is_typed {
             data.insert_temp(id, text);
         } else {
             data.remove_temp::<String>(id);
         }
     });
-    field.accessible_name(name);
-}
-
-/// A value that the graph fixes.
-pub(super) fn fixed(ui: &mut Ui, text: impl Display) {
-    ui.add(Label::new(text.to_string()).truncate());
-}
-
-/// As [`fixed`], for a choice of the card.
-pub(super) fn fixed_word(ui: &mut Ui, word: impl Into<&'static str>) {
-    fixed(ui, word_of(word));
+    field.explain(edit);
 }

@@ -1,0 +1,162 @@
+//! What each field of the form means: its values, its unit, and the usual one.
+
+/// The help for the field of the card at `path`; empty if there is none.
+pub(super) fn help_of(path: &str) -> &'static str {
+    let field = path.strip_prefix("output.detection.").unwrap_or(path);
+    match field {
+        "name" => "The name on screen, for example the architecture and its data set",
+        "id" => "The name for --model and of the folder: lower-case letters, digits, -, _ and .",
+        "task" => "Classes name an image as a whole; boxes show where each object is",
+        "labels" => {
+            "Names of the classes, in the order of training. A built-in set, a file, or what was found with the model"
+        }
+        LABEL_FILE => {
+            "One name per line (the first is class 0), id<TAB>name, a .pbtxt label map, a data.yaml with names, or a \
+            config.json with id2label"
+        }
+        _ if field.starts_with("input.") => help_of_input(field),
+        _ if field.starts_with("output.classification.") => help_of_classes(field),
+        _ => help_of_boxes(field),
+    }
+}
+
+/// Not a field of the card: it keeps a copy of the names.
+pub(super) const LABEL_FILE: &str = "label file";
+
+fn help_of_input(field: &str) -> &'static str {
+    match field {
+        "input.name" => "The input of the graph that takes the image",
+        "input.resize" => {
+            "How an image gets the size of the input. Usual: Letterbox for YOLO, Short side then crop for classifiers, \
+            Stretch for most others"
+        }
+        "input.resize.stretch.width" => {
+            "Width and height of the input, in pixels. The image is resized to them, whatever its shape"
+        }
+        "input.resize.stretch.crop" => "Keeps only the middle of the resized image. Usual: off",
+        "input.resize.stretch.crop.width" => "Width and height of the middle part, in pixels: the size of the input",
+        "input.resize.stretch.crop.offset" => {
+            "Rounding of the crop's left and top edge to whole pixels. Usual: Nearest"
+        }
+        "input.resize.short-side-crop.short_side" => {
+            "The length of the shorter side after resizing, in pixels. Usual: 256 for a crop of 224"
+        }
+        "input.resize.short-side-crop.crop_width" => {
+            "Width and height of the middle part that is kept, in pixels: the size of the input. Usual: 224 × 224"
+        }
+        "input.resize.short-side-crop.long_side" => {
+            "Rounding of the longer side to whole pixels. Usual: Down (torchvision)"
+        }
+        "input.resize.short-side-crop.crop_offset" => {
+            "Rounding of the crop's left and top edge to whole pixels. Usual: Nearest (torchvision)"
+        }
+        "input.resize.letterbox.width" => {
+            "Width and height of the input, in pixels. The image keeps its shape, the rest is filled. Usual: 640 × 640"
+        }
+        "input.resize.letterbox.fill" => {
+            "The colour around the image: red, green and blue, 0 to 255. Usual: 114 each (YOLO)"
+        }
+        "input.resize.letterbox.position" => {
+            "The place of the image in the filled input. Usual: In the middle; Top left for YOLOX"
+        }
+        "input.resize.letterbox.rounding" => {
+            "Rounding of the resized sides to whole pixels. Usual: Nearest; Down for YOLOX"
+        }
+        "input.resize.letterbox.stride" => {
+            "For inputs of any size: cuts whole multiples of this off the filled part, in pixels. Usual: 32"
+        }
+        "input.resize.letterbox.boxes_back" => {
+            "How boxes return to the image; exporters differ by up to a pixel of the input. Usual: Ratio of each axis"
+        }
+        "input.resize.short-side-pad.short_side" => {
+            "The length of the shorter side after resizing, in pixels, unless the longer one gets too long. Usual: 800"
+        }
+        "input.resize.short-side-pad.max_long_side" => "The most that the longer side may have, in pixels. Usual: 1333",
+        "input.resize.short-side-pad.pad_to_multiple" => {
+            "Fills both sides up to a multiple of this, in pixels. 1 fills nothing (DETR). Usual: 32"
+        }
+        "input.resize.short-side-pad.cut_to_multiple" => {
+            "Rounds both sides down to a multiple of this, in pixels. Usual: 1, which cuts nothing; 16 for YOLOS"
+        }
+        "input.interpolation" => {
+            "How pixels are computed while resizing. Usual: Pillow bilinear for PyTorch, OpenCV linear for YOLO"
+        }
+        "input.channels" => "The order of the colours. Usual: RGB; BGR for models trained with OpenCV or Caffe",
+        "input.divide_by" => "Each pixel, 0 to 255, is divided by this first. Usual: 255 for 0 to 1, or 1 for 0 to 255",
+        "input.mean" => {
+            "Subtracted from each channel after the division. Usual: 0, or 0.485, 0.456, 0.406 (ImageNet, of 0 to 1)"
+        }
+        "input.std" => "Each channel is divided by this last. Usual: 1, or 0.229, 0.224, 0.225 (ImageNet, of 0 to 1)",
+        "input.layout" => "The order of the dimensions. Usual: channels first for PyTorch, last for TensorFlow",
+        "input.type" => "The type of the numbers in the input",
+        "input.batches" => {
+            "Images in one call. Any number is fastest; One works always; Always the same number fills a call up"
+        }
+        AUXILIARY => "What this input of the graph gets besides the image",
+        _ => "",
+    }
+}
+
+pub(super) const AUXILIARY: &str = "input.auxiliary";
+
+fn help_of_classes(field: &str) -> &'static str {
+    match field.strip_prefix("output.classification.").unwrap_or(field) {
+        "name" => "The output with a number for each class",
+        "values" => {
+            "What the numbers are. Logits are any numbers and become scores by softmax or sigmoid; probabilities are 0 \
+            to 1"
+        }
+        "background" => BACKGROUND,
+        _ => "",
+    }
+}
+
+const BACKGROUND: &str = "The class that means “no object”; it is not shown. Usual: None; First class for TensorFlow";
+
+fn help_of_boxes(field: &str) -> &'static str {
+    match field {
+        "boxes" => {
+            "The output with four numbers for each box, and their first column. Several outputs for several levels"
+        }
+        "candidates_last" => "Tick it if the last dimension counts boxes, as in [1, 84, 8400] (YOLOv8 and later)",
+        "box_format" => "The meaning of a box’s four numbers. Usual: corners; centre and size for YOLO and DETR",
+        "box_space" => "The unit of a box’s numbers: pixels of the input or of the image, or shares of the input",
+        "scores" => "The output with the scores, and their first column: one for each class, or one for each box",
+        "labels" => "The output with the class number of each box; without one, there is a score for each class",
+        "activation" => {
+            "What turns the numbers into scores from 0 to 1. Usual: None; Sigmoid for raw outputs, Softmax for DETR"
+        }
+        "classes" => "How many columns are scores of classes, if other columns follow (masks, key points)",
+        "label_choice" => "Whether a candidate gives a box for its best class only, or one for each class. Usual: best",
+        "background" => BACKGROUND,
+        "objectness" => {
+            "A score of the box itself that is multiplied with those of its classes (YOLOv5, YOLOv7, YOLOX)"
+        }
+        "class_offset" => "Added to the model’s class numbers to find their names. Usual: 0; −1 if classes begin at 1",
+        "max_boxes" => "The most boxes of an image, the best first. Usual: all, or 300",
+        "nms_iou" => {
+            "Hides the worse of two boxes of a class that overlap more than this, 0 to 1. Usual: 0.7 (YOLOv8), 0.45 \
+            (YOLOv5); none if the graph does it"
+        }
+        "min_score_in_graph" => {
+            "Boxes with a lower score never leave the graph, 0 to 1; the threshold ends here. Usual: 0"
+        }
+        "nms_iou_in_graph" => "The overlap above which the graph drops the worse box, 0 to 1, if it does. Usual: none",
+        "max_boxes_in_graph" => "The most boxes that the graph gives. Usual: 100 or 300 if it ends with suppression",
+        "count" => "The output that says how many of the boxes are valid",
+        "batch_index" => "The output with the number of the image that a box belongs to",
+        "angle" => "The output with the rotation of each box, in radians clockwise (oriented boxes)",
+        "grid" => "Set it if boxes are still relative to the cells of a grid. Usual: None",
+        "grid.strides" => "The side of a cell of each level, in pixels of the input. Usual: 8, 16, 32",
+        "grid.coding.distance-bins.bins" => {
+            "Numbers for each side of a box. Usual: 8 (NanoDet), 16 (YOLOv8’s raw outputs)"
+        }
+        "grid.coding.distance-bins.point" => {
+            "The point of a cell that distances are counted from. Usual: In the middle"
+        }
+        "grid.coding.anchors.sizes" => {
+            "Width x height of each anchor, in pixels of the input, level after level. Usual: YOLOv5’s nine"
+        }
+        _ => "",
+    }
+}
