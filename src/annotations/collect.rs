@@ -75,7 +75,7 @@ impl Collector {
         })
     }
 
-    pub(super) fn problem(&mut self, kind: AnnotationProblemKind, place: impl ToString, reason: impl ToString) {
+    pub(super) fn problem(&mut self, kind: AnnotationProblemKind, place: impl Into<String>, reason: impl Into<String>) {
         self.annotations.problems.add(kind, place, reason);
     }
 

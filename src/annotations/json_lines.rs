@@ -79,8 +79,8 @@ struct Lines {
     judged: Tally,
 }
 
-fn unreadable(reason: impl ToString) -> Refusal {
-    (Kind::Unreadable, reason.to_string())
+fn unreadable(reason: impl Into<String>) -> Refusal {
+    (Kind::Unreadable, reason.into())
 }
 
 impl Lines {

@@ -1,6 +1,6 @@
 //! Classes in the names of images: of their folders, or in their file names.
 
-use super::collect::{Collector, Tally};
+use super::collect::Collector;
 use super::{AnnotationFormat, Found};
 use crate::domain::{AnnotatedLabel, AnnotationProblemKind as Kind};
 
@@ -95,16 +95,13 @@ fn fits(text: &str, parts: &[String]) -> bool {
 /// Takes the class of each image from its file name.
 pub fn of_file_names<'n>(names: impl Iterator<Item = &'n str>, pattern: &NamePattern) -> Found {
     let mut collector = Collector::default();
-    let mut misfits = Tally::default();
     for name in names {
         collector.entries += 1;
         let file = name.rsplit('/').next().unwrap_or(name);
-        match pattern.class(file) {
-            Some(class) => label(&mut collector, name, class),
-            None => {
-                misfits.add(|| name.to_owned());
-                collector.problem(Kind::UnknownClass, name, "does not fit the pattern");
-            }
+        if let Some(class) = pattern.class(file) {
+            label(&mut collector, name, class);
+        } else {
+            collector.problem(Kind::UnknownClass, name, "does not fit the pattern");
         }
     }
     collector.finish(AnnotationFormat::FileNames)

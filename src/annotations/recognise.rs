@@ -45,7 +45,7 @@ struct Look<'f> {
 pub(super) fn recognise(files: &mut Files, control: &TaskControl) -> Result<Recognised, AnnotationsError> {
     let listed = files.list(control)?;
     let [file] = &listed[..] else {
-        return of_folder(&Look { files, control }, listed);
+        return of_folder(&Look { files, control }, &listed);
     };
     let look = Look { files, control };
     let (content, first_line) = look.content(file)?;
@@ -61,16 +61,16 @@ pub(super) fn recognise(files: &mut Files, control: &TaskControl) -> Result<Reco
                 *files = folder;
             }
             let look = Look { files, control };
-            let mut found = look.yolo(files.list(control)?)?;
+            let mut found = look.yolo(&files.list(control)?)?;
             found.yaml = Some(file);
             Recognised::Yolo(found)
         }
-        Content::Image => of_folder(&look, listed)?,
+        Content::Image => of_folder(&look, &listed)?,
         Content::Other(reason) => return Err(AnnotationsError::Unknown { place: files.name_of(&file), reason }),
     })
 }
 
-fn of_folder(look: &Look, listed: Vec<FileEntry>) -> Result<Recognised, AnnotationsError> {
+fn of_folder(look: &Look, listed: &[FileEntry]) -> Result<Recognised, AnnotationsError> {
     let unknown = |reason: String| AnnotationsError::Unknown { place: look.files.name(), reason };
     let with_extension = |extensions: &[&str]| {
         let has = |file: &&FileEntry| {
@@ -81,12 +81,12 @@ fn of_folder(look: &Look, listed: Vec<FileEntry>) -> Result<Recognised, Annotati
     };
     for file in with_extension(&["yaml", "yml"]).iter().take(LOOKED_AT) {
         if let Content::DataYaml = look.content(file)?.0 {
-            let mut found = look.yolo(listed.clone())?;
+            let mut found = look.yolo(listed)?;
             found.yaml = Some(file.clone());
             return Ok(Recognised::Yolo(found));
         }
     }
-    let found = look.yolo(listed.clone())?;
+    let found = look.yolo(listed)?;
     if !found.labels.is_empty() {
         return Ok(Recognised::Yolo(found));
     }
@@ -143,10 +143,8 @@ impl Look<'_> {
         let first_line = text.lines().next().unwrap_or_default().trim_end().to_owned();
         if text.is_empty() {
             // An image that shows nothing has an empty label file.
-            return match file.name.ends_with(".txt") {
-                true => Ok((Content::Label, first_line)),
-                false => Err(AnnotationsError::Empty { place: place() }),
-            };
+            let content = if is_text(&file.name) { Ok(Content::Label) } else { Err(place()) };
+            return content.map(|content| (content, first_line)).map_err(|place| AnnotationsError::Empty { place });
         }
         let is_yaml = [".yaml", ".yml"].iter().any(|extension| file.name.to_lowercase().ends_with(extension));
         let content = match text.as_bytes()[0] {
@@ -169,16 +167,16 @@ impl Look<'_> {
     }
 
     /// The label files of a folder and what belongs to them; those in folders called `labels` if there are such.
-    fn yolo(&self, listed: Vec<FileEntry>) -> Result<YoloFiles, AnnotationsError> {
+    fn yolo(&self, listed: &[FileEntry]) -> Result<YoloFiles, AnnotationsError> {
         let (mut labels, mut images, mut names) = (Vec::new(), Vec::new(), None);
         for file in listed {
             let name = file.name.rsplit('/').next().unwrap_or_default();
             if matches!(name, "classes.txt" | "obj.names") {
-                names = names.or(Some(file));
-            } else if file.name.ends_with(".txt") {
-                labels.push(file);
+                names = names.or_else(|| Some(file.clone()));
+            } else if is_text(&file.name) {
+                labels.push(file.clone());
             } else if kind_of_name(&file.name) == NamedKind::Image {
-                images.push(file);
+                images.push(file.clone());
             }
         }
         let is_in_labels = |file: &FileEntry| {
@@ -202,7 +200,7 @@ impl Look<'_> {
             let stems: std::collections::HashSet<&str> =
                 images.iter().filter_map(|image| Some(image.name.rsplit_once('.')?.0)).collect();
             if !stems.is_empty() {
-                labels.retain(|file| stems.contains(file.name.trim_end_matches(".txt")));
+                labels.retain(|file| file.name.rsplit_once('.').is_some_and(|(stem, _)| stems.contains(stem)));
             }
         }
         Ok(YoloFiles { yaml: None, names, labels, images })
@@ -242,6 +240,11 @@ fn of_object(text: &str, first_line: &str) -> Content {
 fn names(keys: &[String]) -> String {
     let keys: Vec<String> = keys.iter().take(8).map(|key| shortened(key)).collect();
     keys.join(", ")
+}
+
+/// Whether the name is that of a label file of YOLO.
+fn is_text(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("txt"))
 }
 
 /// Whether a line has the numbers of a box of YOLO.

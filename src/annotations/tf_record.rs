@@ -41,7 +41,7 @@ pub fn of_records(source: &dyn Source, control: &TaskControl) -> Result<Found, A
                     control.checkpoint()?;
                     return Err(AnnotationsError::Source(error));
                 }
-                Err(error) => collector.problem(Kind::Unreadable, &sample.name, error),
+                Err(error) => collector.problem(Kind::Unreadable, &sample.name, error.to_string()),
             }
         }
     }

@@ -63,7 +63,7 @@ impl Document {
         let (mut counted, mut number) = (0, 1);
         let mut line = |position: u64| {
             let end = usize::try_from(position).unwrap_or(usize::MAX).clamp(counted, content.len());
-            number += content[counted..end].iter().filter(|byte| **byte == b'\n').count() as u64;
+            number += content[counted..end].split(|byte| *byte == b'\n').count() as u64 - 1;
             counted = end;
             number
         };

@@ -137,11 +137,11 @@ impl AnnotationProblemKind {
 }
 
 impl AnnotationProblems {
-    pub fn add(&mut self, kind: AnnotationProblemKind, place: impl ToString, reason: impl ToString) {
+    pub fn add(&mut self, kind: AnnotationProblemKind, place: impl Into<String>, reason: impl Into<String>) {
         let count = self.counts.entry(kind).or_default();
         *count += 1;
         if *count <= KEPT_PER_KIND {
-            self.kept.push(AnnotationProblem { kind, place: place.to_string(), reason: reason.to_string() });
+            self.kept.push(AnnotationProblem { kind, place: place.into(), reason: reason.into() });
         }
     }
 
