@@ -18,7 +18,7 @@ use crate::domain::BoxRole;
 pub const DRAWS: usize = 500;
 /// Fewer draws say nothing about 95 %.
 const FEWEST_DRAWS: usize = 40;
-/// Detections of one class in an image, the IoUs and the recalls, as in COCO.
+/// Detections of one class in an image, and thresholds of IoU, as in COCO.
 const MOST_DETECTIONS: usize = 100;
 const IOUS: usize = 10;
 
@@ -91,7 +91,7 @@ pub struct DetectionDraws {
     images: u32,
     /// The minimum score of each class.
     thresholds: Vec<f64>,
-    /// The IoUs and recalls of COCO.
+    /// Thresholds of IoU and recall, those of COCO.
     params: Params,
 }
 

@@ -37,7 +37,7 @@ pub struct EvaluatedClass {
 pub struct DetectionMetrics {
     pub task: &'static str,
     pub images: u64,
-    /// AP averaged over the IoUs 0.50, 0.55 … 0.95.
+    /// AP averaged over an IoU of 0.50, 0.55 … 0.95.
     pub ap: Option<f64>,
     pub ap50: Option<f64>,
     pub ap75: Option<f64>,

@@ -1,5 +1,6 @@
 //! `spotcheck evaluate` as a process, held against pycocotools, scikit-learn, and itself by two ways.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -164,7 +165,7 @@ fn classes_in_a_table_are_held_against_lines_of_predict() {
         let line: Value = serde_json::from_str(line).unwrap();
         let name = line["uri"].as_str().unwrap().rsplit('/').next().unwrap();
         let best = &line["classes"][usize::from(place == 0)];
-        table.push_str(&format!("{name},\"{}\"\n", best["label"].as_str().unwrap()));
+        writeln!(table, "{name},\"{}\"", best["label"].as_str().unwrap()).unwrap();
         images += 1;
     }
     let truth = folder.path().join("truth.csv");

@@ -1,6 +1,7 @@
 //! Annotations of other programs against independent readers: each folder of `tests/cases/annotations/<format>/` is a
 //! case, with what `make.py` there expects of it.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -96,12 +97,12 @@ fn annotations_are_what_independent_readers_make_of_them() {
             let expected = json("expected.json").unwrap();
             let got = shown(&found.annotations);
             if !is_same(&got, &expected) {
-                failures += &format!("{}:\n{got:#}\nexpected\n{expected:#}\n", case.display());
+                writeln!(failures, "{}:\n{got:#}\nexpected\n{expected:#}", case.display()).unwrap();
             }
             let problems: Vec<String> = found.annotations.problems.iter().map(ToString::to_string).collect();
             let expected = json("problems.json").unwrap_or_else(|| json!([]));
             if json!(problems) != expected {
-                failures += &format!("{}: problems\n{:#}\n", case.display(), json!(problems));
+                writeln!(failures, "{}: problems\n{:#}", case.display(), json!(problems)).unwrap();
             }
         }
     }
@@ -134,7 +135,7 @@ fn a_file_that_is_broken_as_a_whole_is_refused_with_the_place() {
     check(br#"{"images": [], "images": []}"#, "images twice");
     check(br#"{"images": []} x"#, "trailing characters");
     check(br#"{"version": "5.0", "shapes": []}"#, "of this one begin with version, shapes");
-    let deep = [br#"{"images": [{"id": "#.as_slice(), &[b'['; 100_000]].concat();
+    let deep = [br#"{"images": [{"id": "#.as_slice(), &vec![b'['; 100_000]].concat();
     check(&deep, "the file ends early");
     let deep = "[".repeat(100_000);
     check(deep.as_bytes(), "the file ends early");

@@ -206,10 +206,12 @@ mod tests {
         side.iter().map(|(id, name)| ImageKey { id: id.as_ref(), name }).collect()
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "an image may have no id")]
     fn number(number: i64) -> Option<AnnotatedImageId> {
         Some(AnnotatedImageId::Number(number))
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "an image may have no id")]
     fn text(text: &str) -> Option<AnnotatedImageId> {
         Some(AnnotatedImageId::Text(text.to_owned()))
     }

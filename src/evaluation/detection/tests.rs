@@ -164,7 +164,9 @@ fn a_draw_is_measured_as_if_its_images_were_there_so_often() {
         let (images, classes, expected) = load(&folder);
         let threshold = expected["threshold"].as_f64().unwrap();
         let mut draws = DetectionDraws::new(vec![threshold; classes.len()]);
-        images.iter().for_each(|image| draws.add(image));
+        for image in &images {
+            draws.add(image);
+        }
         draws.sort();
         let once = vec![1; images.len()];
         let drawn: Vec<u32> = (0..images.len() as u32).map(|place| (place * 7 + 3) % 4).collect();

@@ -199,8 +199,9 @@ fn labels_ui(ui: &mut Ui, field: &Field, labels: &mut LabelChoice, found: usize)
         LabelChoice::Found => &found_text,
         LabelChoice::BuiltIn(name) => name,
         LabelChoice::File(_) => "From a file",
-    };
-    combo(ui, field, &text.to_owned(), CONTROL_WIDTH, |ui| {
+    }
+    .to_owned();
+    combo(ui, field, &text, CONTROL_WIDTH, |ui| {
         if found > 0 {
             ui.selectable_value(labels, LabelChoice::Found, &found_text);
         }
