@@ -278,15 +278,12 @@ impl Dataset {
             let place = place(self);
             self.without_area.add(|| place);
         }
-        let role = if raw.iscrowd.is_true() {
-            BoxRole::Crowd
-        } else if raw.ignore.is_true() {
+        let role = if raw.iscrowd.is_true() { BoxRole::Crowd } else { BoxRole::Object };
+        // pycocotools overwrites `ignore` with `iscrowd` (`COCOeval._prepare`).
+        if role == BoxRole::Object && raw.ignore.is_true() {
             let place = place(self);
             self.ignored.add(|| place);
-            BoxRole::Ignored
-        } else {
-            BoxRole::Object
-        };
+        }
         if !self.are_results
             && let Ok(id) = raw.id.into_id("id")
             && let Some(id) = self.annotation_ids.replace(id)
@@ -368,8 +365,8 @@ impl Dataset {
             self.outside
                 .note("box is outside of its image; it counts", "boxes are outside of their images; they count"),
             self.ignored.note(
-                "box is marked with ignore, which pycocotools does not heed",
-                "boxes are marked with ignore, which pycocotools does not heed",
+                "box has ignore; it counts, as in pycocotools",
+                "boxes have ignore; they count, as in pycocotools",
             ),
             self.broken_areas.note(
                 "area is not a number above zero; that of the box counts",

@@ -83,8 +83,7 @@ pub enum BoxRole {
     Object,
     /// A region with many objects (COCO's `iscrowd`): what overlaps it is neither right nor wrong.
     Crowd,
-    /// One object that does not count, found or not (`difficult` of Pascal VOC, `ignore` of COCO files). pycocotools
-    /// overwrites COCO's `ignore` with `iscrowd` (`COCOeval._prepare`), so it counts such an object.
+    /// One object that does not count, found or not (`difficult` of Pascal VOC).
     Ignored,
 }
 

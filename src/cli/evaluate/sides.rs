@@ -8,15 +8,14 @@ use serde::Serialize;
 
 use super::EvaluateArgs;
 use crate::annotations::matching::{ClassCorrections, ClassMatches, ImageKey, ImageMatches, classes_of};
-use crate::annotations::{self, AnnotationFormat, Found};
+use crate::annotations::{self, Found};
 use crate::aws::Aws;
 use crate::cli::export::{choose_run, name_below, open_project, stored_view};
 use crate::cli::place::{Place, S3Args};
 use crate::cli::values::NmsIou;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    AnnotatedImage, AnnotatedImageId, BoxRole, FileStamp, ModelTask, Prediction, SamplePrediction, SampleUri,
-    TruthLabel,
+    AnnotatedImage, AnnotatedImageId, FileStamp, ModelTask, Prediction, SamplePrediction, SampleUri, TruthLabel,
 };
 use crate::evaluation::{
     DetectedObject, EvaluatedClass, EvaluatedClasses, ImageObjects, annotated_detections, detections,
@@ -119,11 +118,8 @@ impl Truth {
         let (name, found) = open(path, s3, control).context("Could not read the ground truth")?;
         let mut notes = Vec::new();
         let problems = report(&name, &found, &mut notes);
-        let (format, annotations) = (found.format, found.annotations);
-        let mut images = annotations.images;
-        if format == AnnotationFormat::Coco {
-            follow_pycocotools(&mut images, &mut notes);
-        }
+        let annotations = found.annotations;
+        let images = annotations.images;
         let with_boxes = images.iter().any(|image| !image.boxes.is_empty());
         let with_labels = images.iter().any(|image| !image.labels.is_empty());
         let task = match (with_boxes, with_labels) {
@@ -193,18 +189,6 @@ impl Truth {
             order.sort_by_key(|&index| &self.images[index].id);
         }
         order
-    }
-}
-
-/// pycocotools overwrites `ignore` with `iscrowd`.
-fn follow_pycocotools(images: &mut [AnnotatedImage], notes: &mut Vec<String>) {
-    let mut count = 0_u64;
-    for found in images.iter_mut().flat_map(|image| &mut image.boxes).filter(|found| found.role == BoxRole::Ignored) {
-        found.role = BoxRole::Object;
-        count += 1;
-    }
-    if count > 0 {
-        notes.push(format!("{count} boxes of the ground truth have “ignore”: they count, as in pycocotools."));
     }
 }
 

@@ -43,7 +43,7 @@ def coco_box(raw, has_scores):
     if has_scores and not (is_number(score) and 0 <= score <= 1):
         return None
     area = raw.get("area")
-    role = "crowd" if raw.get("iscrowd") else "ignored" if raw.get("ignore") else "object"
+    role = "crowd" if raw.get("iscrowd") else "object"  # As pycocotools, which does not use `ignore`.
     return {"bounds": [float(side) for side in bbox], "score": score, "area": area if is_number(area) else None,
             "role": role}
 
