@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use self::sides::{Counted, Sides};
 use super::Outcome;
-use super::out_file::check_is_no_input;
+use super::out_file::{check_is_no_input, is_stdout};
 use super::place::S3Args;
 use super::progress::with_progress;
 use super::terminal::{interruptible, stdout};
@@ -60,7 +60,7 @@ pub(super) struct EvaluateArgs {
     /// Draws of images for the 95 % intervals; 0 leaves them out
     #[arg(long, value_name = "COUNT", default_value_t = DRAWS)]
     draws: usize,
-    /// Output file (.json) for all numbers; default: a summary on stdout
+    /// Output file (.json) for all numbers, or `-` for stdout; default: a summary on stdout
     #[arg(long, value_name = "FILE.json")]
     out: Option<PathBuf>,
     /// Replace a file
@@ -108,7 +108,7 @@ struct ClassificationIntervals {
 
 pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let IouType::Bbox = args.iou_type;
-    if let Some(out) = &args.out {
+    if let Some(out) = args.out.as_deref().filter(|out| !is_stdout(out)) {
         let inputs = [
             ("the ground truth", Some(args.truth.as_path())),
             ("the predictions", args.predictions.as_deref()),
@@ -130,6 +130,11 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let text = text::summary(&evaluated);
     match &args.out {
         None => stdout().write_all(text.as_bytes()).context("Could not write to stdout")?,
+        Some(out) if is_stdout(out) => {
+            let mut text = serde_json::to_string(&evaluated)?;
+            text.push('\n');
+            stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
+        }
         Some(out) => {
             write_json(out, args.force, &evaluated).context("Could not write the metrics")?;
             eprint!("{text}");
@@ -166,7 +171,9 @@ fn measure(sides: Sides, draws: usize, control: &TaskControl) -> anyhow::Result<
             let Ok(metrics) = evaluation.finish() else {
                 bail!("The boxes could not be measured");
             };
-            control.set_step("drawing images for the intervals");
+            if draws > 0 {
+                control.set_step("drawing images for the intervals");
+            }
             let is_cancelled = || control.checkpoint().is_err();
             let intervals = (draws > 0).then(|| for_draws.intervals(draws, is_cancelled)).flatten();
             Metrics::Detection { metrics: Box::new(metrics), intervals }

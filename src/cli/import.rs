@@ -199,7 +199,10 @@ fn match_images(images: &[AnnotatedImage], samples: &[Sample]) -> anyhow::Result
             Err(why) => unmatched.push((index, *why)),
         }
     }
-    if of_samples.iter().all(Option::is_none)
+    let is_filled = |image: &AnnotatedImage| !image.boxes.is_empty() || !image.labels.is_empty();
+    let are_lost =
+        images.iter().any(is_filled) && !of_samples.iter().flatten().any(|at| is_filled(&images[*at as usize]));
+    if (are_lost || of_samples.iter().all(Option::is_none))
         && let (Some(image), Some(sample)) = (images.first(), samples.first())
     {
         bail!(
@@ -225,7 +228,7 @@ fn name_of(image: &AnnotatedImage) -> String {
 impl MatchedImages {
     fn print(&self, images: &[AnnotatedImage], samples: usize) {
         let without = self.of_samples.iter().filter(|image| image.is_none()).count();
-        eprintln!("{} of {samples} images have predictions", samples - without);
+        eprintln!("{} of {samples} images are in the predictions", samples - without);
         for (why, text) in [
             (Unmatched::Missing, "are not here"),
             (Unmatched::Ambiguous, "have the name of several images here, or share theirs, and were skipped"),

@@ -10,6 +10,9 @@ use super::operating_point::{Counts, ratio};
 /// Bins of the reliability diagram and of the calibration error, of equal width (Guo et al. 2017).
 pub const CALIBRATION_BINS: usize = 15;
 
+/// A predicted class that the ground truth does not have.
+pub const OTHER_CLASS: u32 = u32::MAX;
+
 /// Collects images one by one.
 pub struct ClassificationEvaluation {
     classes: Vec<EvaluatedClass>,
@@ -86,7 +89,7 @@ impl ClassificationEvaluation {
     }
 
     /// Adds an image that shows class `truth`; `predicted` are classes with scores, the best first. Classes are indices
-    /// into those of the evaluation; one that it does not have is right for no image.
+    /// into those of the evaluation, or [`OTHER_CLASS`], which is right for no image.
     pub fn add(&mut self, truth: u32, predicted: &[(u32, f64)]) {
         let Some(&(best, score)) = predicted.first() else {
             return;
@@ -125,7 +128,10 @@ impl ClassificationEvaluation {
             let numbers: Vec<f64> = classes.iter().filter_map(of).collect();
             (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
         };
-        let cell = |(truth, predicted, count)| ConfusionCell { truth: Some(truth), predicted: Some(predicted), count };
+        let cell = |(truth, predicted, count)| {
+            let predicted = Some(predicted).filter(|predicted| *predicted != OTHER_CLASS);
+            ConfusionCell { truth: Some(truth), predicted, count }
+        };
         ClassificationMetrics {
             task: "classification",
             images: self.confusion.total(),

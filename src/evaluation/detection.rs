@@ -110,7 +110,8 @@ pub struct ErrorCost {
 pub struct ConfusionCell {
     /// Index into the classes; `None`: background, so the detection is wrong.
     pub truth: Option<u32>,
-    /// Index into the classes; `None`: the object was missed.
+    /// Index into the classes; `None`: the object was missed, or the image predicted as a class that the ground truth
+    /// does not have.
     pub predicted: Option<u32>,
     pub count: u64,
 }

@@ -35,7 +35,7 @@ pub use agreement::{Agreement, AgreementSummary, Comparison, Confusion, ImageAgr
 pub use bootstrap::{DRAWS, DetectionDraws, DetectionIntervals, Interval, intervals};
 pub use class_map::ClassMap;
 pub use classification::{
-    CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, ReliabilityBin,
+    CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,
 };
 pub use confusion::{ConfusionMatrix, truth_in_name};
 pub use detection::{ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, ErrorCost, EvaluatedClass};

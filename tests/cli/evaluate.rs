@@ -229,3 +229,45 @@ fn broken_ground_truth_ends_with_a_message_or_a_counted_problem() {
     let counted = metrics["classes"].as_array().unwrap().iter().map(|class| class["truths"].as_u64().unwrap());
     assert_eq!(counted.sum::<u64>(), objects - 3);
 }
+
+#[test]
+fn sides_that_are_swapped_and_classes_that_never_meet_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let truth = write("truth.csv", "image,class\na.jpg,cat\nb.jpg,dog\n");
+    let predictions = write("predictions.csv", "image,class,score\na.jpg,cat,0.9\nb.jpg,cat,0.8\n");
+    let others = write("others.csv", "image,class,score\na.jpg,car,0.9\nb.jpg,bus,0.8\n");
+    let [of_truth, of_predictions] = ["--truth", "--predictions"].map(Path::new);
+    let (metrics, code) = evaluate(&[of_truth, &truth, of_predictions, &predictions]);
+    assert_eq!((code, &metrics["top1"]), (Some(0), &json!(0.5)));
+    let cell = |truth, predicted| json!({"truth": truth, "predicted": predicted, "count": 1});
+    assert_eq!(metrics["confusion"], json!([cell(0, 0), cell(1, 0)]));
+    refused(&[of_truth, &predictions, of_predictions, &truth]);
+    refused(&[of_truth, &truth, of_predictions, &truth]);
+    assert!(refused(&[of_truth, &truth, of_predictions, &others]).contains("--class-map"));
+    let map = write("map.csv", "from,to\ncar,cat\n");
+    let (metrics, _) = evaluate(&[of_truth, &truth, of_predictions, &others, Path::new("--class-map"), &map]);
+    assert_eq!(metrics["top1"], 0.5);
+    assert_eq!(metrics["confusion"], json!([cell(0, 0), {"truth": 1, "predicted": null, "count": 1}]));
+}
+
+#[test]
+fn a_model_without_names_is_not_measured_as_always_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let images = folder.path().join("images");
+    for class in ["cat", "dog"] {
+        std::fs::create_dir_all(images.join(class)).unwrap();
+        let image = repository().join("assets/samples/chelsea.png");
+        std::fs::copy(image, images.join(class).join(format!("{class}.png"))).unwrap();
+    }
+    let project = folder.path().join("run.spotcheck");
+    let unnamed = repository().join("tests/cases/conventions/sigmoids/model.onnx");
+    let mut predict = spotcheck(&["predict", "--model"]);
+    let output = predict.arg(&unnamed).arg("--project").arg(&project).arg(&images).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    refused(&[&images, Path::new("--project"), &project, Path::new("--truth"), &images]);
+}

@@ -85,7 +85,7 @@ fn coco_results_become_a_run_with_the_names_of_their_data_set() {
     let said = stderr(&output);
     // One image of the data set is not here.
     assert_eq!(output.status.code(), Some(3), "{said}");
-    for expected in ["COCO results, 3 entries", "3 of 3 images have predictions", "elsewhere.png"] {
+    for expected in ["COCO results, 3 entries", "3 of 3 images are in the predictions", "elsewhere.png"] {
         assert!(said.contains(expected), "“{expected}” is not in:\n{said}");
     }
     let lines = bench.exported();
@@ -113,7 +113,7 @@ fn classes_are_those_of_the_labels_and_corrections() {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("ufo"), "{said}");
-    assert!(said.contains("2 of 3 images have predictions"), "{said}");
+    assert!(said.contains("2 of 3 images are in the predictions"), "{said}");
     let lines = bench.exported();
     let labels: Vec<&Value> =
         line(&lines, "/a.png")["detections"].as_array().unwrap().iter().map(|found| &found["label"]).collect();

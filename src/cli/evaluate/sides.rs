@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 
 use super::EvaluateArgs;
@@ -18,7 +18,7 @@ use crate::domain::{
     AnnotatedImage, AnnotatedImageId, FileStamp, ModelTask, Prediction, SamplePrediction, SampleUri, TruthLabel,
 };
 use crate::evaluation::{
-    DetectedObject, EvaluatedClass, EvaluatedClasses, ImageObjects, annotated_detections, detections,
+    DetectedObject, EvaluatedClass, EvaluatedClasses, ImageObjects, OTHER_CLASS, annotated_detections, detections,
 };
 use crate::source::{Files, for_task};
 use crate::tasks::TaskControl;
@@ -119,7 +119,16 @@ impl Truth {
         let mut notes = Vec::new();
         let problems = report(&name, &found, &mut notes);
         let annotations = found.annotations;
+        if annotations.has_scores() {
+            bail!("The ground truth has scores, so these are predictions: {name}. Give them with --predictions");
+        }
         let images = annotations.images;
+        let several = images.iter().filter(|image| image.labels.len() > 1).count();
+        if several > 0 {
+            notes.push(format!(
+                "Images of the ground truth with several classes, of which the first counts: {several}."
+            ));
+        }
         let with_boxes = images.iter().any(|image| !image.boxes.is_empty());
         let with_labels = images.iter().any(|image| !image.labels.is_empty());
         let task = match (with_boxes, with_labels) {
@@ -146,16 +155,15 @@ impl Truth {
             .context("Could not use the corrections of the classes")?;
         let unmatched: Vec<&TruthLabel> = matches.unmatched().collect();
         if unmatched.len() == predicted.len() && !predicted.is_empty() {
-            bail!(
-                "The ground truth has none of the classes of the predictions. Classes of the predictions: {}; of the \
-                ground truth: {}. --class-map says which is which",
-                some_of(predicted.iter()),
-                some_of(self.labels.iter())
-            );
+            return Err(self.no_class_in_common(predicted));
         }
         if !unmatched.is_empty() {
+            let consequence = match self.task {
+                ModelTask::Detection => "their boxes are left out",
+                ModelTask::Classification => "images that are predicted so are wrong",
+            };
             notes.push(format!(
-                "The ground truth does not have {} of {} classes of the predictions; they are left out: {}.",
+                "The ground truth does not have {} of {} classes of the predictions; {consequence}: {}.",
                 unmatched.len(),
                 predicted.len(),
                 some_of(unmatched.into_iter())
@@ -165,6 +173,15 @@ impl Truth {
         Ok((0..predicted.len() as u32).map(place).collect())
     }
 
+    fn no_class_in_common(&self, predicted: &[TruthLabel]) -> anyhow::Error {
+        anyhow!(
+            "The ground truth has none of the classes of the predictions. Classes of the predictions: {}; of the \
+            ground truth: {}. --class-map says which is which",
+            some_of(predicted.iter()),
+            some_of(self.labels.iter())
+        )
+    }
+
     /// The objects or the class of an image.
     fn image(&self, index: usize, size: Option<[u32; 2]>) -> anyhow::Result<ImageSides> {
         let image = &self.images[index];
@@ -172,7 +189,7 @@ impl Truth {
         let Some(truths) = self.classes.truths(image, size) else {
             bail!(
                 "The boxes of the ground truth are fractions of images whose sizes are unknown: {}. Evaluate a \
-                project, or predictions that contain the sizes",
+                project: spotcheck import makes one of predictions",
                 image.name
             );
         };
@@ -256,6 +273,10 @@ fn of_file(
     let mut notes = Vec::new();
     let problems = report(&name, &found, &mut notes);
     let predicted = found.annotations;
+    let is_empty = predicted.images.iter().all(|image| image.boxes.is_empty() && image.labels.is_empty());
+    if !is_empty && !predicted.has_scores() {
+        bail!("The predictions have no scores, so they look like ground truth: {name}");
+    }
     let is_fitting = |image: &AnnotatedImage| match truth.task {
         ModelTask::Detection => image.labels.is_empty(),
         ModelTask::Classification => image.boxes.is_empty(),
@@ -306,7 +327,7 @@ fn of_file(
 fn classified(scored: impl Iterator<Item = (Option<u32>, f64)>, counted: &mut Counted) -> Vec<(u32, f64)> {
     let classes: Vec<(Option<u32>, f64)> = scored.collect();
     counted.predictions_of_other_classes += u64::from(classes.first().is_some_and(|(class, _)| class.is_none()));
-    classes.into_iter().map(|(class, score)| (class.unwrap_or(u32::MAX), score)).collect()
+    classes.into_iter().map(|(class, score)| (class.unwrap_or(OTHER_CLASS), score)).collect()
 }
 
 fn image_name(image: &AnnotatedImage) -> String {
@@ -363,7 +384,12 @@ fn of_project(
         view.nms_iou = iou;
     }
     let mut notes = vec![format!("Predictions: run “{}”.", run.name)];
-    let predicted = classes_of(&run.labels);
+    let mut predicted = classes_of(&run.labels);
+    for class in &mut predicted {
+        // A class without a name is stored with this one.
+        let is_nameless = class.name == class.number.map(|number| format!("class {number}"));
+        class.name.take_if(|_| is_nameless);
+    }
     let by_label = truth.match_classes(&predicted, corrections, &mut notes)?;
     let ids: Vec<u32> = run.labels.iter().map(|(id, _)| id).collect();
     let places: HashMap<u32, Option<u32>> = ids.into_iter().zip(by_label).collect();
@@ -415,6 +441,12 @@ fn of_project(
         }
     })?;
     control.checkpoint()?;
+    let has_class = |stored: &Stored| {
+        !stored.detections.is_empty() || stored.classes.iter().any(|(class, _)| *class != OTHER_CLASS)
+    };
+    if counted.predictions_of_other_classes > 0 && !stored.iter().any(has_class) {
+        return Err(truth.no_class_in_common(&predicted));
+    }
     let stored_keys: Vec<ImageKey<'_>> = stored.iter().map(|stored| ImageKey::named(&stored.name)).collect();
     let matches = ImageMatches::between(&truth.keys(), &stored_keys);
     drop(stored_keys);
