@@ -168,6 +168,11 @@ fn advice_for(error: &anyhow::Error) -> Option<&'static str> {
     if let Some(ExportError::Exists { .. }) = of_export {
         return Some("--force replaces it");
     }
+    let is_taken =
+        |cause: &(dyn std::error::Error + 'static)| matches!(cause.downcast_ref(), Some(LibraryError::IdTaken(_)));
+    if error.chain().any(is_taken) {
+        return Some("--set id=NAME chooses another id");
+    }
     match (of_export, error.chain().find_map(kind_of)) {
         (Some(ExportError::Write { reason, .. }), _) => advice(reason.kind()),
         (_, Some(kind)) => advice(kind),

@@ -1,6 +1,6 @@
 //! Looks into an ONNX file about which nothing is known.
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use ort::logging::LogLevel;
@@ -46,8 +46,15 @@ impl Inspection {
     /// # Errors
     /// [`InspectError::Refused`] with ONNX Runtime's own text, and what to do, if it does not load.
     pub fn open(runtime: &Loaded, weights: &Path) -> Result<Self, InspectError> {
-        // ONNX Runtime's text for a missing file reads like that for a broken one.
-        std::fs::File::open(weights).map_err(|source| LibraryError::NoFile { path: weights.to_owned(), source })?;
+        // ONNX Runtime's text for these reads like that for a broken graph.
+        let no_file = |source| LibraryError::NoFile { path: weights.to_owned(), source };
+        let found = std::fs::File::open(weights).and_then(|file| file.metadata()).map_err(no_file)?;
+        if found.is_dir() {
+            return Err(no_file(io::ErrorKind::IsADirectory.into()).into());
+        }
+        if found.len() == 0 {
+            return Err(no_file(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is empty")).into());
+        }
         let session = OnnxSession::load(&runtime.environment, weights, |builder| {
             Ok(builder
                 .with_auto_device(AutoDevicePolicy::PreferCPU)?

@@ -159,7 +159,7 @@ fn nothing_is_added_that_does_not_fit() {
         (["--labels", labels], "has 1001 classes and the label file names 2"),
         (["--set", "input.colour=rgb"], "colour"),
         (["--set", "input.std=[0, 1, 1]"], "input.std"),
-        (["--set", "id=resnet50-v2"], "already"),
+        (["--set", "id=resnet50-v2"], "--set id=NAME"),
         (["--set", r#"input.resize={"stretch": {"width": 0, "height": 9}}"#], "1 to 16384"),
     ] {
         let refused = with_home(home.path(), &[&["models", "add", TENSORFLOW][..], &args].concat());
@@ -168,6 +168,24 @@ fn nothing_is_added_that_does_not_fit() {
     }
     let kept = std::fs::read_dir(home.path().join("data/models"));
     assert_eq!(kept.map_or(0, Iterator::count), 0, "nothing half done is left");
+}
+
+#[test]
+fn a_folder_and_an_empty_file_are_not_inspected() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.onnx");
+    std::fs::write(&empty, "").unwrap();
+    for (path, reason) in [(empty.as_path(), "the file is empty"), (folder.path(), "is a directory")] {
+        for command in [&["models", "inspect"][..], &["predict", IMAGE, "--out", "-", "--model"]] {
+            let refused = ended({
+                let mut refused = crate::support::spotcheck(command);
+                refused.arg(path);
+                refused
+            });
+            assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+            assert!(refused.stderr.contains(reason), "{}", refused.stderr);
+        }
+    }
 }
 
 #[test]
