@@ -6,7 +6,7 @@ mod text;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -168,9 +168,7 @@ fn measure(sides: Sides, draws: usize, control: &TaskControl) -> anyhow::Result<
                 control.add_done(1);
             }
             control.set_step("measuring");
-            let Ok(metrics) = evaluation.finish() else {
-                bail!("The boxes could not be measured");
-            };
+            let metrics = evaluation.finish().map_err(anyhow::Error::msg).context("Could not measure the boxes")?;
             if draws > 0 {
                 control.set_step("drawing images for the intervals");
             }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::coco::CocoBuilder;
-use super::objects::{CORRECT_IOU, ImageObjects, Outcome, outcomes};
-use super::operating_point::{BestThreshold, Counts, ScoredOutcomes};
-use super::voc::{self, VocDetections};
+use super::objects::{CORRECT_IOU, ImageObjects, Outcome, Overlaps};
+use super::operating_point::{BestThreshold, Counts, ScoredOutcomes, add_truths};
+use super::voc;
 use crate::domain::BoxRole;
 
 /// Collects images one by one and measures them together.
@@ -16,7 +16,9 @@ pub struct DetectionEvaluation {
     /// The minimum score of each class.
     thresholds: Vec<f64>,
     coco: CocoBuilder,
-    voc: Vec<VocDetections>,
+    /// As Pascal VOC matches them.
+    voc: Vec<ScoredOutcomes>,
+    /// As COCO matches them.
     outcomes: Vec<ScoredOutcomes>,
     confusion: BTreeMap<(Option<u32>, Option<u32>), u64>,
     images: u64,
@@ -123,7 +125,7 @@ impl DetectionEvaluation {
         Self {
             thresholds,
             coco: CocoBuilder::new(count),
-            voc: vec![VocDetections::default(); count],
+            voc: vec![ScoredOutcomes::default(); count],
             outcomes: vec![ScoredOutcomes::default(); count],
             confusion: BTreeMap::new(),
             images: 0,
@@ -136,31 +138,26 @@ impl DetectionEvaluation {
     pub fn add(&mut self, image: &ImageObjects) {
         self.images += 1;
         self.coco.add(image);
-        voc::add(&mut self.voc, image);
-        let outcomes = outcomes(image, CORRECT_IOU);
+        let overlaps = Overlaps::of(image);
+        voc::add(&mut self.voc, image, &overlaps);
+        let outcomes = overlaps.outcomes(image, CORRECT_IOU);
         for (found, outcome) in image.detections.iter().zip(&outcomes) {
             let of_class = self.outcomes.get_mut(found.class as usize).filter(|_| *outcome != Outcome::Ignored);
             if let Some(of_class) = of_class {
                 of_class.add(found.score, !outcome.is_wrong());
             }
         }
-        for truth in image.truths.iter().filter(|truth| truth.role == BoxRole::Object) {
-            if let Some(of_class) = self.outcomes.get_mut(truth.class as usize) {
-                of_class.add_truth();
-            }
-        }
-        self.add_confusion(image, &outcomes);
+        add_truths(&mut self.outcomes, image);
+        self.add_confusion(image, overlaps.order(), &outcomes);
     }
 
     /// Objects that no shown detection shows, or that one of another class shows. A detection of another class counts
     /// for one object only, the one that it overlaps most.
-    fn add_confusion(&mut self, image: &ImageObjects, outcomes: &[Outcome]) {
+    fn add_confusion(&mut self, image: &ImageObjects, order: &[usize], outcomes: &[Outcome]) {
         let is_shown =
             |class: u32, score: f64| self.thresholds.get(class as usize).is_some_and(|least| score >= *least);
         let mut is_open: Vec<bool> = image.truths.iter().map(|truth| truth.role == BoxRole::Object).collect();
-        let mut order: Vec<usize> = (0..outcomes.len()).collect();
-        order.sort_by(|&one, &other| image.detections[other].score.total_cmp(&image.detections[one].score));
-        let shown = order.into_iter().filter(|&index| {
+        let shown = order.iter().copied().filter(|&index| {
             let found = &image.detections[index];
             is_shown(found.class, found.score) && outcomes[index] != Outcome::Ignored
         });
@@ -187,9 +184,9 @@ impl DetectionEvaluation {
     /// # Errors
     /// The boxes cannot be measured, in words.
     pub fn finish(mut self) -> Result<DetectionMetrics, String> {
-        self.outcomes.iter_mut().for_each(ScoredOutcomes::sort);
+        self.outcomes.iter_mut().chain(&mut self.voc).for_each(ScoredOutcomes::sort);
         let coco = self.coco.evaluate()?;
-        let voc: Vec<Option<[f64; 2]>> = self.voc.into_iter().map(VocDetections::ap).collect();
+        let voc: Vec<Option<[f64; 2]>> = self.voc.iter().map(voc::ap).collect();
         let [ap, ap50, ap75, ap_small, ap_medium, ap_large, ar1, ar10, ar100, ar_small, ar_medium, ar_large] =
             coco.summary;
         let mut all = Counts::default();

@@ -75,18 +75,7 @@ impl Outcome {
 /// detection with the highest score first (the first of equals), each takes the free object of its class that it
 /// overlaps most (the last of equals), if the IoU is at least `iou`; objects that do not count come last.
 pub fn outcomes(image: &ImageObjects, iou: f64) -> Vec<Outcome> {
-    let overlaps = Overlaps::of(image);
-    let matches = overlaps.matches(image, iou);
-    let mut is_taken = vec![false; image.truths.len()];
-    for partner in matches.iter().flatten() {
-        is_taken[*partner] = true;
-    }
-    let outcome = |(index, partner): (usize, &Option<usize>)| match *partner {
-        Some(truth) if image.truths[truth].role == BoxRole::Object => Outcome::Correct(truth as u32),
-        Some(_) => Outcome::Ignored,
-        None => overlaps.error(image, index, iou, &is_taken),
-    };
-    matches.iter().enumerate().map(outcome).collect()
+    Overlaps::of(image).outcomes(image, iou)
 }
 
 /// The IoU of each detection with each object.
@@ -117,6 +106,21 @@ impl Overlaps {
 
     pub(super) fn row(&self, detection: usize) -> &[f64] {
         &self.ious[detection * self.truths..(detection + 1) * self.truths]
+    }
+
+    /// As [`outcomes`].
+    pub(super) fn outcomes(&self, image: &ImageObjects, iou: f64) -> Vec<Outcome> {
+        let matches = self.matches(image, iou);
+        let mut is_taken = vec![false; image.truths.len()];
+        for partner in matches.iter().flatten() {
+            is_taken[*partner] = true;
+        }
+        let outcome = |(index, partner): (usize, &Option<usize>)| match *partner {
+            Some(truth) if image.truths[truth].role == BoxRole::Object => Outcome::Correct(truth as u32),
+            Some(_) => Outcome::Ignored,
+            None => self.error(image, index, iou, &is_taken),
+        };
+        matches.iter().enumerate().map(outcome).collect()
     }
 
     /// The truth that each detection takes.

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+use super::objects::ImageObjects;
+use crate::domain::BoxRole;
+
 /// Counts of right and wrong detections above a minimum score, and of missed objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -60,13 +63,18 @@ pub struct BestThreshold {
     pub f1: f64,
 }
 
+/// Counts the objects of an image that count, by class.
+pub(super) fn add_truths(classes: &mut [ScoredOutcomes], image: &ImageObjects) {
+    for truth in image.truths.iter().filter(|truth| truth.role == BoxRole::Object) {
+        if let Some(class) = classes.get_mut(truth.class as usize) {
+            class.truths += 1;
+        }
+    }
+}
+
 impl ScoredOutcomes {
     pub(super) fn add(&mut self, score: f64, is_correct: bool) {
         self.scored.push((score, is_correct));
-    }
-
-    pub(super) fn add_truth(&mut self) {
-        self.truths += 1;
     }
 
     pub(super) fn sort(&mut self) {

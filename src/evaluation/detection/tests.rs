@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::super::{DetectedObject, DetectionDraws, TrueObject};
+use super::super::{DetectedObject, DetectionDraws, TrueObject, outcomes};
 use super::*;
 
 const CLOSE: f64 = 1e-9;
