@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 use spotcheck::domain::{
-    Change, Detection, DeviceChoice, FileStamp, InferenceLocation, KeepRule, LabelSet, ModelCard, Prediction,
-    PredictionContent, RunId, RunInfo, RunKey, SamplePrediction, SampleUri,
+    Change, Detection, FileStamp, InferenceLocation, KeepRule, LabelSet, ModelCard, Prediction, PredictionContent,
+    RunId, RunInfo, RunKey, SamplePrediction, SampleUri,
 };
 use spotcheck::store::{OpenMode, OpenRequest, Project};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
@@ -63,15 +63,7 @@ fn prepare(folder: &Path) {
     let project = Project::open(&request, |_| ()).unwrap().project;
     let card = include_str!("../../models/ssd-mobilenet-coco/model.toml");
     let card: ModelCard = toml::from_str(card).unwrap();
-    let key = RunKey {
-        model_id: card.id.clone(),
-        weights_sha256: String::new(),
-        device: DeviceChoice::Auto,
-        batch: None,
-        threads: None,
-        keep: KeepRule::default(),
-        made: InferenceLocation::Here,
-    };
+    let key = RunKey::of_predictions(card.id.clone(), KeepRule::default(), InferenceLocation::Here);
     let info = RunInfo { id: RUN, name: "bench".to_owned(), key, card, labels, created_ms: 0 };
     project.write(1, Change::AddRun(Box::new(info))).unwrap();
     let control = TaskControl::new(ProgressUnit::Images);

@@ -16,12 +16,10 @@ use super::values::find_labels;
 use crate::annotations::matching::{ClassCorrections, ImageKey, ImageMatches, Unmatched};
 use crate::annotations::{Found, RunClasses, name_by, task_of};
 use crate::aws::Aws;
-use crate::domain::{
-    AnnotatedImage, Background, ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, InferenceLocation,
-    KeepRule, ModelCard, ModelTask, OutputConvention, Problem, RunKey, Sample, SampleId,
-};
+use crate::domain::{AnnotatedImage, InferenceLocation, KeepRule, ModelTask, Problem, RunKey, Sample, SampleId};
 use crate::predict::SampleResult;
 use crate::remote::outputs::image_size;
+use crate::remote::predictor::card_of_remote;
 use crate::source::{Files, Source, absolute, for_task};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -103,16 +101,9 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let matches = match_images(&annotations.images, &samples)?;
 
     let origin = format!("predictions in {name}, read as {}", found.format);
-    let card = card(args.name.as_deref().unwrap_or_else(|| last_part(&name)), task, origin);
-    let key = RunKey {
-        model_id: card.id.clone(),
-        weights_sha256: String::new(),
-        device: DeviceChoice::Auto,
-        batch: None,
-        threads: None,
-        keep: KeepRule { min_score: 0.0, ..KeepRule::default() },
-        made: InferenceLocation::Outputs { folder: name },
-    };
+    let card = card_of_remote(args.name.as_deref().unwrap_or_else(|| last_part(&name)), task, &[], &origin);
+    let keep = KeepRule { min_score: 0.0, ..KeepRule::default() };
+    let key = RunKey::of_predictions(card.id.clone(), keep, InferenceLocation::Outputs { folder: name });
     let control = TaskControl::new(ProgressUnit::Images);
     let of_import = control.clone();
     let _cancel = interrupt.on_cancel(move || of_import.cancel());
@@ -291,24 +282,6 @@ impl Import<'_> {
         let prediction = size.and_then(|size| self.classes.prediction(self.images[at], self.task, size));
         prediction.map_err(|reason| Problem::of_sample(uri.clone(), reason))
     }
-}
-
-/// The card of a model of which only predictions are known.
-fn card(name: &str, task: ModelTask, origin: String) -> ModelCard {
-    let letter = |letter: char| match letter.to_ascii_lowercase() {
-        letter @ ('a'..='z' | '0'..='9' | '-' | '_' | '.') => letter,
-        _ => '-',
-    };
-    let id: String = name.chars().map(letter).collect();
-    let output = match task {
-        ModelTask::Classification => OutputConvention::Classification(ClassificationOutput {
-            name: None,
-            values: ClassValues::Probabilities,
-            background: Background::None,
-        }),
-        ModelTask::Detection => OutputConvention::Detection(DetectionOutput::separate("boxes", "labels", "scores")),
-    };
-    ModelCard { origin, ..ModelCard::of_predictions(id, name.to_owned(), output) }
 }
 
 /// The name of a file without its extension, or of a folder.

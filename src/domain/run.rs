@@ -78,6 +78,12 @@ pub struct RunInfo {
 }
 
 impl RunKey {
+    /// The run of a model of which only predictions are known, without weights and settings of its own.
+    pub fn of_predictions(model_id: String, keep: KeepRule, made: InferenceLocation) -> Self {
+        let weights_sha256 = String::new();
+        Self { model_id, weights_sha256, device: DeviceChoice::Auto, batch: None, threads: None, keep, made }
+    }
+
     /// The model's name, where the run was made unless that was here, with the settings that are not the usual ones,
     /// and a number if that is taken.
     pub fn run_name(&self, model_name: &str, is_taken: impl Fn(&str) -> bool) -> String {

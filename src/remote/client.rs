@@ -9,8 +9,7 @@ use super::predictor::{RemotePredictor, RequestEncoding, Transport, card_of_remo
 use super::tf_serving::{TfServing, TfServingAddress};
 use crate::aws::{Aws, AwsError};
 use crate::domain::{
-    DeviceChoice, InferenceLocation, LabelSet, ModelCard, OutputMapping, RemoteAddress, RemoteModel, RunKey,
-    endpoint_name_problem,
+    InferenceLocation, LabelSet, ModelCard, OutputMapping, RemoteAddress, RemoteModel, RunKey, endpoint_name_problem,
 };
 use crate::library::Library;
 use crate::tasks::TaskControl;
@@ -130,15 +129,7 @@ impl RemoteClient {
             (None, OutputShape::Spotcheck { model, task }) => card_of_remote(model, *task, &assumed, &origin),
             (None, OutputShape::Mapped(_)) => card_of_remote(&self.id, shape.task(), &assumed, &origin),
         };
-        let key = RunKey {
-            model_id: card.id.clone(),
-            weights_sha256: String::new(),
-            device: DeviceChoice::Auto,
-            batch: None,
-            threads: None,
-            keep: choice.keep,
-            made: self.made.clone(),
-        };
+        let key = RunKey::of_predictions(card.id.clone(), choice.keep, self.made.clone());
         let predictor =
             RemotePredictor::new(Arc::clone(&self.transport), self.encoding.clone(), shape, labels, choice.keep, lanes);
         ReadyModel { labels: predictor.labels(), predictor: Arc::new(predictor), key, card, reading }

@@ -12,8 +12,7 @@ use parking_lot::Mutex;
 
 use super::outputs::{LabelSource, OutputReader, OutputShape, Recognition, Unrecognised};
 use crate::domain::{
-    Background, ClassValues, ClassificationOutput, DetectionOutput, IMAGE_CONTENT_TYPE, KeepRule, LabelSet, LatencyMs,
-    ModelCard, ModelTask, OutputConvention, Prediction, RequestForm,
+    IMAGE_CONTENT_TYPE, KeepRule, LabelSet, LatencyMs, ModelCard, ModelTask, OutputConvention, Prediction, RequestForm,
 };
 use crate::tasks::TaskControl;
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError};
@@ -192,7 +191,7 @@ impl EncodedPredictor for RemotePredictor {
 
 /// The card of a model that is only known by its responses: its id and task, without weights and input.
 ///
-/// `id`: made fit for a card's. `origin`: where the model is, for people.
+/// `id`: made fit for a card's. `origin`: where the model or its predictions are, for people.
 pub fn card_of_remote(id: &str, task: ModelTask, assumed: &[String], origin: &str) -> ModelCard {
     let mut plain: String = id
         .chars()
@@ -204,18 +203,10 @@ pub fn card_of_remote(id: &str, task: ModelTask, assumed: &[String], origin: &st
     if plain.is_empty() {
         "remote".clone_into(&mut plain);
     }
-    let output = match task {
-        ModelTask::Classification => OutputConvention::Classification(ClassificationOutput {
-            name: None,
-            values: ClassValues::Probabilities,
-            background: Background::None,
-        }),
-        ModelTask::Detection => OutputConvention::Detection(DetectionOutput::separate("boxes", "labels", "scores")),
-    };
     ModelCard {
         origin: origin.to_owned(),
         assumed: assumed.to_vec(),
-        ..ModelCard::of_predictions(plain, id.to_owned(), output)
+        ..ModelCard::of_predictions(plain, id.to_owned(), OutputConvention::of_predictions(task))
     }
 }
 

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
+use super::ModelTask;
+
 /// How the graph's outputs are read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -12,6 +14,20 @@ use strum::{IntoStaticStr, VariantArray};
 pub enum OutputConvention {
     Classification(ClassificationOutput),
     Detection(DetectionOutput),
+}
+
+impl OutputConvention {
+    /// The form of predictions without a graph: probabilities, or boxes, labels and scores.
+    pub fn of_predictions(task: ModelTask) -> Self {
+        match task {
+            ModelTask::Classification => Self::Classification(ClassificationOutput {
+                name: None,
+                values: ClassValues::Probabilities,
+                background: Background::None,
+            }),
+            ModelTask::Detection => Self::Detection(DetectionOutput::separate("boxes", "labels", "scores")),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

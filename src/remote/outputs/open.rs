@@ -13,8 +13,8 @@ use super::recognise::{OutputShape, Recognition, Unrecognised};
 use super::responses::Responses;
 use crate::aws::{AwsError, AwsErrorKind};
 use crate::domain::{
-    Background, ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, InferenceLocation, KeepRule,
-    LabelSet, ModelCard, ModelTask, OutputConvention, OutputMapping, Problem, RunKey, Sample,
+    InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention, OutputMapping, Problem, RunKey,
+    Sample,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -379,15 +379,7 @@ impl FoundOutputs {
             Some((card, _)) => ModelCard { origin, assumed: card.assumed.into_iter().chain(assumed).collect(), ..card },
             None => card_of(&shape, origin, assumed),
         };
-        let key = RunKey {
-            model_id: card.id.clone(),
-            weights_sha256: String::new(),
-            device: DeviceChoice::Auto,
-            batch: None,
-            threads: None,
-            keep: choice.keep,
-            made,
-        };
+        let key = RunKey::of_predictions(card.id.clone(), choice.keep, made);
         let reader = OutputReader::new(shape, labels, choice.keep);
         match &first.response {
             Some(response) if matches!(reader.shape(), OutputShape::Mapped(_)) => {
@@ -511,14 +503,6 @@ fn card_of(shape: &OutputShape, origin: String, assumed: Vec<String>) -> ModelCa
         OutputShape::Spotcheck { model, .. } => (model.clone(), model.clone(), None),
         OutputShape::Mapped(mapping) => (mapping.id.clone(), mapping.name.clone(), mapping.labels.clone()),
     };
-    let task = shape.task();
-    let output = match task {
-        ModelTask::Classification => OutputConvention::Classification(ClassificationOutput {
-            name: None,
-            values: ClassValues::Probabilities,
-            background: Background::None,
-        }),
-        ModelTask::Detection => OutputConvention::Detection(DetectionOutput::separate("boxes", "labels", "scores")),
-    };
+    let output = OutputConvention::of_predictions(shape.task());
     ModelCard { origin, assumed, labels, ..ModelCard::of_predictions(id, name, output) }
 }

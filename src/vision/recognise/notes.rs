@@ -63,7 +63,7 @@ impl Notes {
         self.labels_if(|count| count == classes)
     }
 
-    /// The nearest names whose count fits; the reason tells of other names that fit as well.
+    /// The nearest names whose count fits; the reason lists the other names that fit.
     pub(super) fn labels_if(&self, fits: impl Fn(usize) -> bool) -> Option<Noted<LabelSet>> {
         let mut fitting = self.labels.iter().filter(|noted| fits(label_count(&noted.value)));
         let mut nearest = fitting.next()?.clone();
