@@ -14,6 +14,7 @@ pub mod evaluation;
 pub mod export;
 pub mod inference;
 pub mod library;
+pub mod matching;
 pub mod predict;
 pub mod remote;
 pub mod review;

@@ -2,7 +2,7 @@
 //!
 //! What a file or folder is, is recognised by its content. One reader for each format serves truth and predictions
 //! alike. Knows nothing of models, projects and metrics; which class and which image of two sides are the same is
-//! decided in [`matching`].
+//! decided in [`crate::matching`].
 
 mod coco;
 mod collect;
@@ -10,7 +10,6 @@ mod json;
 mod json_lines;
 mod judged;
 mod lines;
-pub mod matching;
 mod names;
 mod recognise;
 mod run;

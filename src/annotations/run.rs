@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::matching::{ClassCorrections, ClassMatches, CorrectionsError, ImageKey, ImageMatches, classes_of};
 use crate::domain::{
     AnnotatedBox, AnnotatedImage, AnnotatedImageId, Annotations, BoundingBox, ClassScore, Detection, LabelSet,
     ModelTask, Prediction, PredictionContent, TruthLabel,
 };
+use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, ImageKey, ImageMatches, classes_of};
 
 /// The classes of a run, by those of annotations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

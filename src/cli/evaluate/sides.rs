@@ -7,7 +7,6 @@ use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 
 use super::EvaluateArgs;
-use crate::annotations::matching::{ClassCorrections, ClassMatches, ImageKey, ImageMatches, classes_of};
 use crate::annotations::{self, Found};
 use crate::aws::Aws;
 use crate::cli::export::{choose_run, name_below, open_project, stored_view};
@@ -20,6 +19,7 @@ use crate::domain::{
 use crate::evaluation::{
     DetectedObject, EvaluatedClass, EvaluatedClasses, ImageObjects, OTHER_CLASS, annotated_detections, detections,
 };
+use crate::matching::{ClassCorrections, ClassMatches, ImageKey, ImageMatches, classes_of};
 use crate::source::{Files, for_task};
 use crate::tasks::TaskControl;
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use spotcheck::annotations;
-use spotcheck::annotations::matching::{ImageKey, ImageMatches};
 use spotcheck::domain::{
     AxisTransform, DetectionOutput, InferenceLocation, KeepRule, LabelSet, ModelTask, OutputConvention, Prediction,
     Price, Sample, SampleId, SampleUri,
 };
 use spotcheck::library::{check_card, parse_card, write_card};
+use spotcheck::matching::{ImageKey, ImageMatches};
 use spotcheck::predict::{ResultSink, SampleResult};
 use spotcheck::remote::outputs::{
     FoundOutputs, LabelSource, OutputFolder, OutputReader, OutputShape, OutputSink, OutputsPart, ReadingChoice,
