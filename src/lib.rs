@@ -10,6 +10,7 @@ pub mod decode;
 pub mod dirs;
 pub mod domain;
 pub mod effects;
+pub mod evaluate;
 pub mod evaluation;
 pub mod export;
 pub mod inference;

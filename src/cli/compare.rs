@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
-use super::export::{find_run, list_of_runs, name_below, open_project, open_source, stored_view};
+use super::export::{find_run, list_of_runs, open_project, open_source, stored_view};
 use super::place::S3Args;
 use super::progress::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
@@ -221,7 +221,7 @@ fn samples(project: &Project, context: &ComparisonContext, source: &dyn Source) 
     samples.extend(gone.into_iter().map(|(uri, stamp)| {
         let stamp = stamp.unwrap_or_default();
         Sample {
-            name: name_below(root.as_deref(), &uri),
+            name: uri.name_below(root.as_deref()),
             uri,
             size_bytes: stamp.size_bytes,
             modified_ns: stamp.modified_ns,

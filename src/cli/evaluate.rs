@@ -8,9 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 
-use self::sides::{Counted, Sides};
 use super::Outcome;
 use super::out_file::{check_is_no_input, is_stdout};
 use super::place::S3Args;
@@ -18,11 +16,8 @@ use super::progress::with_progress;
 use super::terminal::{interruptible, stdout};
 use super::values::{NmsIou, parse_nms_iou, parse_score};
 use crate::dirs::AppDirs;
-use crate::domain::ModelTask;
-use crate::evaluation::{
-    ClassificationEvaluation, ClassificationMetrics, DRAWS, DetectionDraws, DetectionEvaluation, DetectionIntervals,
-    DetectionMetrics, Interval, intervals,
-};
+use crate::evaluate::measure;
+use crate::evaluation::{DRAWS, Evaluated};
 use crate::export::{Existing, ExportTarget, WholeFile};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -75,37 +70,6 @@ enum IouType {
     Bbox,
 }
 
-/// The numbers, and what they are about.
-#[derive(Serialize)]
-struct Evaluated {
-    #[serde(flatten)]
-    metrics: Metrics,
-    #[serde(flatten)]
-    counted: Counted,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Metrics {
-    Detection {
-        #[serde(flatten)]
-        metrics: Box<DetectionMetrics>,
-        /// 95 % intervals; `null` without draws.
-        intervals: Option<DetectionIntervals>,
-    },
-    Classification {
-        #[serde(flatten)]
-        metrics: Box<ClassificationMetrics>,
-        intervals: Option<ClassificationIntervals>,
-    },
-}
-
-#[derive(Debug, Clone, Copy, Serialize)]
-struct ClassificationIntervals {
-    top1: Option<Interval>,
-    top5: Option<Interval>,
-}
-
 pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let IouType::Bbox = args.iou_type;
     if let Some(out) = args.out.as_deref().filter(|out| !is_stdout(out)) {
@@ -119,14 +83,20 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     }
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
-    let sides = with_progress("Reading", &control, || Sides::read(args, &dirs, &control))?;
+    let sides = with_progress("Reading", &control, || sides::read(args, &dirs, &control))?;
     for note in &sides.notes {
         eprintln!("{note}");
     }
     let measuring = TaskControl::new(ProgressUnit::Images);
     let to_cancel = measuring.clone();
     let _hook = control.on_cancel(move || to_cancel.cancel());
-    let evaluated = with_progress("Evaluating", &measuring, || measure(sides, args.draws, &measuring))?;
+    let evaluated = with_progress("Evaluating", &measuring, || -> anyhow::Result<Evaluated> {
+        let (mut evaluated, draws) = measure(sides, None, &measuring)?;
+        if args.draws > 0 {
+            draws.add_intervals(&mut evaluated, args.draws, &measuring)?;
+        }
+        Ok(evaluated)
+    })?;
     let text = text::summary(&evaluated);
     match &args.out {
         None => stdout().write_all(text.as_bytes()).context("Could not write to stdout")?,
@@ -150,57 +120,4 @@ fn write_json(out: &std::path::Path, replace: bool, evaluated: &Evaluated) -> an
     file.write_all(b"\n")?;
     file.commit()?;
     Ok(())
-}
-
-fn measure(sides: Sides, draws: usize, control: &TaskControl) -> anyhow::Result<Evaluated> {
-    let Sides { task, classes, images, thresholds, counted, notes: _ } = sides;
-    control.set_total(Some(images.len() as u64));
-    let metrics = match task {
-        ModelTask::Detection => {
-            let mut evaluation = DetectionEvaluation::new(classes, thresholds.clone());
-            let mut for_draws = DetectionDraws::new(thresholds);
-            for image in images {
-                control.checkpoint()?;
-                evaluation.add(&image.objects);
-                if draws > 0 {
-                    for_draws.add(&image.objects);
-                }
-                control.add_done(1);
-            }
-            control.set_step("measuring");
-            let metrics = evaluation.finish().map_err(anyhow::Error::msg).context("Could not measure the boxes")?;
-            if draws > 0 {
-                control.set_step("drawing images for the intervals");
-            }
-            let is_cancelled = || control.checkpoint().is_err();
-            let intervals = (draws > 0).then(|| for_draws.intervals(draws, is_cancelled)).flatten();
-            Metrics::Detection { metrics: Box::new(metrics), intervals }
-        }
-        ModelTask::Classification => {
-            let mut evaluation = ClassificationEvaluation::new(classes);
-            let mut hits = Vec::new();
-            for image in images {
-                control.checkpoint()?;
-                let Some(truth) = image.truth_class else { continue };
-                evaluation.add(truth, &image.classes);
-                let is_within = |most: usize| image.classes.iter().take(most).any(|(class, _)| *class == truth);
-                hits.push([is_within(1), is_within(5)]);
-                control.add_done(1);
-            }
-            let metrics = evaluation.finish();
-            let share = |times: &[u32]| {
-                let share = |place: usize| {
-                    let hits = hits.iter().zip(times).filter(|(hit, _)| hit[place]);
-                    Some(hits.map(|(_, times)| f64::from(*times)).sum::<f64>() / times.len() as f64)
-                };
-                [share(0), share(1).filter(|_| metrics.top5.is_some())]
-            };
-            let is_cancelled = || control.checkpoint().is_err();
-            let drawn = (draws > 0 && !hits.is_empty()).then(|| intervals(hits.len(), draws, share, is_cancelled));
-            let intervals = drawn.flatten().map(|[top1, top5]| ClassificationIntervals { top1, top5 });
-            Metrics::Classification { metrics: Box::new(metrics), intervals }
-        }
-    };
-    control.checkpoint()?;
-    Ok(Evaluated { metrics, counted })
 }

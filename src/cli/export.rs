@@ -278,7 +278,7 @@ impl Known {
             let stamp = stamps.get(uri).and_then(|stored| stored.stamp.clone());
             let stamp = stamp.unwrap_or_default();
             samples.push(Sample {
-                name: name_below(root.as_deref(), uri),
+                name: uri.name_below(root.as_deref()),
                 uri: uri.clone(),
                 size_bytes: stamp.size_bytes,
                 modified_ns: stamp.modified_ns,
@@ -424,17 +424,6 @@ fn marks(judgements: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, Samp
         marks.set(id, mark);
     }
     marks
-}
-
-/// The path below the root, with `/` between its parts; the whole path for an image outside of it.
-pub(super) fn name_below(root: Option<&str>, uri: &SampleUri) -> String {
-    let below = root.and_then(|root| {
-        let root = root.trim_end_matches(std::path::is_separator);
-        let below = uri.as_str().strip_prefix(root)?;
-        below.strip_prefix(std::path::is_separator)
-    });
-    let name = below.unwrap_or(uri.as_str());
-    if std::path::MAIN_SEPARATOR == '/' { name.to_owned() } else { name.replace(std::path::MAIN_SEPARATOR, "/") }
 }
 
 /// Reports the result, and returns the outcome for the exit code.

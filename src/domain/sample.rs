@@ -14,6 +14,17 @@ use super::visible;
 pub struct SampleUri(Arc<str>);
 
 impl SampleUri {
+    /// The path below a root, with `/` between its parts; the whole path for an image outside of it.
+    pub fn name_below(&self, root: Option<&str>) -> String {
+        let below = root.and_then(|root| {
+            let root = root.trim_end_matches(std::path::is_separator);
+            let below = self.as_str().strip_prefix(root)?;
+            below.strip_prefix(std::path::is_separator)
+        });
+        let name = below.unwrap_or(self.as_str());
+        if std::path::MAIN_SEPARATOR == '/' { name.to_owned() } else { name.replace(std::path::MAIN_SEPARATOR, "/") }
+    }
+
     pub fn new(uri: impl Into<String>) -> Self {
         Self(uri.into().into())
     }

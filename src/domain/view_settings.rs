@@ -117,13 +117,20 @@ impl ViewSettings {
 }
 
 impl Prediction {
+    /// The indices of the boxes that no better one of their class overlaps by more than `max_iou`, lowest first; all of
+    /// them for `None`.
+    pub fn kept_without_overlaps(&self, max_iou: Option<f32>) -> Vec<usize> {
+        let everything = ViewSettings { min_score: f32::NEG_INFINITY, nms_iou: max_iou, ..ViewSettings::default() };
+        let mut kept = everything.visible_detections(self, &[]);
+        kept.sort_unstable();
+        kept
+    }
+
     /// The prediction without the boxes that overlap a better one of their class by more than `max_iou`; with all of
     /// them for `None`.
     #[must_use]
     pub fn without_overlaps(mut self, max_iou: Option<f32>) -> Self {
-        let everything = ViewSettings { min_score: f32::NEG_INFINITY, nms_iou: max_iou, ..ViewSettings::default() };
-        let mut kept = everything.visible_detections(&self, &[]);
-        kept.sort_unstable();
+        let kept = self.kept_without_overlaps(max_iou);
         if let PredictionContent::Detections(detections) = &mut self.content {
             let mut kept = kept.into_iter().peekable();
             let mut index = 0..;

@@ -47,16 +47,22 @@ impl EvaluatedClasses {
     }
 }
 
-/// The detections of a prediction, clipped to the image as in every export. `class_of` gives the place of a class id
-/// of the model among those of the evaluation; detections of other classes are left out.
-pub fn detections(prediction: &Prediction, class_of: impl Fn(u32) -> Option<u32>) -> Vec<DetectedObject> {
-    let object = |found: &crate::domain::Detection| {
+/// Some detections of a prediction, clipped to the image as in every export, each with its index among all.
+/// `class_of` gives the place of a class id of the model among those of the evaluation; detections of other classes are
+/// left out.
+pub fn detections(
+    prediction: &Prediction,
+    indices: &[usize],
+    class_of: impl Fn(u32) -> Option<u32>,
+) -> (Vec<u32>, Vec<DetectedObject>) {
+    let object = |&index: &usize| {
+        let found = prediction.detections().get(index)?;
         let clipped = found.bounds.clipped(prediction.width, prediction.height);
         let [x1, y1, x2, y2] = <[f32; 4]>::from(clipped).map(f64::from);
         let bounds = [x1, y1, (x2 - x1).max(0.0), (y2 - y1).max(0.0)];
-        Some(DetectedObject { bounds, class: class_of(found.class_id)?, score: found.score.into() })
+        Some((index as u32, DetectedObject { bounds, class: class_of(found.class_id)?, score: found.score.into() }))
     };
-    prediction.detections().iter().filter_map(object).collect()
+    indices.iter().filter_map(object).unzip()
 }
 
 /// The detections of an image of predictions made by another program; `None` if its boxes are fractions and its size

@@ -73,7 +73,8 @@ pub struct DetectionMetrics {
     pub classes: Vec<ClassMetrics>,
     /// TIDE's kinds of errors.
     pub errors: BTreeMap<&'static str, ErrorCost>,
-    /// Detections above the minimum score, of any class, against objects at IoU 0.50: what was taken for what.
+    /// Detections above the minimum score, of any class, against objects at IoU 0.50: what was taken for what. Each
+    /// detection counts once, and each object that no detection of any class shows.
     pub confusion: Vec<ConfusionCell>,
 }
 
@@ -112,8 +113,8 @@ pub struct ErrorCost {
 pub struct ConfusionCell {
     /// Index into the classes; `None`: background, so the detection is wrong.
     pub truth: Option<u32>,
-    /// Index into the classes; `None`: the object was missed, or the image predicted as a class that the ground truth
-    /// does not have.
+    /// Index into the classes; `None`: no detection of any class shows the object, or the image was predicted as a
+    /// class that the ground truth does not have.
     pub predicted: Option<u32>,
     pub count: u64,
 }
@@ -134,8 +135,9 @@ impl DetectionEvaluation {
     }
 
     /// The next image, in the order that decides between equal scores. Objects and detections of other classes than
-    /// those of the evaluation are left out.
-    pub fn add(&mut self, image: &ImageObjects) {
+    /// those of the evaluation are left out. Gives the outcome of each detection, and the object that it is about with
+    /// its IoU.
+    pub fn add(&mut self, image: &ImageObjects) -> Vec<(Outcome, Option<(u32, f64)>)> {
         self.images += 1;
         self.coco.add(image);
         let overlaps = Overlaps::of(image);
@@ -148,36 +150,32 @@ impl DetectionEvaluation {
             }
         }
         add_truths(&mut self.outcomes, image);
-        self.add_confusion(image, overlaps.order(), &outcomes);
+        self.add_confusion(image, &outcomes);
+        let about = |(index, outcome): (usize, Outcome)| (outcome, overlaps.nearest(image, index, outcome));
+        outcomes.into_iter().enumerate().map(about).collect()
     }
 
-    /// Objects that no shown detection shows, or that one of another class shows. A detection of another class counts
-    /// for one object only, the one that it overlaps most.
-    fn add_confusion(&mut self, image: &ImageObjects, order: &[usize], outcomes: &[Outcome]) {
+    /// Each shown detection counts once, and so does each object that no shown detection shows, whatever its class.
+    fn add_confusion(&mut self, image: &ImageObjects, outcomes: &[Outcome]) {
         let is_shown =
             |class: u32, score: f64| self.thresholds.get(class as usize).is_some_and(|least| score >= *least);
-        let mut is_open: Vec<bool> = image.truths.iter().map(|truth| truth.role == BoxRole::Object).collect();
-        let shown = order.iter().copied().filter(|&index| {
-            let found = &image.detections[index];
-            is_shown(found.class, found.score) && outcomes[index] != Outcome::Ignored
-        });
-        let (right, wrong): (Vec<usize>, Vec<usize>) = shown.partition(|&index| !outcomes[index].is_wrong());
-        let mut cells = Vec::new();
-        for index in right.into_iter().chain(wrong) {
-            let found = image.detections[index].class;
-            let shows = match outcomes[index] {
-                Outcome::Correct(truth) | Outcome::Class(truth) => Some(truth as usize).filter(|&truth| is_open[truth]),
+        let mut is_missed: Vec<bool> = image.truths.iter().map(|truth| truth.role == BoxRole::Object).collect();
+        for (found, outcome) in image.detections.iter().zip(outcomes) {
+            if *outcome == Outcome::Ignored || !is_shown(found.class, found.score) {
+                continue;
+            }
+            let truth = match outcome {
+                Outcome::Correct(truth) | Outcome::Class(truth) => Some(*truth as usize),
                 _ => None,
             };
-            if let Some(truth) = shows {
-                is_open[truth] = false;
+            if let Some(truth) = truth {
+                is_missed[truth] = false;
             }
-            cells.push((shows.map(|truth| image.truths[truth].class), Some(found)));
-        }
-        let missed = image.truths.iter().zip(&is_open).filter(|(_, is_open)| **is_open);
-        cells.extend(missed.map(|(truth, _)| (Some(truth.class), None)));
-        for cell in cells {
+            let cell = (truth.map(|truth| image.truths[truth].class), Some(found.class));
             *self.confusion.entry(cell).or_default() += 1;
+        }
+        for (truth, _) in image.truths.iter().zip(&is_missed).filter(|(_, is_missed)| **is_missed) {
+            *self.confusion.entry((Some(truth.class), None)).or_default() += 1;
         }
     }
 

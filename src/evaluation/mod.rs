@@ -25,6 +25,8 @@ mod classification;
 mod coco;
 mod confusion;
 mod detection;
+mod evaluated;
+mod ground_truth;
 mod matching;
 mod objects;
 mod operating_point;
@@ -39,6 +41,8 @@ pub use classification::{
 };
 pub use confusion::{ConfusionMatrix, truth_in_name};
 pub use detection::{ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, ErrorCost, EvaluatedClass};
+pub use evaluated::{ClassificationIntervals, Evaluated, Metrics};
+pub use ground_truth::{Counted, GroundTruth, ImageSides, MatchedClasses, NoTruth, Sides};
 pub use matching::{BoxMatches, MATCHING_IOU, ScoredBox, match_boxes};
 pub use objects::{BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ImageObjects, Outcome, TrueObject, outcomes};
 pub use operating_point::{BestThreshold, Counts, ScoredOutcomes};

@@ -1,6 +1,7 @@
 //! Which detections of an image are right, which are wrong and how, and which objects were missed.
 
 use crate::domain::BoxRole;
+use crate::review::OutcomeKind;
 
 /// The IoU above which a detection of the right class is right, if nothing else is said.
 pub const CORRECT_IOU: f64 = 0.5;
@@ -53,21 +54,20 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Its name in files: for errors the key in [`super::DetectionMetrics::errors`].
-    pub fn kind(self) -> &'static str {
+    pub fn kind(self) -> OutcomeKind {
         match self {
-            Self::Correct(_) => "correct",
-            Self::Ignored => "ignored",
-            Self::Location => "location",
-            Self::Class(_) => "class",
-            Self::Duplicate => "duplicate",
-            Self::Background => "background",
-            Self::ClassAndLocation => "both",
+            Self::Correct(_) => OutcomeKind::Correct,
+            Self::Ignored => OutcomeKind::Ignored,
+            Self::Location => OutcomeKind::Location,
+            Self::Class(_) => OutcomeKind::Class,
+            Self::Duplicate => OutcomeKind::Duplicate,
+            Self::Background => OutcomeKind::Background,
+            Self::ClassAndLocation => OutcomeKind::Both,
         }
     }
 
     pub fn is_wrong(self) -> bool {
-        !matches!(self, Self::Correct(_) | Self::Ignored)
+        self.kind().is_wrong()
     }
 }
 
@@ -121,6 +121,21 @@ impl Overlaps {
             None => self.error(image, index, iou, &is_taken),
         };
         matches.iter().enumerate().map(outcome).collect()
+    }
+
+    /// The object that a detection with this outcome is about, with the IoU: the one that it shows, or else the one
+    /// that it overlaps most, of its own class if its only fault is its place; `None` if it overlaps none.
+    pub(super) fn nearest(&self, image: &ImageObjects, detection: usize, outcome: Outcome) -> Option<(u32, f64)> {
+        let row = self.row(detection);
+        if let Outcome::Correct(truth) | Outcome::Class(truth) = outcome {
+            return Some((truth, *row.get(truth as usize)?));
+        }
+        let is_of_class = matches!(outcome, Outcome::Location | Outcome::Duplicate);
+        let class = image.detections[detection].class;
+        let truths = image.truths.iter().zip(row).enumerate();
+        let fitting = truths.filter(|(_, (truth, iou))| **iou > 0.0 && (!is_of_class || truth.class == class));
+        let most = fitting.max_by(|(_, (_, one)), (_, (_, other))| one.total_cmp(other));
+        most.map(|(index, (_, iou))| (index as u32, *iou))
     }
 
     /// The truth that each detection takes.

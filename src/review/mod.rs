@@ -12,6 +12,7 @@ mod filmstrip;
 mod filter;
 mod judged;
 mod marks;
+mod outcomes;
 mod predictions;
 mod query;
 mod sort;
@@ -26,6 +27,7 @@ pub use box_count::count_boxes;
 pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use judged::verdict_of_image;
 pub use marks::{Mark, Marks, VerdictKind};
+pub use outcomes::{BoxOutcome, ImageOutcomes, NO_OBJECT, ObjectOutcome, OutcomeClass, OutcomeKind, Outcomes};
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
     ClassChanges, Completion, Query, QueryError, change_key, change_term, class_term, complete, has_term, with_term,

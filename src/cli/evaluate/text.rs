@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Evaluated, Metrics};
-use crate::evaluation::{ClassMetrics, ClassifiedClass, Interval};
+use crate::evaluation::{ClassMetrics, ClassifiedClass, Evaluated, Interval, Metrics};
 
 /// Classes that are listed.
 const MAX_CLASSES: usize = 20;
@@ -66,18 +65,8 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
             });
         }
     }
-    let counted = &evaluated.counted;
-    for (count, what) in [
-        (counted.images_without_prediction, "images of the ground truth without a prediction"),
-        (counted.images_without_truth, "predicted images without ground truth, left out"),
-        (counted.images_failed, "images whose prediction failed, left out"),
-        (counted.images_outdated, "images that changed after they were predicted, left out"),
-        (counted.predictions_of_other_classes, "predictions of classes that the ground truth does not have"),
-        (counted.problems.values().sum(), "entries of the files that could not be used"),
-    ] {
-        if count > 0 {
-            let _ = writeln!(text, "{count} {what}");
-        }
+    for (count, what) in evaluated.counted.texts() {
+        let _ = writeln!(text, "{count} {what}");
     }
     text
 }

@@ -1,0 +1,188 @@
+//! Measures the two sides of an evaluation.
+
+use std::sync::Arc;
+
+use super::EvaluateError;
+use crate::domain::{BoxRole, ModelTask, SampleId};
+use crate::evaluation::{
+    ClassificationEvaluation, ClassificationIntervals, DetectionDraws, DetectionEvaluation, Evaluated, ImageSides,
+    Metrics, Outcome, Sides, TrueObject, intervals,
+};
+use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeClass, OutcomeKind, Outcomes, Predictions};
+use crate::tasks::TaskControl;
+
+/// What the 95 % intervals are measured on.
+#[expect(clippy::large_enum_variant, reason = "there is one for each evaluation")]
+pub enum Draws {
+    Detection(DetectionDraws),
+    /// Whether each image is right with one class and with five.
+    Classification(Vec<[bool; 2]>),
+}
+
+/// Measures everything but the intervals. `outcomes` collects the outcome of each box of images with a sample.
+/// Progress is in images.
+///
+/// # Errors
+/// Cancelled, or the boxes cannot be measured.
+pub fn measure(
+    sides: Sides,
+    outcomes: Option<&mut Outcomes>,
+    control: &TaskControl,
+) -> Result<(Evaluated, Draws), EvaluateError> {
+    control.set_total(Some(sides.images.len() as u64));
+    let counted = sides.counted.clone();
+    let (metrics, draws) = match sides.task {
+        ModelTask::Detection => detection(sides, outcomes, control)?,
+        ModelTask::Classification => classification(sides, outcomes, control)?,
+    };
+    control.checkpoint()?;
+    Ok((Evaluated { metrics, counted }, draws))
+}
+
+impl Draws {
+    /// Adds the intervals; `draws`: how often images are drawn.
+    ///
+    /// # Errors
+    /// Cancelled.
+    pub fn add_intervals(
+        &self,
+        evaluated: &mut Evaluated,
+        draws: usize,
+        control: &TaskControl,
+    ) -> Result<(), EvaluateError> {
+        control.set_step("drawing images for the intervals");
+        let is_cancelled = || control.checkpoint().is_err();
+        match (self, &mut evaluated.metrics) {
+            (Self::Detection(of_draws), Metrics::Detection { intervals, .. }) => {
+                *intervals = of_draws.intervals(draws, is_cancelled);
+            }
+            (Self::Classification(hits), Metrics::Classification { metrics, intervals }) if !hits.is_empty() => {
+                let has_top5 = metrics.top5.is_some();
+                *intervals = classification_intervals(hits, has_top5, draws, is_cancelled);
+            }
+            _ => {}
+        }
+        Ok(control.checkpoint()?)
+    }
+}
+
+fn classification_intervals(
+    hits: &[[bool; 2]],
+    has_top5: bool,
+    draws: usize,
+    is_cancelled: impl Fn() -> bool + Sync,
+) -> Option<ClassificationIntervals> {
+    let share = |times: &[u32]| {
+        let share = |place: usize| {
+            let hits = hits.iter().zip(times).filter(|(hit, _)| hit[place]);
+            Some(hits.map(|(_, times)| f64::from(*times)).sum::<f64>() / times.len() as f64)
+        };
+        [share(0), share(1).filter(|_| has_top5)]
+    };
+    let [top1, top5] = intervals(hits.len(), draws, share, is_cancelled)?;
+    Some(ClassificationIntervals { top1, top5 })
+}
+
+fn detection(
+    sides: Sides,
+    mut outcomes: Option<&mut Outcomes>,
+    control: &TaskControl,
+) -> Result<(Metrics, Draws), EvaluateError> {
+    let mut evaluation = DetectionEvaluation::new(sides.classes, sides.thresholds.clone());
+    let mut draws = DetectionDraws::new(sides.thresholds);
+    for image in sides.images {
+        control.checkpoint()?;
+        let found = evaluation.add(&image.objects);
+        if let (Some(outcomes), Some(sample)) = (outcomes.as_deref_mut(), image.sample) {
+            add_boxes(outcomes, sample, &image, &found);
+        }
+        draws.add(&image.objects);
+        control.add_done(1);
+    }
+    control.set_step("measuring");
+    let metrics = evaluation.finish().map_err(EvaluateError::Unmeasured)?;
+    Ok((Metrics::Detection { metrics: Box::new(metrics), intervals: None }, Draws::Detection(draws)))
+}
+
+fn add_boxes(outcomes: &mut Outcomes, sample: SampleId, image: &ImageSides, found: &[(Outcome, Option<(u32, f64)>)]) {
+    let Some(stored) = outcomes.predictions().summary(sample).map(|summary| summary.classes.len()) else {
+        return;
+    };
+    let mut boxes = vec![BoxOutcome { kind: None, object: NO_OBJECT, iou: 0.0 }; stored];
+    let mut objects: Vec<ObjectOutcome> = image.objects.truths.iter().map(object).collect();
+    for (&at, &(outcome, nearest)) in image.stored.iter().zip(found) {
+        let (object, iou) = nearest.unwrap_or((NO_OBJECT, 0.0));
+        if let Outcome::Correct(truth) = outcome
+            && let Some(shown) = objects.get_mut(truth as usize)
+        {
+            shown.shown_by = at;
+        }
+        if let Some(of_box) = boxes.get_mut(at as usize) {
+            *of_box = BoxOutcome { kind: Some(outcome.kind()), object, iou: iou as f32 };
+        }
+    }
+    outcomes.add(sample, &boxes, &objects);
+}
+
+fn object(truth: &TrueObject) -> ObjectOutcome {
+    let [left, top, width, height] = truth.bounds;
+    ObjectOutcome {
+        class: truth.class,
+        bounds: [left, top, left + width, top + height].map(|number| number as f32),
+        shown_by: NO_OBJECT,
+        counts: truth.role == BoxRole::Object,
+    }
+}
+
+fn classification(
+    sides: Sides,
+    mut outcomes: Option<&mut Outcomes>,
+    control: &TaskControl,
+) -> Result<(Metrics, Draws), EvaluateError> {
+    let mut evaluation = ClassificationEvaluation::new(sides.classes);
+    let mut hits = Vec::new();
+    for image in sides.images {
+        control.checkpoint()?;
+        control.add_done(1);
+        let Some(truth) = image.truth_class else { continue };
+        evaluation.add(truth, &image.classes);
+        let is_within = |most: usize| image.classes.iter().take(most).any(|(class, _)| *class == truth);
+        hits.push([is_within(1), is_within(5)]);
+        if let (Some(outcomes), Some(sample)) = (outcomes.as_deref_mut(), image.sample) {
+            add_class(outcomes, sample, truth, is_within(1));
+        }
+    }
+    let metrics = Box::new(evaluation.finish());
+    Ok((Metrics::Classification { metrics, intervals: None }, Draws::Classification(hits)))
+}
+
+/// The top class alone has an outcome.
+fn add_class(outcomes: &mut Outcomes, sample: SampleId, class: u32, is_right: bool) {
+    let Some(stored) = outcomes.predictions().summary(sample).map(|summary| summary.classes.len()) else {
+        return;
+    };
+    let kind = if is_right { OutcomeKind::Correct } else { OutcomeKind::Class };
+    let mut boxes = vec![BoxOutcome { kind: None, object: NO_OBJECT, iou: 0.0 }; stored];
+    if let Some(top) = boxes.first_mut() {
+        *top = BoxOutcome { kind: Some(kind), object: 0, iou: 0.0 };
+    }
+    let shown_by = if is_right { 0 } else { NO_OBJECT };
+    outcomes.add(sample, &boxes, &[ObjectOutcome { class, bounds: [0.0; 4], shown_by, counts: true }]);
+}
+
+/// No outcomes yet, for the classes of an evaluation. `model_classes`: the place of each class id of the model among
+/// them.
+pub fn outcomes(
+    predictions: Predictions,
+    classes: &[crate::evaluation::EvaluatedClass],
+    model_classes: impl Iterator<Item = (u32, u32)>,
+) -> Outcomes {
+    let mut classes: Vec<OutcomeClass> =
+        classes.iter().map(|class| OutcomeClass { name: class.name.clone(), of_model: None }).collect();
+    for (id, place) in model_classes {
+        if let Some(class) = classes.get_mut(place as usize) {
+            class.of_model.get_or_insert(id);
+        }
+    }
+    Outcomes::new(predictions, Arc::from(classes))
+}

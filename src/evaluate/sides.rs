@@ -1,0 +1,317 @@
+//! Matches ground truth with predictions, image by image and class by class.
+
+use std::collections::HashMap;
+
+use super::truth::notes_of;
+use super::{EvaluateError, some_of};
+use crate::annotations::Found;
+use crate::domain::{
+    AnnotatedImage, FileStamp, ModelTask, Prediction, RunInfo, SampleId, SamplePrediction, SampleUri, TruthLabel,
+    ViewSettings,
+};
+use crate::evaluation::{
+    Counted, DetectedObject, GroundTruth, ImageSides, MatchedClasses, OTHER_CLASS, Sides, annotated_detections,
+    detections,
+};
+use crate::matching::{ClassCorrections, ImageKey, ImageMatches, classes_of};
+use crate::store::Project;
+use crate::tasks::TaskControl;
+
+/// The predictions of a run in a project.
+pub struct RunSide<'r> {
+    pub project: &'r Project,
+    pub run: &'r RunInfo,
+    /// The minimum scores and NMS.
+    pub view: &'r ViewSettings,
+    /// The images as they are now: what is not among them is left out, and so are predictions of older versions.
+    /// `None` takes the project as it is.
+    pub listing: Option<&'r dyn Fn(&SampleUri) -> Option<(SampleId, FileStamp)>>,
+}
+
+/// Predictions of another program against ground truth. `min_score`: the minimum score of all classes.
+///
+/// # Errors
+/// The sides have nothing in common, or are not of one kind.
+pub fn of_annotations(
+    truth: &GroundTruth,
+    (name, found): (String, Found),
+    corrections: &ClassCorrections,
+    min_score: f64,
+) -> Result<Sides, EvaluateError> {
+    let mut notes = notes_of(&name, &found);
+    let predicted = found.annotations;
+    let is_empty = predicted.images.iter().all(|image| image.boxes.is_empty() && image.labels.is_empty());
+    if !is_empty && !predicted.has_scores() {
+        return Err(EvaluateError::NoScores { name });
+    }
+    let is_fitting = |image: &AnnotatedImage| match truth.task {
+        ModelTask::Detection => image.labels.is_empty(),
+        ModelTask::Classification => image.boxes.is_empty(),
+    };
+    if let Some(other) = predicted.images.iter().find(|image| !is_fitting(image)) {
+        return Err(EvaluateError::OtherTask {
+            truth: truth.task.into_str(),
+            predictions: format!("the prediction of {}", other.name),
+        });
+    }
+    let matched = match_classes(truth, &predicted.classes, corrections, &mut notes)?;
+    let class_of = |class: u32| matched.places.get(class as usize).copied().flatten();
+    let keys: Vec<ImageKey<'_>> = predicted.images.iter().map(ImageKey::of).collect();
+    let matches = ImageMatches::between(&truth.keys(), &keys);
+    let problems = predicted.problems.counts().map(|(kind, count)| (kind.word(), count)).collect();
+    let mut counted = Counted { predictions: name, problems, ..Counted::default() };
+    counted.images_without_truth = matches.right_unmatched.len() as u64;
+    name_unmatched(&matches, |index| image_name(&predicted.images[index]), &mut notes);
+    let mut images = Vec::with_capacity(truth.images.len());
+    for index in truth.order() {
+        let partner = matches.index(index).map(|partner| &predicted.images[partner as usize]);
+        let size = truth.images[index].size.or_else(|| partner?.size);
+        if partner.is_none() {
+            counted.images_without_prediction += 1;
+            if truth.task == ModelTask::Classification {
+                continue;
+            }
+        }
+        let mut image = truth_of(truth, index, size)?;
+        if let Some(partner) = partner {
+            let found = annotated_detections(partner, size, class_of);
+            let detections = found
+                .ok_or_else(|| EvaluateError::UnknownSize { side: "the predictions", image: image_name(partner) })?;
+            counted.predictions_of_other_classes += (partner.boxes.len() - detections.len()) as u64;
+            image.objects.detections = detections;
+            let scored = partner.labels.iter().map(|label| (class_of(label.class), label.score.unwrap_or(1.0)));
+            image.classes = classified(scored, &mut counted);
+        }
+        images.push(image);
+    }
+    let classes = truth.classes.classes.clone();
+    let thresholds = vec![min_score; classes.len()];
+    let model_classes = Vec::new();
+    let task = truth.task;
+    Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, notes }))
+}
+
+/// A run against ground truth.
+///
+/// # Errors
+/// The sides have nothing in common, are not of one kind, or the project cannot be read.
+pub fn of_run(
+    truth: &GroundTruth,
+    side: &RunSide<'_>,
+    corrections: &ClassCorrections,
+    control: &TaskControl,
+) -> Result<Sides, EvaluateError> {
+    let RunSide { project, run, view, listing } = side;
+    if run.card.task != truth.task {
+        let predictions = format!("the run “{}”", run.name);
+        return Err(EvaluateError::OtherTask { truth: truth.task.into_str(), predictions });
+    }
+    let mut notes = vec![format!("Predictions: run “{}”.", run.name)];
+    let classes = RunClasses::of(truth, run, corrections, &mut notes)?;
+    let mut thresholds = vec![f64::from(view.min_score); truth.classes.classes.len()];
+    for (id, min_score) in &view.min_score_by_class {
+        if let Some(place) = classes.place(*id) {
+            thresholds[place as usize] = f64::from(*min_score);
+        }
+    }
+    let mut counted = Counted { predictions: run.name.clone(), ..Counted::default() };
+    control.set_step("reading the project");
+    let root = project.root();
+    let mut stored: Vec<Stored> = Vec::new();
+    let mut each = |uri: &SampleUri, stamp: &FileStamp, result: Result<Prediction, String>| {
+        let now = listing.map(|listing| listing(uri));
+        let Ok(prediction) = result else {
+            counted.images_failed += u64::from(now != Some(None));
+            return;
+        };
+        let sample = match now {
+            Some(None) => return,
+            Some(Some((_, now))) if !stamp.is_of(&now) => {
+                counted.images_outdated += 1;
+                return;
+            }
+            Some(Some((sample, _))) => Some(sample),
+            None => None,
+        };
+        let kept = prediction.kept_without_overlaps(view.nms_iou);
+        let (places, found) = detections(&prediction, &kept, |class| classes.place(class));
+        counted.predictions_of_other_classes += (kept.len() - found.len()) as u64;
+        let scored = prediction.classes().iter().map(|class| (classes.place(class.index), f64::from(class.score)));
+        stored.push(Stored {
+            name: uri.name_below(root.as_deref()),
+            size: [prediction.width, prediction.height],
+            sample,
+            places,
+            detections: found,
+            classes: classified(scored, &mut counted),
+        });
+    };
+    project.each_prediction(run.id, control, |page| {
+        for SamplePrediction { sample, stamp, result } in page {
+            each(&sample, &stamp, result);
+        }
+    })?;
+    control.checkpoint()?;
+    let has_class = |stored: &Stored| {
+        !stored.detections.is_empty() || stored.classes.iter().any(|(class, _)| *class != OTHER_CLASS)
+    };
+    if counted.predictions_of_other_classes > 0 && !stored.iter().any(has_class) {
+        return Err(no_class_in_common(truth, &classes.predicted));
+    }
+    let keys: Vec<ImageKey<'_>> = stored.iter().map(|stored| ImageKey::named(&stored.name)).collect();
+    let matches = ImageMatches::between(&truth.keys(), &keys);
+    drop(keys);
+    counted.images_without_truth = matches.right_unmatched.len() as u64;
+    name_unmatched(&matches, |index| stored[index].name.clone(), &mut notes);
+    let mut images = Vec::with_capacity(stored.len());
+    for index in truth.order() {
+        let Some(partner) = matches.index(index) else {
+            counted.images_without_prediction += 1;
+            continue;
+        };
+        let partner = &mut stored[partner as usize];
+        let image = truth_of(truth, index, Some(partner.size))?;
+        images.push(partner.beside(image));
+    }
+    if images.is_empty() {
+        return Err(EvaluateError::NoImageInCommon {
+            truth: some_of(truth.images.iter().map(image_name)),
+            predicted: some_of(stored.iter().map(|stored| stored.name.as_str())),
+        });
+    }
+    let model_classes = run.labels.iter().filter_map(|(id, _)| Some((id, classes.place(id)?))).collect();
+    let (task, matched) = (truth.task, classes.matched);
+    let classes = truth.classes.classes.clone();
+    Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, notes }))
+}
+
+/// The classes of a run among those of ground truth.
+struct RunClasses {
+    predicted: Vec<TruthLabel>,
+    by_id: HashMap<u32, Option<u32>>,
+    by_number: HashMap<i64, u32>,
+    matched: MatchedClasses,
+}
+
+impl RunClasses {
+    fn of(
+        truth: &GroundTruth,
+        run: &RunInfo,
+        corrections: &ClassCorrections,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, EvaluateError> {
+        let mut predicted = classes_of(&run.labels);
+        for class in &mut predicted {
+            // A class without a name is stored with this one.
+            let is_nameless = class.name == class.number.map(|number| format!("class {number}"));
+            class.name.take_if(|_| is_nameless);
+        }
+        let matched = match_classes(truth, &predicted, corrections, notes)?;
+        let ids = run.labels.iter().map(|(id, _)| id);
+        let by_id = ids.zip(matched.places.iter().copied()).collect();
+        let numbered = truth.classes.classes.iter().zip(0..);
+        let by_number = numbered.filter_map(|(class, place)| Some((class.id?, place))).collect();
+        Ok(Self { predicted, by_id, by_number, matched })
+    }
+
+    /// The place of a class id of the model among the classes of the evaluation.
+    fn place(&self, id: u32) -> Option<u32> {
+        match self.by_id.get(&id) {
+            Some(place) => *place,
+            None => self.by_number.get(&i64::from(id)).copied(),
+        }
+    }
+}
+
+/// A stored prediction of an image that is evaluated.
+struct Stored {
+    name: String,
+    size: [u32; 2],
+    sample: Option<SampleId>,
+    /// The index of each detection in the prediction.
+    places: Vec<u32>,
+    detections: Vec<DetectedObject>,
+    classes: Vec<(u32, f64)>,
+}
+
+impl Stored {
+    /// Moves the prediction beside the ground truth of its image.
+    fn beside(&mut self, mut image: ImageSides) -> ImageSides {
+        image.objects.detections = std::mem::take(&mut self.detections);
+        image.classes = std::mem::take(&mut self.classes);
+        image.stored = std::mem::take(&mut self.places);
+        image.sample = self.sample;
+        image
+    }
+}
+
+fn match_classes(
+    truth: &GroundTruth,
+    predicted: &[TruthLabel],
+    corrections: &ClassCorrections,
+    notes: &mut Vec<String>,
+) -> Result<MatchedClasses, EvaluateError> {
+    let matched = truth.match_classes(predicted, corrections)?;
+    let unmatched: Vec<&TruthLabel> = matched.matches.unmatched().collect();
+    if unmatched.len() == predicted.len() && !predicted.is_empty() {
+        return Err(no_class_in_common(truth, predicted));
+    }
+    if !unmatched.is_empty() {
+        let consequence = match truth.task {
+            ModelTask::Detection => "their boxes are left out",
+            ModelTask::Classification => "images that are predicted so are wrong",
+        };
+        notes.push(format!(
+            "The ground truth does not have {} of {} classes of the predictions; {consequence}: {}.",
+            unmatched.len(),
+            predicted.len(),
+            some_of(unmatched.into_iter())
+        ));
+    }
+    Ok(matched)
+}
+
+fn no_class_in_common(truth: &GroundTruth, predicted: &[TruthLabel]) -> EvaluateError {
+    EvaluateError::NoClassInCommon { predicted: some_of(predicted.iter()), truth: some_of(truth.labels.iter()) }
+}
+
+fn truth_of(truth: &GroundTruth, index: usize, size: Option<[u32; 2]>) -> Result<ImageSides, EvaluateError> {
+    truth
+        .image(index, size)
+        .ok_or_else(|| EvaluateError::UnknownSize { side: "the ground truth", image: image_name(&truth.images[index]) })
+}
+
+/// Adds what the ground truth says of itself.
+fn finished(truth: &GroundTruth, mut sides: Sides) -> Sides {
+    sides.notes.splice(0..0, truth.notes.iter().cloned());
+    sides.counted.truth.clone_from(&truth.name);
+    for (kind, count) in truth.problems.counts() {
+        *sides.counted.problems.entry(kind.word()).or_default() += count;
+    }
+    sides
+}
+
+/// Gives a class that the ground truth does not have a number that is never right.
+fn classified(scored: impl Iterator<Item = (Option<u32>, f64)>, counted: &mut Counted) -> Vec<(u32, f64)> {
+    let classes: Vec<(Option<u32>, f64)> = scored.collect();
+    counted.predictions_of_other_classes += u64::from(classes.first().is_some_and(|(class, _)| class.is_none()));
+    classes.into_iter().map(|(class, score)| (class.unwrap_or(OTHER_CLASS), score)).collect()
+}
+
+fn image_name(image: &AnnotatedImage) -> String {
+    match &image.id {
+        Some(id) if image.name.is_empty() => id.to_string(),
+        _ => image.name.clone(),
+    }
+}
+
+fn name_unmatched(matches: &ImageMatches, name_of: impl Fn(usize) -> String, notes: &mut Vec<String>) {
+    let unmatched = &matches.right_unmatched;
+    if !unmatched.is_empty() {
+        notes.push(format!(
+            "{} predicted images are not in the ground truth, and are left out: {}.",
+            unmatched.len(),
+            some_of(unmatched.iter().map(|(index, _)| name_of(*index as usize)))
+        ));
+    }
+}

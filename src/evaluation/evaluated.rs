@@ -1,0 +1,39 @@
+//! All numbers of an evaluation, as they are written to a file and shown.
+
+use serde::Serialize;
+
+use super::bootstrap::{DetectionIntervals, Interval};
+use super::classification::ClassificationMetrics;
+use super::detection::DetectionMetrics;
+use super::ground_truth::Counted;
+
+/// The numbers, and what they are about.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evaluated {
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    #[serde(flatten)]
+    pub counted: Counted,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Metrics {
+    Detection {
+        #[serde(flatten)]
+        metrics: Box<DetectionMetrics>,
+        /// 95 % intervals; `null` without draws.
+        intervals: Option<DetectionIntervals>,
+    },
+    Classification {
+        #[serde(flatten)]
+        metrics: Box<ClassificationMetrics>,
+        intervals: Option<ClassificationIntervals>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ClassificationIntervals {
+    pub top1: Option<Interval>,
+    pub top5: Option<Interval>,
+}

@@ -1,0 +1,185 @@
+//! Annotations that are taken as right, and the two sides of an evaluation.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::against::EvaluatedClasses;
+use super::detection::EvaluatedClass;
+use super::objects::ImageObjects;
+use crate::domain::{
+    AnnotatedImage, AnnotatedImageId, AnnotationProblems, Annotations, ModelTask, SampleId, TruthLabel,
+};
+use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, ImageKey};
+
+/// Ground truth of many images, in the order of its file.
+#[derive(Debug, Clone)]
+pub struct GroundTruth {
+    /// The file or folder, for people.
+    pub name: String,
+    pub task: ModelTask,
+    pub images: Vec<AnnotatedImage>,
+    /// The classes as the file has them; [`AnnotatedImage`] refers to these.
+    pub labels: Vec<TruthLabel>,
+    pub classes: EvaluatedClasses,
+    /// What a person should know of it: whole sentences.
+    pub notes: Vec<String>,
+    /// What could not be used.
+    pub problems: AnnotationProblems,
+}
+
+/// Why annotations are not ground truth, in words that follow their name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoTruth {
+    #[error("has scores, so these are predictions and not ground truth")]
+    Scores,
+    #[error("has neither boxes nor classes of images")]
+    Nothing,
+}
+
+/// The classes of predictions among those of ground truth.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MatchedClasses {
+    /// A row for each class of the predictions.
+    pub matches: ClassMatches,
+    /// The place of each of them among the classes of the evaluation.
+    pub places: Vec<Option<u32>>,
+}
+
+impl GroundTruth {
+    /// # Errors
+    /// The annotations are predictions, or empty.
+    pub fn of(name: String, annotations: Annotations, mut notes: Vec<String>) -> Result<Self, NoTruth> {
+        if annotations.has_scores() {
+            return Err(NoTruth::Scores);
+        }
+        let Annotations { classes: labels, images, problems } = annotations;
+        let several = images.iter().filter(|image| image.labels.len() > 1).count();
+        if several > 0 {
+            notes.push(format!(
+                "Images of the ground truth with several classes, of which the first counts: {several}."
+            ));
+        }
+        let with_boxes = images.iter().any(|image| !image.boxes.is_empty());
+        let with_labels = images.iter().any(|image| !image.labels.is_empty());
+        let task = match (with_boxes, with_labels) {
+            (true, _) => ModelTask::Detection,
+            (false, true) => ModelTask::Classification,
+            (false, false) => return Err(NoTruth::Nothing),
+        };
+        let classes = EvaluatedClasses::of(&labels);
+        Ok(Self { name, task, images, labels, classes, notes, problems })
+    }
+
+    pub fn keys(&self) -> Vec<ImageKey<'_>> {
+        self.images.iter().map(ImageKey::of).collect()
+    }
+
+    /// # Errors
+    /// A correction is about a class that its side does not have.
+    pub fn match_classes(
+        &self,
+        predicted: &[TruthLabel],
+        corrections: &ClassCorrections,
+    ) -> Result<MatchedClasses, CorrectionsError> {
+        let matches = ClassMatches::between(predicted, &self.labels, corrections)?;
+        let place = |index: u32| self.classes.place(matches.index(index)?);
+        let places = (0..predicted.len() as u32).map(place).collect();
+        Ok(MatchedClasses { matches, places })
+    }
+
+    /// The objects or the class of an image, without predictions. `size`: of the upright image in pixels, if it is
+    /// known. `None` if its boxes are fractions and its size is unknown.
+    pub fn image(&self, index: usize, size: Option<[u32; 2]>) -> Option<ImageSides> {
+        let image = self.images.get(index)?;
+        let truths = self.classes.truths(image, size.or(image.size))?;
+        let truth_class = image.labels.first().and_then(|label| self.classes.place(label.class));
+        let objects = ImageObjects { truths, detections: Vec::new() };
+        Some(ImageSides { objects, truth_class, ..ImageSides::default() })
+    }
+
+    /// The order of the images in which equal scores are compared: that of their ids if all are numbered, as
+    /// pycocotools has it, otherwise that of the file.
+    pub fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.images.len()).collect();
+        let is_numbered = self.images.iter().all(|image| matches!(image.id, Some(AnnotatedImageId::Number(_))));
+        if is_numbered {
+            order.sort_by_key(|&index| &self.images[index].id);
+        }
+        order
+    }
+}
+
+/// Ground truth and predictions, matched image by image and class by class.
+#[derive(Debug)]
+pub struct Sides {
+    pub task: ModelTask,
+    pub classes: Vec<EvaluatedClass>,
+    /// The classes of the predictions among these.
+    pub matched: MatchedClasses,
+    /// Each class id of the model that is one of `classes`, with its place among them; empty without a model.
+    pub model_classes: Vec<(u32, u32)>,
+    /// In the order of [`GroundTruth::order`].
+    pub images: Vec<ImageSides>,
+    /// The minimum score of each class.
+    pub thresholds: Vec<f64>,
+    pub counted: Counted,
+    /// What a person should know before the numbers: whole sentences.
+    pub notes: Vec<String>,
+}
+
+/// The ground truth and the prediction of one image.
+#[derive(Debug, Default)]
+pub struct ImageSides {
+    pub objects: ImageObjects,
+    /// The class of the whole image in the ground truth.
+    pub truth_class: Option<u32>,
+    /// The predicted classes of the whole image with their scores, the best first.
+    pub classes: Vec<(u32, f64)>,
+    /// The image of the source, if one is open.
+    pub sample: Option<SampleId>,
+    /// The index of each detection in its stored prediction.
+    pub stored: Vec<u32>,
+}
+
+/// What was evaluated and what was not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    /// The run or file of the predictions.
+    pub predictions: String,
+    pub truth: String,
+    /// Images of the ground truth without a prediction. Those of a file of detections count as images without a
+    /// detection, as pycocotools counts them; of a project they are left out.
+    pub images_without_prediction: u64,
+    /// Images with a prediction that the ground truth does not have; left out.
+    pub images_without_truth: u64,
+    /// Images whose prediction failed, or is of an older version of the file; left out.
+    pub images_failed: u64,
+    pub images_outdated: u64,
+    /// Detections, or top classes, of classes that the ground truth does not have.
+    pub predictions_of_other_classes: u64,
+    /// Entries of the files that could not be used, by kind.
+    pub problems: BTreeMap<&'static str, u64>,
+}
+
+impl Counted {
+    /// Whether every image and entry was used.
+    pub fn is_complete(&self) -> bool {
+        let left_out = self.images_without_truth + self.images_failed + self.images_outdated;
+        left_out == 0 && self.problems.is_empty()
+    }
+
+    /// What was left out or is worth knowing, each with its count; only what there is.
+    pub fn texts(&self) -> impl Iterator<Item = (u64, &'static str)> {
+        [
+            (self.images_without_prediction, "images of the ground truth without a prediction"),
+            (self.images_without_truth, "predicted images without ground truth, left out"),
+            (self.images_failed, "images whose prediction failed, left out"),
+            (self.images_outdated, "images that changed after they were predicted, left out"),
+            (self.predictions_of_other_classes, "predictions of classes that the ground truth does not have"),
+            (self.problems.values().sum(), "entries of the files that could not be used"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+    }
+}

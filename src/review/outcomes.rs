@@ -1,0 +1,226 @@
+//! How each box of a run compares with the ground truth, and which objects were missed.
+
+use std::sync::Arc;
+
+use strum::{IntoStaticStr, VariantArray};
+
+use super::facts::VisibleBoxes;
+use super::{Predictions, Summary};
+use crate::domain::{ModelTask, SampleId};
+
+/// What a box, or the top class of an image, is worth at an IoU of 0.50. It holds at every minimum score: only boxes
+/// with a higher score decide which objects are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str)]
+pub enum OutcomeKind {
+    Correct,
+    /// Another class than the object.
+    Class,
+    /// The right class, but the box is badly placed.
+    Location,
+    /// Another class, and badly placed.
+    Both,
+    /// An object that a box with a higher score shows already.
+    Duplicate,
+    /// There is nothing.
+    Background,
+    /// A crowd or an object that does not count: neither right nor wrong.
+    Ignored,
+}
+
+impl OutcomeKind {
+    pub fn is_wrong(self) -> bool {
+        !matches!(self, Self::Correct | Self::Ignored)
+    }
+
+    /// For people, after “false positive:” or alone.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Correct => "right",
+            Self::Class => "wrong class",
+            Self::Location => "badly placed",
+            Self::Both => "wrong class and badly placed",
+            Self::Duplicate => "duplicate",
+            Self::Background => "background",
+            Self::Ignored => "does not count",
+        }
+    }
+}
+
+/// One box of a prediction, or the top class of a classifier.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BoxOutcome {
+    /// `None` if the box was not evaluated: it is of a class that the ground truth does not have, hidden by a better
+    /// box, or not the top class.
+    pub kind: Option<OutcomeKind>,
+    /// The object that it shows, or is nearest to: an index into [`ImageOutcomes::objects`], or [`NO_OBJECT`].
+    pub object: u32,
+    /// With that object; `0.0..=1.0`.
+    pub iou: f32,
+}
+
+/// In place of an index.
+pub const NO_OBJECT: u32 = u32::MAX;
+
+/// One object of the ground truth, or what a whole image shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ObjectOutcome {
+    /// Index into [`Outcomes::classes`].
+    pub class: u32,
+    /// Left, top, right and bottom in pixels of the upright image; all zero for a class of a whole image.
+    pub bounds: [f32; 4],
+    /// The box that shows it: an index into the stored prediction, or [`NO_OBJECT`].
+    pub shown_by: u32,
+    /// Whether it is missed if no box shows it; a crowd or an object that does not count is not.
+    pub counts: bool,
+}
+
+/// The outcomes of one image.
+#[derive(Debug, Clone, Copy)]
+pub struct ImageOutcomes<'o> {
+    /// As many as the stored prediction has boxes or classes.
+    pub boxes: &'o [BoxOutcome],
+    pub objects: &'o [ObjectOutcome],
+}
+
+/// A class of the ground truth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutcomeClass {
+    pub name: String,
+    /// The class of the model that is the same; the first of several.
+    pub of_model: Option<u32>,
+}
+
+/// The outcomes of all evaluated images of a run. 12 bytes a box.
+#[derive(Debug)]
+pub struct Outcomes {
+    /// The predictions that were evaluated: an image that was predicted again has no outcome.
+    predictions: Predictions,
+    /// In the order of the evaluation.
+    pub classes: Arc<[OutcomeClass]>,
+    /// By sample.
+    rows: Vec<Row>,
+    boxes: Vec<BoxOutcome>,
+    objects: Vec<ObjectOutcome>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    is_evaluated: bool,
+    first_box: u64,
+    boxes: u32,
+    first_object: u64,
+    objects: u32,
+}
+
+impl Outcomes {
+    pub fn new(predictions: Predictions, classes: Arc<[OutcomeClass]>) -> Self {
+        Self { predictions, classes, rows: Vec::new(), boxes: Vec::new(), objects: Vec::new() }
+    }
+
+    /// `boxes`: as many as the stored prediction of the image has boxes or classes.
+    pub fn add(&mut self, id: SampleId, boxes: &[BoxOutcome], objects: &[ObjectOutcome]) {
+        if self.rows.len() <= id.index() {
+            self.rows.resize(id.index() + 1, Row::default());
+        }
+        self.rows[id.index()] = Row {
+            is_evaluated: true,
+            first_box: self.boxes.len() as u64,
+            boxes: boxes.len() as u32,
+            first_object: self.objects.len() as u64,
+            objects: objects.len() as u32,
+        };
+        self.boxes.extend_from_slice(boxes);
+        self.objects.extend_from_slice(objects);
+    }
+
+    /// The outcomes of an image with this prediction; `None` if it was not evaluated, or predicted again since.
+    pub fn of(&self, id: SampleId, summary: Summary<'_>) -> Option<ImageOutcomes<'_>> {
+        let row = self.rows.get(id.index()).filter(|row| row.is_evaluated)?;
+        let evaluated = self.predictions.summary(id)?;
+        // Nearly always both are in the same memory.
+        let is_same = std::ptr::eq(evaluated.classes, summary.classes) || evaluated == summary;
+        let range = |first: u64, len: u32| first as usize..first as usize + len as usize;
+        let found = ImageOutcomes {
+            boxes: self.boxes.get(range(row.first_box, row.boxes))?,
+            objects: self.objects.get(range(row.first_object, row.objects))?,
+        };
+        (is_same && found.boxes.len() == summary.classes.len()).then_some(found)
+    }
+
+    pub fn predictions(&self) -> &Predictions {
+        &self.predictions
+    }
+}
+
+/// What of an image is on screen.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShownOutcomes<'a> {
+    pub(super) task: ModelTask,
+    pub(super) summary: Summary<'a>,
+    pub(super) visible: VisibleBoxes<'a>,
+    pub(super) classes: &'a [OutcomeClass],
+    pub(super) outcomes: ImageOutcomes<'a>,
+}
+
+impl<'a> ShownOutcomes<'a> {
+    /// Whether this box is on screen; of a classifier it is the top class.
+    pub(super) fn shows(&self, index: usize) -> bool {
+        match self.task {
+            ModelTask::Classification => index == 0,
+            ModelTask::Detection => {
+                let found = self.summary.classes.get(index).zip(self.summary.scores.get(index));
+                found.is_some_and(|(class, score)| self.visible.contains(index, *class, *score))
+            }
+        }
+    }
+
+    /// The evaluated boxes on screen: index, class of the model, score, outcome.
+    pub(super) fn boxes(self) -> impl Iterator<Item = ShownBox> + use<'a> {
+        let boxes = self.outcomes.boxes.iter().enumerate();
+        boxes.filter_map(move |(index, outcome)| {
+            let kind = outcome.kind?;
+            let (&class, &score) = self.summary.classes.get(index).zip(self.summary.scores.get(index))?;
+            self.shows(index).then_some(ShownBox { index, class, score, kind, outcome: *outcome })
+        })
+    }
+
+    /// The objects that count, are of a class that is shown, and that no right box on screen shows: index, object, and
+    /// whether a box of another class shows it.
+    pub(super) fn missed(self) -> impl Iterator<Item = MissedObject> + use<'a> {
+        let objects = self.outcomes.objects.iter().enumerate();
+        objects.filter_map(move |(index, object)| {
+            let is_found = object.shown_by != NO_OBJECT && self.shows(object.shown_by as usize);
+            let is_hidden = self.task == ModelTask::Detection
+                && self
+                    .classes
+                    .get(object.class as usize)
+                    .and_then(|class| class.of_model)
+                    .is_some_and(|class| !self.visible.has_class(usize::MAX, class));
+            if is_found || is_hidden || !object.counts {
+                return None;
+            }
+            let is_confused =
+                self.boxes().any(|found| found.kind == OutcomeKind::Class && found.outcome.object as usize == index);
+            Some(MissedObject { index, object: *object, is_confused })
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShownBox {
+    pub(super) index: usize,
+    /// Of the model.
+    pub(super) class: u32,
+    pub(super) score: f32,
+    pub(super) kind: OutcomeKind,
+    pub(super) outcome: BoxOutcome,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MissedObject {
+    pub(super) index: usize,
+    pub(super) object: ObjectOutcome,
+    /// A box of another class on screen shows it.
+    pub(super) is_confused: bool,
+}
