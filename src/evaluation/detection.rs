@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::coco::CocoBuilder;
+use super::curve::Curve;
 use super::objects::{CORRECT_IOU, ImageObjects, Outcome, Overlaps};
 use super::operating_point::{BestThreshold, Counts, ScoredOutcomes, add_truths};
 use super::voc;
@@ -70,6 +71,9 @@ pub struct DetectionMetrics {
     pub missed: u64,
     /// The minimum score with the highest F1, the same for all classes.
     pub best: Option<BestThreshold>,
+    /// Precision, recall and F1 over the minimum score, all classes pooled.
+    #[serde(skip)]
+    pub curve: Curve,
     pub classes: Vec<ClassMetrics>,
     /// TIDE's kinds of errors.
     pub errors: BTreeMap<&'static str, ErrorCost>,
@@ -97,6 +101,8 @@ pub struct ClassMetrics {
     pub best: Option<BestThreshold>,
     /// Interpolated precision at IoU 0.50 at the recalls 0.00, 0.01 … 1.00 (COCO); empty without objects.
     pub precision_at_recall: Vec<f64>,
+    #[serde(skip)]
+    pub curve: Curve,
 }
 
 /// How much an error of TIDE costs.
@@ -190,7 +196,7 @@ impl DetectionEvaluation {
         let mut all = Counts::default();
         let mut classes = Vec::new();
         let parts = self.classes.into_iter().zip(&self.thresholds).zip(&self.outcomes).zip(&coco.by_class).zip(&voc);
-        for (((((class, &threshold), outcomes), [ap, ap50]), voc), curve) in parts.zip(coco.curves) {
+        for (((((class, &threshold), outcomes), [ap, ap50]), voc), precision_at_recall) in parts.zip(coco.curves) {
             let counts = outcomes.at(threshold);
             all += counts;
             classes.push(ClassMetrics {
@@ -206,7 +212,8 @@ impl DetectionEvaluation {
                 recall: counts.recall(),
                 f1: counts.f1(),
                 best: outcomes.best(),
-                precision_at_recall: curve,
+                precision_at_recall,
+                curve: outcomes.curve(),
             });
         }
         let mean = |of: fn(&ClassMetrics) -> Option<f64>| {
@@ -214,6 +221,7 @@ impl DetectionEvaluation {
             (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
         };
         let threshold = self.thresholds.first().copied();
+        let pooled = ScoredOutcomes::pooled(&self.outcomes);
         let cells = self.confusion.into_iter();
         Ok(DetectionMetrics {
             task: "detection",
@@ -239,7 +247,8 @@ impl DetectionEvaluation {
             true_positives: all.correct,
             false_positives: all.wrong,
             missed: all.missed(),
-            best: ScoredOutcomes::pooled(&self.outcomes).best(),
+            best: pooled.best(),
+            curve: pooled.curve(),
             classes,
             errors: coco
                 .errors

@@ -24,6 +24,7 @@ mod class_map;
 mod classification;
 mod coco;
 mod confusion;
+mod curve;
 mod detection;
 mod evaluated;
 mod ground_truth;
@@ -40,6 +41,7 @@ pub use classification::{
     CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,
 };
 pub use confusion::{ConfusionMatrix, truth_in_name};
+pub use curve::{Curve, CurvePoint};
 pub use detection::{ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, ErrorCost, EvaluatedClass};
 pub use evaluated::{ClassificationIntervals, Evaluated, Metrics};
 pub use ground_truth::{Counted, GroundTruth, ImageSides, MatchedClasses, NoTruth, Sides};

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::curve::Curve;
 use super::objects::ImageObjects;
 use crate::domain::BoxRole;
 
@@ -73,6 +74,13 @@ pub(super) fn add_truths(classes: &mut [ScoredOutcomes], image: &ImageObjects) {
 }
 
 impl ScoredOutcomes {
+    #[cfg(test)]
+    pub(super) fn new(scored: impl IntoIterator<Item = (f64, bool)>, truths: u64) -> Self {
+        let mut outcomes = Self { scored: scored.into_iter().collect(), truths };
+        outcomes.sort();
+        outcomes
+    }
+
     pub(super) fn add(&mut self, score: f64, is_correct: bool) {
         self.scored.push((score, is_correct));
     }
@@ -96,22 +104,30 @@ impl ScoredOutcomes {
         Counts { correct, wrong: shown as u64 - correct, truths: self.truths }
     }
 
+    /// The counts at each score, the highest first. Equal scores are shown together or not at all.
+    pub(super) fn steps(&self) -> impl Iterator<Item = (f64, Counts)> {
+        let mut counts = Counts { truths: self.truths, ..Counts::default() };
+        self.scored.chunk_by(|one, next| one.0 == next.0).map(move |equal| {
+            let correct = equal.iter().filter(|(_, is_correct)| *is_correct).count() as u64;
+            counts += Counts { correct, wrong: equal.len() as u64 - correct, truths: 0 };
+            (equal[0].0, counts)
+        })
+    }
+
     /// The threshold with the highest F1, the highest of equals; `None` if no detection is right.
     pub fn best(&self) -> Option<BestThreshold> {
-        let mut counts = Counts { truths: self.truths, ..Counts::default() };
         let mut best: Option<BestThreshold> = None;
-        for (place, &(score, is_correct)) in self.scored.iter().enumerate() {
-            counts.correct += u64::from(is_correct);
-            counts.wrong += u64::from(!is_correct);
-            // Equal scores are shown together or not at all.
-            if self.scored.get(place + 1).is_some_and(|(next, _)| *next == score) {
-                continue;
-            }
+        for (threshold, counts) in self.steps() {
             if let Some(f1) = counts.f1().filter(|f1| *f1 > best.map_or(0.0, |best| best.f1)) {
-                best = Some(BestThreshold { threshold: score, f1 });
+                best = Some(BestThreshold { threshold, f1 });
             }
         }
         best
+    }
+
+    /// Precision, recall and F1 over the threshold.
+    pub fn curve(&self) -> Curve {
+        Curve::of(self)
     }
 
     /// All classes together.
@@ -135,15 +151,9 @@ impl ScoredOutcomes {
 mod tests {
     use super::*;
 
-    fn outcomes(scored: &[(f64, bool)], truths: u64) -> ScoredOutcomes {
-        let mut outcomes = ScoredOutcomes { scored: scored.to_vec(), truths };
-        outcomes.sort();
-        outcomes
-    }
-
     #[test]
     fn counts_at_a_threshold_include_equal_scores() {
-        let outcomes = outcomes(&[(0.5, true), (0.9, true), (0.7, false)], 4);
+        let outcomes = ScoredOutcomes::new([(0.5, true), (0.9, true), (0.7, false)], 4);
         let counts = outcomes.at(0.5);
         assert_eq!((counts.correct, counts.wrong, counts.missed()), (2, 1, 2));
         assert_eq!(outcomes.at(0.95), Counts { correct: 0, wrong: 0, truths: 4 });
@@ -152,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_best_threshold_never_splits_equal_scores() {
-        let outcomes = outcomes(&[(0.9, true), (0.5, true), (0.5, false), (0.5, false), (0.5, false)], 2);
+        let outcomes = ScoredOutcomes::new([(0.9, true), (0.5, true), (0.5, false), (0.5, false), (0.5, false)], 2);
         let best = outcomes.best().unwrap();
         assert_eq!(best.threshold, 0.9);
         assert!((best.f1 - 2.0 / 3.0).abs() < 1e-12);

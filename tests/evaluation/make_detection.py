@@ -123,11 +123,13 @@ def counts(evaluation, classes):
             truths += int((~found["gtIgnore"].astype(bool)).sum())
         of_class.update(at(THRESHOLD, scores, right, truths), truths=truths, detections=len(scores))
         of_class["best_f1"] = best_f1(scores, right, truths)
+        of_class["curve"] = curve(scores, right, truths)
         pooled["scores"] += scores
         pooled["right"] += right
         pooled["truths"] += truths
     total = at(THRESHOLD, pooled["scores"], pooled["right"], pooled["truths"])
     total["best_f1"] = best_f1(pooled["scores"], pooled["right"], pooled["truths"])
+    total["curve"] = curve(pooled["scores"], pooled["right"], pooled["truths"])
     return total
 
 
@@ -146,6 +148,16 @@ def best_f1(scores, right, truths):
     values = [at(score, scores, right, truths)["f1"] for score in set(scores)]
     best = max(values, default=0)
     return best or None
+
+
+def curve(scores, right, truths):
+    """Threshold, precision, recall and F1 at each score; nothing without objects."""
+    points = [(score, at(score, scores, right, truths)) for score in sorted(set(scores), reverse=True)]
+    return [
+        [score, *(round(numbers[name], 7) for name in ("precision", "recall", "f1"))]
+        for score, numbers in points
+        if truths
+    ]
 
 
 def iou(one, other):

@@ -8,6 +8,10 @@ use super::super::{DetectedObject, DetectionDraws, TrueObject, outcomes};
 use super::*;
 
 const CLOSE: f64 = 1e-9;
+/// Curves are rounded in the fixtures.
+const ROUNDED: f64 = 1e-6;
+/// Of a chart 500 pixels wide.
+const SAME_TO_A_PIXEL: f64 = 2e-3;
 /// tidecv divides 0..=100 by 100 for its recalls, pycocotools spaces them evenly: an object more or less at the edge.
 const CLOSE_TO_TIDECV: f64 = 1e-3;
 
@@ -76,6 +80,34 @@ fn check(what: &str, folder: &Path, got: Option<f64>, expected: &Value) {
     assert!(is_close, "{}: {what}: {got:?}, expected {expected}", folder.display());
 }
 
+/// Each point of the whole curve is one of the thinned curve, or between two of them.
+fn check_curve(folder: &Path, curve: &Curve, expected: &[Value]) {
+    let whole: Vec<[f64; 4]> =
+        expected.iter().map(|point| std::array::from_fn(|place| point[place].as_f64().unwrap())).collect();
+    let points: Vec<[f64; 4]> =
+        curve.points.iter().map(|point| [point.threshold, point.precision, point.recall, point.f1]).collect();
+    assert_eq!(points.is_empty(), whole.is_empty(), "{}", folder.display());
+    let apart = |one: &[f64; 4], other: &[f64; 4]| {
+        one.iter().zip(other).map(|(one, other)| (one - other).abs()).fold(0.0, f64::max)
+    };
+    for (one, other) in [(points.first(), whole.first()), (points.last(), whole.last())] {
+        assert!(one.zip(other).is_none_or(|(one, other)| apart(one, other) < ROUNDED), "{}", folder.display());
+    }
+    // A steep line may be as far above a point as it likes, if it passes beside it.
+    let beside = |point: &[f64; 4], from: &[f64; 4], to: &[f64; 4]| {
+        let on_line = |step: u32| {
+            let share = f64::from(step) / 20.0;
+            std::array::from_fn(|axis| from[axis] + share * (to[axis] - from[axis]))
+        };
+        (0..=20).map(|step| apart(point, &on_line(step))).fold(f64::INFINITY, f64::min)
+    };
+    for point in &whole {
+        let ends = points.iter().zip(points.iter().skip(1).chain(points.last()));
+        let nearest = ends.map(|(from, to)| beside(point, from, to)).fold(f64::INFINITY, f64::min);
+        assert!(nearest < SAME_TO_A_PIXEL, "{}: {point:?} is {nearest} from the curve", folder.display());
+    }
+}
+
 #[test]
 fn numbers_are_those_of_pycocotools_tide_and_voc() {
     let mut with_tide = 0;
@@ -103,6 +135,7 @@ fn numbers_are_those_of_pycocotools_tide_and_voc() {
         check("recall", &folder, metrics.recall, &expected["recall"]);
         check("F1", &folder, metrics.f1, &expected["f1"]);
         check("best F1", &folder, metrics.best.map(|best| best.f1), &expected["best_f1"]);
+        check_curve(&folder, &metrics.curve, list(&expected["curve"]));
         assert_eq!(metrics.classes.len(), list(&expected["classes"]).len());
         for (class, expected) in metrics.classes.iter().zip(list(&expected["classes"])) {
             let check = |what: &str, got, expected: &Value| {
@@ -116,6 +149,7 @@ fn numbers_are_those_of_pycocotools_tide_and_voc() {
             check("best F1", class.best.map(|best| best.f1), &expected["best_f1"]);
             check("AP of VOC 2007", class.voc2007_ap, &expected["voc"][0]);
             check("AP of VOC 2012", class.voc2012_ap, &expected["voc"][1]);
+            check_curve(&folder, &class.curve, list(&expected["curve"]));
             assert_eq!(class.truths, expected["truths"].as_u64().unwrap());
             assert_eq!(class.detections, expected["detections"].as_u64().unwrap());
             let curve = list(&expected["precision_at_recall"]);

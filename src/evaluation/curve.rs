@@ -1,0 +1,202 @@
+//! Precision, recall and F1 over the minimum score, thinned to what a chart can show.
+
+use std::collections::BinaryHeap;
+
+use super::operating_point::{Counts, ScoredOutcomes};
+
+/// More points than a chart has room for.
+const MOST_POINTS: usize = 300;
+/// How far a thinned curve may be from the whole one: half a pixel of a chart that is 500 pixels wide.
+const TOLERANCE: f64 = 1e-3;
+/// Points that are closer to the one before cannot be told apart; dropping them first makes long curves short.
+const CLOSEST: f64 = TOLERANCE / 4.0;
+
+/// Precision, recall and F1 at each minimum score, the highest score first. Straight lines between the points draw the
+/// curve, whatever two of the numbers are the axes: no point of it is further than about a thousandth of an axis from
+/// them. Of two points with one threshold the later one holds at it, the earlier one just above it. Begins with the
+/// highest and ends with the lowest score of a detection; empty without detections or without objects.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Curve {
+    pub points: Vec<CurvePoint>,
+}
+
+/// What counts if detections with a score of at least `threshold` are shown. All numbers are `0.0..=1.0`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CurvePoint {
+    pub threshold: f64,
+    pub precision: f64,
+    pub recall: f64,
+    pub f1: f64,
+}
+
+impl CurvePoint {
+    fn of(threshold: f64, counts: Counts) -> Option<Self> {
+        let (precision, recall, f1) = (counts.precision()?, counts.recall()?, counts.f1()?);
+        Some(Self { threshold, precision, recall, f1 })
+    }
+
+    fn numbers(self) -> [f64; 4] {
+        [self.threshold, self.precision, self.recall, self.f1]
+    }
+}
+
+impl Curve {
+    pub(super) fn of(outcomes: &ScoredOutcomes) -> Self {
+        let mut whole: Vec<CurvePoint> = Vec::new();
+        let mut is_dropped = false;
+        for (threshold, counts) in outcomes.steps() {
+            let Some(point) = CurvePoint::of(threshold, counts) else {
+                return Self::default();
+            };
+            // Between two scores nothing changes: a chart over the threshold has steps.
+            let corner = whole.last().map(|before| CurvePoint { threshold, ..*before });
+            for point in corner.into_iter().chain([point]) {
+                let before = whole.last().copied();
+                if before.is_some_and(|before| farthest_apart(before, point) < CLOSEST) {
+                    is_dropped = true;
+                    continue;
+                }
+                whole.push(point);
+                is_dropped = false;
+            }
+        }
+        if is_dropped && let Some((threshold, counts)) = outcomes.steps().last() {
+            whole.extend(CurvePoint::of(threshold, counts));
+        }
+        Self { points: thinned(&whole) }
+    }
+}
+
+fn farthest_apart(one: CurvePoint, other: CurvePoint) -> f64 {
+    let differences = one.numbers().into_iter().zip(other.numbers()).map(|(one, other)| (one - other).abs());
+    differences.fold(0.0, f64::max)
+}
+
+/// A stretch of the curve and its point that is farthest from the line between its ends.
+struct Stretch {
+    first: usize,
+    last: usize,
+    farthest: usize,
+    distance: f64,
+}
+
+impl PartialEq for Stretch {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Stretch {}
+
+impl PartialOrd for Stretch {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Stretch {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.distance.total_cmp(&other.distance).then(other.first.cmp(&self.first))
+    }
+}
+
+/// The ends, and again and again the point that is farthest from the lines (Douglas and Peucker 1973).
+fn thinned(whole: &[CurvePoint]) -> Vec<CurvePoint> {
+    let Some(last) = whole.len().checked_sub(1) else {
+        return Vec::new();
+    };
+    let mut kept = vec![0, last];
+    let mut open = BinaryHeap::from([stretch(whole, 0, last)]);
+    while let Some(Stretch { first, last, farthest, distance }) = open.pop() {
+        if distance <= TOLERANCE || kept.len() >= MOST_POINTS {
+            break;
+        }
+        kept.push(farthest);
+        open.push(stretch(whole, first, farthest));
+        open.push(stretch(whole, farthest, last));
+    }
+    kept.sort_unstable();
+    kept.dedup();
+    kept.into_iter().map(|place| whole[place]).collect()
+}
+
+fn stretch(whole: &[CurvePoint], first: usize, last: usize) -> Stretch {
+    let mut worst = Stretch { first, last, farthest: first, distance: 0.0 };
+    for farthest in first + 1..last {
+        let distance = distance(whole[farthest], whole[first], whole[last]);
+        if distance > worst.distance {
+            worst = Stretch { farthest, distance, ..worst };
+        }
+    }
+    worst
+}
+
+/// From a point to the line between two others. In all four numbers at once, so it is at most this far in each chart.
+fn distance(point: CurvePoint, from: CurvePoint, to: CurvePoint) -> f64 {
+    let (point, from, to) = (point.numbers(), from.numbers(), to.numbers());
+    let dot = |one: [f64; 4], other: [f64; 4]| -> f64 { one.iter().zip(other).map(|(one, other)| one * other).sum() };
+    let minus = |one: [f64; 4], other: [f64; 4]| std::array::from_fn(|axis| one[axis] - other[axis]);
+    let along: [f64; 4] = minus(to, from);
+    let length = dot(along, along);
+    let share = if length > 0.0 { (dot(minus(point, from), along) / length).clamp(0.0, 1.0) } else { 0.0 };
+    let nearest = std::array::from_fn(|axis| from[axis] + share * along[axis]);
+    let away: [f64; 4] = minus(point, nearest);
+    dot(away, away).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(scored: impl IntoIterator<Item = (f64, bool)>, truths: u64) -> (Curve, ScoredOutcomes) {
+        let outcomes = ScoredOutcomes::new(scored, truths);
+        (Curve::of(&outcomes), outcomes)
+    }
+
+    /// The largest distance of a point of the whole curve from the thinned one.
+    fn error(curve: &Curve, outcomes: &ScoredOutcomes) -> f64 {
+        let whole = outcomes.steps().filter_map(|(threshold, counts)| CurvePoint::of(threshold, counts));
+        let of_point = |point: CurvePoint| {
+            let lines = curve.points.windows(2).map(|ends| distance(point, ends[0], ends[1]));
+            lines.fold(f64::INFINITY, f64::min)
+        };
+        whole.map(of_point).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn few_detections_are_drawn_as_steps() {
+        let (curve, _) = curve([(0.9, true), (0.5, false), (0.5, true)], 4);
+        let point = |threshold, precision, recall, f1| CurvePoint { threshold, precision, recall, f1 };
+        let top = point(0.9, 1.0, 0.25, 0.4);
+        let bottom = point(0.5, 2.0 / 3.0, 0.5, 4.0 / 7.0);
+        assert_eq!(curve.points, [top, CurvePoint { threshold: 0.5, ..top }, bottom]);
+    }
+
+    #[test]
+    fn nothing_to_measure_is_an_empty_curve() {
+        assert_eq!(curve([], 4).0, Curve::default());
+        assert_eq!(curve([(0.9, false)], 0).0, Curve::default());
+        assert_eq!(curve([(0.9, false)], 3).0.points.len(), 1);
+    }
+
+    #[test]
+    fn a_long_curve_has_few_points_and_looks_the_same() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let count = 20_000;
+        // High scores are right more often than low ones.
+        let scored: Vec<(f64, bool)> = (0..count)
+            .map(|_| {
+                let score = random.f64().powi(2);
+                (score, random.f64() < 0.1 + 0.85 * score)
+            })
+            .collect();
+        let truths = scored.iter().filter(|(_, is_correct)| *is_correct).count() as u64 * 5 / 4;
+        let (curve, outcomes) = curve(scored, truths);
+        assert!((20..=MOST_POINTS).contains(&curve.points.len()), "{} points", curve.points.len());
+        let error = error(&curve, &outcomes);
+        assert!(error < 2.0 * TOLERANCE, "{error}");
+        let (first, last) = (curve.points[0], curve.points[curve.points.len() - 1]);
+        let at = |threshold| CurvePoint::of(threshold, outcomes.at(threshold)).unwrap();
+        assert_eq!((first, last), (at(first.threshold), at(last.threshold)));
+    }
+}
