@@ -162,9 +162,10 @@ impl DetectionDraws {
     }
 
     /// `None` if `is_cancelled`.
-    pub fn intervals(mut self, draws: usize, is_cancelled: impl Fn() -> bool + Sync) -> Option<DetectionIntervals> {
-        self.sort();
-        let measure = |times: &[u32]| self.measure(times);
+    pub fn intervals(&self, draws: usize, is_cancelled: impl Fn() -> bool + Sync) -> Option<DetectionIntervals> {
+        let mut sorted = self.clone();
+        sorted.sort();
+        let measure = |times: &[u32]| sorted.measure(times);
         let [ap, ap50, precision, recall, f1] = intervals(self.images as usize, draws, measure, is_cancelled)?;
         Some(DetectionIntervals { ap, ap50, precision, recall, f1 })
     }
