@@ -58,7 +58,7 @@ pub(super) fn read(reader: impl Read) -> io::Result<Found> {
     each_line(reader, |number, text| {
         let place = format!("line {number}");
         lines.collector.entries += 1;
-        if let Err((kind, reason)) = text.map_err(unreadable).and_then(|text| lines.take(text, &place)) {
+        if let Err((kind, reason)) = text.map_err(unreadable).and_then(|text| lines.take(text.trim(), &place)) {
             lines.collector.problem(kind, place, reason);
         }
     })?;

@@ -5,29 +5,34 @@ use std::io::{self, BufRead, BufReader, Read};
 /// The length above which a line is refused.
 const LONGEST_LINE: u64 = 64 << 20;
 
-/// Hands over each line that is not blank, with its number from 1, without its line break.
+/// Hands over each line that is not blank, with its number from 1, without its line break (`\n`, `\r\n` or `\r`).
 ///
 /// # Errors
 /// The reader’s.
 pub(super) fn each_line(reader: impl Read, mut each: impl FnMut(u64, Result<&str, &str>)) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(256 << 10, reader);
-    let mut line = Vec::new();
-    for number in 1_u64.. {
-        line.clear();
-        if reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
-            break;
+    let mut read = Vec::new();
+    let mut number = 0;
+    loop {
+        read.clear();
+        if reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut read)? == 0 {
+            return Ok(());
         }
-        let is_cut = line.len() as u64 == LONGEST_LINE && line.last() != Some(&b'\n');
+        let is_cut = read.len() as u64 == LONGEST_LINE && read.last() != Some(&b'\n');
         if is_cut {
             reader.skip_until(b'\n')?;
+            number += 1;
             each(number, Err("is longer than 64 MiB"));
             continue;
         }
-        let text = if number == 1 { line.strip_prefix(super::BOM).unwrap_or(&line) } else { &line };
-        let text = text.trim_ascii();
-        if !text.is_empty() {
-            each(number, std::str::from_utf8(text).map_err(|_| "is not UTF-8"));
+        let text = read.strip_suffix(b"\n").unwrap_or(&read);
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        let text = if number == 0 { text.strip_prefix(super::BOM).unwrap_or(text) } else { text };
+        for line in text.split(|byte| *byte == b'\r') {
+            number += 1;
+            if !line.trim_ascii().is_empty() {
+                each(number, std::str::from_utf8(line).map_err(|_| "is not UTF-8"));
+            }
         }
     }
-    Ok(())
 }

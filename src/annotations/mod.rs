@@ -12,6 +12,7 @@ mod judged;
 mod lines;
 mod names;
 mod recognise;
+mod rows;
 mod run;
 mod table;
 mod tf_record;

@@ -140,7 +140,7 @@ impl Look<'_> {
         }
         let text = head.strip_prefix(super::BOM).unwrap_or(&head).trim_ascii_start();
         let text = String::from_utf8_lossy(text);
-        let first_line = text.lines().next().unwrap_or_default().trim_end().to_owned();
+        let first_line = text.split(['\n', '\r']).next().unwrap_or_default().trim_end().to_owned();
         if text.is_empty() {
             // An image that shows nothing has an empty label file.
             let content = if is_text(&file.name) { Ok(Content::Label) } else { Err(place()) };

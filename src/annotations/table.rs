@@ -2,10 +2,12 @@
 //!
 //! The columns have names in any order; upper and lower case make no difference. `docs/ground-truth.md` lists them.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 
 use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
 use super::json::shortened;
+use super::rows::{each_row, fields};
 use super::{AnnotationFormat, Found};
 use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
 
@@ -40,7 +42,7 @@ enum Bounds {
 impl Columns {
     /// # Errors
     /// What is missing.
-    fn of(header: &csv::StringRecord) -> Result<Self, String> {
+    fn of(header: &[Cow<'_, str>]) -> Result<Self, String> {
         let names: Vec<String> = header.iter().map(|name| name.trim().to_lowercase()).collect();
         let find = |name: &str| names.iter().position(|known| known == name);
         let first = |known: &[&str]| known.iter().find_map(|name| find(name));
@@ -71,16 +73,13 @@ impl Columns {
 /// # Errors
 /// What is missing.
 pub(super) fn check_header(line: &str) -> Result<(), String> {
-    let mut reader =
-        csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter(line)).from_reader(line.as_bytes());
-    let mut header = csv::StringRecord::new();
-    reader.read_record(&mut header).map_err(|error| error.to_string())?;
+    let header = fields(line, delimiter(line)).map_err(|_| "the quotes of its header are not closed")?;
     Columns::of(&header).map(drop)
 }
 
-fn delimiter(header: &str) -> u8 {
-    let count = |delimiter: &u8| header.bytes().filter(|byte| byte == delimiter).count();
-    [b',', b';', b'\t'].into_iter().rev().max_by_key(count).unwrap_or(b',')
+fn delimiter(header: &str) -> char {
+    let count = |delimiter: &char| header.matches(*delimiter).count();
+    [',', ';', '\t'].into_iter().rev().max_by_key(count).unwrap_or(',')
 }
 
 /// `header` is the first line.
@@ -88,41 +87,23 @@ fn delimiter(header: &str) -> u8 {
 /// # Errors
 /// The reader's, or words about the header.
 pub(super) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, String>> {
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter(header))
-        .buffer_capacity(256 << 10)
-        .from_reader(reader);
     let mut rows = Rows::default();
-    let mut columns: Option<Columns> = None;
-    let mut record = csv::ByteRecord::new();
-    loop {
-        match reader.read_byte_record(&mut record) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) => match error.into_kind() {
-                csv::ErrorKind::Io(error) => return Err(error),
-                other => return Ok(Err(format!("{other:?}"))),
-            },
-        }
-        let line = record.position().map_or(0, csv::Position::line);
+    let mut columns: Option<Result<Columns, String>> = None;
+    each_row(reader, delimiter(header), |line, row| {
         let Some(columns) = &columns else {
-            let text = csv::StringRecord::from_byte_record_lossy(record.clone());
-            let text: csv::StringRecord = text.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
-            match Columns::of(&text) {
-                Ok(found) => columns = Some(found),
-                Err(reason) => return Ok(Err(reason)),
-            }
-            continue;
+            columns = Some(row.map_err(str::to_owned).and_then(Columns::of));
+            return;
         };
+        let Ok(columns) = columns else { return };
         rows.collector.entries += 1;
         let place = || format!("line {line}");
-        if let Err((kind, reason)) = rows.take(columns, &record, place) {
+        let row = row.map_err(|reason| (Kind::Unreadable, reason.to_owned()));
+        if let Err((kind, reason)) = row.and_then(|row| rows.take(columns, row, place)) {
             rows.collector.problem(kind, place(), reason);
         }
-    }
-    Ok(Ok(rows.finish(columns.and_then(|columns| columns.unit))))
+    })?;
+    let columns = columns.unwrap_or_else(|| Err("it has no header".to_owned()));
+    Ok(columns.map(|columns| rows.finish(columns.unit)))
 }
 
 #[derive(Default)]
@@ -132,38 +113,36 @@ struct Rows {
 }
 
 impl Rows {
-    fn take(&mut self, columns: &Columns, record: &csv::ByteRecord, place: impl Fn() -> String) -> Result<(), Refusal> {
+    fn take(&mut self, columns: &Columns, row: &[Cow<'_, str>], place: impl Fn() -> String) -> Result<(), Refusal> {
         let unreadable = |reason: String| (Kind::Unreadable, reason);
-        let text = |column: Option<usize>| -> Result<&str, Refusal> {
-            let bytes = column.and_then(|column| record.get(column)).unwrap_or_default();
-            let text = std::str::from_utf8(bytes).map_err(|_| unreadable("is not UTF-8".to_owned()))?;
-            Ok(text.trim())
-        };
-        let image = unescaped(text(Some(columns.image))?);
+        let text = |column: Option<usize>| column.and_then(|column| row.get(column)).map_or("", |text| text.trim());
+        let image = unescaped(text(Some(columns.image)));
         if image.is_empty() {
             return Err(unreadable("names no image".to_owned()));
         }
-        if !matches!(text(columns.status)?, "" | "ok") {
+        if image.contains('\n') || text(columns.name).contains('\n') {
+            return Err(unreadable("has a line break in a name; check its quotes".to_owned()));
+        }
+        if !matches!(text(columns.status), "" | "ok") {
             self.without_prediction.add(place);
             return Ok(());
         }
         let number_of = |column: usize| -> Result<Option<f64>, Refusal> {
-            let text = text(Some(column))?;
+            let text = text(Some(column));
             let wrong = || (Kind::Unreadable, format!("has “{}” instead of a number", shortened(text)));
             if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|_| wrong()) }
         };
-        let is_true = |column: Option<usize>| -> Result<bool, Refusal> {
-            Ok(!matches!(text(column)?.to_lowercase().as_str(), "" | "0" | "false" | "no"))
-        };
+        let is_true =
+            |column: Option<usize>| !matches!(text(column).to_lowercase().as_str(), "" | "0" | "false" | "no");
         let size = match columns.size {
-            Some([width, height]) => match (text(Some(width))?.parse(), text(Some(height))?.parse()) {
+            Some([width, height]) => match (text(Some(width)).parse(), text(Some(height)).parse()) {
                 (Ok(width), Ok(height)) if width > 0 && height > 0 => Some([width, height]),
                 _ => None,
             },
             None => None,
         };
-        let name = unescaped(text(columns.name)?);
-        let number = match text(columns.number)? {
+        let name = unescaped(text(columns.name));
+        let number = match text(columns.number) {
             "" => None,
             text => Some(
                 text.parse::<i64>()
@@ -185,7 +164,7 @@ impl Rows {
             None => [None; 4],
         };
         let score = columns.score.map_or(Ok(None), number_of)?.map(checked_score).transpose()?;
-        let role = match (is_true(columns.crowd)?, is_true(columns.ignored)?) {
+        let role = match (is_true(columns.crowd), is_true(columns.ignored)) {
             (true, _) => BoxRole::Crowd,
             (false, true) => BoxRole::Ignored,
             (false, false) => BoxRole::Object,

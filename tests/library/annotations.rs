@@ -142,6 +142,17 @@ fn a_file_that_is_broken_as_a_whole_is_refused_with_the_place() {
 }
 
 #[test]
+fn rows_of_a_table_have_their_lines_and_an_open_quote_costs_one() {
+    let text = b"image,label,note\r\n\r\na.jpg,cat,\"two\r\nlines\"\r\nb.jpg,,,\r\n,cat,\r\n\
+        c.jpg,\"cat,\r\nd.jpg,dog,\r\n";
+    let annotations = read_text("truth.csv", text).unwrap().annotations;
+    let problems: Vec<String> = annotations.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems, ["line 6 names no image", "line 7 has a quote that is not closed"]);
+    let images: Vec<&str> = annotations.images.iter().map(|image| image.name.as_str()).collect();
+    assert_eq!(images, ["a.jpg", "b.jpg", "d.jpg"]);
+}
+
+#[test]
 fn what_is_nested_deeply_beside_what_is_needed_is_skipped() {
     let (open, close) = ("[".repeat(100_000), "]".repeat(100_000));
     let text = format!(

@@ -1,0 +1,188 @@
+//! The rows of a CSV file (RFC 4180) with their lines. A quote that is not closed costs its line, not what follows.
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+use super::lines::each_line;
+
+/// Longer rows are not taken for rows.
+const MOST_LINES: usize = 100;
+const LARGEST_ROW: usize = 1 << 20;
+
+/// Hands over the fields of each row that is not blank, with the line in which it begins, from 1; for a line that is
+/// no row, words that follow it.
+///
+/// # Errors
+/// The reader’s.
+pub(super) fn each_row(
+    reader: impl Read,
+    delimiter: char,
+    each: impl FnMut(u64, Result<&[Cow<'_, str>], &str>),
+) -> io::Result<()> {
+    let mut rows = Rows { delimiter, columns: None, open: Vec::new(), each };
+    each_line(reader, |number, text| match text {
+        Ok(text) => rows.line(number, text),
+        Err(reason) => {
+            rows.close();
+            (rows.each)(number, Err(reason));
+        }
+    })?;
+    rows.close();
+    Ok(())
+}
+
+/// What quotes are that do not enclose a whole field.
+#[derive(Debug, PartialEq)]
+pub(super) enum Quotes {
+    /// The field goes on behind the end of the text.
+    Open,
+    /// Something follows the closing quote.
+    Misplaced,
+}
+
+struct Rows<F> {
+    delimiter: char,
+    /// The number of fields of the first row.
+    columns: Option<usize>,
+    /// The lines of a row whose end has not been found.
+    open: Vec<(u64, String)>,
+    each: F,
+}
+
+impl<F: FnMut(u64, Result<&[Cow<'_, str>], &str>)> Rows<F> {
+    fn line(&mut self, number: u64, text: &str) {
+        if self.open.is_empty() {
+            return match fields(text, self.delimiter) {
+                Ok(fields) => {
+                    self.columns.get_or_insert(fields.len());
+                    (self.each)(number, Ok(&fields));
+                }
+                Err(Quotes::Open) => self.open.push((number, text.to_owned())),
+                Err(Quotes::Misplaced) => (self.each)(number, Err("has a quote inside of a quoted field")),
+            };
+        }
+        let size = self.open.iter().map(|(_, text)| text.len()).sum::<usize>() + text.len();
+        if self.is_row(text) || self.open.len() == MOST_LINES || size > LARGEST_ROW {
+            self.refuse_first();
+            return self.line(number, text);
+        }
+        self.open.push((number, text.to_owned()));
+        let texts: Vec<&str> = self.open.iter().map(|(_, text)| text.as_str()).collect();
+        match fields(&texts.join("\n"), self.delimiter) {
+            Ok(fields) => {
+                (self.each)(self.open[0].0, Ok(&fields));
+                self.open.clear();
+            }
+            Err(Quotes::Open) => {}
+            Err(Quotes::Misplaced) => self.refuse_first(),
+        }
+    }
+
+    /// Whether a line looks like a row rather than like the middle of a field.
+    fn is_row(&self, text: &str) -> bool {
+        let columns = text.split(self.delimiter).count();
+        columns > 1 && Some(columns) == self.columns && !text.contains('"')
+    }
+
+    /// Refuses the line with the open quote, and reads those behind it as rows of their own.
+    fn refuse_first(&mut self) {
+        for (index, (number, text)) in std::mem::take(&mut self.open).into_iter().enumerate() {
+            match index {
+                0 => (self.each)(number, Err("has a quote that is not closed")),
+                _ => self.line(number, &text),
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        while !self.open.is_empty() {
+            self.refuse_first();
+        }
+    }
+}
+
+/// The fields of a row.
+pub(super) fn fields(row: &str, delimiter: char) -> Result<Vec<Cow<'_, str>>, Quotes> {
+    let mut fields = Vec::new();
+    let mut rest = Some(row);
+    while let Some(text) = rest {
+        let Some(quoted) = text.strip_prefix('"') else {
+            let (field, behind) = text.split_once(delimiter).map_or((text, None), |(field, rest)| (field, Some(rest)));
+            fields.push(field.into());
+            rest = behind;
+            continue;
+        };
+        let bytes = quoted.as_bytes();
+        let mut end = 0;
+        let mut has_doubled = false;
+        loop {
+            end += quoted[end..].find('"').ok_or(Quotes::Open)?;
+            if bytes.get(end + 1) != Some(&b'"') {
+                break;
+            }
+            has_doubled = true;
+            end += 2;
+        }
+        let field = &quoted[..end];
+        fields.push(if has_doubled { field.replace("\"\"", "\"").into() } else { field.into() });
+        let behind = &quoted[end + 1..];
+        rest = behind.strip_prefix(delimiter);
+        if rest.is_none() && !behind.trim().is_empty() {
+            return Err(Quotes::Misplaced);
+        }
+    }
+    Ok(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_enclose_whole_fields() {
+        for (row, expected) in [
+            ("a,b", Ok(vec!["a", "b"])),
+            (",", Ok(vec!["", ""])),
+            ("\"a,b\",c", Ok(vec!["a,b", "c"])),
+            ("\"say \"\"hi\"\"\",\"\"", Ok(vec!["say \"hi\"", ""])),
+            ("5\" disk,\"x\" ", Ok(vec!["5\" disk", "x"])),
+            ("a,\"b", Err(Quotes::Open)),
+            ("\"\"\"", Err(Quotes::Open)),
+            ("\"a\"b,c", Err(Quotes::Misplaced)),
+        ] {
+            let expected = expected.map(|fields| fields.into_iter().map(Cow::Borrowed).collect::<Vec<_>>());
+            assert_eq!(fields(row, ','), expected, "{row}");
+        }
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(u64, &str)]) {
+        let mut rows = Vec::new();
+        each_row(text.as_bytes(), ',', |line, row| {
+            let row = row.map_or_else(|reason| format!("! {reason}"), |fields| fields.join("|"));
+            rows.push((line, row));
+        })
+        .unwrap();
+        let rows: Vec<(u64, &str)> = rows.iter().map(|(line, row)| (*line, row.as_str())).collect();
+        assert_eq!(rows, expected, "{text:?}");
+    }
+
+    #[test]
+    fn rows_have_the_lines_in_which_they_begin() {
+        check("a,b\r\n\r\n\nc,d\r\n\"e\nf\",g\nh,i", &[(1, "a|b"), (4, "c|d"), (5, "e\nf|g"), (7, "h|i")]);
+        check("\u{feff}a,b\rc,d\r\re,f", &[(1, "a|b"), (2, "c|d"), (4, "e|f")]);
+    }
+
+    #[test]
+    fn an_open_quote_costs_its_line_alone() {
+        let open = "! has a quote that is not closed";
+        check("a,b\n\"c,d\ne,f\n\"g,h", &[(1, "a|b"), (2, open), (3, "e|f"), (4, open)]);
+        check("a,b\nc,\"d\nfree text", &[(1, "a|b"), (2, open), (3, "free text")]);
+        check("a,b\nc,\"d\ne,\"f\ng,h", &[(1, "a|b"), (2, open), (3, open), (4, "g|h")]);
+        check("a\n\"b\"c\nd", &[(1, "a"), (2, "! has a quote inside of a quoted field"), (3, "d")]);
+        let long = format!("a\n\"b\n{}", "c\n".repeat(1000));
+        let mut count = 0;
+        each_row(long.as_bytes(), ',', |_, row| count += u64::from(row.is_ok())).unwrap();
+        assert_eq!(count, 1001);
+    }
+}
