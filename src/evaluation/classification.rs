@@ -166,11 +166,6 @@ mod tests {
 
     const CLOSE: f64 = 1e-9;
 
-    /// Written by `tests/evaluation/make_classification.py`, with scikit-learn.
-    fn fixture() -> Value {
-        serde_json::from_str(include_str!("../../tests/evaluation/classification.json")).unwrap()
-    }
-
     fn check(what: &str, got: Option<f64>, expected: &Value) {
         let is_close = match (got, expected.as_f64()) {
             (Some(got), Some(expected)) => (got - expected).abs() < CLOSE,
@@ -179,9 +174,9 @@ mod tests {
         assert!(is_close, "{what}: {got:?}, expected {expected}");
     }
 
-    #[test]
-    fn numbers_are_those_of_scikit_learn() {
-        let fixture = fixture();
+    /// `fixture` was written by `tests/evaluation/make_classification.py`, with scikit-learn.
+    fn check_fixture(fixture: &str) {
+        let fixture: Value = serde_json::from_str(fixture).unwrap();
         let count = fixture["classes"].as_u64().unwrap();
         let class = |id| EvaluatedClass { id: Some(id), name: format!("class {id}") };
         let mut evaluation = ClassificationEvaluation::new((0..count as i64).map(class).collect());
@@ -217,6 +212,21 @@ mod tests {
             check("accuracy of a bin", bin.accuracy, &expected[1]);
             check("mean score of a bin", bin.mean_score, &expected[2]);
         }
+    }
+
+    #[test]
+    fn numbers_are_those_of_scikit_learn() {
+        check_fixture(include_str!("../../tests/evaluation/classification/plain.json"));
+    }
+
+    #[test]
+    fn numbers_are_those_of_scikit_learn_with_equal_scores_and_classes_without_images_or_predictions() {
+        check_fixture(include_str!("../../tests/evaluation/classification/ties.json"));
+    }
+
+    #[test]
+    fn numbers_are_those_of_scikit_learn_of_few_images_with_one_class_each() {
+        check_fixture(include_str!("../../tests/evaluation/classification/few.json"));
     }
 
     #[test]
