@@ -40,12 +40,14 @@ pub(super) fn read(reader: impl Read, format: AnnotationFormat) -> Result<Found,
 }
 
 pub(super) fn reason(error: &serde_json::Error) -> String {
+    let message = error.to_string();
     let hint = match error.classify() {
         serde_json::error::Category::Eof => "; the file ends early",
+        _ if message.starts_with("invalid unicode code point") => "; the file is not UTF-8, save it as UTF-8",
         serde_json::error::Category::Syntax => "; JSON has no comments, no NaN and no Infinity",
         serde_json::error::Category::Data | serde_json::error::Category::Io => "",
     };
-    format!("{error}{hint}")
+    format!("{message}{hint}")
 }
 
 #[derive(Deserialize)]

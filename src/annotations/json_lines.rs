@@ -152,7 +152,11 @@ impl Lines {
         let number = match number {
             Scalar::Integer(number) => Some(*number),
             Scalar::Missing => None,
-            other => return Err(unreadable(format!("has the class number {other}"))),
+            other => {
+                return Err(unreadable(format!(
+                    "has the class number {other}, which is not a whole number of 64 bits"
+                )));
+            }
         };
         let name = label.into_text().filter(|name| !name.is_empty());
         if number.is_none() && name.is_none() {

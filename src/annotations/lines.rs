@@ -27,12 +27,13 @@ pub(super) fn each_line(reader: impl Read, mut each: impl FnMut(u64, Result<&str
         }
         let text = read.strip_suffix(b"\n").unwrap_or(&read);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
-        let text = if number == 0 { text.strip_prefix(super::BOM).unwrap_or(text) } else { text };
         for line in text.split(|byte| *byte == b'\r') {
             number += 1;
-            if !line.trim_ascii().is_empty() {
-                each(number, std::str::from_utf8(line).map_err(|_| "is not UTF-8"));
+            let text = super::text_of(line);
+            if text.is_ok_and(|text| text.trim().is_empty()) {
+                continue;
             }
+            each(number, text);
         }
     }
 }

@@ -165,6 +165,26 @@ impl fmt::Display for AnnotationFormat {
     }
 }
 
+/// The text of a file or line, without the mark of UTF-8.
+///
+/// # Errors
+/// Words that follow its place.
+fn text_of(bytes: &[u8]) -> Result<&str, &'static str> {
+    if is_utf16(bytes) {
+        return Err("is in UTF-16; save it as UTF-8");
+    }
+    std::str::from_utf8(bytes.strip_prefix(BOM).unwrap_or(bytes)).map_err(|_| "is not UTF-8; save the file as UTF-8")
+}
+
+/// Whether a text begins with the mark of UTF-16, or with two of its characters from ASCII.
+fn is_utf16(bytes: &[u8]) -> bool {
+    match bytes {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
+        [0, one, 0, other, ..] | [one, 0, other, 0, ..] => *one != 0 && *other != 0,
+        _ => false,
+    }
+}
+
 /// The name of an image as a file gives it, with `/` between its parts.
 fn image_name(given: &str) -> String {
     let name = given.replace('\\', "/");

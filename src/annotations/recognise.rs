@@ -135,8 +135,11 @@ impl Look<'_> {
             NamedKind::Other => {}
         }
         let head = self.files.read_range(file, 0..HEAD_BYTES.min(file.size_bytes), self.control)?;
-        if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        if super::is_utf16(&head) {
             return Err(AnnotationsError::Utf16 { place: place() });
+        }
+        if let Some(what) = binary(&head) {
+            return Ok((Content::Other(format!("it is {what}")), String::new()));
         }
         let text = head.strip_prefix(super::BOM).unwrap_or(&head).trim_ascii_start();
         let text = String::from_utf8_lossy(text);
@@ -205,6 +208,15 @@ impl Look<'_> {
         }
         Ok(YoloFiles { yaml: None, names, labels, images })
     }
+}
+
+/// What kind of file it is, if it has bytes that no text has.
+fn binary(head: &[u8]) -> Option<&'static str> {
+    if head.starts_with(b"SQLite format 3\0") {
+        return Some("a project of Spotcheck or another SQLite database");
+    }
+    let is_of_text = |byte: &u8| *byte >= b' ' || byte.is_ascii_whitespace();
+    (!head.iter().all(is_of_text)).then_some("a binary file, not text")
 }
 
 fn of_list(text: &str) -> Content {

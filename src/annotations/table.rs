@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, Read};
+use std::num::IntErrorKind;
 
 use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
 use super::json::shortened;
@@ -144,10 +145,12 @@ impl Rows {
         let name = unescaped(text(columns.name));
         let number = match text(columns.number) {
             "" => None,
-            text => Some(
-                text.parse::<i64>()
-                    .map_err(|_| unreadable(format!("has “{}” instead of the number of a class", shortened(text))))?,
-            ),
+            text => Some(text.parse::<i64>().map_err(|error| match error.kind() {
+                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
+                    unreadable(format!("has the class number {}, which is too large for 64 bits", shortened(text)))
+                }
+                _ => unreadable(format!("has “{}” instead of the number of a class", shortened(text))),
+            })?),
         };
         // Without a column for numbers, a number in that of names is one.
         let name_as_number = name.parse::<i64>().ok().filter(|number| number.to_string() == name);

@@ -53,8 +53,8 @@ impl Document {
     /// # Errors
     /// Words that follow the name of the file.
     fn read(content: &[u8]) -> Result<Self, String> {
-        let content = content.strip_prefix(super::BOM).unwrap_or(content);
-        let text = std::str::from_utf8(content).map_err(|_| "is not UTF-8")?;
+        let text = super::text_of(content)?;
+        let content = text.as_bytes();
         let mut xml = Xml::from_str(text);
         let mut document = Self::default();
         let mut path: Vec<String> = Vec::new();

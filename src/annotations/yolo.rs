@@ -45,13 +45,12 @@ enum Names {
 pub(super) fn read(files: &Files, found: &YoloFiles, control: &TaskControl) -> Result<Found, AnnotationsError> {
     let mut reader = Reader::default();
     if let Some(yaml) = &found.yaml {
-        let text = files.read(yaml, control)?;
-        let text = String::from_utf8_lossy(text.strip_prefix(super::BOM).unwrap_or(&text)).into_owned();
-        let data: DataYaml = serde_saphyr::from_str(&text).map_err(|error| AnnotationsError::Broken {
-            place: files.name_of(yaml),
-            format: AnnotationFormat::Yolo,
-            reason: error.to_string().lines().next().unwrap_or_default().to_owned(),
-        })?;
+        let content = files.read(yaml, control)?;
+        let data = super::text_of(&content).map_err(str::to_owned).and_then(|text| {
+            serde_saphyr::from_str::<DataYaml>(text)
+                .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
+        });
+        let data = data.map_err(|reason| broken(files, yaml, reason))?;
         reader.keypoints = data.kpt_shape.map(|[points, values]| points.saturating_mul(values));
         match data.names {
             Some(Names::List(names)) => reader.name_classes((0..).zip(names)),
@@ -59,8 +58,8 @@ pub(super) fn read(files: &Files, found: &YoloFiles, control: &TaskControl) -> R
             None => {}
         }
     } else if let Some(names) = &found.names {
-        let text = files.read(names, control)?;
-        let text = String::from_utf8_lossy(text.strip_prefix(super::BOM).unwrap_or(&text)).into_owned();
+        let content = files.read(names, control)?;
+        let text = super::text_of(&content).map_err(|reason| broken(files, names, reason))?;
         let names = text.trim_end().lines().map(|name| name.trim().to_owned());
         reader.name_classes((0..).zip(names).filter(|(_, name)| !name.is_empty()));
     }
@@ -75,6 +74,11 @@ pub(super) fn read(files: &Files, found: &YoloFiles, control: &TaskControl) -> R
     })?;
     reader.add_unlabelled(&found.images, &found.labels);
     Ok(reader.finish())
+}
+
+fn broken(files: &Files, file: &FileEntry, reason: impl Into<String>) -> AnnotationsError {
+    let (place, reason) = (files.name_of(file), reason.into());
+    AnnotationsError::Broken { place, format: AnnotationFormat::Yolo, reason }
 }
 
 #[derive(Default)]
@@ -96,10 +100,10 @@ impl Reader {
     }
 
     fn file(&mut self, file: &FileEntry, image: &str, content: Result<Vec<u8>, String>) {
-        let text = content.and_then(|content| {
-            let content = content.strip_prefix(super::BOM).unwrap_or(&content).to_vec();
-            String::from_utf8(content).map_err(|_| "is not UTF-8".to_owned())
-        });
+        let text = match &content {
+            Ok(content) => super::text_of(content),
+            Err(reason) => Err(reason.as_str()),
+        };
         let text = match text {
             Ok(text) => text,
             Err(reason) => return self.collector.problem(Kind::Unreadable, &file.name, reason),

@@ -127,7 +127,11 @@ fn a_file_that_is_broken_as_a_whole_is_refused_with_the_place() {
     };
     check(b"", "is empty");
     check(b"\xef\xbb\xbf  \r\n", "is empty");
-    check(b"\xff\xfe{\0}\0", "UTF-16");
+    check(b"\xff\xfe{\0}\0", "UTF-16; save it as UTF-8");
+    check(b"{\0}\0", "UTF-16; save it as UTF-8");
+    check(b"{\"categories\": [{\"id\": 1, \"name\": \"Caf\xe9\"}]}", "column 39; the file is not UTF-8, save it as");
+    check(b"SQLite format 3\0\x10\0", "it is a project of Spotcheck or another SQLite database");
+    check(b"PK\x03\x04\x14", "it is a binary file, not text");
     check(br#"{"images": [{"id": 1, "file_na"#, "line 1 column 30; the file ends early");
     check(b"{\"images\": [],\n\"annotations\": [{\"bbox\": [NaN, 1, 1, 1]}]}", "line 2 column 27; JSON has no");
     check(br#"[{"image_id": 1, "category_id": 1, "bbox": [1e999, 1, 1, 1], "score": 1}]"#, "number out of range");
@@ -150,6 +154,24 @@ fn rows_of_a_table_have_their_lines_and_an_open_quote_costs_one() {
     assert_eq!(problems, ["line 6 names no image", "line 7 has a quote that is not closed"]);
     let images: Vec<&str> = annotations.images.iter().map(|image| image.name.as_str()).collect();
     assert_eq!(images, ["a.jpg", "b.jpg", "d.jpg"]);
+}
+
+#[test]
+fn lines_that_are_not_utf_8_and_ids_above_64_bits_are_said() {
+    let problems = |name: &str, content: &[u8]| {
+        let annotations = read_text(name, content).unwrap().annotations;
+        annotations.problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let latin = "line 2 is not UTF-8; save the file as UTF-8";
+    assert_eq!(problems("truth.csv", b"image,class\na.jpg,Caf\xe9\nb.jpg,cat\n"), [latin]);
+    assert_eq!(problems("truth.jsonl", b"{\"uri\": \"a.jpg\"}\n{\"uri\": \"Caf\xe9\"}\n"), [latin]);
+    let number = "18446744073709551616";
+    let results = format!(r#"[{{"image_id": {number}, "category_id": 1, "bbox": [1, 1, 1, 1], "score": 1}}]"#);
+    let expected = "[0] has the image_id 1.8446744073709552e19, which is too large for 64 bits; write it as a text";
+    assert_eq!(problems("results.json", results.as_bytes()), [expected]);
+    let table = format!("image,class_id\na.jpg,{number}\n");
+    let expected = format!("line 2 has the class number {number}, which is too large for 64 bits");
+    assert_eq!(problems("truth.csv", table.as_bytes()), [expected]);
 }
 
 #[test]
