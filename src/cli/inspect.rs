@@ -18,6 +18,7 @@ use crate::export::write_image;
 use crate::inference::runtime::{self, Loaded};
 use crate::inference::{Inspection, PresetTrial, TrialImage, labels_of, truth_of};
 use crate::library::{Library, LibraryError, Model, labels_from_file, write_card};
+use crate::remote::transform::quoted;
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
 use crate::vision::recognise::{Basis, Finding, GraphSignature, Overrules, Recognition, preset, presets, preview};
@@ -227,7 +228,7 @@ fn trials_text(trials: &[PresetTrial], model: &str) -> String {
     }
     let _ =
         writeln!(text, "\n* as the card is now. The right one mostly has the highest score and the lowest entropy.");
-    let _ = writeln!(text, "Take one with: spotcheck models add {model} --preset NAME");
+    let _ = writeln!(text, "Take one with: spotcheck models add {} --preset NAME", quoted(model));
     text
 }
 
@@ -248,20 +249,22 @@ fn best_text(prediction: &Result<Prediction, String>) -> String {
 pub(super) fn recognise_for_run(
     runtime: &Loaded,
     path: &Path,
-    preset: Option<&str>,
+    (preset, labels): (Option<&str>, Option<&LabelSet>),
     control: &TaskControl,
 ) -> anyhow::Result<Model> {
     let mut inspection = Inspection::open(runtime, path)?;
     let hints = Hints { labels: None, set: Vec::new(), preset: preset.map(str::to_owned) };
-    let recognition = recognise(&mut inspection, &hints, None, control)?;
+    let recognition = recognise(&mut inspection, &hints, labels, control)?;
     for basis in [Basis::Given, Basis::Recognised] {
-        for finding in recognition.with_basis(basis) {
-            eprintln!("{basis}: {} = {}", finding.field, finding.value);
+        let findings: Vec<String> =
+            recognition.with_basis(basis).map(|finding| format!("{} = {}", finding.field, finding.value)).collect();
+        if !findings.is_empty() {
+            eprintln!("{basis}: {}", findings.join("; "));
         }
     }
     eprintln!(
         "see why with `spotcheck models inspect {0}`; correct it with `spotcheck models add {0} --set FIELD=VALUE`",
-        path.display()
+        quoted(&path.to_string_lossy())
     );
     Ok(inspection.model(&recognition))
 }

@@ -193,14 +193,38 @@ fn a_bare_file_is_predicted_and_says_what_was_recognised_and_assumed() {
     let predicted = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", TENSORFLOW, "--out", "-"]));
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
     for part in [
-        "recognised: output.classification.background = first",
-        "assumed: input.mean = [123.68, 116.78, 103.94]",
-        "assumed: labels = imagenet",
+        "\nrecognised: ",
+        "; output.classification.background = first",
+        "\nassumed: ",
+        "; input.mean = [123.68, 116.78, 103.94]",
+        "labels = imagenet",
     ] {
-        assert!(predicted.stderr.contains(part), "{}", predicted.stderr);
+        assert!(format!("\n{}", predicted.stderr).contains(part), "{}", predicted.stderr);
     }
     let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
     assert!(!line["classes"][0]["label"].as_str().unwrap().starts_with("class "), "{line}");
+}
+
+#[test]
+fn a_bare_file_is_predicted_with_labels_and_the_advice_can_be_pasted_into_a_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("my model.onnx");
+    std::fs::copy("tests/cases/conventions/sigmoids/model.onnx", &model).unwrap();
+    let labels = folder.path().join("labels.txt");
+    std::fs::write(&labels, "ant\nbee\ncat\ndog\n").unwrap();
+    let predict = |model: &str| {
+        let mut predict = crate::support::spotcheck(&["predict", IMAGE, "--model", model, "--out", "-", "--labels"]);
+        predict.arg(&labels);
+        ended(predict)
+    };
+    let predicted = predict(model.to_str().unwrap());
+    assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
+    assert!(predicted.stderr.contains(&format!("models add '{}' --set", model.display())), "{}", predicted.stderr);
+    let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
+    assert!(["ant", "bee", "cat", "dog"].contains(&line["classes"][0]["label"].as_str().unwrap()), "{line}");
+    let known = predict("efficientnet-lite0");
+    assert_eq!(known.code, Some(1));
+    assert!(known.stderr.contains("--labels is for a remote model or an ONNX file"), "{}", known.stderr);
 }
 
 #[test]

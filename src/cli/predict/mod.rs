@@ -367,6 +367,7 @@ impl Loaded {
 }
 
 fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<OnnxPredictor> {
+    let labels = args.remote.labels()?;
     let found = match Library::open(dirs).find(model) {
         Err(LibraryError::NoCard { path }) => Err(path),
         found => Ok(found?),
@@ -377,9 +378,12 @@ fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskCont
             if args.preset.is_some() {
                 bail!("--preset is for an ONNX file without a card; {} has one", model.card.id);
             }
+            if labels.is_some() {
+                bail!("--labels is for a remote model or an ONNX file without a card; {} has one", model.card.id);
+            }
             model
         }
-        Err(bare_file) => recognise_for_run(&runtime, &bare_file, args.preset.as_deref(), control)?,
+        Err(bare_file) => recognise_for_run(&runtime, &bare_file, (args.preset.as_deref(), labels.as_ref()), control)?,
     };
     let options = LoadOptions {
         device: args.device,
@@ -396,8 +400,8 @@ fn print_report(card: &ModelCard, report: &DeviceReport) {
     for line in describe_refused(&report.refused) {
         eprintln!("{line}");
     }
-    for assumed in &card.assumed {
-        eprintln!("assumed: {assumed}");
+    if !card.assumed.is_empty() {
+        eprintln!("assumed: {}", card.assumed.join("; "));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `spotcheck predict` with a remote model: a SageMaker endpoint, or TensorFlow Serving.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -8,13 +8,13 @@ use clap::Args;
 
 use crate::aws::Aws;
 use crate::cli::account::warn_about_region;
-use crate::cli::values::{parse_endpoint_name, parse_region, variant};
+use crate::cli::values::{find_labels, parse_endpoint_name, parse_region, variant};
 use crate::dirs::AppDirs;
 use crate::domain::{
     Credentials, InferenceLocation, KeepRule, LabelSet, ModelCard, ReadingRequest, RemoteModel, RequestForm, S3Place,
     SageMakerAccess, Sample,
 };
-use crate::library::{Library, built_in_labels, labels_from_file};
+use crate::library::Library;
 use crate::remote::client::{RemoteClient, USUAL_LANES, from_mapping, known_to};
 use crate::remote::outputs::{ReadingChoice, Recognition};
 use crate::remote::predictor::{RemotePredictor, recognise};
@@ -51,8 +51,9 @@ pub(in crate::cli) struct RemoteArgs {
     /// Response mapping: the name of a saved one, or a file; default: recognised from the first response
     #[arg(long, value_name = "ID|FILE.toml", conflicts_with = "model")]
     mapping: Option<String>,
-    /// Class names: a built-in set (imagenet, coco-80, coco-91, cifar-10), or a file with one name per line
-    #[arg(long, value_name = "NAME|FILE", conflicts_with = "model")]
+    /// Class names, also of an ONNX file without a card: a built-in set (imagenet, coco-80, coco-91, cifar-10), or a
+    /// file with one name per line
+    #[arg(long, value_name = "NAME|FILE")]
     labels: Option<String>,
     /// Parallel requests
     #[arg(
@@ -160,14 +161,8 @@ impl RemoteArgs {
         })
     }
 
-    fn labels(&self) -> anyhow::Result<Option<LabelSet>> {
-        let Some(name) = &self.labels else {
-            return Ok(None);
-        };
-        Ok(Some(match built_in_labels(name) {
-            Some(labels) => labels,
-            None => labels_from_file(&PathBuf::from(name))?,
-        }))
+    pub(super) fn labels(&self) -> anyhow::Result<Option<LabelSet>> {
+        self.labels.as_deref().map(find_labels).transpose()
     }
 }
 

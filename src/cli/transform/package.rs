@@ -122,7 +122,7 @@ pub(super) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<M
     match Library::open(&dirs).find(model) {
         Err(LibraryError::NoCard { path }) => {
             let runtime = with_progress("ONNX Runtime", control, || runtime::ensure_loaded(&dirs, None, control))?;
-            recognise_for_run(&runtime, &path, None, control)
+            recognise_for_run(&runtime, &path, (None, None), control)
         }
         found => Ok(found?),
     }
