@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use super::composed;
 use crate::domain::{AnnotatedImage, AnnotatedImageId};
 
 /// What is known of an image.
@@ -27,7 +28,7 @@ pub struct ImageMatches {
 pub enum ImageReason {
     /// Both have this id, and at least one of them has no name.
     Id,
-    /// Both have this path.
+    /// Both have this path; how its accents are encoded makes no difference.
     Path,
     /// The ends of their paths are the same, and no other image's is: at least the file names.
     PathEnd,
@@ -86,6 +87,8 @@ impl ImageMatches {
         );
         let always = |_: &ImageKey, _: &ImageKey| true;
         let path = |key: &ImageKey<'_>| Some(key.path().to_owned()).filter(|path| !path.is_empty());
+        matching.by(ImageReason::Path, left, right, path, always);
+        let path = |key: &ImageKey<'_>| path(key).map(|path| composed(&path).into_owned());
         matching.by(ImageReason::Path, left, right, path, always);
         let deepest = left.iter().chain(right).map(|key| key.path().split('/').count()).max().unwrap_or(1);
         for parts in (1..=deepest.min(DEEPEST_END)).rev() {
@@ -180,13 +183,14 @@ fn unique<K: std::hash::Hash + Eq>(side: &[ImageKey], key: impl Fn(&ImageKey) ->
 
 /// The last `parts` of a path, if it has so many.
 fn end(path: &str, parts: usize) -> Option<String> {
+    let path = composed(path);
     if path.is_empty() {
         return None;
     }
     let mut separators = path.rmatch_indices('/').map(|(at, _)| at);
     match separators.nth(parts - 1) {
         Some(at) => Some(path[at + 1..].to_owned()),
-        None => (path.split('/').count() == parts).then(|| path.to_owned()),
+        None => (path.split('/').count() == parts).then(|| path.into_owned()),
     }
 }
 
@@ -263,6 +267,16 @@ mod tests {
             &[(None, "a/x.jpg"), (None, "c/x.jpg")],
             &[Ok((0, Path)), Err(Ambiguous)],
         );
+    }
+
+    #[test]
+    fn accents_match_however_they_are_encoded_and_first_as_they_are() {
+        let (one, two) = ("caf\u{e9}.jpg", "cafe\u{301}.jpg");
+        check(&[(None, one)], &[(None, two)], &[Ok((0, Path))]);
+        check(&[(None, "a/caf\u{e9}.png")], &[(None, two)], &[Ok((0, Stem))]);
+        check(&[(None, one), (None, two)], &[(None, two), (None, one)], &[Ok((1, Path)), Ok((0, Path))]);
+        check(&[(None, one), (None, two)], &[(None, two)], &[Err(Ambiguous), Ok((0, Path))]);
+        check(&[(None, "b/caf\u{e9}.jpg")], &[(None, one), (None, two)], &[Err(Ambiguous)]);
     }
 
     #[test]
